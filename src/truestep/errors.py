@@ -1,0 +1,91 @@
+"""The exception tree. Each error says what happened, what was expected and got, and one remedy.
+
+    TrueStepError
+    ├── UsageError          a command or a call was given something it cannot use (exit code 2)
+    │   ├── NoSuchScript    unreadable or missing script, or no such module
+    │   ├── ScriptSyntaxError
+    │   ├── TorchMissing    the command needs torch and it is not installed
+    │   ├── UnknownRule     no rule of that name
+    │   ├── UnwritableFolder
+    │   ├── BadConfiguration
+    │   └── BadRecord       a record that cannot be read
+    └── FindingsRaised      `truestep.testing.assert_clean` found something (an AssertionError too)
+"""
+
+from __future__ import annotations
+
+
+class TrueStepError(Exception):
+    """The root of all errors raised on purpose.
+
+    Args:
+        happened: what happened, without a full stop.
+        expected: what was expected and what was got; may be empty.
+        remedy: one imperative sentence.
+    """
+
+    slug = "truestep-error"
+
+    def __init__(self, happened: str, *, expected: str = "", remedy: str = "") -> None:
+        self.happened = happened
+        self.expected = expected
+        self.remedy = remedy
+        super().__init__(self.happened)
+
+    def __str__(self) -> str:
+        lines = [self.happened, *(f"  {line}" for line in (self.expected, self.remedy) if line)]
+        return "\n".join(lines)
+
+
+class UsageError(TrueStepError):
+    """A command or a call was given something it cannot use."""
+
+    slug = "usage"
+
+
+class NoSuchScript(UsageError):
+    """The script or module to run cannot be found or read."""
+
+    slug = "no-such-script"
+
+
+class ScriptSyntaxError(UsageError):
+    """The script is not valid Python."""
+
+    slug = "script-syntax"
+
+
+class TorchMissing(UsageError):
+    """The command needs torch, and it cannot be imported."""
+
+    slug = "torch-missing"
+
+
+class UnknownRule(UsageError):
+    """There is no rule of that name."""
+
+    slug = "unknown-rule"
+
+
+class UnwritableFolder(UsageError):
+    """A folder or file for output cannot be written."""
+
+    slug = "unwritable-folder"
+
+
+class BadConfiguration(UsageError):
+    """The configuration holds a key or a value that means nothing."""
+
+    slug = "bad-configuration"
+
+
+class BadRecord(UsageError):
+    """A record of a run cannot be read."""
+
+    slug = "bad-record"
+
+
+class FindingsRaised(TrueStepError, AssertionError):
+    """A test asked for other findings than there were."""
+
+    slug = "findings"

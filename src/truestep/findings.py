@@ -1,0 +1,119 @@
+"""What the rules say: findings, and one verdict for every rule."""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass, field
+
+from truestep.events import Site
+
+
+class Severity(enum.StrEnum):
+    """How bad a failure is when it is there."""
+
+    ERROR = "error"
+    """The trained result is wrong or worse."""
+    WARNING = "warning"
+    """The result may be right; something was lost, wasted or left to chance."""
+    SPEED = "speed"
+    """Only time or memory."""
+
+
+class Confidence(enum.StrEnum):
+    """How sure the evidence is. Reports show high and medium unless asked for all."""
+
+    HIGH = "high"
+    MEDIUM = "medium"
+    LOW = "low"
+
+
+class Outcome(enum.StrEnum):
+    """What a rule came to after a run."""
+
+    FOUND = "found"
+    CLEAR = "clear"
+    NOT_OBSERVED = "not-observed"
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """A line of the user's code and what happened there: lower case, no full stop."""
+
+    site: Site | None
+    label: str
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """How often a finding was seen."""
+
+    count: int = 1
+    total: int | None = None
+    """Out of how many, where that is known."""
+    unit: str = "steps"
+    first_step: int | None = None
+    """Number of the first step at which it was seen, counted from 0."""
+
+    def __str__(self) -> str:
+        amount = f"{self.count} {self.unit if self.count != 1 else self.unit.removesuffix('s')}"
+        if self.total is not None and self.total >= self.count:
+            amount = f"{self.count} of {self.total} {self.unit}"
+        return amount if self.first_step is None else f"{amount}, first at step {self.first_step}"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One failure at one place, with its evidence."""
+
+    rule: str
+    severity: Severity
+    confidence: Confidence
+    message: str
+    """What happened: a fact, lower case, no full stop."""
+    primary: Mark
+    related: tuple[Mark, ...] = ()
+    seen: Seen = field(default_factory=Seen)
+    cost: str = ""
+    """What it costs, measured, and how it was measured."""
+    help: str = ""
+    """One imperative sentence with the lines to write."""
+    suppressed: bool = False
+    """Whether a comment in the code or the configuration allows it."""
+    rank: int | None = None
+    """The rank that saw it, in runs of several processes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What one rule came to: found, clear, or not observed and why."""
+
+    rule: str
+    outcome: Outcome
+    reason: str = ""
+    """For not-observed: what the run lacked, such as "no scheduler"."""
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """All there is to report about one watched run: what reports are made from."""
+
+    script: str
+    how: str
+    """How the run ended, see `truestep.events.RunEnded.how`."""
+    steps: int
+    findings: tuple[Finding, ...] = ()
+    """Suppressed ones included, marked as such; ordered by severity, then by when they were first seen."""
+    verdicts: tuple[Verdict, ...] = ()
+    internal_errors: tuple[str, ...] = ()
+    """Tracebacks of probes and rules that failed; the training went on."""
+    torch: str = ""
+    ranks: int = 1
+    missing_ranks: tuple[int, ...] = ()
+    """Ranks whose record did not arrive."""
+    record: str = ""
+    """Folder of the record, where one was asked for."""
+
+    def shown(self, *, least: Confidence = Confidence.MEDIUM) -> tuple[Finding, ...]:
+        """Findings to show: not suppressed, and at least this sure."""
+        order = list(Confidence)
+        return tuple(f for f in self.findings if not f.suppressed and order.index(f.confidence) <= order.index(least))

@@ -1,0 +1,44 @@
+"""The catalogue: one silent failure per module, found by listing the folder. Needs no torch."""
+
+from __future__ import annotations
+
+import difflib
+import functools
+import importlib
+import pkgutil
+
+from truestep.errors import UnknownRule
+from truestep.rules._rule import Draft, Progress, Rule
+
+__all__ = ["Draft", "Progress", "Rule", "all_rules", "rule"]
+
+
+@functools.cache
+def all_rules() -> dict[str, type[Rule]]:
+    """Return every rule of the catalogue by id, sorted.
+
+    >>> "missing-zero-grad" in all_rules()
+    True
+    """
+    for module in pkgutil.iter_modules(__path__):
+        if not module.name.startswith("_"):
+            importlib.import_module(f"{__name__}.{module.name}")
+    mine = {id: cls for id, cls in Rule.registry.items() if cls.__module__.startswith(f"{__name__}.")}
+    return dict(sorted(mine.items()))
+
+
+def rule(id: str) -> type[Rule]:
+    """Return the rule of that id.
+
+    Raises:
+        UnknownRule: there is none; the message names the nearest ones.
+
+    >>> rule("missing-zero-grad").severity.value
+    'error'
+    """
+    rules = all_rules()
+    if id not in rules:
+        near = difflib.get_close_matches(id, rules, n=3, cutoff=0.5)
+        expected = f"nearest: {', '.join(near)}" if near else f"there are {len(rules)} rules"
+        raise UnknownRule(f'no rule is called "{id}"', expected=expected, remedy="list them with `truestep rules`")
+    return rules[id]
