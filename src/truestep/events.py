@@ -141,6 +141,8 @@ class SchedulerBuilt(Event):
     mode: str = ""
     """ReduceLROnPlateau's "min" or "max"."""
     patience: int | None = None
+    step_size: int | None = None
+    gamma: float | None = None
     site: Site | None = None
 
 
@@ -460,8 +462,12 @@ class GradientsClipped(Event):
     absent: ClassVar[str] = "no gradient clipping"
     kind: str = "norm"
     site: Site | None = None
-    observed: int = 0
-    """Parameters given to it (all of them are looked at)."""
+    given: int = 1
+    """How many parameters were given to it; 0 for an exhausted generator."""
+    observed: int = 1
+    """How many of these were looked at."""
+    max_norm: float = 1.0
+    """The limit asked for; infinity when only the norm was wanted."""
     fresh: int = 0
     used: int = 0
     """Gradients that a step had already used, no backward since."""

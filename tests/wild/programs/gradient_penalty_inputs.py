@@ -9,7 +9,7 @@ torch.set_num_threads(1)
 
 teacher = torch.randn(8)
 X = torch.randn(800, 8)
-Y = ((X @ teacher).sin() > 0).long()
+Y = ((X @ teacher / 3).sin() > 0).long()
 train_loader = DataLoader(TensorDataset(X[:640], Y[:640]), batch_size=64, shuffle=True)
 val_loader = DataLoader(TensorDataset(X[640:], Y[640:]), batch_size=80)
 

@@ -12,7 +12,7 @@ torch.set_num_threads(1)
 
 innerstepsize, innersteps = 0.05, 5
 outerstepsize0 = 0.5
-niterations = 60
+niterations = 120
 x_all = np.linspace(-2, 2, 50)[:, None].astype(np.float32)
 
 
