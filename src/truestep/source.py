@@ -155,6 +155,11 @@ def displayed(path: str, *, base: Path | None = None) -> str:
         return path
 
 
+def posix(path: str) -> str:
+    """Return a path with forward slashes, as URIs and other tools want it."""
+    return path.replace(os.sep, "/")
+
+
 @dataclass(frozen=True, slots=True)
 class Span:
     """A site for people and other tools: lines and columns counted from 1, in characters; None where unknown."""

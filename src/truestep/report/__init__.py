@@ -1,0 +1,92 @@
+"""Reports: one summary, four formats. Reads findings, never makes them; needs no torch."""
+
+from __future__ import annotations
+
+import io
+import sys
+from typing import TYPE_CHECKING, TextIO
+
+from truestep.errors import UnwritableFolder
+
+if TYPE_CHECKING:
+    from truestep.config import Format, Options
+    from truestep.findings import Summary
+
+__all__ = ["render", "write"]
+
+NARROWEST, WIDEST = 80, 120
+
+
+def render(summary: Summary, format: Format = "text", *, width: int = 100, colour: bool = False) -> str:
+    """Return the report on a run as a text that ends with a line end.
+
+    Args:
+        summary: the run.
+        format: "text" for people, "json" and "sarif" for programs, "github" for annotations in GitHub Actions.
+        width: columns of the terminal, for "text"; brought into 80 to 120.
+        colour: whether "text" carries ANSI colours.
+
+    >>> from truestep.findings import Summary
+    >>> print(render(Summary("train.py", "finished", steps=3)), end="")
+    no failure found, 0 rules clear, 0 not observed
+    """
+    match format:
+        case "text":
+            from truestep.report import terminal
+
+            return terminal.render(summary, width=min(max(width, NARROWEST), WIDEST), colour=colour)
+        case "json":
+            from truestep.report import json
+
+            return json.render(summary)
+        case "sarif":
+            from truestep.report import sarif
+
+            return sarif.render(summary)
+        case "github":
+            from truestep.report import github
+
+            return github.render(summary)
+
+
+def write(summary: Summary, options: Options, stream: TextIO | None = None) -> None:
+    """Write the report where the options say: to their file, or to the stream.
+
+    Args:
+        summary: the run.
+        options: format, output file, and whether to be quiet when there is nothing to report.
+        stream: default is the error stream.
+
+    Raises:
+        UnwritableFolder: the output file cannot be written.
+    """
+    if options.quiet and not (summary.shown() or summary.internal_errors or summary.missing_ranks):
+        return
+    if options.output is not None:
+        text = render(summary, options.format)
+        try:
+            options.output.parent.mkdir(parents=True, exist_ok=True)
+            options.output.write_text(text, encoding="utf-8", newline="\n")
+        except OSError as error:
+            raise UnwritableFolder(
+                f"the report cannot be written to {options.output}",
+                expected=str(error),
+                remedy="name another file with --output",
+            ) from error
+        return
+    target = sys.stderr if stream is None else stream
+    width, colour = _terminal(target) if options.format == "text" else (0, False)
+    text = render(summary, options.format, width=width, colour=colour)
+    encoding = getattr(target, "encoding", None) or "utf-8"
+    target.write(text.encode(encoding, errors="replace").decode(encoding))
+    target.flush()
+
+
+def _terminal(stream: TextIO) -> tuple[int, bool]:
+    """Return the width of a stream and whether it shows colours (rich knows NO_COLOR and dumb terminals)."""
+    from rich.console import Console
+
+    if isinstance(stream, io.StringIO):
+        return 100, False
+    console = Console(file=stream)
+    return console.width, console.is_terminal and console.color_system is not None and not console.no_color

@@ -1,0 +1,133 @@
+"""What a report says besides its findings: the line of counts, and notes on how much the run could tell."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from truestep import source
+from truestep.findings import Confidence, Finding, Outcome, Summary
+from truestep.rules import all_rules
+
+_ENDS = {
+    "crashed": "the run crashed {after}",
+    "interrupted": "the run was interrupted {after}",
+    "stopped": "the run was stopped {after}",
+    "exited": "the script left by sys.exit {after}",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """A finding to show, with all the ranks that saw it."""
+
+    finding: Finding
+    ranks: tuple[int, ...] = ()
+
+
+def failures(summary: Summary) -> list[Failure]:
+    """Return the findings to show, one for a failure that several ranks saw."""
+    grouped: dict[object, Failure] = {}
+    for finding in summary.shown():
+        key = (finding.rule, finding.severity, finding.primary.site, finding.message)
+        ranks = () if finding.rank is None else (finding.rank,)
+        known = grouped.get(key)
+        if known is None or not ranks or not known.ranks:
+            grouped[key if known is None else (key, len(grouped))] = Failure(finding, ranks)
+        else:
+            grouped[key] = Failure(known.finding, tuple(sorted({*known.ranks, *ranks})))
+    return list(grouped.values())
+
+
+def counts(summary: Summary) -> dict[str, int]:
+    """Count what a report counts."""
+    outcomes = [verdict.outcome for verdict in summary.verdicts]
+    unsure = [f for f in summary.findings if not f.suppressed and f.confidence is Confidence.LOW]
+    return {
+        "failures": len(failures(summary)),
+        "suppressed": sum(finding.suppressed for finding in summary.findings),
+        "low_confidence": len(unsure),
+        "clear": outcomes.count(Outcome.CLEAR),
+        "not_observed": outcomes.count(Outcome.NOT_OBSERVED),
+        "internal_errors": len(summary.internal_errors),
+    }
+
+
+def headline(summary: Summary) -> str:
+    """Return the line of counts.
+
+    >>> headline(Summary("train.py", "finished", steps=3))
+    'no failure found, 0 rules clear, 0 not observed'
+    """
+    count = counts(summary)
+    found = count["failures"]
+    parts = [f"{found or 'no'} {_plural('failure', found or 1)} found"]
+    if count["suppressed"]:
+        parts.append(f"{count['suppressed']} suppressed")
+    if count["low_confidence"]:
+        parts.append(f"{count['low_confidence']} of low confidence not shown")
+    parts.append(f"{count['clear']} {_plural('rule', count['clear'])} clear")
+    verdicts = [verdict for verdict in summary.verdicts if verdict.outcome is Outcome.NOT_OBSERVED]
+    reasons = ", ".join(dict.fromkeys(verdict.reason for verdict in verdicts if verdict.reason))
+    parts.append(f"{len(verdicts)} not observed" + (f" ({reasons} in this run)" if reasons else ""))
+    return ", ".join(parts)
+
+
+def notes(summary: Summary) -> list[str]:
+    """Return what a reader must know to trust the counts: facts, lower case, no full stop."""
+    found = []
+    end = _ENDS.get(summary.how)
+    if end is not None:
+        after = f"after {summary.steps} {_plural('step', summary.steps)}" if summary.steps else "before its first step"
+        found.append(f"{end.format(after=after)}; rules about whole runs say nothing")
+    elif not summary.steps:
+        found.append("no optimizer step was seen")
+    if summary.missing_ranks:
+        missing = len(summary.missing_ranks)
+        found.append(
+            f"no record came from {missing} of {summary.ranks} ranks ({numbers(summary.missing_ranks)}); "
+            "what they saw is not in this report"
+        )
+    elif summary.ranks > 1:
+        found.append(f"{summary.ranks} ranks were watched")
+    found.extend(_internal(summary))
+    found.extend(str(complaint) for complaint in complaints(summary))
+    return found
+
+
+def complaints(summary: Summary) -> list[source.Complaint]:
+    """Return what is wrong with the suppressions in the script and in the files of the findings."""
+    marks = (mark for finding in summary.findings for mark in (finding.primary, *finding.related))
+    paths = dict.fromkeys([summary.script, *(mark.site.path for mark in marks if mark.site is not None)])
+    known = {*all_rules(), *(verdict.rule for verdict in summary.verdicts)}
+    found = [complaint for path in paths for complaint in source.read(path).complaints(known)]
+    shown = [source.Complaint(source.displayed(c.path), c.line, c.message) for c in found]
+    return list(dict.fromkeys(shown))
+
+
+def numbers(values: tuple[int, ...]) -> str:
+    """Write numbers shortly, runs of three or more as a range.
+
+    >>> numbers((0, 1, 2, 5)), numbers((1, 2))
+    ('0-2, 5', '1, 2')
+    """
+    runs: list[list[int]] = []
+    for value in sorted(values):
+        if runs and value == runs[-1][-1] + 1:
+            runs[-1].append(value)
+        else:
+            runs.append([value])
+    return ", ".join(f"{run[0]}-{run[-1]}" if len(run) > 2 else ", ".join(map(str, run)) for run in runs)
+
+
+def _internal(summary: Summary) -> list[str]:
+    count = len(summary.internal_errors)
+    if not count:
+        return []
+    last = summary.internal_errors[0].strip().splitlines()
+    where = f"tracebacks in {source.displayed(summary.record)}" if summary.record else "tracebacks with --format json"
+    what = f" ({last[-1].strip()})" if last else ""
+    return [f"{count} internal {_plural('error', count)} in truestep{what}, the training went on; {where}"]
+
+
+def _plural(word: str, count: int) -> str:
+    return word if count == 1 else f"{word}s"

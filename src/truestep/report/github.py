@@ -1,0 +1,61 @@
+"""The report as workflow commands: annotations on the changed lines of a pull request in GitHub Actions.
+
+The commands and their escapes are those of
+https://docs.github.com/actions/reference/workflow-commands-for-github-actions and of ``@actions/core``.
+"""
+
+from __future__ import annotations
+
+from truestep import source
+from truestep.findings import Finding, Severity, Summary
+from truestep.report import closing
+
+_COMMANDS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.SPEED: "notice"}
+
+
+def render(summary: Summary) -> str:
+    """Return one command for every finding, then the counts and notes as plain lines of the log."""
+    lines = [_command(failure.finding) for failure in closing.failures(summary)]
+    lines.append(closing.headline(summary))
+    lines.extend(f"note: {note}" for note in closing.notes(summary))
+    return "".join(f"{_one_line(line)}\n" for line in lines)
+
+
+def _command(finding: Finding) -> str:
+    properties: dict[str, object] = {}
+    if finding.primary.site is not None:
+        span = source.span(finding.primary.site)
+        properties = {"file": source.posix(span.path), "line": span.line}
+        if span.end_line is not None:
+            properties["endLine"] = span.end_line
+        # Columns mean something to GitHub only on annotations of one line.
+        if span.column is not None and span.end_line in {None, span.line}:
+            properties["col"] = span.column
+            if span.end_column is not None:
+                properties["endColumn"] = span.end_column
+    properties["title"] = f"truestep: {finding.rule}"
+    listed = ",".join(f"{key}={_property(str(value))}" for key, value in properties.items())
+    return f"::{_COMMANDS[finding.severity]} {listed}::{_data(_message(finding))}"
+
+
+def _message(finding: Finding) -> str:
+    lines = [finding.message]
+    for mark in finding.related:
+        where = f" ({source.posix(str(source.span(mark.site)))})" if mark.site is not None else ""
+        lines.append(f"{mark.label}{where}")
+    lines.append(f"seen: {finding.seen}; confidence {finding.confidence.value}")
+    lines.extend(f"{key}: {text}" for key, text in (("cost", finding.cost), ("help", finding.help)) if text)
+    lines.append(f"more: truestep explain {finding.rule}")
+    return "\n".join(lines)
+
+
+def _data(text: str) -> str:
+    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+
+
+def _property(text: str) -> str:
+    return _data(text).replace(":", "%3A").replace(",", "%2C")
+
+
+def _one_line(text: str) -> str:
+    return text.replace("\r", " ").replace("\n", " ")

@@ -1,0 +1,80 @@
+"""The report for programs: one JSON document, described by report.schema.json and docs/reference/report-json.md."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from truestep import __version__, source
+from truestep.events import Site
+from truestep.findings import Finding, Mark, Summary
+from truestep.report import closing
+
+SCHEMA = "truestep.report/1"
+
+
+def render(summary: Summary) -> str:
+    """Return the report as a JSON document."""
+    return json.dumps(document(summary), indent=2, ensure_ascii=False) + "\n"
+
+
+def document(summary: Summary) -> dict[str, Any]:
+    """Return the report as plain values."""
+    return {
+        "schema": SCHEMA,
+        "truestep": __version__,
+        "torch": summary.torch or None,
+        "script": source.displayed(summary.script),
+        "ended": summary.how,
+        "steps": summary.steps,
+        "ranks": summary.ranks,
+        "missing_ranks": list(summary.missing_ranks),
+        "record": summary.record or None,
+        "counts": closing.counts(summary),
+        "headline": closing.headline(summary),
+        "notes": closing.notes(summary),
+        "findings": [_finding(finding) for finding in summary.findings],
+        "verdicts": [
+            {"rule": verdict.rule, "outcome": verdict.outcome.value, "reason": verdict.reason or None}
+            for verdict in summary.verdicts
+        ],
+        "internal_errors": list(summary.internal_errors),
+    }
+
+
+def _finding(finding: Finding) -> dict[str, Any]:
+    return {
+        "rule": finding.rule,
+        "severity": finding.severity.value,
+        "confidence": finding.confidence.value,
+        "message": finding.message,
+        "primary": _mark(finding.primary),
+        "related": [_mark(mark) for mark in finding.related],
+        "seen": {
+            "count": finding.seen.count,
+            "total": finding.seen.total,
+            "unit": finding.seen.unit,
+            "first_step": finding.seen.first_step,
+        },
+        "cost": finding.cost or None,
+        "help": finding.help or None,
+        "suppressed": finding.suppressed,
+        "rank": finding.rank,
+    }
+
+
+def _mark(mark: Mark) -> dict[str, Any]:
+    return {"label": mark.label, "site": None if mark.site is None else _site(mark.site)}
+
+
+def _site(site: Site) -> dict[str, Any]:
+    span = source.span(site)
+    return {
+        "path": source.posix(span.path),
+        "line": span.line,
+        "column": span.column,
+        "end_line": span.end_line,
+        "end_column": span.end_column,
+        "function": site.function,
+        "text": span.text,
+    }

@@ -1,0 +1,212 @@
+"""The report as SARIF 2.1.0, which GitHub code scanning, Azure DevOps and editors read.
+
+The standard: https://docs.oasis-open.org/sarif/sarif/v2.1.0/sarif-v2.1.0.html
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from truestep import __version__, source
+from truestep.events import Site
+from truestep.findings import Confidence, Finding, Mark, Outcome, Severity, Summary
+from truestep.report import closing
+from truestep.rules import Rule, all_rules
+from truestep.rules._page import parse
+
+_SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
+_LEVELS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.SPEED: "note"}
+_PRECISIONS = {Confidence.HIGH: "very-high", Confidence.MEDIUM: "medium", Confidence.LOW: "low"}
+
+
+def render(summary: Summary) -> str:
+    """Return the report as a SARIF log."""
+    return json.dumps(log(summary), indent=2, ensure_ascii=False) + "\n"
+
+
+def log(summary: Summary) -> dict[str, Any]:
+    """Return the report as a SARIF log of plain values."""
+    known = all_rules()
+    judged = {verdict.rule for verdict in summary.verdicts} | {finding.rule for finding in summary.findings}
+    ids = sorted(judged)
+    driver = {
+        "name": "truestep",
+        "semanticVersion": _semantic(__version__),
+        "version": __version__,
+        "shortDescription": {"text": "Finds silent failures in PyTorch training loops."},
+        "rules": [_rule(id, known.get(id)) for id in ids],
+    }
+    run = {
+        "tool": {"driver": driver},
+        "columnKind": "unicodeCodePoints",
+        "invocations": [_invocation(summary)],
+        "results": _results(summary, ids),
+        "properties": {
+            "headline": closing.headline(summary),
+            "ended": summary.how,
+            "steps": summary.steps,
+            "torch": summary.torch,
+            "ranks": summary.ranks,
+        },
+    }
+    return {"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}
+
+
+def _rule(id: str, rule: type[Rule] | None) -> dict[str, Any]:
+    descriptor: dict[str, Any] = {"id": id, "name": "".join(word.capitalize() for word in id.split("-"))}
+    if rule is None:
+        return descriptor
+    page = parse(rule.__doc__ or "")
+    return descriptor | {
+        "shortDescription": {"text": page.title},
+        "fullDescription": {"text": f"{page.text('What it does')} {page.text('Why it matters')}".strip()},
+        "help": {"text": page.text("Fix") or page.title, "markdown": page.markdown()},
+        "defaultConfiguration": {"level": _LEVELS[rule.severity]},
+        "properties": {
+            "precision": _PRECISIONS[rule.confidence],
+            "problem.severity": "recommendation" if rule.severity is Severity.SPEED else rule.severity.value,
+            "tags": ["pytorch", "training"],
+        },
+    }
+
+
+def _results(summary: Summary, ids: list[str]) -> list[dict[str, Any]]:
+    results = []
+    seen: dict[str, int] = {}
+    for finding in summary.findings:
+        print_ = _fingerprint(finding)
+        number = seen[print_] = seen.get(print_, 0) + 1
+        results.append(_result(finding, ids.index(finding.rule), f"{print_}:{number}", summary.script))
+    return results
+
+
+def _result(finding: Finding, index: int, fingerprint: str, script: str) -> dict[str, Any]:
+    site = finding.primary.site
+    place = _physical(site) if site is not None else {"artifactLocation": _artifact(script)}
+    location: dict[str, Any] = {"physicalLocation": place}
+    if site is not None:
+        location["logicalLocations"] = [{"fullyQualifiedName": site.function, "kind": "function"}]
+    result: dict[str, Any] = {
+        "ruleId": finding.rule,
+        "ruleIndex": index,
+        "level": _LEVELS[finding.severity],
+        "message": {"text": _message(finding)},
+        "locations": [location],
+        "partialFingerprints": {"truestepFinding/v1": fingerprint},
+        "properties": _properties(finding),
+    }
+    related = [_related(number, mark) for number, mark in enumerate(finding.related, start=1) if mark.site is not None]
+    if related:
+        result["relatedLocations"] = related
+    if finding.suppressed:
+        comment = source.suppression(finding)
+        suppression = {"kind": "inSource" if comment else "external", "status": "accepted"}
+        if comment is not None and comment.reason:
+            suppression["justification"] = comment.reason
+        result["suppressions"] = [suppression]
+    return result
+
+
+def _message(finding: Finding) -> str:
+    """Say the finding in sentences; relations are links that viewers turn into jumps."""
+    lines = [f"{finding.message}: {finding.primary.label}" if finding.primary.label else finding.message]
+    for number, mark in enumerate(finding.related, start=1):
+        lines.append(f"[{_link(mark.label)}]({number})" if mark.site is not None else mark.label)
+    lines.append(f"seen: {finding.seen}; confidence {finding.confidence.value}")
+    lines.extend(f"{key}: {text}" for key, text in (("cost", finding.cost), ("help", finding.help)) if text)
+    return "\n".join(lines)
+
+
+def _link(text: str) -> str:
+    return text.replace("\\", "\\\\").replace("[", "\\[").replace("]", "\\]")
+
+
+def _properties(finding: Finding) -> dict[str, Any]:
+    seen = finding.seen
+    found: dict[str, Any] = {
+        "confidence": finding.confidence.value,
+        "count": seen.count,
+        "total": seen.total,
+        "unit": seen.unit,
+        "firstStep": seen.first_step,
+        "cost": finding.cost,
+        "help": finding.help,
+        "rankOfProcess": finding.rank,
+    }
+    return {key: value for key, value in found.items() if value is not None and value != ""}
+
+
+def _related(number: int, mark: Mark) -> dict[str, Any]:
+    assert mark.site is not None
+    return {"id": number, "message": {"text": mark.label}, "physicalLocation": _physical(mark.site)}
+
+
+def _physical(site: Site) -> dict[str, Any]:
+    span = source.span(site)
+    region: dict[str, Any] = {"startLine": span.line}
+    if span.column is not None:
+        region["startColumn"] = span.column
+    if span.end_line is not None:
+        region["endLine"] = span.end_line
+    if span.end_column is not None:
+        region["endColumn"] = span.end_column
+    if span.text is not None and span.end_line in {None, span.line}:
+        file = source.read(site.path)
+        whole = file.line(span.line) or ""
+        begin = (span.column or 1) - 1
+        region["snippet"] = {"text": whole[begin : span.end_column - 1 if span.end_column else None].strip()}
+    return {"artifactLocation": _artifact(site.path), "region": region}
+
+
+def _artifact(path: str) -> dict[str, Any]:
+    shown = source.displayed(path)
+    if os.path.isabs(shown):
+        return {"uri": Path(shown).as_uri()}
+    # Cells of notebooks have names such as "<ipython-input-1-0a>": a URI of its own kind of text.
+    return {"uri": quote(source.posix(shown)), "uriBaseId": "%SRCROOT%"}
+
+
+def _invocation(summary: Summary) -> dict[str, Any]:
+    notifications = [
+        {
+            "level": "note",
+            "message": {"text": f"not observed: {verdict.reason}" if verdict.reason else "not observed"},
+            "associatedRule": {"id": verdict.rule},
+        }
+        for verdict in summary.verdicts
+        if verdict.outcome is Outcome.NOT_OBSERVED
+    ]
+    notifications.extend({"level": "warning", "message": {"text": note}} for note in closing.notes(summary))
+    notifications.extend({"level": "error", "message": {"text": error}} for error in summary.internal_errors)
+    return {
+        "executionSuccessful": summary.how != "crashed",
+        "exitCodeDescription": summary.how,
+        "toolExecutionNotifications": notifications,
+    }
+
+
+def _fingerprint(finding: Finding) -> str:
+    """Return what stays the same when lines above the finding come and go."""
+    site = finding.primary.site
+    parts = [finding.rule]
+    if site is not None:
+        text = source.read(site.path).line(site.line) or ""
+        parts += [source.posix(source.displayed(site.path)), site.function, " ".join(text.split())]
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:32]
+
+
+def _semantic(version: str) -> str:
+    """Return a Python version as SARIF's semanticVersion wants it: three numbers.
+
+    >>> _semantic("0.1.0"), _semantic("1.2.0rc1")
+    ('0.1.0', '1.2.0')
+    """
+    found = re.match(r"\d+(\.\d+){0,2}", version)
+    numbers = found[0].split(".") if found else []
+    return ".".join([*numbers, "0", "0", "0"][:3])

@@ -1,0 +1,91 @@
+"""The report for people: findings as compilers print them, then what was clear and what was not observed."""
+
+from __future__ import annotations
+
+import io
+
+from rich.console import Console
+from rich.text import Text
+
+from truestep.findings import Severity, Summary
+from truestep.report import closing, excerpt
+from truestep.report.closing import Failure
+from truestep.report.excerpt import Row
+
+_SEVERITY = {Severity.ERROR: "bold red", Severity.WARNING: "bold yellow", Severity.SPEED: "bold magenta"}
+_STYLES = {
+    "": "",
+    "code": "",
+    "gutter": "bold blue",
+    "key": "bold",
+    "message": "bold",
+    "name": "bold",
+    "note": "bold cyan",
+    "place": "",
+    "related": "bold blue",
+}
+
+
+def render(summary: Summary, *, width: int, colour: bool) -> str:
+    """Return the report as a text for a terminal of this width."""
+    out = io.StringIO()
+    # `no_color` and the environment are given, so that equal arguments make equal texts.
+    console = Console(
+        file=out,
+        width=width,
+        force_terminal=colour,
+        color_system="standard" if colour else None,
+        no_color=not colour,
+        highlight=False,
+        soft_wrap=True,
+        _environ={},
+    )
+    shown = closing.failures(summary)
+    for position, failure in enumerate(shown):
+        if position:
+            console.print()
+        for row in _failure(failure, width):
+            console.print(_styled(row, failure.finding.severity))
+    if len(shown) > 1:
+        console.print()
+    for row in _closing(summary, width):
+        console.print(_styled(row, Severity.ERROR))
+    return out.getvalue()
+
+
+def _failure(failure: Failure, width: int) -> list[Row]:
+    finding = failure.finding
+    margin = excerpt.gutter(finding)
+    head = f"{finding.severity.value}[{finding.rule}]"
+    first, *rest = excerpt.wrap(f"{head}: {finding.message}", width) or [head]
+    found: list[Row] = [((head, "primary"), (first.removeprefix(head), "message"))]
+    found.extend((("    " + line, "message"),) for line in rest)
+    found.extend(excerpt.rows(finding, width))
+    ranks = failure.ranks
+    where = f"; {'rank' if len(ranks) == 1 else 'ranks'} {closing.numbers(ranks)}" if ranks else ""
+    found.extend(
+        excerpt.note("seen", f"{finding.seen}{where}; confidence {finding.confidence.value}", margin, width),
+    )
+    for key, text in (("cost", finding.cost), ("help", finding.help)):
+        if text:
+            found.extend(excerpt.note(key, text, margin, width))
+    found.extend(excerpt.note("more", f"truestep explain {finding.rule}", margin, width))
+    return found
+
+
+def _closing(summary: Summary, width: int) -> list[Row]:
+    first, *rest = excerpt.wrap(closing.headline(summary), width)
+    head, comma, tail = first.partition(",")
+    verdict = "primary" if closing.counts(summary)["failures"] else "clear"
+    found: list[Row] = [((head, verdict), (comma + tail, ""))]
+    found.extend((("  " + line, ""),) for line in rest)
+    for text in closing.notes(summary):
+        first, *rest = excerpt.wrap(text, width - 6)
+        found.append((("note: ", "note"), (first, "")))
+        found.extend((("      " + line, ""),) for line in rest)
+    return found
+
+
+def _styled(row: Row, severity: Severity) -> Text:
+    styles = _STYLES | {"primary": _SEVERITY[severity], "clear": "bold green"}
+    return Text.assemble(*((piece, styles[name]) for piece, name in row), no_wrap=True, overflow="ignore")
