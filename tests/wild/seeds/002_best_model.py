@@ -1,0 +1,72 @@
+"""From "The annotated PyTorch training loop" (both copies of the essay in the seeds carry the same listings),
+section Checkpointing: weights are saved when the validation loss improves, and restored at the end.
+
+Repaired: lost indentation; the essay's own training loop in the place of its comment; files in a temporary folder.
+Expected: nothing.
+"""
+import os
+import tempfile
+
+import torch
+import torch.nn as nn
+from torch.utils.data import DataLoader, TensorDataset
+
+torch.set_num_threads(1)
+
+
+class MLP(nn.Module):
+    def __init__(self, in_features, hidden, out_features):
+        super().__init__()
+        self.net = nn.Sequential(
+            nn.Linear(in_features, hidden),
+            nn.ReLU(),
+            nn.Linear(hidden, hidden),
+            nn.ReLU(),
+            nn.Linear(hidden, out_features),
+        )
+
+    def forward(self, x):
+        return self.net(x)
+
+
+def spiral(n):
+    """Three arms, n points."""
+    y = torch.arange(n) % 3
+    r = torch.rand(n)
+    angle = 4.0 * r + 2.1 * y + 0.1 * torch.randn(n)
+    return torch.stack([r * torch.sin(angle), r * torch.cos(angle)], dim=1), y
+
+
+X_train, y_train = spiral(320)
+X_val, y_val = spiral(80)
+loader = DataLoader(TensorDataset(X_train, y_train), batch_size=64, shuffle=True)
+model = MLP(in_features=2, hidden=128, out_features=3)
+criterion = nn.CrossEntropyLoss()
+optimiser = torch.optim.Adam(model.parameters(), lr=1e-3)
+device = torch.device('cpu')
+NUM_EPOCHS = 10
+folder = tempfile.TemporaryDirectory()
+os.chdir(folder.name)
+
+best_val_loss = float('inf')
+
+for epoch in range(NUM_EPOCHS):
+    # ... training loop ...
+    model.train()
+    for X_batch, y_batch in loader:
+        optimiser.zero_grad()
+        loss = criterion(model(X_batch), y_batch)
+        loss.backward()
+        optimiser.step()
+
+    model.eval()
+    with torch.no_grad():
+        val_loss = criterion(model(X_val), y_val).item()
+
+    if val_loss < best_val_loss:
+        best_val_loss = val_loss
+        torch.save(model.state_dict(), 'best_model.pt')
+
+model.load_state_dict(torch.load('best_model.pt', map_location=device))
+print(f"best={best_val_loss:.4f}")
+os.chdir('/')

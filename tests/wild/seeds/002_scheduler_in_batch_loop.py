@@ -1,0 +1,53 @@
+"""From "The annotated PyTorch training loop" (both copies of the essay in the seeds carry the same listings),
+section Learning rate schedules, the wrong half: the schedule is stepped for every batch.
+
+Repaired: lost indentation; the fragment prints the two step lines alone, so the rest of the loop is the essay's own;
+30 epochs of 5 batches, T_max=30. Expected: 150 steps of a schedule made for 30: the lr goes down and up again.
+"""
+import torch
+import torch.nn as nn
+from torch.utils.data import DataLoader, TensorDataset
+
+torch.set_num_threads(1)
+
+
+class MLP(nn.Module):
+    def __init__(self, in_features, hidden, out_features):
+        super().__init__()
+        self.net = nn.Sequential(
+            nn.Linear(in_features, hidden),
+            nn.ReLU(),
+            nn.Linear(hidden, hidden),
+            nn.ReLU(),
+            nn.Linear(hidden, out_features),
+        )
+
+    def forward(self, x):
+        return self.net(x)
+
+
+def spiral(n):
+    """Three arms, n points."""
+    y = torch.arange(n) % 3
+    r = torch.rand(n)
+    angle = 4.0 * r + 2.1 * y + 0.1 * torch.randn(n)
+    return torch.stack([r * torch.sin(angle), r * torch.cos(angle)], dim=1), y
+
+
+X_train, y_train = spiral(320)
+X_val, y_val = spiral(80)
+loader = DataLoader(TensorDataset(X_train, y_train), batch_size=64, shuffle=True)
+model = MLP(in_features=2, hidden=128, out_features=3)
+criterion = nn.CrossEntropyLoss()
+optimiser = torch.optim.Adam(model.parameters(), lr=1e-3)
+scheduler = torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, T_max=30)
+
+for epoch in range(30):
+    # wrong
+    for X_batch, y_batch in loader:
+        optimiser.zero_grad()
+        loss = criterion(model(X_batch), y_batch)
+        loss.backward()
+        optimiser.step()
+        scheduler.step()  # error: scheduler-wrong-cadence
+print(f"loss={loss.item():.4f} lr={scheduler.get_last_lr()[0]:.2e}")
