@@ -53,6 +53,7 @@ def evaluate(model, loader):
 def main():
     args = parse_args()
     torch.manual_seed(args.seed)
+    torch.set_num_threads(1)
     train_set, val_set = random_split(make_data(), [600, 120])
     # 30 micro-batches per epoch: seven windows of four and one of two
     train_loader = DataLoader(train_set, batch_size=args.batch_size, shuffle=True)

@@ -5,6 +5,7 @@ import torch.nn.functional as F
 import torch.optim as optim
 
 torch.manual_seed(1)
+torch.set_num_threads(1)
 
 CONTEXT_SIZE = 2
 EMBEDDING_DIM = 16

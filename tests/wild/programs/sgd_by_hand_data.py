@@ -5,6 +5,7 @@ import torch
 import torch.nn.functional as F
 
 random.seed(42)
+torch.set_num_threads(1)
 syllables = ["ka", "mi", "to", "ra", "ne", "lu", "so", "vi", "el", "an", "dor", "wen", "bri", "os"]
 words = sorted({"".join(random.choice(syllables) for _ in range(random.randint(2, 4))) for _ in range(260)})
 

@@ -5,6 +5,7 @@ import torch
 
 random.seed(0)
 torch.manual_seed(0)
+torch.set_num_threads(1)
 
 
 def synthetic_data(w, b, num_examples):

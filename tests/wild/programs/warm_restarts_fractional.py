@@ -8,7 +8,7 @@ torch.manual_seed(10)
 torch.set_num_threads(1)
 
 x = torch.randn(640, 9)
-y = (x[:, 0:1] * x[:, 1:2] + x[:, 2:3].abs() - 0.8) + 0.1 * torch.randn(640, 1)
+y = (x[:, 0:1] + x[:, 1:2] * x[:, 2:3].sign()) + 0.1 * torch.randn(640, 1)
 train_loader = DataLoader(TensorDataset(x[:512], y[:512]), batch_size=32, shuffle=True)
 x_val, y_val = x[512:], y[512:]
 

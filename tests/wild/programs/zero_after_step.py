@@ -45,6 +45,7 @@ def get_data():
 
 if __name__ == "__main__":
     torch.manual_seed(1)
+    torch.set_num_threads(1)
     train_dl, valid_dl = get_data()
     model = nn.Sequential(nn.Linear(6, 64), nn.Tanh(), nn.BatchNorm1d(64), nn.Linear(64, 1))
     opt = torch.optim.SGD(model.parameters(), lr=0.05, momentum=0.9)
