@@ -39,7 +39,7 @@ def _command(finding: Finding) -> str:
 
 
 def _message(finding: Finding) -> str:
-    lines = [finding.message]
+    lines = [finding.message, finding.primary.label] if finding.primary.label else [finding.message]
     for mark in finding.related:
         where = f" ({source.posix(str(source.span(mark.site)))})" if mark.site is not None else ""
         lines.append(f"{mark.label}{where}")

@@ -1,0 +1,156 @@
+"""``truestep explain``: a rule's manual page, and its proof run in front of you."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from statistics import fmean
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.syntax import Syntax
+from rich.table import Table
+from rich.text import Text
+
+from truestep.cli import _proof
+from truestep.errors import UsageError
+from truestep.report.excerpt import wrap
+from truestep.rules import Rule, rule
+from truestep.rules._page import Block, parse
+
+_STYLES = {"error": "bold red", "warning": "bold yellow", "speed": "bold magenta"}
+_WIDEST = 100
+
+
+def explain(
+    id: Annotated[str, typer.Argument(metavar="RULE", help="A rule's id, such as missing-zero-grad.")],
+    prove: Annotated[
+        bool, typer.Option("--prove", help="Run the broken and the correct program and compare them.")
+    ] = False,
+) -> int:
+    """Show what a rule finds, why it matters and how to fix it."""
+    found = rule(id)
+    console = Console(highlight=False)
+    console.width = min(console.width, _WIDEST)
+    folder = _proof.find(id)
+    if prove:
+        return _prove(found, folder, console)
+    _show(found, console)
+    if folder is not None:
+        _heading("Proof", console)
+        _prose(f"`truestep explain {id} --prove` runs a broken and a correct program and compares them.", console)
+    return 0
+
+
+def _show(found: type[Rule], console: Console) -> None:
+    page = parse(found.__doc__ or "")
+    facts = f"  confidence {found.confidence.value}, since {found.since}{', preview' if found.preview else ''}"
+    severity = found.severity.value
+    console.print(Text.assemble((f"{severity}[{found.id}]", _STYLES[severity]), (facts, "dim")))
+    _prose(page.title, console)
+    for section in page.sections:
+        _heading(section.heading, console)
+        previous: Block | None = None
+        for block in section.blocks:
+            if previous is not None and not previous.kind == block.kind == "item":
+                console.print()
+            _block(block, console)
+            previous = block
+
+
+def _heading(text: str, console: Console) -> None:
+    console.print()
+    console.print(Text(text, style="bold blue"))
+
+
+def _block(block: Block, console: Console) -> None:
+    if block.kind == "code":
+        for line in _code(block.text).split("\n", allow_blank=True):
+            console.print(Text("    ") + line if line.plain else line, soft_wrap=True)
+    else:
+        _prose(block.text, console, "- " if block.kind == "item" else "")
+
+
+def _code(text: str) -> Text:
+    code = Syntax(text, "python", theme="ansi_dark", background_color="default").highlight(text)
+    code.rstrip()
+    return code
+
+
+def _prose(text: str, console: Console, bullet: str = "") -> None:
+    """Print a paragraph; names in backticks are bold where that can be seen, and stay in backticks where not."""
+    quote = "" if console.color_system else "`"
+    for number, line in enumerate(wrap(text, console.width - len(bullet))):
+        pieces = [
+            (f"{quote}{piece}{quote}" if odd % 2 else piece, "bold" if odd % 2 else "")
+            for odd, piece in enumerate(line.split("`"))
+        ]
+        console.print(Text.assemble(" " * len(bullet) if number else bullet, *pieces), soft_wrap=True)
+
+
+def _prove(found: type[Rule], folder: Path | None, console: Console) -> int:
+    proof = _proof.load(folder) if folder is not None else None
+    if folder is None or proof is None:
+        raise UsageError(
+            f"the rule {found.id} has no proof that can be run",
+            expected="expected a folder proofs/" + found.id + " with bad.py, good.py and proof.toml",
+            remedy=f"read its page: truestep explain {found.id}",
+        )
+    bad, good = _proof.programs(folder)
+    _program(bad, "the failure", "red", console)
+    _program(good, "the fix", "green", console)
+    return _results(proof, console)
+
+
+def _program(program: _proof.Program, title: str, style: str, console: Console) -> None:
+    console.print(Text.assemble((program.path.name, "bold"), f"  {title}"))
+    width = len(str(len(program.lines)))
+    code = _code("\n".join(program.lines)).split("\n", allow_blank=True)
+    for number, line in enumerate(code, start=1):
+        marked = number in program.marked
+        margin = Text(f"{'>' if marked else ' '} {number:>{width}} | ", style=f"bold {style}" if marked else "dim")
+        if marked:
+            line.stylize(f"bold {style}")
+        console.print(margin + line, soft_wrap=True)
+    console.print()
+
+
+def _results(proof: _proof.Proof, console: Console) -> int:
+    seeds: list[tuple[int, float, float]] = []
+    try:
+        with console.status("running") if console.is_terminal else _Quiet() as status:
+            for row in _proof.run(proof):
+                seeds.append(row)
+                status.update(f"running: {len(seeds)} of {len(proof.seeds)} seeds done")
+    except KeyboardInterrupt:
+        return 130
+    bad, good = tuple(row[1] for row in seeds), tuple(row[2] for row in seeds)
+    table = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0), header_style="bold")
+    table.add_column("seed")
+    for name in ("bad.py", "good.py"):
+        table.add_column(name, justify="right")
+    for seed, worse, better in seeds:
+        table.add_row(str(seed), f"{worse:.4g}", f"{better:.4g}")
+    table.add_row("mean", f"{fmean(bad):.4g}", f"{fmean(good):.4g}", style="bold")
+    what = f"{proof.result}, " if proof.result else ""
+    console.print(Text(f"{what}{proof.better} is better", style="dim"))
+    console.print(table)
+    harm = proof.harm(bad, good)
+    holds = harm > proof.margin
+    verdict = Text("proved" if holds else "not proved here", style="bold green" if holds else "bold red")
+    relation = "more" if holds else "no more"
+    console.print(verdict + Text(f": the harm is {harm:.4g}, {relation} than the margin of {proof.margin:.4g}"))
+    return 0 if holds else 1
+
+
+class _Quiet:
+    """A status line that shows nothing."""
+
+    def __enter__(self) -> _Quiet:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+    def update(self, status: str) -> None:
+        pass

@@ -1,0 +1,62 @@
+"""``truestep rules``: the catalogue."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated, Any, Literal
+
+import typer
+
+from truestep.rules import Rule, all_rules
+from truestep.rules._page import parse
+
+_STYLES = {"error": "bold red", "warning": "bold yellow", "speed": "bold magenta"}
+
+
+def rules(
+    format: Annotated[Literal["text", "json"], typer.Option(help="A table, or one JSON document.")] = "text",
+) -> None:
+    """List all rules: what each finds, and what a run must show for it to speak."""
+    listed = [describe(rule) for rule in all_rules().values()]
+    if format == "json":
+        print(json.dumps(listed, indent=2, ensure_ascii=False))
+        return
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
+    table.add_column("rule", no_wrap=True)
+    table.add_column("severity", no_wrap=True)
+    table.add_column("finds", ratio=3)
+    table.add_column("needs", ratio=2)
+    for rule in listed:
+        name = Text(rule["id"], style="bold") + Text(" (preview)" if rule["preview"] else "", style="dim")
+        severity = Text(rule["severity"], style=_STYLES[rule["severity"]])
+        table.add_row(name, severity, Text(rule["finds"]), Text(", ".join(rule["needs"]), style="dim"))
+    console = Console(highlight=False)
+    console.width = max(console.width, 100)
+    console.print(table)
+    console.print(f"\n{len(listed)} rules; read one with `truestep explain RULE`", markup=False)
+
+
+def describe(rule: type[Rule]) -> dict[str, Any]:
+    """Return what the catalogue says about a rule."""
+    return {
+        "id": rule.id,
+        "severity": rule.severity.value,
+        "confidence": rule.confidence.value,
+        "since": rule.since,
+        "preview": rule.preview,
+        "finds": parse(rule.__doc__ or "").title,
+        "needs": list(dict.fromkeys(_present(need.absent) for need in rule.needs)),
+    }
+
+
+def _present(absent: str) -> str:
+    """Turn what a report says about a run without an event into what a run must have.
+
+    >>> _present("no backward pass"), _present("fewer than 10 optimizer steps")
+    ('backward pass', '10 optimizer steps')
+    """
+    return absent.removeprefix("no ").removeprefix("fewer than ")
