@@ -1,0 +1,45 @@
+"""From "PyTorch Debugging, Lab & Modern Performance", section Distributed Data Parallel (fragment 0.4.22).
+
+Repaired: NCCL and torchrun -> one gloo process with a file:// store; model, data, loss and optimizer. Expected: nothing on one
+rank. Printed with a loader that knows no ranks, every rank would read all data.
+"""
+import os
+import tempfile
+import torch
+import torch.nn as nn
+import torch.distributed as dist
+from torch.nn.parallel import DistributedDataParallel as DDP
+from torch.utils.data import DataLoader, TensorDataset
+
+folder = tempfile.TemporaryDirectory()
+os.chdir(folder.name)
+
+
+class MyModel(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.net = nn.Sequential(nn.Linear(64, 64), nn.ReLU(), nn.Linear(64, 64))
+
+    def forward(self, x):
+        return self.net(x)
+
+
+# Initialize the process group (one process per GPU)
+dist.init_process_group(backend="gloo", init_method=f"file://{folder.name}/store", rank=0, world_size=1)
+# Create model and wrap with DDP
+model = MyModel()
+model = DDP(model)
+train_dataset = TensorDataset(torch.randn(96, 8, 64), torch.randn(96, 8, 64))
+criterion = nn.MSELoss()
+optimizer = torch.optim.AdamW(model.parameters(), lr=3e-4)
+train_loader = DataLoader(train_dataset, batch_size=16, shuffle=True)
+# Training loop is the same as single-GPU
+for batch_x, batch_y in train_loader:
+    optimizer.zero_grad()
+    output = model(batch_x)
+    loss = criterion(output, batch_y)
+    loss.backward()  # DDP handles gradient sync automatically
+    optimizer.step()
+print(f"loss={loss.item():.4f}")
+dist.destroy_process_group()
+os.chdir('/')
