@@ -6,7 +6,6 @@ import torch
 import torch.nn as nn
 from torch.nn import functional as F
 
-
 # hyperparameters
 eval_interval, eval_iters, log_interval = 20, 4, 10
 gradient_accumulation_steps, batch_size, block_size = 2, 16, 32
