@@ -1,2 +1,41 @@
-"""Own your PyTorch training loop, prove every step."""
+"""Own your PyTorch training loop, prove every step.
+
+    with truestep.watch() as session:
+        train(model, loader)
+    for finding in session.findings:
+        print(finding.message)
+
+Importing this package imports no torch and changes nothing.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from truestep.findings import Confidence, Finding, Severity, Verdict
+    from truestep.watch import Session, watch
+
 __version__ = "0.1.0"
+__all__ = ["Confidence", "Finding", "Session", "Severity", "Verdict", "__version__", "watch"]
+
+_HOMES = {
+    "Confidence": "truestep.findings",
+    "Finding": "truestep.findings",
+    "Severity": "truestep.findings",
+    "Verdict": "truestep.findings",
+    "Session": "truestep.watch",
+    "watch": "truestep.watch",
+}
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    import importlib
+
+    return getattr(importlib.import_module(_HOMES[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

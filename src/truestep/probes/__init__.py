@@ -1,0 +1,83 @@
+"""One seam of torch per module. `install` puts all of them up; the exit stack takes them down exactly."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from types import CodeType, FunctionType
+from typing import Any
+
+from truestep.probes._probe import Probe
+from truestep.probes._scene import Scene
+
+__all__ = ["Probe", "Scene", "all_probes", "install"]
+
+
+def all_probes() -> list[type[Probe]]:
+    """Return every probe, in the order they are installed."""
+    from truestep.probes.backward import BackwardProbe
+    from truestep.probes.checkpoint import CheckpointProbe
+    from truestep.probes.clip import ClipProbe
+    from truestep.probes.data import DataProbe
+    from truestep.probes.loss import LossProbe
+    from truestep.probes.mode import ModeProbe
+    from truestep.probes.module import ModuleProbe
+    from truestep.probes.optimizer import OptimizerProbe
+    from truestep.probes.scaler import ScalerProbe
+    from truestep.probes.scheduler import SchedulerProbe
+    from truestep.probes.zero import ZeroProbe
+
+    return [
+        OptimizerProbe, ZeroProbe, BackwardProbe, ModuleProbe, ModeProbe, LossProbe, ClipProbe, ScalerProbe,
+        SchedulerProbe, DataProbe, CheckpointProbe,
+    ]  # fmt: skip
+
+
+def install(scene: Scene, stack: ExitStack) -> list[Probe]:
+    """Install every probe and keep torch.compile from compiling our own frames."""
+    probes = [cls(scene) for cls in all_probes()]
+    for probe in probes:
+        try:
+            probe.install(stack)
+        except Exception:
+            scene.fail()
+    _leave_uncompiled()
+    return probes
+
+
+def _leave_uncompiled() -> None:
+    """Mark this package's code as nothing for TorchDynamo to compile (it runs when a hook fires below a graph break)."""
+    import sys
+
+    from torch._C._dynamo import eval_frame
+
+    try:
+        action = eval_frame._FrameAction
+        strategy = eval_frame._FrameExecStrategy(action.SKIP, action.DEFAULT)
+        mark = eval_frame.set_code_exec_strategy
+    except AttributeError:
+        return
+    seen: set[int] = set()
+    todo: list[CodeType] = []
+    for name, module in list(sys.modules.items()):
+        if name.startswith(("truestep.probes", "truestep.watch")):
+            todo.extend(_codes(module))
+    while todo:
+        code = todo.pop()
+        if id(code) in seen:
+            continue
+        seen.add(id(code))
+        mark(code, strategy)
+        todo.extend(constant for constant in code.co_consts if isinstance(constant, CodeType))
+
+
+def _codes(module: Any) -> list[CodeType]:
+    found: list[CodeType] = []
+    for value in vars(module).values():
+        if isinstance(value, FunctionType):
+            found.append(value.__code__)
+        elif isinstance(value, type) and value.__module__ == module.__name__:
+            for inner in vars(value).values():
+                function = getattr(inner, "__func__", getattr(inner, "fget", inner))
+                if isinstance(function, FunctionType):
+                    found.append(function.__code__)
+    return found

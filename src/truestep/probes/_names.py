@@ -1,0 +1,52 @@
+"""What the user calls things, read from the source at a site: the callee of a call, the target of an assignment."""
+
+from __future__ import annotations
+
+import ast
+import linecache
+import re
+
+from truestep.events import Site
+
+
+def _segment(site: Site) -> str:
+    lines = linecache.getlines(site.path)[site.line - 1 : max(site.end_line, site.line)]
+    if not lines or site.column < 0:
+        return ""
+    encoded = [line.encode() for line in lines]
+    encoded[-1] = encoded[-1][: site.end_column]
+    encoded[0] = encoded[0][site.column :]
+    return b"".join(encoded).decode(errors="replace")
+
+
+def callee(site: Site | None, fallback: str) -> str:
+    """Return the expression that is called at a site: "model" for ``model(x)``, "self.net" for ``self.net(x)``."""
+    if site is None:
+        return fallback
+    try:
+        node = ast.parse(_segment(site).strip(), mode="eval").body
+    except (SyntaxError, ValueError):
+        return fallback
+    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name | ast.Attribute | ast.Subscript):
+        return fallback
+    name = ast.unparse(node.func)
+    return name if len(name) <= 40 else fallback
+
+
+def target(site: Site | None, fallback: str) -> str:
+    """Return the variable that a construction at a site is assigned to: "opt" for ``opt = SGD(...)``."""
+    if site is None:
+        return fallback
+    line = linecache.getline(site.path, site.line)
+    before = line if site.column < 0 else line.encode()[: site.column].decode(errors="replace")
+    match = re.search(r"([A-Za-z_][\w.]*(?:\[[^\]]*\])?)\s*(?::[^=]+)?=\s*$", before.rstrip() if site.column >= 0 else "")
+    if match is None:
+        match = re.match(r"\s*([A-Za-z_][\w.]*)\s*(?::[^=]+)?=(?!=)", line)
+    return match.group(1) if match and len(match.group(1)) <= 40 else fallback
+
+
+def receiver(site: Site | None, fallback: str) -> str:
+    """Return the object a method is called on at a site: "model" for ``model.forward(x)``."""
+    name = callee(site, "")
+    owner = name.rpartition(".")[0]
+    return owner or fallback

@@ -1,0 +1,155 @@
+"""What all probes share: numbers for objects, sites, the gradient ledger, and the way to tell an event."""
+
+from __future__ import annotations
+
+import threading
+import traceback
+import weakref
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from truestep import events as ev
+from truestep.events import Event, Site
+from truestep.probes import _names
+from truestep.probes._ledger import Held, Ledger
+from truestep.probes._sites import Sites
+
+_FIRST = (0, 1, 2, 3, 10, 20, 50, 100, 200, 500)
+_NAMED_PARAMETERS = 4000
+
+
+def is_sampled(step: int) -> bool:
+    """Whether a step is looked at closely: by its number, never by the clock, so that verdicts repeat."""
+    return step in _FIRST if step < 1000 else step % 1000 == 0
+
+
+class Depth(threading.local):
+    """How deep this thread is inside module calls: 0 outside, 1 inside, 2 inside and looking at every call."""
+
+    inside = 0
+    step = 0
+    scaler = False
+    fetching = False
+    mode = False
+    schedule = 0
+
+
+class Known:
+    """A numbered object: its weak reference keeps an address from being taken for another object's."""
+
+    __slots__ = ("number", "ref")
+
+    def __init__(self, number: int, thing: Any) -> None:
+        self.number = number
+        self.ref = weakref.ref(thing)
+
+
+class Scene:
+    """Shared by the probes of one session."""
+
+    def __init__(self, torch: Any, emit: Callable[[Event], None]) -> None:
+        self.torch = torch
+        self.emit = emit
+        self.active = True
+        self.sites = Sites(torch.__path__[0])
+        self.ledger = Ledger()
+        self.depth = Depth()
+        self.engine_task: Callable[[], int] = torch._C._current_graph_task_id
+        self.step = 0
+        self.sampled = True
+        self.loader: int | None = None
+        self.last_loss: float | None = None
+        self.scaled_by: int | None = None
+        """The scaler that scaled the loss whose backward comes next."""
+        self.attempts: dict[int, int] = {}
+        """Optimizer number to how often it stepped, or a scaler tried to."""
+        self.forwarded: set[int] = set()
+        """Trainable parameters whose modules ran since the last step (sampled steps only)."""
+        self.errors: list[str] = []
+        self.cost_s = 0.0
+        """Time spent on close reading, at sampled steps."""
+        self.frugal = False
+        """Whether close reading is given up."""
+        self.stop: Callable[[], None] = lambda: None
+        """Called where it is safe to end the script."""
+        self.step_ended: Callable[[Event], None] = emit
+        self._numbers: dict[str, dict[int, Known]] = {}
+        self._last: dict[str, int] = {}
+        self._parameter_names: dict[int, str] = {}
+
+    def fail(self) -> None:
+        """Record an error of a probe; the training goes on."""
+        if len(self.errors) < 20:
+            self.errors.append(traceback.format_exc())
+
+    # --- numbers ---------------------------------------------------------------------------------------------------
+
+    def number(self, family: str, thing: Any) -> tuple[int, bool]:
+        """Return the number of an object in its family, and whether it is new."""
+        known = self._numbers.setdefault(family, {})
+        entry = known.get(id(thing))
+        if entry is not None and entry.ref() is thing:
+            return entry.number, False
+        self._last[family] = number = self._last.get(family, 0) + 1
+        known[id(thing)] = Known(number, thing)
+        if number % 256 == 0:
+            for key in [key for key, old in known.items() if old.ref() is None]:
+                del known[key]
+        return number, True
+
+    def known(self, family: str, thing: Any) -> int | None:
+        """Return the number of an object that was met before."""
+        entry = self._numbers.get(family, {}).get(id(thing))
+        return entry.number if entry is not None and entry.ref() is thing else None
+
+    # --- parameters ------------------------------------------------------------------------------------------------
+
+    def hold(self, parameter: Any, name: str = "", model: int | None = None) -> Held:
+        """Return what is remembered of a parameter; tell of it when it is met for the first time."""
+        held = self.ledger.held(parameter)
+        if held is None:
+            number, _ = self.number("parameter", parameter)
+            held = self.ledger.by_id[id(parameter)] = Held(number, parameter)
+            if number > _NAMED_PARAMETERS:
+                return held
+            self.emit(self._met(held, parameter, name or f"parameter {number}", model))
+        elif name and model is not None and held.number <= _NAMED_PARAMETERS:
+            self.emit(self._met(held, parameter, name, model))
+        return held
+
+    def _met(self, held: Held, parameter: Any, name: str, model: int | None) -> ev.ParameterMet:
+        self._parameter_names[held.number] = name
+        return ev.ParameterMet(
+            parameter=held.number,
+            name=name,
+            shape=tuple(parameter.shape),
+            dtype=str(parameter.dtype).removeprefix("torch."),
+            trainable=bool(parameter.requires_grad),
+            model=model,
+        )
+
+    def numbers(self, parameters: Iterable[Any]) -> tuple[int, ...]:
+        return tuple(self.hold(p).number for p in parameters)
+
+    def parameter_name(self, number: int) -> str:
+        """Return the name a parameter was last told with."""
+        return self._parameter_names.get(number, f"parameter {number}")
+
+    # --- sites and names -------------------------------------------------------------------------------------------
+
+    def site(self, depth: int = 1) -> Site | None:
+        """Return the user's line for the call under way (``depth`` 1: from the caller of this method)."""
+        return self.sites.at(self.sites.frame(depth + 2))
+
+    callee = staticmethod(_names.callee)
+    target = staticmethod(_names.target)
+    receiver = staticmethod(_names.receiver)
+
+    # --- steps -----------------------------------------------------------------------------------------------------
+
+    def close_step(self, event: Event) -> None:
+        """Tell a step and begin the next one."""
+        self.step += 1
+        self.sampled = self.ledger.sampled = is_sampled(self.step) and not self.frugal
+        self.forwarded.clear()
+        self.step_ended(event)

@@ -1,0 +1,117 @@
+"""Gradient clipping. Seams: what ``clip_grad_norm_`` and ``clip_grad_value_`` call inside their own module."""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Sequence
+from contextlib import ExitStack
+from typing import Any
+
+from truestep.events import GradientsClipped
+from truestep.probes._ledger import FRESH, MIXED, NONE, USED
+from truestep.probes._patch import patch
+from truestep.probes._probe import Probe
+
+
+class ClipProbe(Probe):
+    """Tells `GradientsClipped`; a clip is a write in place that does not clear."""
+
+    def install(self, stack: ExitStack) -> None:
+        import torch.nn.utils.clip_grad as module
+
+        scene = self.scene
+        self._events: dict[tuple[Any, ...], GradientsClipped] = {}
+        compiling = scene.torch.compiler.is_dynamo_compiling
+
+        def _clip_grads_with_norm_(parameters: Any, max_norm: Any, *args: Any, **kwargs: Any) -> Any:
+            if compiling() or not scene.active:
+                return original_clip(parameters, max_norm, *args, **kwargs)
+            listed = [parameters] if isinstance(parameters, scene.torch.Tensor) else list(parameters)
+            self.before("norm", listed, max_norm)
+            result = original_clip(listed, max_norm, *args, **kwargs)
+            scene.ledger.written(scene.ledger.among(listed))
+            return result
+
+        def _group_tensors_by_device_and_dtype(tensors: Any, *args: Any, **kwargs: Any) -> Any:
+            if not compiling() and scene.active and sys._getframe(1).f_code.co_name == "clip_grad_value_":
+                self.by_value(tensors[0], sys._getframe(1))
+            return original_group(tensors, *args, **kwargs)
+
+        original_clip = patch(stack, module, "_clip_grads_with_norm_", _clip_grads_with_norm_)
+        original_group = patch(
+            stack, module, "_group_tensors_by_device_and_dtype", _group_tensors_by_device_and_dtype
+        )
+
+    def by_value(self, grads: Sequence[Any], frame: Any) -> None:
+        """Find the parameters behind the gradients that are about to be clamped."""
+        scene = self.scene
+        try:
+            wanted = {id(grad) for grad in grads}
+            owners = []
+            for held in scene.ledger.by_id.values():
+                parameter = held.ref()
+                if parameter is not None and parameter.grad is not None and id(parameter.grad) in wanted:
+                    owners.append(parameter)
+            given = len(grads)
+            limit = scene.sites.argument(frame, "clip_value")
+            self.before("value", owners, limit, given=given)
+            for held in scene.ledger.by_id.values():
+                parameter = held.ref()
+                if parameter is not None and parameter.grad is not None and id(parameter.grad) in wanted:
+                    held.version += 1  # clamped once in place right after this
+        except Exception:
+            scene.fail()
+
+    def before(self, kind: str, parameters: Sequence[Any], limit: Any, *, given: int | None = None) -> None:
+        """Look at the gradients right before they are clipped."""
+        scene = self.scene
+        try:
+            site = scene.site(2)
+            ledger = scene.ledger
+            states: dict[int, int] = {}
+            observed = 0
+            owners: dict[int, int] = {}
+            clipped = {id(p) for p in parameters}
+            for panel, held in ledger.watched():
+                parameter = held.ref()
+                if parameter is None or id(parameter) not in clipped:
+                    continue
+                held.look(parameter.grad)
+                observed += 1
+                states[held.state] = states.get(held.state, 0) + 1
+                if panel.number:
+                    owners[panel.number] = owners.get(panel.number, 0) + 1
+            owner = max(owners, key=lambda number: owners[number], default=None)
+            unclipped = 0
+            scaled = False
+            if owner is not None:
+                scaled = any(ledger.panels[number].scaled for number in owners)
+                for held in ledger.panels[owner].sentinels:
+                    parameter = held.ref()
+                    if parameter is not None and id(parameter) not in clipped and held.state in (FRESH, MIXED):
+                        unclipped += 1
+            max_norm = float(limit) if isinstance(limit, int | float) else math.nan
+            foreign = sum(1 for p in parameters[:8] if ledger.held(p) is None)
+            key = (kind, id(site), len(parameters), observed, max_norm, tuple(sorted(states.items())))
+            key += (scaled, owner, foreign, unclipped, tuple(sorted(owners)))
+            event = self._events.get(key)
+            if event is None:
+                event = self._events[key] = GradientsClipped(
+                    kind=kind,
+                    site=site,
+                    given=len(parameters) if given is None else given,
+                    observed=observed,
+                    max_norm=max_norm,
+                    fresh=states.get(FRESH, 0) + states.get(MIXED, 0),
+                    used=states.get(USED, 0),
+                    absent_grad=states.get(NONE, 0),
+                    scaled=scaled,
+                    optimizer=owner,
+                    foreign=foreign,
+                    unclipped=unclipped,
+                    optimizers=tuple(sorted(owners)),
+                )
+            scene.emit(event)
+        except Exception:
+            scene.fail()

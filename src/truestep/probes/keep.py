@@ -1,0 +1,157 @@
+"""Graphs that outlive their step: a small token tied to a node of the tape says whether that node is still alive."""
+
+from __future__ import annotations
+
+import ast
+import linecache
+import sys
+import weakref
+from collections.abc import Iterator
+from typing import Any
+
+from truestep.events import GraphsKept, Site
+from truestep.probes._scene import Scene
+
+_MARKS = 64
+_ENOUGH = 16
+_RECENT = 8
+_CO_OPTIMIZED = 0x1
+
+
+class _Token:
+    __slots__ = ("__weakref__",)
+
+
+class Keep:
+    """Marks the graphs of the first backward passes and looks how many of them stay alive."""
+
+    def __init__(self, scene: Scene) -> None:
+        self.scene = scene
+        self.marks: list[weakref.ref[_Token]] = []
+        self.told = 0
+        self._names: dict[int, tuple[str, Site | None]] = {}
+
+    def mark(self, node: Any, site: Site | None, *, backward: bool) -> None:
+        """Tie a token to the node's own metadata: it dies with the node and keeps nothing alive."""
+        if node is None or len(self.marks) >= _MARKS:
+            return
+        token = _Token()
+        node.metadata["truestep"] = token
+        self.marks.append(weakref.ref(token))
+        count = len(self.marks)
+        if count in (_ENOUGH + _RECENT, 2 * _ENOUGH + _RECENT, _MARKS):
+            del token
+            self._judge(site, backward, node)
+
+    def _judge(self, site: Site | None, backward: bool, node: Any) -> None:
+        older = self.marks[:-_RECENT]
+        alive = sum(mark() is not None for mark in older)
+        if alive < _ENOUGH or alive < 0.9 * len(older):
+            return
+        nodes, kept = _size(node)
+        name, line = self._keeper(self.scene.sites.frame(1))
+        self.scene.emit(
+            GraphsKept(
+                alive=alive,
+                of=len(older),
+                nodes=nodes,
+                kept_bytes=0 if backward else kept,
+                name=name,
+                backward_ran=backward,
+                site=line or site,
+            )
+        )
+
+    def _keeper(self, frame: Any) -> tuple[str, Site | None]:
+        """Name the variable in the user's frames that holds the graphs, and the line that puts them there."""
+        if sys.gettrace() is not None:
+            return "", None
+        while frame is not None:
+            if self.scene.sites._kind.get(id(frame.f_code)) == 0:
+                optimized = bool(frame.f_code.co_flags & _CO_OPTIMIZED)
+                names = frame.f_locals
+                found = next((name for name, value in _candidates(names) if _holds_graphs(value)), "")
+                if optimized and sys.version_info < (3, 13):
+                    names.clear()
+                if found:
+                    return found, _line_of(found, frame)
+            frame = frame.f_back
+        return "", None
+
+
+def _candidates(names: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+    for name, value in list(names.items()):
+        yield name, value
+        if name == "self" and hasattr(value, "__dict__"):
+            for attribute, inner in list(vars(value).items())[:200]:
+                yield f"self.{attribute}", inner
+
+
+def _holds_graphs(value: Any, depth: int = 0) -> bool:
+    """Whether a value is a container of many tensors with a history, or a sum that grew a long one."""
+    if isinstance(value, list | tuple) and len(value) >= _ENOUGH:
+        sample = value[:: max(1, len(value) // _ENOUGH)]
+        return sum(getattr(item, "grad_fn", None) is not None for item in sample) >= _ENOUGH // 2
+    if isinstance(value, dict) and depth == 0:
+        return any(_holds_graphs(item, 1) for item in list(value.values())[:50])
+    node = getattr(value, "grad_fn", None)
+    if node is None or not hasattr(node, "next_functions"):
+        return False
+    for _ in range(_RECENT):
+        if not node.name().startswith("Add"):
+            return False
+        adders = [f for f, _ in node.next_functions if f is not None and f.name().startswith("Add")]
+        if not adders:
+            return False
+        node = adders[0]
+    return True
+
+
+def _line_of(name: str, frame: Any) -> Site | None:
+    """Return the line of the user's file that appends to, or adds to, this variable."""
+    path = frame.f_code.co_filename
+    try:
+        tree = ast.parse("".join(linecache.getlines(path)))
+    except (SyntaxError, ValueError):
+        return None
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in ("append", "extend", "add"):
+            owner = node.func.value.value if isinstance(node.func.value, ast.Subscript) else node.func.value
+            if ast.unparse(owner) == name:
+                return _site(path, node, frame)
+        if isinstance(node, ast.AugAssign) and ast.unparse(node.target) == name:
+            return _site(path, node, frame)
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.BinOp):
+            if any(ast.unparse(t) == name for t in node.targets) and name in ast.unparse(node.value):
+                return _site(path, node, frame)
+    return None
+
+
+def _site(path: str, node: ast.expr | ast.stmt, frame: Any) -> Site:
+    return Site(
+        path=path,
+        line=node.lineno,
+        column=node.col_offset,
+        end_line=node.end_lineno or node.lineno,
+        end_column=node.end_col_offset if node.end_col_offset is not None else -1,
+        function=frame.f_code.co_name,
+    )
+
+
+def _size(node: Any) -> tuple[int, int]:
+    """Return how many operations a graph has, and at most how many bytes their results take."""
+    seen: set[Any] = {node}
+    queue = [node]
+    total = 0
+    while queue and len(seen) < 20_000:
+        current = queue.pop()
+        for metadata in getattr(current, "_input_metadata", ()):
+            count = 1
+            for size in metadata.shape:
+                count *= int(size)
+            total += count * metadata.dtype.itemsize
+        for following, _ in current.next_functions:
+            if following is not None and following not in seen and following.name() != "torch::autograd::AccumulateGrad":
+                seen.add(following)
+                queue.append(following)
+    return len(seen), total

@@ -1,0 +1,143 @@
+"""Loss functions. Seam: the C functions that ``torch.nn.functional`` looks up at each call, which nobody else holds."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from contextlib import ExitStack
+from typing import Any
+
+from truestep.events import LossComputed
+from truestep.probes._patch import patch
+from truestep.probes._probe import Probe
+
+_REGRESSION = ("mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss")
+_SEAMS = {
+    "cross_entropy_loss": "cross_entropy",
+    "nll_loss_nd": "nll_loss",
+    "binary_cross_entropy": "binary_cross_entropy",
+    **{name: name for name in _REGRESSION},
+}
+_REDUCTIONS = {0: "none", 1: "mean", 2: "sum"}
+_LOOKS = 3
+
+
+class LossProbe(Probe):
+    """Tells `LossComputed` with shapes, and where the input comes from."""
+
+    def install(self, stack: ExitStack) -> None:
+        self._events: dict[tuple[Any, ...], LossComputed] = {}
+        self._looked: dict[object, int] = {}
+        functions = self.scene.torch._C._nn
+        for name, kind in _SEAMS.items():
+            if hasattr(functions, name):
+                self._replace(stack, functions, name, kind)
+
+    def _replace(self, stack: ExitStack, functions: Any, name: str, kind: str) -> None:
+        original = getattr(functions, name)
+        scene = self.scene
+        tensor = scene.torch.Tensor
+        compiling = scene.torch.compiler.is_compiling
+
+        @functools.wraps(original, assigned=("__name__", "__doc__"))
+        def loss(input: Any, target: Any, *args: Any, **kwargs: Any) -> Any:
+            plain = scene.active and not compiling() and isinstance(input, tensor) and isinstance(target, tensor)
+            if plain and scene.engine_task() == -1 and not scene.depth.fetching:
+                self.tell(kind, input, target, args, kwargs)
+            return original(input, target, *args, **kwargs)
+
+        patch(stack, functions, name, loss)
+        self._teach_script(stack, original, loss)
+
+    @staticmethod
+    def _teach_script(stack: ExitStack, original: Callable[..., Any], replacement: Callable[..., Any]) -> None:
+        """Let ``torch.jit.script`` take the replacement for the operator it stands for."""
+        from torch.jit import _builtins
+
+        table = _builtins._get_builtin_table()
+        operator = table.get(id(original))
+        if operator is not None:
+            table[id(replacement)] = operator
+            stack.callback(table.pop, id(replacement), None)
+
+    def tell(self, kind: str, input: Any, target: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        """Tell one call; shapes and the names of two nodes are read, values only of the first small inputs."""
+        scene = self.scene
+        try:
+            site = scene.site()
+            node = input.grad_fn
+            origin = "" if node is None else node.name()
+            dim = None
+            if origin == "SoftmaxBackward0":
+                dim = int(node._saved_dim)
+                dim = dim - input.dim() if 0 <= dim < 1 << 32 else dim - (1 << 64)
+            grad = scene.torch.is_grad_enabled()
+            ranks = (input.dim(), target.dim())
+            classes = int(input.shape[1]) if ranks[0] > 1 else int(input.shape[0]) if ranks[0] else 0
+            broadcast = self._broadcast(input, target) if kind in _REGRESSION else None
+            sums = None
+            if kind == "cross_entropy" and scene.sampled and ranks[0] == 2 and classes > 1:
+                sums = self._sums_to_one(site, input)
+            reduction = _reduction(args, kwargs)
+            key = (kind, id(site), ranks, classes, origin, dim, sums, broadcast, reduction, grad)
+            event = self._events.get(key)
+            if event is None:
+                event = self._events[key] = LossComputed(
+                    kind=kind,
+                    site=site,
+                    input_rank=ranks[0],
+                    target_rank=ranks[1],
+                    classes=classes,
+                    input_from=origin,
+                    softmax_dim=dim,
+                    sums_to_one=sums,
+                    broadcast=broadcast,
+                    reduction=reduction,
+                    grad=grad,
+                )
+            scene.emit(event)
+        except Exception:
+            scene.fail()
+
+    def _broadcast(self, input: Any, target: Any) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
+        """Return both shapes where the loss broadcasts them to something larger than either."""
+        # F.mse_loss and its kin expand both before this seam: the difference is seen by what was expanded.
+        shapes = [_before_expansion(tensor) for tensor in (input, target)]
+        if shapes[0] == shapes[1]:
+            return None
+        wide = 1
+        for size in input.shape:
+            wide *= int(size)
+        sizes = [_count(shape) for shape in shapes]
+        return (shapes[0], shapes[1]) if wide > max(sizes) else None
+
+    def _sums_to_one(self, site: object, input: Any) -> bool | None:
+        """Look at a few rows, at the first calls of a site and only where it costs no synchronisation."""
+        looks = self._looked.get(site, 0)
+        if input.device.type != "cpu" or looks >= _LOOKS or not input.is_floating_point():
+            return None
+        self._looked[site] = looks + 1
+        rows = input.detach()[:8].float()
+        return bool((rows >= 0).all()) and bool(((rows.sum(1) - 1).abs() < 1e-4).all())
+
+
+def _before_expansion(tensor: Any) -> tuple[int, ...]:
+    """Return a tensor's shape before ``expand``: dimensions of stride 0 had size 1."""
+    shape, strides = tuple(int(s) for s in tensor.shape), tensor.stride()
+    kept = [1 if stride == 0 and size > 1 else size for size, stride in zip(shape, strides, strict=True)]
+    return tuple(kept)
+
+
+def _count(shape: tuple[int, ...]) -> int:
+    total = 1
+    for size in shape:
+        total *= size
+    return total
+
+
+def _reduction(args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
+    """Return the reduction: the first integer after the weight, by torch's own numbering."""
+    value = kwargs.get("reduction")
+    if value is None:
+        value = next((a for a in args if type(a) is int), 1)
+    return _REDUCTIONS.get(value, "mean")

@@ -1,0 +1,345 @@
+"""Module calls from user code: outermost ones always, inner ones at sampled steps."""
+
+from __future__ import annotations
+
+import weakref
+from contextlib import ExitStack
+from types import FrameType
+from typing import Any
+
+from truestep.events import ForwardCalledDirectly, ModelCalled, ModelMet, Site, UnregisteredModuleCalled
+from truestep.probes._patch import patch
+from truestep.probes._probe import Probe
+from truestep.probes._seam import weave
+from truestep.probes.keep import Keep
+
+_SENSITIVE = (
+    "Dropout", "AlphaDropout", "FeatureAlphaDropout", "RReLU", "BatchNorm", "SyncBatchNorm", "InstanceNorm",
+    "DropPath", "StochasticDepth",
+)  # fmt: skip
+_WRAPPERS = ("_orig_mod", "module")
+_SENTINELS = 4
+
+
+class Model:
+    """What is remembered of a module that user code calls."""
+
+    __slots__ = ("count", "direct", "last_input", "last_inside", "number", "ref", "sensitive", "trainable")
+
+    def __init__(self, number: int, module: Any) -> None:
+        self.number = number
+        self.ref = weakref.ref(module)
+        self.count = -1
+        self.trainable = False
+        self.sensitive: list[tuple[str, weakref.ref[Any]]] = []
+        self.last_input = 0
+        self.last_inside = 0
+        self.direct = (0, -1)
+
+
+class Call:
+    """One outermost call under way."""
+
+    __slots__ = ("compiled", "dropped", "frame_site", "model", "same", "sampled")
+
+
+class ModuleProbe(Probe):
+    """Tells `ModelMet`, `ModelCalled`, `ForwardCalledDirectly` and `UnregisteredModuleCalled`."""
+
+    def install(self, stack: ExitStack) -> None:
+        scene, torch = self.scene, self.scene.torch
+        self._module = torch.nn.Module
+        self._models: dict[int, Model] = {}
+        self._events: dict[tuple[Any, ...], ModelCalled] = {}
+        self._unregistered: dict[tuple[Any, ...], UnregisteredModuleCalled] = {}
+        self._direct: dict[tuple[Any, ...], ForwardCalledDirectly] = {}
+        self._root: Any = None
+        self._registered: set[int] = set()
+        self._created: weakref.WeakSet[Any] = weakref.WeakSet()
+        self.keep = Keep(scene)
+        names = {
+            "_truestep_compiling": torch.compiler.is_dynamo_compiling,
+            "_truestep_depth": scene.depth,
+            "_truestep_enter": self.enter,
+            "_truestep_leave": self.leave,
+        }
+        woven = weave(torch.nn.Module._wrapped_call_impl, names)
+        if woven is None:
+            return
+        patch(stack, torch.nn.Module, "_wrapped_call_impl", woven)
+        patch(stack, torch.nn.Module, "__call__", woven)
+        hook = torch.nn.modules.module.register_module_parameter_registration_hook(self._parameter_registered)
+        stack.callback(hook.remove)
+
+    def _parameter_registered(self, module: Any, name: str, parameter: Any) -> None:
+        if self.scene.depth.inside and self.scene.active:
+            self._created.add(module)
+
+    # --- the seam ----------------------------------------------------------------------------------------------
+
+    def enter(self, module: Any, args: tuple[Any, ...]) -> Any:
+        """Runs before a module call that is outermost, or inner at a sampled step."""
+        scene = self.scene
+        depth = scene.depth
+        before = depth.inside
+        if not scene.active or depth.fetching or scene.engine_task() != -1 or scene.torch.compiler.is_compiling():
+            depth.inside = 1
+            return before, None
+        try:
+            if before == 2:
+                self._inner(module)
+                return before, None
+            frame = scene.sites.frame(3)
+            module = self._unwrapped(module)
+            owner = self._called_directly(frame)
+            if owner is not None:
+                module = owner
+            model = self._met(module, frame)
+            call = None
+            if model.count:
+                call = self._begin(model, module, args, frame)
+            if scene.sampled and model.trainable and scene.torch.is_grad_enabled():
+                depth.inside = 2
+                self._root = weakref.ref(module)
+                self._registered = {id(m) for m in module.modules()}
+                self._own(module)
+            else:
+                depth.inside = 1
+            return before, call
+        except Exception:
+            depth.inside = 1
+            scene.fail()
+            return before, None
+
+    def leave(self, token: Any, result: Any) -> None:
+        """Runs after it, also when it raises (result is None then)."""
+        before, call = token
+        self.scene.depth.inside = before
+        if call is None or result is None:
+            return
+        try:
+            self._end(call, result)
+        except Exception:
+            self.scene.fail()
+
+    # --- outermost calls ---------------------------------------------------------------------------------------
+
+    @staticmethod
+    def _unwrapped(module: Any) -> Any:
+        """Look through torch.compile's, DDP's and DataParallel's wrappers."""
+        for name in _WRAPPERS:
+            children = module.__dict__.get("_modules")
+            inner = children.get(name) if children else None
+            if inner is not None and len(children) == 1:
+                module = inner
+        return module
+
+    def _begin(self, model: Model, module: Any, args: tuple[Any, ...], frame: FrameType | None) -> Call:
+        call = Call()
+        call.model = model
+        call.frame_site = self.scene.sites.at(frame)
+        call.compiled = module._compiled_call_impl is not None
+        first = id(args[0]) if args else 0
+        call.same = first != 0 and first == model.last_input
+        model.last_input = first
+        call.dropped = self._dropped(frame)
+        return call
+
+    def _dropped(self, frame: FrameType | None) -> bool:
+        """Whether the immediate caller throws the result away (it is torch's own for update_bn)."""
+        caller = self.scene.sites.immediate(4)
+        return caller is not None and self.scene.sites.result_dropped(caller)
+
+    def _end(self, call: Call, result: Any) -> None:
+        scene, model = self.scene, call.model
+        module = model.ref()
+        if module is None:
+            return
+        grad = scene.torch.is_grad_enabled()
+        tensor = _first_tensor(result, scene.torch.Tensor)
+        tracked = tensor is not None and tensor.requires_grad
+        on = off = 0
+        for bit, (_, ref) in enumerate(model.sensitive):
+            layer = ref()
+            if layer is not None:
+                if layer.training:
+                    on |= 1 << bit
+                else:
+                    off |= 1 << bit
+        training = module.training
+        key = (model.number, model.count, id(call.frame_site), training, on, bool(off), grad, tracked)
+        key += (call.dropped, call.same, scene.loader, call.compiled)
+        event = self._events.get(key)
+        if event is None:
+            kinds = {kind for bit, (kind, _) in enumerate(model.sensitive) if on >> bit & 1}
+            event = self._events[key] = ModelCalled(
+                model=model.number,
+                site=call.frame_site,
+                training=training,
+                sensitive=tuple(sorted(kinds)),
+                frozen_sensitive=bool(off),
+                grad=grad,
+                tracked=tracked,
+                discarded=call.dropped,
+                same_input=call.same,
+                loader=scene.loader,
+                compiled=call.compiled,
+            )
+        scene.emit(event)
+        if tracked and not training and tensor is not None:
+            self.keep.mark(tensor.grad_fn, call.frame_site, backward=False)
+
+    def _met(self, module: Any, frame: FrameType | None) -> Model:
+        """Return what is known of a module; tell of it when it is new or has other parameters than before."""
+        scene = self.scene
+        model = self._models.get(id(module))
+        if model is None or model.ref() is not module:
+            number, _ = scene.number("model", module)
+            model = self._models[id(module)] = Model(number, module)
+            if len(self._models) > 512:
+                self._models = {key: old for key, old in self._models.items() if old.ref() is not None}
+        elif not scene.sampled:
+            return model
+        parameters = list(module.parameters()) if isinstance(module, self._module) else []
+        if len(parameters) == model.count and all(scene.ledger.held(p) is not None for p in parameters):
+            return model
+        model.count = len(parameters)
+        if not parameters:
+            return model
+        model.trainable = any(p.requires_grad for p in parameters)
+        site = scene.sites.at(frame)
+        name = scene.callee(site, type(module).__name__.lower())
+        numbers = [scene.hold(p, f"{name}.{key}", model.number).number for key, p in module.named_parameters()]
+        kinds: dict[str, tuple[str, weakref.ref[Any]]] = {}
+        for layer in module.modules():
+            kind = _sensitive_kind(layer)
+            if kind:
+                kinds.setdefault(kind, (kind, weakref.ref(layer)))
+        model.sensitive = list(kinds.values())[:_SENTINELS]
+        scene.emit(
+            ModelMet(
+                model=model.number,
+                name=name,
+                kind=type(module).__name__,
+                parameters=tuple(numbers),
+                sensitive=tuple(sorted(kinds)),
+                site=site,
+            )
+        )
+        return model
+
+    def _called_directly(self, frame: FrameType | None) -> Any:
+        """Return the module whose ``forward`` user code runs by itself, None in the ordinary case."""
+        if frame is None or frame.f_code.co_name != "forward":
+            return None
+        owner = self.scene.sites.argument(frame, "self")
+        if not isinstance(owner, self._module):
+            return None
+        code = getattr(getattr(type(owner), "forward", None), "__code__", None)
+        if code is not frame.f_code:
+            return None
+        caller = self.scene.sites.above(frame)
+        site = self.scene.sites.at(caller)
+        hooks = {
+            name: len(getattr(owner, name, ()))
+            for name in ("_forward_pre_hooks", "_forward_hooks", "_backward_hooks", "_backward_pre_hooks")
+        }
+        key = (id(owner), id(site), tuple(hooks.values()))
+        event = self._direct.get(key)
+        if event is None:
+            event = self._direct[key] = ForwardCalledDirectly(
+                kind=type(owner).__name__,
+                name=self.scene.receiver(site, type(owner).__name__.lower()),
+                hooks=sum(hooks.values()),
+                hook_names=tuple(name.strip("_") for name, count in hooks.items() if count),
+                site=site,
+            )
+        self.scene.emit(event)
+        return owner
+
+    # --- inner calls, at sampled steps -------------------------------------------------------------------------
+
+    def _own(self, module: Any) -> None:
+        """Note that a module's own parameters took part in a forward call."""
+        for parameter in module._parameters.values():
+            if parameter is not None and parameter.requires_grad:
+                self.scene.forwarded.add(self.scene.hold(parameter).number)
+
+    def _inner(self, module: Any) -> None:
+        scene = self.scene
+        if scene.torch.is_grad_enabled():
+            self._own(module)
+        if id(module) in self._registered:
+            return
+        self._registered.update(id(m) for m in module.modules())
+        trainable = [p for p in module.parameters() if p.requires_grad] if isinstance(module, self._module) else []
+        root = self._root() if self._root is not None else None
+        if not trainable or root is None:
+            return
+        number = scene.known("model", root) or 0
+        site = scene.sites.here(3)
+        fresh = module in self._created
+        numbers = tuple(scene.hold(p).number for p in trainable)
+        key = (number, id(site), type(module).__name__, fresh, () if fresh else numbers)
+        event = self._unregistered.get(key)
+        if event is None:
+            event = self._unregistered[key] = UnregisteredModuleCalled(
+                model=number,
+                kind=type(module).__name__,
+                name=_where(root, module),
+                parameters=numbers,
+                fresh=fresh,
+                site=site,
+            )
+        scene.emit(event)
+
+
+def _sensitive_kind(layer: Any) -> str:
+    """Return the kind of a layer whose result depends on its mode, empty for others."""
+    kind = type(layer).__name__
+    names = [base.__name__ for base in type(layer).__mro__]
+    if any(name.startswith("_InstanceNorm") for name in names):
+        return kind if layer.track_running_stats else ""
+    if any(name == "_BatchNorm" for name in names):
+        return kind
+    if any(name == "_DropoutNd" for name in names):
+        return kind if layer.p > 0 else ""
+    if kind == "MultiheadAttention" or any(name == "RNNBase" for name in names):
+        return kind if getattr(layer, "dropout", 0) > 0 else ""
+    return kind if kind.startswith(_SENSITIVE) else ""
+
+
+def _first_tensor(value: Any, tensor: type, depth: int = 0) -> Any:
+    """Return the first tensor in a model's result that tracks gradients, or any."""
+    if isinstance(value, tensor):
+        return value
+    if depth > 2:
+        return None
+    if isinstance(value, dict):
+        value = value.values()
+    elif not isinstance(value, list | tuple):
+        value = vars(value).values() if hasattr(value, "__dict__") else ()
+    found = None
+    for item in list(value)[:16]:
+        inner = _first_tensor(item, tensor, depth + 1)
+        if inner is not None and inner.requires_grad:
+            return inner
+        found = found if found is not None else inner
+    return found
+
+
+def _where(root: Any, module: Any) -> str:
+    """Return where in the model's plain attributes an unregistered module is kept, such as "layers[0]"."""
+    for path, owner in root.named_modules():
+        for attribute, value in vars(owner).items():
+            if attribute.startswith("_"):
+                continue
+            items: list[tuple[object, Any]] = []
+            if isinstance(value, list | tuple):
+                items = list(enumerate(value))
+            elif isinstance(value, dict):
+                items = list(value.items())
+            for key, item in items[:200]:
+                if item is module:
+                    return f"{path + '.' if path else ''}{attribute}[{key!r}]"
+    return ""

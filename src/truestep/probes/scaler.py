@@ -1,0 +1,100 @@
+"""GradScaler: loss scaled, gradients unscaled, step attempted, scale updated. Seams: its four methods."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from typing import Any
+
+from truestep.events import Event, GradientsUnscaled, LossScaled, ScalerBuilt, ScalerStepped, ScalerUpdated
+from truestep.probes._patch import patch
+from truestep.probes._probe import Probe
+
+
+class ScalerProbe(Probe):
+    """Tells `ScalerBuilt`, `LossScaled`, `GradientsUnscaled`, `ScalerStepped` and `ScalerUpdated`."""
+
+    def install(self, stack: ExitStack) -> None:
+        from torch.amp.grad_scaler import GradScaler
+
+        scene = self.scene
+        compiling = scene.torch.compiler.is_dynamo_compiling
+        self._events: dict[tuple[Any, ...], Event] = {}
+
+        def scale(scaler: Any, outputs: Any) -> Any:
+            result = original_scale(scaler, outputs)
+            if not compiling() and scene.active and scaler.is_enabled():
+                self.scaled(scaler)
+            return result
+
+        def unscale_(scaler: Any, optimizer: Any) -> None:
+            original_unscale(scaler, optimizer)
+            if not compiling() and scene.active and scaler.is_enabled():
+                self.unscaled(scaler, optimizer)
+
+        def step(scaler: Any, optimizer: Any, *args: Any, **kwargs: Any) -> Any:
+            if compiling() or not scene.active or not scaler.is_enabled():
+                return original_step(scaler, optimizer, *args, **kwargs)
+            before = scene.step
+            scene.depth.scaler = True
+            try:
+                result = original_step(scaler, optimizer, *args, **kwargs)
+            finally:
+                scene.depth.scaler = False
+            self.stepped(scaler, optimizer, skipped=scene.step == before)
+            return result
+
+        def update(scaler: Any, *args: Any, **kwargs: Any) -> None:
+            original_update(scaler, *args, **kwargs)
+            if not compiling() and scene.active and scaler.is_enabled():
+                self._tell(ScalerUpdated, scaler=self._number(scaler))
+
+        original_scale = patch(stack, GradScaler, "scale", scale)
+        original_unscale = patch(stack, GradScaler, "unscale_", unscale_)
+        original_step = patch(stack, GradScaler, "step", step)
+        original_update = patch(stack, GradScaler, "update", update)
+
+    def _number(self, scaler: Any) -> int:
+        number, new = self.scene.number("scaler", scaler)
+        if new:
+            self.scene.emit(ScalerBuilt(scaler=number, enabled=True, site=self.scene.site(2)))
+        return number
+
+    def _tell(self, kind: type[Event], **fields: Any) -> None:
+        try:
+            key = (kind, *((name, id(value) if name == "site" else value) for name, value in fields.items()))
+            event = self._events.get(key)
+            if event is None:
+                event = self._events[key] = kind(**fields)
+            self.scene.emit(event)
+        except Exception:
+            self.scene.fail()
+
+    def scaled(self, scaler: Any) -> None:
+        try:
+            number = self._number(scaler)
+            self.scene.scaled_by = number
+        except Exception:
+            self.scene.fail()
+            return
+        self._tell(LossScaled, scaler=number)
+
+    def unscaled(self, scaler: Any, optimizer: Any) -> None:
+        scene = self.scene
+        number = scene.known("optimizer", optimizer)
+        panel = scene.ledger.panels.get(number or 0)
+        if panel is not None:
+            panel.scaled = False
+            scene.ledger.written(scene.ledger.owned(panel))
+        if not scene.depth.scaler:
+            self._tell(GradientsUnscaled, scaler=self._number(scaler), optimizer=number, site=scene.site())
+
+    def stepped(self, scaler: Any, optimizer: Any, *, skipped: bool) -> None:
+        scene = self.scene
+        number = scene.known("optimizer", optimizer)
+        if skipped and number is not None:
+            scene.attempts[number] = scene.attempts.get(number, 0) + 1
+            panel = scene.ledger.panels.get(number)
+            if panel is not None:
+                scene.ledger.skipped(panel)
+        site = scene.site()
+        self._tell(ScalerStepped, scaler=self._number(scaler), optimizer=number, skipped=skipped, site=site)

@@ -1,0 +1,175 @@
+"""Schedulers: built and stepped. Seams: ``_update_lr`` for those that share the base class's ``step``, else ``step``.
+
+The base class's ``step`` itself is left alone: it warns with ``stacklevel=2``, and a wrapper would take the blame.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from contextlib import ExitStack
+from typing import Any
+
+from truestep.events import SchedulerBuilt, SchedulerStepped
+from truestep.probes._patch import patch
+from truestep.probes._probe import Probe
+
+_PERIODIC = ("CosineAnnealingWarmRestarts", "CyclicLR")
+
+
+class SchedulerProbe(Probe):
+    """Tells `SchedulerBuilt` and, for the outermost of nested schedulers, `SchedulerStepped`."""
+
+    def install(self, stack: ExitStack) -> None:
+        from torch.optim import lr_scheduler as module
+
+        self._events: dict[tuple[Any, ...], SchedulerStepped] = {}
+        self._steps_seen: dict[int, int] = {}
+        base = module.LRScheduler
+        classes = [cls for cls in vars(module).values() if isinstance(cls, type) and issubclass(cls, base)]
+        for cls in dict.fromkeys(classes):
+            if "__init__" in vars(cls):
+                self._watch_init(stack, cls)
+            if cls is not base and "step" in vars(cls):
+                self._watch_step(stack, cls)
+        if hasattr(base, "_update_lr"):
+            self._watch_update(stack, base)
+
+    def _watch_init(self, stack: ExitStack, cls: Any) -> None:
+        scene, original = self.scene, vars(cls)["__init__"]
+
+        @functools.wraps(original)
+        def __init__(scheduler: Any, *args: Any, **kwargs: Any) -> None:
+            scene.depth.schedule += 1
+            try:
+                original(scheduler, *args, **kwargs)
+            finally:
+                scene.depth.schedule -= 1
+            if scene.active and scene.depth.schedule == 0 and scene.known("scheduler", scheduler) is None:
+                self.built(scheduler)
+
+        patch(stack, cls, "__init__", __init__)
+
+    def _watch_step(self, stack: ExitStack, cls: Any) -> None:
+        scene, original = self.scene, vars(cls)["step"]
+
+        @functools.wraps(original)
+        def step(scheduler: Any, *args: Any, **kwargs: Any) -> Any:
+            if not scene.active or scene.depth.schedule:
+                return original(scheduler, *args, **kwargs)
+            scene.depth.schedule += 1
+            try:
+                result = original(scheduler, *args, **kwargs)
+            finally:
+                scene.depth.schedule -= 1
+            self.stepped(scheduler, args, kwargs)
+            return result
+
+        patch(stack, cls, "step", step)
+
+    def _watch_update(self, stack: ExitStack, base: Any) -> None:
+        scene, original = self.scene, vars(base)["_update_lr"]
+
+        @functools.wraps(original)
+        def _update_lr(scheduler: Any, epoch: int | None = None) -> Any:
+            result = original(scheduler, epoch)
+            if scene.active and not scene.depth.schedule:
+                self.stepped(scheduler, (), {} if epoch is None else {"epoch": epoch})
+            return result
+
+        patch(stack, base, "_update_lr", _update_lr)
+
+    def built(self, scheduler: Any) -> None:
+        scene = self.scene
+        try:
+            number, _ = scene.number("scheduler", scheduler)
+            site = scene.site()
+            kind = type(scheduler).__name__
+            optimizer = scene.known("optimizer", getattr(scheduler, "optimizer", None))
+            scene.emit(
+                SchedulerBuilt(
+                    scheduler=number,
+                    name=scene.target(site, "scheduler"),
+                    kind=kind,
+                    optimizer=optimizer,
+                    horizon=_horizon(scheduler),
+                    periodic=kind in _PERIODIC,
+                    mode=str(getattr(scheduler, "mode", "")) if kind == "ReduceLROnPlateau" else "",
+                    patience=getattr(scheduler, "patience", None) if kind == "ReduceLROnPlateau" else None,
+                    step_size=getattr(scheduler, "step_size", None) if kind == "StepLR" else None,
+                    gamma=getattr(scheduler, "gamma", None) if kind in ("StepLR", "ExponentialLR") else None,
+                    site=site,
+                )
+            )
+            self._steps_seen[number] = scene.attempts.get(optimizer or 0, 0)
+        except Exception:
+            scene.fail()
+
+    def stepped(self, scheduler: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        scene = self.scene
+        try:
+            number = scene.known("scheduler", scheduler)
+            if number is None:
+                self.built(scheduler)
+                number = scene.known("scheduler", scheduler) or 0
+            site = scene.site()
+            optimizer = scene.known("optimizer", getattr(scheduler, "optimizer", None))
+            done = scene.attempts.get(optimizer or 0, 0)
+            since = min(2, done - self._steps_seen.get(number, 0))
+            self._steps_seen[number] = done
+            metric, same = "", False
+            if type(scheduler).__name__ == "ReduceLROnPlateau":
+                metric, same = self._metric(args[0] if args else kwargs.get("metrics"))
+            epoch = "epoch" in kwargs or bool(args and not metric)
+            key = (number, id(site), since, done == 0, epoch, metric, same)
+            event = self._events.get(key)
+            if event is None:
+                event = self._events[key] = SchedulerStepped(
+                    scheduler=number,
+                    site=site,
+                    optimizer_steps=since,
+                    first=done == 0,
+                    epoch_argument=epoch,
+                    metric=metric,
+                    metric_is_training_loss=same,
+                )
+            scene.emit(event)
+        except Exception:
+            scene.fail()
+
+    def _metric(self, value: Any) -> tuple[str, bool]:
+        """Say what a plateau schedule was given, and whether it is the loss of the latest backward."""
+        scene = self.scene
+        if isinstance(value, scene.torch.Tensor):
+            kind = "tensor with graph" if value.requires_grad else "tensor"
+            if value.device.type != "cpu" or value.numel() != 1:
+                return kind, False
+            value = value.item()
+        else:
+            kind = "float"
+        try:
+            number = float(value)
+        except (TypeError, ValueError):
+            return kind, False
+        return ("nan" if math.isnan(number) else kind), scene.last_loss is not None and number == scene.last_loss
+
+
+def _horizon(scheduler: Any) -> int | None:
+    """Return how many of its own steps a schedule is made for, where it says so."""
+    kind = type(scheduler).__name__
+    attribute = {
+        "CosineAnnealingLR": "T_max",
+        "OneCycleLR": "total_steps",
+        "PolynomialLR": "total_iters",
+        "LinearLR": "total_iters",
+        "ConstantLR": "total_iters",
+    }.get(kind)
+    value: Any = None
+    if attribute is not None:
+        value = getattr(scheduler, attribute, None)
+    elif kind == "MultiStepLR":
+        value = max(scheduler.milestones, default=None)
+    elif kind == "SequentialLR":
+        last = _horizon(scheduler._schedulers[-1])
+        value = None if last is None else scheduler._milestones[-1] + last
+    return int(value) if isinstance(value, int | float) else None

@@ -1,0 +1,52 @@
+"""What is measured at sampled steps: how mixed the gradients are, and which parameters never move."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from truestep.events import Event, MixtureMeasured, ParametersUnchanged, Site, WindowMeasured
+from truestep.probes._ledger import Counts, Panel, version
+from truestep.probes._scene import Scene
+
+_ELEMENTS = 16
+
+
+def mixture(scene: Scene, panel: Panel, counts: Counts, site: Site | None) -> None:
+    """Tell how much larger the gradient stepped on is than what one backward made."""
+    backwards = len(panel.shares)
+    if not counts.mixed and backwards < 2:
+        return
+    ratio = scene.ledger.ratio(panel)
+    if ratio is None:
+        return
+    ratio = float(f"{ratio:.3g}")
+    event: Event = (
+        MixtureMeasured(optimizer=panel.number, ratio=ratio, site=site)
+        if counts.mixed
+        else WindowMeasured(optimizer=panel.number, ratio=ratio, backwards=backwards, site=site)
+    )
+    scene.emit(event)
+
+
+def unchanged(scene: Scene) -> None:
+    """Tell which trainable parameters have kept their values since they were first looked at."""
+    still: list[int] = []
+    for held in list(scene.ledger.by_id.values()):
+        parameter = held.ref()
+        if parameter is None or not parameter.requires_grad or parameter.device.type not in ("cpu",):
+            continue
+        if held.base is None:
+            held.base, held.base_version = _fingerprint(parameter), version(parameter)
+        elif held.base_version == version(parameter) and held.base == _fingerprint(parameter):
+            still.append(held.number)
+    if still and scene.step >= 3:
+        scene.emit(ParametersUnchanged(parameters=tuple(still[:500]), steps=scene.step))
+
+
+def _fingerprint(parameter: Any) -> list[str]:
+    local = getattr(parameter, "_local_tensor", parameter).detach()
+    if not local.numel() or local.is_sparse:
+        return []
+    flat = local.reshape(-1)
+    values = flat[:: max(1, flat.numel() // _ELEMENTS)][:_ELEMENTS]
+    return [repr(value) for value in values.tolist()]

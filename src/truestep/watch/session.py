@@ -1,0 +1,199 @@
+"""One watched run: probes up, events to rules, findings out."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Callable
+from contextlib import ExitStack
+from typing import Any
+
+from truestep.config import Options
+from truestep.errors import TorchMissing
+from truestep.events import Event, RunStarted
+from truestep.findings import Finding, Summary, Verdict
+from truestep.rules import Rule, all_rules, rule
+from truestep.watch.judge import Judge
+from truestep.watch.record import Recorder
+from truestep.watch.stream import Stream
+from truestep.watch.summary import summarise
+
+_FREE_S = 1.0
+"""Watching closely for this long is never too much: first steps pay for compiling and loading anyway."""
+
+
+class Stop(SystemExit):
+    """Ends the script after --steps or at --stop-on, like ``sys.exit(0)``."""
+
+    def __init__(self) -> None:
+        super().__init__(0)
+
+
+class Session:
+    """Watches one run from `start` to `stop`.
+
+    Args:
+        options: which rules, when to stop, where to record.
+        script: what is watched, for the report.
+        announce: called at the first error of high confidence.
+        also: called with every event, for tests.
+    """
+
+    def __init__(
+        self,
+        options: Options | None = None,
+        *,
+        script: str = "",
+        announce: Callable[[Finding], None] | None = None,
+        also: Callable[[Event], None] | None = None,
+    ) -> None:
+        self.options = options or Options()
+        self.script = script
+        self.how = ""
+        self._judge = Judge(chosen(self.options), announce)
+        self._also = also
+        self._stack = ExitStack()
+        self._scene: Any = None
+        self._stopping = False
+        self._summary: Summary | None = None
+        self._begun = time.perf_counter()
+        self._given_up = ""
+        self._recorder: Recorder | None = None
+
+    def start(self) -> None:
+        """Install the probes. torch is imported where it was not.
+
+        Raises:
+            TorchMissing: torch cannot be imported.
+            UnwritableFolder: the record's folder cannot be written.
+        """
+        try:
+            import torch
+        except ImportError as error:
+            raise TorchMissing(
+                "torch cannot be imported",
+                expected=f"expected PyTorch 2.8 or newer; got: {error}",
+                remedy="install it with `pip install torch`, or truestep[torch]",
+            ) from None
+        from truestep.probes import Scene, install
+
+        self._started = RunStarted(
+            script=self.script,
+            python=sys.version.split()[0],
+            torch=torch.__version__,
+            rank=int(os.environ.get("RANK", "0")),
+            world_size=int(os.environ.get("WORLD_SIZE", "1")),
+        )
+        if self.options.record is not None:
+            self._recorder = Recorder(self.options.record, self._started)
+        self._stream = Stream(self._judge, self._recorder)
+        self._scene = scene = Scene(torch, self._emit)
+        scene.step_ended = self._step
+        scene.stop = self._stop_here
+        install(scene, self._stack)
+        self._begun = time.perf_counter()
+
+    def stop(self, how: str = "finished") -> Summary:
+        """Take the probes down and return the summary. Later calls return the same one."""
+        if self._summary is not None:
+            return self._summary
+        self.how = "stopped" if self._stopping else how
+        errors: list[str] = []
+        if self._scene is not None:
+            self._scene.active = False
+            self._stack.close()
+            self._stream.close()
+            self._stream.settle()
+            errors = self._scene.errors
+        else:
+            self._started = RunStarted(script=self.script)
+        self._judge.end(self.how)
+        record = "" if self.options.record is None else str(self.options.record)
+        self._summary = summarise(
+            self._judge, self._started, self.how, errors=errors, record=record, given_up=self._given_up
+        )
+        if self._recorder is not None:
+            self._recorder.close(self.how, list(self._summary.internal_errors))
+        return self._summary
+
+    def disable(self) -> None:
+        """Become inert (in a forked child): nothing is watched or written any more."""
+        if self._scene is not None:
+            self._scene.active = False
+
+    # --- events ----------------------------------------------------------------------------------------------------
+
+    def _emit(self, event: Event) -> None:
+        if self._also is not None:
+            self._also(event)
+        self._stream.emit(event)
+
+    def _step(self, event: Event) -> None:
+        """Take the event that closes a step; end the script when that was asked for."""
+        if self._also is not None:
+            self._also(event)
+        self._stream.step(event)
+        scene, options = self._scene, self.options
+        if scene.cost_s > _FREE_S and not self._given_up:
+            self._mind_budget()
+        if options.steps is not None and scene.step >= options.steps:
+            self._stopping = True
+        if options.stop_on == "error" and self._judge.certain:
+            self._stopping = True
+        if self._stopping and scene.engine_task() == -1:
+            raise Stop
+
+    def _stop_here(self) -> None:
+        """End the script where the step that asked for it ran inside a backward pass."""
+        if self._stopping:
+            raise Stop
+
+    def _mind_budget(self) -> None:
+        """Give up reading closely when it has cost more than its share of the time."""
+        scene = self._scene
+        elapsed = time.perf_counter() - self._begun
+        if scene.cost_s > self.options.budget * elapsed + _FREE_S:
+            scene.frugal = True
+            self._given_up = f"close reading given up at step {scene.step}, over the budget of {self.options.budget:.0%}"
+
+    # --- for `truestep.watch` --------------------------------------------------------------------------------------
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """What was found so far, suppressed findings left out."""
+        if self._summary is not None:
+            return self._summary.shown()
+        self._stream.settle()
+        return tuple(self._judge.findings())
+
+    @property
+    def verdicts(self) -> dict[str, Verdict]:
+        """What every rule came to so far, by rule id."""
+        made = self._summary.verdicts if self._summary is not None else self._judge.verdicts()
+        return {verdict.rule: verdict for verdict in made}
+
+    @property
+    def steps(self) -> int:
+        """How many optimizer steps were seen."""
+        return 0 if self._scene is None else int(self._scene.step)
+
+    def __enter__(self) -> Session:
+        self.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, value: object, traceback: object) -> None:
+        self.stop("finished" if kind is None else "interrupted" if kind is KeyboardInterrupt else "crashed")
+
+
+def chosen(options: Options) -> list[type[Rule]]:
+    """Return the rules that are selected and not ignored.
+
+    Raises:
+        UnknownRule: one of the names is no rule.
+    """
+    for id in (*options.select, *options.ignore):
+        rule(id)
+    rules = all_rules()
+    names = options.select or tuple(rules)
+    return [rules[id] for id in rules if id in names and id not in options.ignore]

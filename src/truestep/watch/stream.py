@@ -1,0 +1,100 @@
+"""Cut the events into chunks, one per step, and show the rules only what is new.
+
+Everything between two optimizer steps is a chunk. Steps that repeat are the same chunk (events are interned), so a
+chunk that follows the same chunk as before need not be judged again: after three showings it is only counted. A
+million equal steps are one line of the record and cost one dictionary look-up each.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from truestep.events import Event
+from truestep.watch.judge import Judge, Key
+
+SHOWINGS = 3
+_LONGEST = 512
+_MOST_CHUNKS = 4000
+
+
+class Log(Protocol):
+    """Where chunks are written down."""
+
+    def show(self, number: int, events: tuple[Event, ...], key: Key, *, fired: bool) -> None: ...
+
+    def again(self, key: Key, times: int) -> None: ...
+
+    def forget(self) -> None: ...
+
+
+class Stream:
+    """Takes events one by one; closes a chunk at each step.
+
+    Args:
+        judge: what the chunks are shown to.
+        log: where they are written down, if anywhere.
+    """
+
+    def __init__(self, judge: Judge, log: Log | None = None) -> None:
+        self._judge = judge
+        self._log = log
+        self._buffer: list[Event] = []
+        self._numbers: dict[tuple[Event, ...], int] = {}
+        self._chunks: dict[int, tuple[Event, ...]] = {}
+        self._shown: dict[Key, int] = {}
+        self._pending: dict[Key, int] = {}
+        self._previous = 0
+
+    def emit(self, event: Event) -> None:
+        """Take one event."""
+        self._buffer.append(event)
+        if len(self._buffer) >= _LONGEST:
+            self.close()
+
+    def step(self, event: Event) -> None:
+        """Take the event that closes a step."""
+        self._buffer.append(event)
+        self.close()
+
+    def close(self) -> None:
+        """Close the chunk under way: show it, or only count it."""
+        if not self._buffer:
+            return
+        chunk = tuple(self._buffer)
+        self._buffer.clear()
+        number = self._numbers.get(chunk)
+        if number is None:
+            number = self._number(chunk)
+        key = (self._previous, number)
+        self._previous = number
+        shown = self._shown.get(key, 0)
+        if shown >= SHOWINGS:
+            self._pending[key] = self._pending.get(key, 0) + 1
+            return
+        self._shown[key] = shown + 1
+        self.settle()
+        fired = self._judge.show(chunk, key)
+        if self._log is not None:
+            self._log.show(number, chunk, key, fired=fired)
+
+    def settle(self) -> None:
+        """Tell the judge what was only counted so far."""
+        for key, times in self._pending.items():
+            self._judge.again(self._chunks[key[1]], key, times)
+            if self._log is not None:
+                self._log.again(key, times)
+        self._pending.clear()
+
+    def _number(self, chunk: tuple[Event, ...]) -> int:
+        if len(self._numbers) >= _MOST_CHUNKS:
+            self.settle()
+            self._judge.forget()
+            if self._log is not None:
+                self._log.forget()
+            self._numbers.clear()
+            self._chunks.clear()
+            self._shown.clear()
+            self._previous = 0
+        number = self._numbers[chunk] = len(self._numbers) + 1
+        self._chunks[number] = chunk
+        return number

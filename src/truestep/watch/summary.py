@@ -1,0 +1,31 @@
+"""Put together what there is to report about one run."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from truestep.events import RunStarted
+from truestep.findings import Finding, Summary
+from truestep.source import suppressed
+from truestep.watch.judge import Judge
+
+
+def summarise(
+    judge: Judge, started: RunStarted, how: str, *, errors: list[str], record: str = "", given_up: str = ""
+) -> Summary:
+    """Return the summary of a judged run, with what comments in the code allow marked as suppressed."""
+    return Summary(
+        script=started.script,
+        how=how,
+        steps=judge.progress.step,
+        findings=tuple(_marked(judge.findings())),
+        verdicts=tuple(judge.verdicts(given_up=given_up)),
+        internal_errors=tuple([*errors, *judge.errors]),
+        torch=started.torch,
+        ranks=started.world_size,
+        record=record,
+    )
+
+
+def _marked(findings: list[Finding]) -> list[Finding]:
+    return [replace(finding, suppressed=True) if suppressed(finding) else finding for finding in findings]
