@@ -1,0 +1,116 @@
+"""The session beside a program under ``truestep run``: its beginning, its announcements, its report."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, TextIO
+
+from truestep.config import Options
+from truestep.watch.ranks import Ranks
+
+if TYPE_CHECKING:
+    from truestep.findings import Finding, Summary
+    from truestep.watch.session import Session
+
+
+class Watch:
+    """A session beside the program: begun when torch is there, reported on when the program is over.
+
+    Args:
+        options: what the user chose.
+        script: the program as typed.
+        ranks: the place of this process in a run of several.
+        stream: the error stream as it was before the program could replace it.
+    """
+
+    def __init__(self, options: Options, script: str, ranks: Ranks | None, stream: TextIO | None) -> None:
+        self._options = options
+        self._script = script
+        self._ranks = ranks
+        self._stream = stream
+        self._here = os.getcwd()
+        self._session: Session | None = None
+        self._failure = ""
+        self._announced = False
+
+    def torch_imported(self) -> None:
+        """Begin to watch. A failure of ours is part of the report, never the program's."""
+        try:
+            from truestep.watch.session import Session
+
+            leading = self._ranks is None or self._ranks.rank == 0
+            self._session = Session(self._options, script=self._script, announce=self._announce if leading else None)
+            self._session.start()
+        except Exception:
+            import traceback
+
+            self._failure = traceback.format_exc()
+
+    def forked(self) -> None:
+        if self._session is not None:
+            self._session.disable()
+
+    def ended(self, how: str) -> int | None:
+        """Report; return the exit code to use where the program itself succeeded, None for its own."""
+        summary = self._summary(how)
+        if self._ranks is not None:
+            if self._ranks.rank:
+                self._ranks.leave(summary)
+                return None  # a rank that fails by itself would take rank 0 down before its report
+            summary = self._ranks.gather(summary)
+        watched = bool(summary.torch or summary.verdicts or summary.internal_errors)
+        if watched or self._options.output is not None:
+            from truestep.report import write
+
+            with contextlib.suppress(Exception):
+                if how not in ("interrupted", "exited"):
+                    sys.stdout.flush()
+            with _open(self._stream) as stream:
+                write(summary, self._options, stream)
+        if not watched and not self._options.quiet:
+            self._say("nothing to report: the script never imported torch")
+        return 1 if _fails(summary.shown(), self._options.fail_on) else None
+
+    def _summary(self, how: str) -> Summary:
+        from truestep.findings import Summary
+
+        errors = (self._failure,) if self._failure else ()
+        if self._session is None or self._failure:
+            return Summary(self._script, how, steps=0, internal_errors=errors)
+        return self._session.stop(how)
+
+    def _announce(self, finding: Finding) -> None:
+        """Say at once, in one line, what costs the user the rest of the run."""
+        machine = self._options.format != "text" and self._options.output is None
+        sure = finding.severity == "error" and finding.confidence == "high" and not finding.suppressed
+        if self._announced or machine or not sure:
+            return
+        self._announced = True
+        site = finding.primary.site
+        place = f" {_near(site.path, self._here)}:{site.line}" if site is not None else ""
+        self._say(f"error[{finding.rule}]{place}: {finding.message}")
+
+    def _say(self, text: str) -> None:
+        with contextlib.suppress(OSError, ValueError), _open(self._stream) as stream:
+            stream.write(f"truestep: {text}\n")
+            stream.flush()
+
+
+def _open(stream: TextIO | None) -> contextlib.AbstractContextManager[TextIO]:
+    """The error stream, also where the program has closed its own."""
+    if stream is None or stream.closed:
+        return open(2, "w", encoding="utf-8", errors="replace", closefd=False)
+    return contextlib.nullcontext(stream)
+
+
+def _near(path: str, folder: str) -> str:
+    near = os.path.relpath(path, folder) if os.path.isabs(path) else path
+    return path if near.startswith(os.pardir) else near
+
+
+def _fails(findings: Iterable[Finding], level: str) -> bool:
+    grave = {"never": (), "error": ("error",), "warning": ("error", "warning")}[level]
+    return any(finding.severity in grave for finding in findings)

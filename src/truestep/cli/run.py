@@ -1,0 +1,130 @@
+"""``truestep run``: a program supervised, as ``python`` runs it.
+
+Nothing here imports torch or numpy: the program's own first lines may set what they read.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from truestep.cli._watch import Watch
+from truestep.config import Options, load_options
+from truestep.errors import TorchMissing, UnwritableFolder
+from truestep.watch.launch import Target, launch
+from truestep.watch.ranks import Ranks
+
+
+def run(
+    script: Annotated[
+        str, typer.Argument(metavar="SCRIPT", help="What to run; with -m, a module.", show_default=False)
+    ],
+    arguments: Annotated[list[str] | None, typer.Argument(metavar="ARGS", help="The script's own.")] = None,
+    module: Annotated[bool, typer.Option("-m", help="SCRIPT is the name of a module, as with python -m.")] = False,
+    select: Annotated[list[str] | None, typer.Option(metavar="RULES", help="Only these rules.")] = None,
+    ignore: Annotated[list[str] | None, typer.Option(metavar="RULES", help="Not these rules.")] = None,
+    fail_on: Annotated[
+        Literal["never", "error", "warning"] | None,
+        typer.Option(help="Exit with 1 on such findings where the script succeeds.", show_default="never"),
+    ] = None,
+    stop_on: Annotated[
+        Literal["never", "error"] | None,
+        typer.Option(help="End the script at the first sure error.", show_default="never"),
+    ] = None,
+    steps: Annotated[int | None, typer.Option(min=1, help="End the script after this many optimizer steps.")] = None,
+    budget: Annotated[
+        str | None, typer.Option(help="Share of the time that watching may cost.", show_default="1%")
+    ] = None,
+    format: Annotated[
+        Literal["text", "json", "sarif", "github"] | None,
+        typer.Option(help="Form of the report.", show_default="text"),
+    ] = None,
+    output: Annotated[Path | None, typer.Option(help="File for the report instead of the error stream.")] = None,
+    record: Annotated[Path | None, typer.Option(help="Folder for a record, read by `truestep replay`.")] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Report only when there is something to report.")] = False,
+) -> None:
+    """Run a script or module and report its silent training failures.
+
+    The script behaves as under python: same results, same output, same exit code. The report goes to the error
+    stream when the script is over, however it ends.
+    """
+    options = load_options(
+        Path.cwd() if module else Path(script).absolute().parent,
+        select=select,
+        ignore=ignore,
+        fail_on=fail_on,
+        stop_on=stop_on,
+        steps=steps,
+        budget=budget,
+        format=format,
+        output=output and output.absolute(),
+        record=record and record.absolute(),
+        quiet=quiet or None,
+    )
+    check(options)
+    ranks = _ranks(options)
+    watch = Watch(options, script, ranks, sys.stderr)
+    target = Target(script, tuple(arguments or ()), module)
+    launch(target, torch_imported=watch.torch_imported, ended=watch.ended, forked=watch.forked)
+
+
+def check(options: Options) -> None:
+    """Refuse what would fail later, before the script has cost anybody's time.
+
+    Raises:
+        UnknownRule: no rule of that name.
+        UnwritableFolder: the report or the record cannot be written.
+        TorchMissing: torch is not installed.
+    """
+    if options.select or options.ignore:
+        from truestep.rules import rule
+
+        for id in (*options.select, *options.ignore):
+            rule(id)
+    if options.record is not None:
+        _writable(options.record, "the record", "--record DIR")
+    if options.output is not None:
+        if options.output.is_dir():
+            raise _unwritable(options.output, "the report", "it is a folder", "--output FILE")
+        _writable(options.output.parent, "the report", "--output FILE")
+    if "torch" not in sys.modules and find_spec("torch") is None:
+        raise TorchMissing(
+            "torch is not installed for this Python",
+            expected=f"expected it beside {sys.executable}",
+            remedy="install it with `pip install torch`, or run the truestep of the environment that has it",
+        )
+
+
+def _writable(folder: Path, what: str, flag: str) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        raise _unwritable(folder, what, error.strerror or str(error), flag) from None
+
+
+def _unwritable(place: Path, what: str, reason: str, flag: str) -> UnwritableFolder:
+    return UnwritableFolder(
+        f"{what} cannot be written to {place}",
+        expected=f"expected a place that can be made and written; got: {reason}",
+        remedy=f"give another one with {flag}",
+    )
+
+
+def _ranks(options: Options) -> Ranks | None:
+    ranks = Ranks.here(os.environ, options.record)
+    if ranks is not None:
+        try:
+            ranks.enter()
+        except OSError as error:
+            raise _unwritable(
+                ranks.folder, "the ranks' exchange", error.strerror or str(error), "--record DIR"
+            ) from None
+    return ranks

@@ -1,0 +1,62 @@
+"""A `Summary` as plain data and back: what ranks hand to rank 0, and what a record keeps."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from truestep.errors import BadRecord
+from truestep.events import Site
+from truestep.findings import Confidence, Finding, Mark, Outcome, Seen, Severity, Summary, Verdict
+
+
+def to_dict(summary: Summary) -> dict[str, Any]:
+    """Return a summary as what JSON knows: dicts, lists, words and numbers."""
+    plain: dict[str, Any] = json.loads(json.dumps(dataclasses.asdict(summary)))
+    return plain
+
+
+def from_dict(data: Mapping[str, Any]) -> Summary:
+    """Return the summary that `to_dict` was given.
+
+    Raises:
+        BadRecord: something is missing, or is not what it should be.
+
+    >>> summary = Summary(script="train.py", how="finished", steps=3, missing_ranks=(1,))
+    >>> from_dict(to_dict(summary)) == summary
+    True
+    """
+    try:
+        fields = dict(data)
+        fields["findings"] = tuple(_finding(entry) for entry in fields["findings"])
+        fields["verdicts"] = tuple(_verdict(entry) for entry in fields["verdicts"])
+        for name in ("internal_errors", "missing_ranks"):
+            fields[name] = tuple(fields[name])
+        return Summary(**fields)
+    except (KeyError, TypeError, ValueError) as error:
+        raise BadRecord(
+            "the summary of a run cannot be read",
+            expected=f"{type(error).__name__}: {error}",
+            remedy="record the run again with this version of truestep",
+        ) from error
+
+
+def _finding(data: Mapping[str, Any]) -> Finding:
+    fields = dict(data)
+    fields["severity"] = Severity(fields["severity"])
+    fields["confidence"] = Confidence(fields["confidence"])
+    fields["primary"] = _mark(fields["primary"])
+    fields["related"] = tuple(_mark(entry) for entry in fields["related"])
+    fields["seen"] = Seen(**fields["seen"])
+    return Finding(**fields)
+
+
+def _mark(data: Mapping[str, Any]) -> Mark:
+    site = data["site"]
+    return Mark(None if site is None else Site(**site), data["label"])
+
+
+def _verdict(data: Mapping[str, Any]) -> Verdict:
+    return Verdict(data["rule"], Outcome(data["outcome"]), data["reason"])
