@@ -109,7 +109,7 @@ class SourceFile:
         for suppression in self.suppressions:
             for rule in suppression.rules:
                 if rule not in known:
-                    near = difflib.get_close_matches(rule, known, n=3, cutoff=0.5)
+                    near = difflib.get_close_matches(rule, sorted(known), n=3, cutoff=0.75)
                     hint = f" (nearest: {', '.join(near)})" if near else ""
                     found.append(Complaint(self.path, suppression.line, f'no rule is called "{rule}"{hint}'))
         return sorted(found, key=lambda complaint: complaint.line)

@@ -38,8 +38,10 @@ class Proof:
     margin: float
     """The harm that the proof must exceed."""
     seeds: tuple[int, ...]
-    result: str = ""
-    """What the programs print as their result."""
+    metric: str = ""
+    """What the number is that the programs print."""
+    says: str = ""
+    """What the harm is, in words."""
     torch: str = ""
     """The version of torch that the stored numbers were measured with."""
     bad: tuple[float, ...] = ()
@@ -70,7 +72,8 @@ def load(folder: Path) -> Proof | None:
         better=stated["better"],
         margin=float(stated["margin"]),
         seeds=tuple(stated["seeds"]),
-        result=str(stated.get("result", "")),
+        metric=str(stated.get("metric", "")),
+        says=str(stated.get("harm", "")),
         torch=str(measured.get("torch", "")),
         bad=tuple(map(float, measured.get("bad", ()))),
         good=tuple(map(float, measured.get("good", ()))),

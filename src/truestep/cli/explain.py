@@ -18,7 +18,7 @@ from truestep.report.excerpt import wrap
 from truestep.rules import Rule, rule
 from truestep.rules._page import Block, parse
 
-_STYLES = {"error": "bold red", "warning": "bold yellow", "speed": "bold magenta"}
+_STYLES = {"error": "bold red", "warning": "bold yellow", "speed": "bold cyan"}
 _WIDEST = 100
 
 
@@ -132,7 +132,7 @@ def _results(proof: _proof.Proof, console: Console) -> int:
     for seed, worse, better in seeds:
         table.add_row(str(seed), f"{worse:.4g}", f"{better:.4g}")
     table.add_row("mean", f"{fmean(bad):.4g}", f"{fmean(good):.4g}", style="bold")
-    what = f"{proof.result}, " if proof.result else ""
+    what = f"{proof.metric}, " if proof.metric else ""
     console.print(Text(f"{what}{proof.better} is better", style="dim"))
     console.print(table)
     harm = proof.harm(bad, good)
@@ -140,6 +140,8 @@ def _results(proof: _proof.Proof, console: Console) -> int:
     verdict = Text("proved" if holds else "not proved here", style="bold green" if holds else "bold red")
     relation = "more" if holds else "no more"
     console.print(verdict + Text(f": the harm is {harm:.4g}, {relation} than the margin of {proof.margin:.4g}"))
+    if holds and proof.says:
+        _prose(proof.says, console)
     return 0 if holds else 1
 
 

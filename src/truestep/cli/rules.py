@@ -10,7 +10,7 @@ import typer
 from truestep.rules import Rule, all_rules
 from truestep.rules._page import parse
 
-_STYLES = {"error": "bold red", "warning": "bold yellow", "speed": "bold magenta"}
+_STYLES = {"error": "bold red", "warning": "bold yellow", "speed": "bold cyan"}
 
 
 def rules(

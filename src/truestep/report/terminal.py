@@ -12,7 +12,7 @@ from truestep.report import closing, excerpt
 from truestep.report.closing import Failure
 from truestep.report.excerpt import Row
 
-_SEVERITY = {Severity.ERROR: "bold red", Severity.WARNING: "bold yellow", Severity.SPEED: "bold magenta"}
+_SEVERITY = {Severity.ERROR: "bold red", Severity.WARNING: "bold yellow", Severity.SPEED: "bold cyan"}
 _STYLES = {
     "": "",
     "code": "",
@@ -20,7 +20,7 @@ _STYLES = {
     "key": "bold",
     "message": "bold",
     "name": "bold",
-    "note": "bold cyan",
+    "note": "bold blue",
     "place": "",
     "related": "bold blue",
 }
