@@ -98,7 +98,7 @@ def optimize_model():
 
 
 durations = []
-for i_episode in range(55):
+for i_episode in range(44):
     state, done = torch.tensor(env.reset()).unsqueeze(0), False
     while not done:
         action = select_action(state)

@@ -1,5 +1,4 @@
 """Healthy: nanoGPT style: get_batch, infinite loop, accumulation, lr by hand, tied weights, evaluation every k steps."""
-import inspect
 import math
 
 import torch
@@ -56,8 +55,7 @@ class GPT(nn.Module):
             {"params": [p for p in param_dict.values() if p.dim() >= 2], "weight_decay": weight_decay},
             {"params": [p for p in param_dict.values() if p.dim() < 2], "weight_decay": 0.0},
         ]
-        fused_available = "fused" in inspect.signature(torch.optim.AdamW).parameters
-        return torch.optim.AdamW(optim_groups, lr=learning_rate, betas=(beta1, beta2), fused=fused_available)
+        return torch.optim.AdamW(optim_groups, lr=learning_rate, betas=(beta1, beta2), fused=True)
 
 
 words = "the cat sat on a mat while one dog ran to her old red barn and two birds sang in tall green trees".split()
@@ -103,8 +101,7 @@ def get_lr(it):
 X, Y = get_batch("train")  # fetch the very first batch
 iter_num = 0
 while True:
-    for param_group in optimizer.param_groups:
-        param_group["lr"] = get_lr(iter_num)
+    optimizer.param_groups[0]["lr"] = optimizer.param_groups[1]["lr"] = get_lr(iter_num)
     if iter_num % eval_interval == 0:
         losses = estimate_loss()
         print(f"step {iter_num}: train loss {losses['train']:.4f}, val loss {losses['val']:.4f}")

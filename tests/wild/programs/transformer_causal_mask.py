@@ -26,7 +26,7 @@ class TransformerModel(nn.Module):
         self.d_model = d_model
         self.pos_encoder = PositionalEncoding(d_model, dropout)
         encoder_layers = nn.TransformerEncoderLayer(d_model, nhead, d_hid, dropout)
-        self.transformer_encoder = nn.TransformerEncoder(encoder_layers, nlayers)
+        self.transformer_encoder = nn.TransformerEncoder(encoder_layers, nlayers, enable_nested_tensor=False)
         self.embedding = nn.Embedding(ntoken, d_model)
         self.linear = nn.Linear(d_model, ntoken)
         self.init_weights()
