@@ -1,0 +1,73 @@
+"""Which calls of a model train it, and which runs of calls without gradients stand between them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from truestep.events import ModelCalled
+from truestep.rules._rule import Progress
+
+
+@dataclass(slots=True)
+class Phase:
+    """Calls of one model without gradients in train mode, with no backward pass and no step between them."""
+
+    first: ModelCalled
+    batches: int = 0
+    """Batches of loaders that the model is not trained on."""
+    drawn: int = -1
+    dismissed: bool = False
+    """Whether something shows that these calls are no evaluation."""
+
+
+@dataclass(slots=True)
+class Trained:
+    """What is known about the training of one model."""
+
+    loaders: set[int] = field(default_factory=set)
+    backwards: int = 0
+    shared: bool = False
+    """Whether other models with parameters ran for the same backward pass."""
+
+
+class Calls:
+    """Sorts calls into training and phases without gradients."""
+
+    def __init__(self) -> None:
+        self.phases: dict[int, Phase] = {}
+        self.trained: dict[int, Trained] = {}
+        self.early: set[int] = set()
+        """Models called without gradients before they were trained: rollouts, pseudo-labels, generators."""
+        self.on_purpose: set[int] = set()
+        """Models put into train mode since they were last trained."""
+        self.drawn = 0
+        self.evaluated = False
+        self._grad: dict[int, set[int]] = {}
+
+    def called(self, call: ModelCalled) -> None:
+        """Take up one call."""
+        if call.grad:
+            self._grad.setdefault(call.model, set()).update(() if call.loader is None else (call.loader,))
+            if call.same_input and call.model in self.phases:
+                self.phases[call.model].dismissed = True
+            return
+        self.evaluated = True
+        trained = self.trained.get(call.model)
+        if trained is None:
+            self.early.add(call.model)
+        elif call.training and call.sensitive and call.loader not in trained.loaders:
+            phase = self.phases.setdefault(call.model, Phase(call))
+            phase.dismissed |= call.same_input or call.discarded or call.model in self.on_purpose
+            phase.batches += call.loader is not None and phase.drawn != self.drawn
+            phase.drawn = self.drawn
+
+    def backward(self, run: Progress) -> None:
+        """Take note of what a backward pass trained."""
+        together = [m for m in self._grad if m not in run.models or run.models[m].parameters]
+        for model, loaders in self._grad.items():
+            trained = self.trained.setdefault(model, Trained())
+            trained.loaders |= loaders
+            trained.backwards += 1
+            trained.shared |= len(together) > 1
+            self.on_purpose.discard(model)
+        self._grad.clear()

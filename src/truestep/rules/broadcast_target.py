@@ -1,0 +1,146 @@
+from __future__ import annotations
+
+import math
+from typing import ClassVar
+
+from truestep.events import BackwardEnded, BroadcastOnTape, Event, LossComputed, Site, TapeRead
+from truestep.findings import Confidence, Severity
+from truestep.rules._rule import Progress, Rule
+
+Shape = tuple[int, ...]
+
+
+class BroadcastTarget(Rule):
+    """Predictions and targets of different shapes broadcast, so every prediction is compared with every target.
+
+    What it does
+    ------------
+    Looks at the shapes at the call of an elementwise loss (``mse_loss``, ``l1_loss``, ``smooth_l1_loss``,
+    ``huber_loss``) and, for losses written by hand, at the sizes on the autograd tape.
+
+    Why it matters
+    --------------
+    Predictions of shape (N, 1) against targets of shape (N,) become N x N differences. The mean over them is smallest
+    when every prediction is the mean of the batch, so the model learns a constant. The loss falls all the same.
+
+    Example
+    -------
+    ::
+
+        prediction = model(x)                       # (32, 1)
+        loss = F.mse_loss(prediction, y)            # y is (32,): 1024 differences
+
+    Fix
+    ---
+    Give both the same shape::
+
+        loss = F.mse_loss(prediction.squeeze(1), y)
+
+    Known false alarms
+    ------------------
+    Pairwise losses written on purpose. Shapes of equal rank, such as (N, Q, 1) against (N, 1, Q) in quantile
+    regression, are quiet with ``reduction="none"``; otherwise they are reported with low confidence, and with medium
+    confidence where (N, 1) meets (1, N). A single number as a target is quiet.
+
+    References
+    ----------
+    - https://docs.pytorch.org/docs/stable/notes/broadcasting.html
+    - https://docs.pytorch.org/docs/stable/generated/torch.nn.MSELoss.html
+    """
+
+    id = "broadcast-target"
+    since = "0.1"
+    severity = Severity.ERROR
+    watches = (LossComputed, BroadcastOnTape, BackwardEnded)
+    needs: ClassVar[tuple[type[Event], ...]] = ()
+
+    KINDS = ("mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss", "gaussian_nll_loss", "poisson_nll_loss")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._told = False
+        self._taped: dict[Site | None, int] = {}
+
+    def unobserved(self, run: Progress) -> str:
+        return "" if {LossComputed, TapeRead} & run.met else f"{LossComputed.absent}, {TapeRead.absent}"
+
+    def observe(self, event: Event, run: Progress) -> None:
+        match event:
+            case LossComputed(broadcast=(input, target)) if event.kind in self.KINDS:
+                confidence = _judge(input, target, event.reduction)
+                if confidence is not None:
+                    self._told = True
+                    self._found(event, input, target, confidence, run)
+            case BroadcastOnTape() if not self._told:
+                self._tape(event, run)
+            case BackwardEnded():
+                self._told = False
+            case _:
+                pass
+
+    def _found(self, event: LossComputed, input: Shape, target: Shape, confidence: Confidence, run: Progress) -> None:
+        wide = math.prod(_wide(input, target))
+        self.report(
+            event.site,
+            f"{event.kind} compares every prediction with every target",
+            run=run,
+            label=f"input {_text(input)}, target {_text(target)}: {wide} differences",
+            cost=f"{wide} differences for {max(math.prod(input), math.prod(target))} samples",
+            help=_help(input, target),
+            confidence=confidence,
+            unit="losses",
+        )
+
+    def _tape(self, event: BroadcastOnTape, run: Progress) -> None:
+        """Judge a loss written by hand, at the second time: one look at sizes can be a coincidence."""
+        first = self._taped.setdefault(event.site, run.step)
+        if first == run.step:
+            return
+        count = event.shape[0] if event.shape else 0
+        exact = event.shape == (count, 1) and event.wide == (count, count)
+        draft = self.report(
+            event.site,
+            "a loss compares every prediction with every target",
+            run=run,
+            label=f"the loss met {_text(event.shape)} and made it {_text(event.wide)}",
+            cost=f"{math.prod(event.wide)} differences for {math.prod(event.shape)} predictions",
+            help="give predictions and targets the same shape: `prediction.squeeze(1)` or `y.unsqueeze(1)`",
+            confidence=Confidence.HIGH if exact else Confidence.MEDIUM,
+            unit="losses",
+        )
+        if draft.count == 1:
+            draft.count, draft.first_step = 2, first
+
+
+def _wide(a: Shape, b: Shape) -> Shape:
+    rank = max(len(a), len(b))
+    left, right = (1,) * (rank - len(a)) + a, (1,) * (rank - len(b)) + b
+    return tuple(max(m, n) for m, n in zip(left, right, strict=True))
+
+
+def _judge(input: Shape, target: Shape, reduction: str) -> Confidence | None:
+    """How sure it is that these two shapes were meant to be one; None where they were meant to differ.
+
+    >>> _judge((32, 1), (32,), "mean").value
+    'high'
+    """
+    if math.prod(input) <= 1 or math.prod(target) <= 1:
+        return None
+    if len(input) == len(target):
+        if reduction == "none":
+            return None
+        return Confidence.MEDIUM if len(input) == 2 and 1 in input and 1 in target else Confidence.LOW
+    same = math.prod(input) == math.prod(target)
+    return Confidence.HIGH if same and reduction != "none" else Confidence.MEDIUM
+
+
+def _help(input: Shape, target: Shape) -> str:
+    if len(input) == len(target) + 1 and input[-1] == 1:
+        return "squeeze the input: `input.squeeze(-1)`, or write `target.unsqueeze(-1)`"
+    if len(target) == len(input) + 1 and target[-1] == 1:
+        return "squeeze the target: `target.squeeze(-1)`"
+    return "give input and target the same shape before the loss"
+
+
+def _text(shape: Shape) -> str:
+    return f"({', '.join(map(str, shape))}{',' if len(shape) == 1 else ''})"

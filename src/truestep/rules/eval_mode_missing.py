@@ -1,0 +1,150 @@
+from __future__ import annotations
+
+from truestep.events import (
+    BackwardEnded,
+    BatchDrawn,
+    Event,
+    HandStepped,
+    ModelCalled,
+    ModeSet,
+    OptimizerStepped,
+    RunEnded,
+    Site,
+)
+from truestep.findings import Confidence, Mark, Severity
+from truestep.rules._evaluation import Calls, Phase, Trained
+from truestep.rules._rule import Draft, Progress, Rule
+
+
+class EvalModeMissing(Rule):
+    """A model is evaluated in train mode.
+
+    What it does
+    ------------
+    Finds calls without gradients on evaluation data while layers that depend on the mode (dropout, batch statistics,
+    dropout inside recurrent layers and attention) are in train mode. Evaluation data is another loader than the one
+    the model is trained on, or a whole tensor that comes back between the training steps.
+
+    Why it matters
+    --------------
+    Dropout keeps deleting activations, so the metric is noisy and too low. Batch normalisation uses the statistics of
+    the evaluation batch, so one sample's result depends on its neighbours, and it moves its running statistics, so
+    evaluation data flows into the model.
+
+    Example
+    -------
+    ::
+
+        with torch.no_grad():               # gradients off, dropout still on
+            for x, y in val_loader:
+                correct += (model(x).argmax(1) == y).sum()
+
+    Fix
+    ---
+    The two switches are independent. Set both, and set the mode back afterwards::
+
+        model.eval()
+        with torch.no_grad():
+            for x, y in val_loader:
+                correct += (model(x).argmax(1) == y).sum()
+        model.train()
+
+    Known false alarms
+    ------------------
+    Refreshing batch statistics by hand over another loader is quiet when the result is dropped
+    (``torch.optim.swa_utils.update_bn``, a bare ``model(x)``), not when it is kept. Quiet on purpose: pseudo-labels,
+    teachers, momentum encoders, rollouts, Monte Carlo dropout, ``model.train()`` called for the pass itself, and
+    generators of adversarial pairs.
+
+    References
+    ----------
+    - https://docs.pytorch.org/docs/stable/notes/autograd.html#evaluation-mode-nn-module-eval
+    - https://docs.pytorch.org/docs/stable/generated/torch.nn.Module.html#torch.nn.Module.eval
+    """
+
+    id = "eval-mode-missing"
+    since = "0.1"
+    severity = Severity.ERROR
+    watches = (ModelCalled, ModeSet, BatchDrawn, BackwardEnded, OptimizerStepped, HandStepped)
+    needs = (ModelCalled, BackwardEnded)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._calls = Calls()
+        self._before: dict[Site | None, tuple[int, int, int]] = {}
+        self._mode: dict[int, Site | None] = {}
+        self._steppers: set[int] = set()
+        """Optimizers that stepped right after a backward pass of their own."""
+        self._backward = False
+
+    def unobserved(self, run: Progress) -> str:
+        return super().unobserved(run) or ("" if self._calls.evaluated else "no model call without gradients")
+
+    def observe(self, event: Event, run: Progress) -> None:
+        match event:
+            case BatchDrawn():
+                self._calls.drawn += 1
+            case ModeSet(model=int(model), training=True):
+                self._calls.on_purpose.add(model)
+                self._mode[model] = event.site
+            case ModeSet(model=int(model)):
+                self._mode.pop(model, None)
+            case ModelCalled():
+                self._calls.called(event)
+            case BackwardEnded():
+                self._close(run)
+                self._calls.backward(run)
+                self._backward = True
+            case OptimizerStepped():
+                self._close(run)
+                if self._backward:
+                    self._steppers.add(event.optimizer)
+                self._backward = False
+            case HandStepped():
+                self._close(run)
+            case _:
+                pass
+
+    def ended(self, event: RunEnded, run: Progress) -> None:
+        self._close(run)
+
+    def _close(self, run: Progress) -> None:
+        """Judge the gradient-free calls that end here."""
+        for model, phase in self._calls.phases.items():
+            trained = self._calls.trained[model]
+            if phase.dismissed or (trained.shared and len(self._steppers) > 1):
+                continue
+            if phase.batches >= 2:
+                datasets = {run.loaders[n].dataset for n in trained.loaders if n in run.loaders}
+                met = run.loaders.get(phase.first.loader or 0)
+                sure = met is not None and met.dataset not in datasets
+                self._found(phase, run, Confidence.HIGH if sure else Confidence.MEDIUM)
+            elif not trained.shared and model not in self._calls.early:
+                self._recur(phase, trained, run)
+        self._calls.phases.clear()
+
+    def _recur(self, phase: Phase, trained: Trained, run: Progress) -> None:
+        """Judge calls on one batch or on a whole tensor: an evaluation when they come back between training steps."""
+        site = phase.first.site
+        first, step, backwards = self._before.get(site, (trained.backwards, -1, -1))
+        self._before[site] = (first, run.step, trained.backwards)
+        if step >= 0 and trained.backwards > backwards and (run.step - step >= 2 or first == 1):
+            draft = self._found(phase, run, Confidence.MEDIUM)
+            if draft.count == 1:
+                draft.count, draft.first_step = 2, step
+
+    def _found(self, phase: Phase, run: Progress, confidence: Confidence) -> Draft:
+        call = phase.first
+        name, kinds = run.model_name(call.model), ", ".join(dict.fromkeys(call.sensitive))
+        what = f"{phase.batches} batches of `{run.loader_name(call.loader)}`, " if phase.batches >= 2 else ""
+        mode = self._mode.get(call.model)
+        return self.report(
+            call.site,
+            f"`{name}` was evaluated in train mode",
+            run=run,
+            label=f"{what}no gradients, {kinds} in train mode",
+            related=(Mark(mode, "train mode was set here"),) if mode else (),
+            help=f"call `{name}.eval()` before the evaluation and `{name}.train()` after it",
+            confidence=confidence,
+            unit="evaluations",
+        )

@@ -1,0 +1,71 @@
+from __future__ import annotations
+
+from typing import ClassVar
+
+from truestep import events as ev
+from truestep.findings import Confidence, Severity
+from truestep.rules._rule import Progress, Rule
+
+
+class ForwardCalledDirectly(Rule):
+    """`forward` of a module is called directly, past its hooks.
+
+    What it does
+    ------------
+    Finds calls of ``module.forward(...)`` in user code, and counts the hooks that each of them skipped.
+
+    Why it matters
+    --------------
+    A module is more than its forward: ``module(...)`` runs forward hooks and pre-hooks as well. Pruning, the older
+    weight and spectral normalisation, feature extraction, quantisation observers and profilers live there. Past them,
+    a pruned weight stays at the value it had when the mask was last applied, and features are not recorded.
+
+    Example
+    -------
+    ::
+
+        output = model.forward(x)           # hooks are silently ignored
+
+    Fix
+    ---
+    Call the module::
+
+        output = model(x)
+
+    Known false alarms
+    ------------------
+    Where no hook was skipped, nothing was lost in this run: that is reported with low confidence.
+
+    References
+    ----------
+    - https://docs.pytorch.org/docs/stable/generated/torch.nn.Module.html#torch.nn.Module.forward
+    """
+
+    id = "forward-called-directly"
+    since = "0.1"
+    severity = Severity.WARNING
+    watches = (ev.ForwardCalledDirectly,)
+    needs: ClassVar[tuple[type[ev.Event], ...]] = ()
+
+    def unobserved(self, run: Progress) -> str:
+        return "" if {ev.ModelCalled, ev.ForwardCalledDirectly} & run.met else ev.ModelCalled.absent
+
+    def observe(self, event: ev.Event, run: Progress) -> None:
+        match event:
+            case ev.ForwardCalledDirectly(hooks=hooks, name=name):
+                known = ", ".join(dict.fromkeys(event.hook_names))
+                skipped = f"{hooks} {'hook' if hooks == 1 else 'hooks'} skipped{f': {known}' if known else ''}"
+                draft = self.report(
+                    event.site,
+                    f"`{name}.forward` was called directly",
+                    run=run,
+                    label=skipped if hooks else f"{event.kind}, which has no hooks",
+                    help=f"call `{name}(...)` in place of `{name}.forward(...)`",
+                    cost=f"{skipped} in each call" if hooks else "",
+                    confidence=Confidence.HIGH if hooks else Confidence.LOW,
+                    unit="calls",
+                )
+                if hooks and draft.confidence is Confidence.LOW:  # hooks were added later
+                    draft.confidence, draft.cost = Confidence.HIGH, f"{skipped} in each call"
+            case _:
+                pass

@@ -1,0 +1,158 @@
+from __future__ import annotations
+
+import itertools
+
+from truestep.events import BackwardEnded, Event, ModelCalled, OptimizerStepped, ParametersUnchanged, TapeRead
+from truestep.findings import Mark, Severity
+from truestep.rules._parts import in_leaf_modules
+from truestep.rules._rule import Progress, Rule
+
+
+class GraphCut(Rule):
+    """The graph is cut between parameters and loss, so the loss cannot reach them.
+
+    What it does
+    ------------
+    Reads the autograd tape at sampled steps and compares two sets: the parameters of the modules that ran, and the
+    parameters that the loss reaches. Reports trainable parameters at the front of a model (or all of it) that ran with
+    gradients on every time, that the stepping optimizer holds, and that no loss of the run has ever reached.
+
+    Why it matters
+    --------------
+    The parameters before the cut keep their initial values. The rest of the model learns on top of random features, so
+    the loss may fall and hide it.
+
+    Example
+    -------
+    ::
+
+        features = encoder(x).detach()      # or .item(), .numpy(), torch.tensor(...), argmax, round
+        loss = criterion(head(features), y)
+        loss.backward()                     # reaches the head, never the encoder
+        optimizer.step()
+
+    Fix
+    ---
+    Keep tensors between parameters and loss, and use ``.item()`` and ``.detach()`` for logging only::
+
+        features = encoder(x)
+        loss = criterion(head(features), y)
+
+    Known false alarms
+    ------------------
+    None known. Detached fakes of a GAN, target networks, stop-gradients, experts and layers that are skipped, and
+    extra heads whose output is not used are not reported: what another backward pass reaches, what no optimizer holds,
+    what does not run every time and what lies behind reached parameters is left alone. A warm-up that
+    detaches features first is reported until the features are trained, and then taken back.
+
+    References
+    ----------
+    - https://docs.pytorch.org/docs/stable/generated/torch.Tensor.detach.html
+    - https://docs.pytorch.org/docs/stable/notes/autograd.html
+    """
+
+    id = "graph-cut"
+    since = "0.1"
+    severity = Severity.ERROR
+    watches = (ModelCalled, TapeRead, BackwardEnded, OptimizerStepped, ParametersUnchanged)
+    needs = (TapeRead, OptimizerStepped)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._reads: list[TapeRead] = []
+        self._order: list[int] = []
+        self._stepped = self._readable = False
+        self._reached: set[int] = set()
+        self._unchanged: set[int] | None = None
+        self._cut: dict[int, int] = {}
+        self._judged: dict[int, list[int]] = {}
+        self._found: dict[object, tuple[int, ...]] = {}
+
+    def unobserved(self, run: Progress) -> str:
+        return super().unobserved(run) or ("" if self._readable else TapeRead.absent)
+
+    def observe(self, event: Event, run: Progress) -> None:
+        match event:
+            case ModelCalled(grad=True):
+                self._renew()
+                self._order.append(event.model)
+            case TapeRead():
+                self._renew()
+                self._reads.append(event)
+                self._reached.update(event.reached)
+                self._readable |= not event.opaque
+                self._take_back()
+            case BackwardEnded():
+                self._renew()
+            case OptimizerStepped():
+                if self._reads and not any(read.opaque for read in self._reads):
+                    self._judge(event, run)
+                self._stepped = True
+            case ParametersUnchanged():
+                self._unchanged = set(event.parameters)
+                self._take_back()
+            case _:
+                pass
+
+    def _renew(self) -> None:
+        """Forget the calls and tapes that a step has used, when something new begins."""
+        if self._stepped:
+            self._reads, self._order, self._stepped = [], [], False
+
+    def _judge(self, step: OptimizerStepped, run: Progress) -> None:
+        """Compare what ran with what was reached, for the parameters of the optimizer that steps."""
+        number, site = step.optimizer, self._reads[-1].site
+        seen = self._judged.setdefault(number, [])
+        seen.append(run.step)
+        for parameter in {p for read in self._reads for p in read.forwarded} - self._reached:
+            if number in run.held_by.get(parameter, ()):
+                self._cut[parameter] = self._cut.get(parameter, 0) + 1
+        if len(seen) < 3:
+            return
+        cut, held = self._front(number, len(seen), run)
+        if not cut:
+            return
+        self._found[site] = cut
+        name = run.optimizer_name(number)
+        draft = self.report(
+            site,
+            f"the loss cannot reach {len(cut)} of {held} parameters of `{name}`",
+            run=run,
+            label=f"reaches none of {run.parameter_names(cut)}",
+            related=(Mark(step.site, f"`{name}` stepped without their gradients"),),
+            help="remove `.detach()`, `.item()`, `.numpy()`, `argmax` or `torch.tensor(...)` between these parameters "
+            "and the loss",
+        )
+        draft.cost = f"these {len(cut)} parameters got no gradient from any of {len(seen)} tapes that were read"
+        if draft.count == 1:
+            draft.count, draft.first_step = len(seen), seen[0]
+
+    def _front(self, optimizer: int, times: int, run: Progress) -> tuple[tuple[int, ...], int]:
+        """Parameters at the front of each model that were cut off every time, and how many there are in all."""
+        cut: dict[int, None] = {}
+        held: set[int] = set()
+        for model in run.models.values():
+            mine = [p for p in in_leaf_modules(model, run) if optimizer in run.held_by.get(p, ())]
+            front = list(itertools.takewhile(lambda p: self._is_cut(p, times), mine))
+            if len(front) < len(mine) or self._feeds(model.model, run):
+                cut.update(dict.fromkeys(front))
+            held.update(mine)
+        return tuple(cut), len(held)
+
+    def _is_cut(self, parameter: int, times: int) -> bool:
+        unchanged = self._unchanged is None or parameter in self._unchanged
+        return unchanged and parameter not in self._reached and self._cut.get(parameter, 0) >= times
+
+    def _feeds(self, model: int, run: Progress) -> bool:
+        """Whether another model that the loss reaches ran after this one, or the loss reaches nothing at all."""
+        if not any(read.reached for read in self._reads):
+            return True
+        later = self._order[self._order.index(model) + 1 :] if model in self._order else []
+        return any(not self._reached.isdisjoint(run.models[m].parameters) for m in later if m in run.models)
+
+    def _take_back(self) -> None:
+        for site, parameters in list(self._found.items()):
+            wrong = self._unchanged is not None and not self._unchanged.issuperset(parameters)
+            if wrong or not self._reached.isdisjoint(parameters):
+                self.withdraw(site)
+                del self._found[site]

@@ -1,0 +1,115 @@
+from __future__ import annotations
+
+from truestep.events import Event, ModelCalled, OptimizerBuilt, Site, TapeRead, UnregisteredModuleCalled
+from truestep.findings import Mark, Severity
+from truestep.rules._rule import Progress, Rule
+
+
+class LayersInPlainContainer(Rule):
+    """A model runs layers that it does not register, so no optimizer trains them.
+
+    What it does
+    ------------
+    Finds modules that run inside a model's forward, that the loss reaches and whose trainable parameters neither the
+    model registers nor any optimizer holds: layers in a list, a dict, a tuple or a closure.
+
+    Why it matters
+    --------------
+    ``model.parameters()`` does not list them, so they keep their initial values. They are missing in the
+    ``state_dict`` too, and ``model.to(device)``, ``model.eval()`` and ``model.half()`` pass them by.
+
+    Example
+    -------
+    ::
+
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.layers = [nn.Linear(64, 64) for _ in range(4)]     # not registered
+                self.head = nn.Linear(64, 10)
+
+    Fix
+    ---
+    Hold them in a container that registers::
+
+        self.layers = nn.ModuleList(nn.Linear(64, 64) for _ in range(4))
+
+    Known false alarms
+    ------------------
+    A pretrained network that is hidden in a list on purpose and used with gradients is reported unless it is frozen:
+    say so with ``requires_grad_(False)``. Frozen networks, teachers without gradients, tied layers that another model or an
+    optimizer holds, and models of which no optimizer holds anything are quiet.
+
+    References
+    ----------
+    - https://docs.pytorch.org/docs/stable/generated/torch.nn.ModuleList.html
+    - https://docs.pytorch.org/docs/stable/generated/torch.nn.ModuleDict.html
+    """
+
+    id = "layers-in-plain-container"
+    since = "0.1"
+    severity = Severity.ERROR
+    watches = (UnregisteredModuleCalled, ModelCalled, TapeRead)
+    needs = (ModelCalled, TapeRead, OptimizerBuilt)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._reached: set[int] = set()
+        self._calls: dict[tuple[int, ...], int] = {}
+        self._layers: dict[Site | None, dict[tuple[int, ...], UnregisteredModuleCalled]] = {}
+        self._told: set[Site | None] = set()
+
+    def observe(self, event: Event, run: Progress) -> None:
+        match event:
+            case ModelCalled():
+                self._told.clear()
+            case TapeRead():
+                self._reached.update(event.reached)
+            case UnregisteredModuleCalled(fresh=False):
+                self._calls[event.parameters] = self._calls.get(event.parameters, 0) + 1
+                if self._calls[event.parameters] >= 2 and self._astray(event, run):
+                    self._found(event, run)
+            case _:
+                pass
+
+    def _astray(self, event: UnregisteredModuleCalled, run: Progress) -> bool:
+        """Whether the layer learns nothing though its gradients are computed and the model around it is trained."""
+        owned = {p for model in run.models.values() for p in model.parameters}
+        met = run.models.get(event.model)
+        return (
+            met is not None
+            and any(run.held_by.get(p) for p in met.parameters)
+            and any(p in self._reached for p in event.parameters)
+            and not any(run.held_by.get(p) or p in owned for p in event.parameters)
+        )
+
+    def _found(self, event: UnregisteredModuleCalled, run: Progress) -> None:
+        layers = self._layers.setdefault(event.site, {})
+        layers.setdefault(event.parameters, event)
+        names = [layer.name for layer in layers.values() if layer.name]
+        what = ", ".join(f"`{name}`" for name in names[:3]) or f"a {event.kind}"
+        more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+        label = f"{what}{more}: {sum(len(p) for p in layers)} parameters, registered nowhere"
+        if event.site in self._told:
+            draft = self._drafts[event.site]
+        else:
+            model = run.models[event.model]
+            draft = self.report(
+                event.site,
+                f"`{run.model_name(event.model)}` runs layers that it does not register",
+                run=run,
+                label=label,
+                related=(Mark(model.site, f"`{run.model_name(event.model)}` is called here"),) if model.site else (),
+                help=_help(event.name),
+                unit="forward calls",
+            )
+        self._told.add(event.site)
+        draft.primary = Mark(event.site, label)
+        draft.cost = f"{sum(len(p) for p in layers)} parameters got gradients and are in no optimizer"
+
+
+def _help(name: str) -> str:
+    """Say what to write, in the words of the model: ``layers[0]`` is held by ``self.layers``."""
+    holder, bracket, key = name.partition("[")
+    container = "nn.ModuleDict" if key[:1] in ("'", '"') else "nn.ModuleList"
+    return f"make `self.{holder}` an `{container}`" if bracket and holder else "assign the layers to the model itself"

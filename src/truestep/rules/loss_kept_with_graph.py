@@ -1,0 +1,115 @@
+from __future__ import annotations
+
+from typing import ClassVar
+
+from truestep.events import BackwardEnded, Event, GraphsKept
+from truestep.findings import Severity
+from truestep.rules._rule import Progress, Rule
+
+
+class LossKeptWithGraph(Rule):
+    """Losses or outputs are kept together with their graphs, step after step.
+
+    What it does
+    ------------
+    Marks the graphs of past steps without keeping them, and counts how many are still alive. Reports when that number
+    grows with the steps.
+
+    Why it matters
+    --------------
+    A loss that is appended to a list, or added to a total, keeps the graph that made it. Memory grows with every step.
+    Where a backward pass ran, the operations stay; where none ran, the activations stay too.
+
+    Example
+    -------
+    ::
+
+        for x, y in loader:
+            loss = criterion(model(x), y)
+            loss.backward()
+            optimizer.step()
+            optimizer.zero_grad()
+            losses.append(loss)             # keeps the graph of every step
+
+    Fix
+    ---
+    Keep the number, not the tensor with its history::
+
+        losses.append(loss.item())          # or loss.detach(), which does not wait for the device
+
+    Known false alarms
+    ------------------
+    None known. A bounded number of graphs (accumulation, truncated backpropagation through time, an episode) does not
+    grow from one look to the next and is not reported.
+
+    References
+    ----------
+    - https://docs.pytorch.org/docs/stable/notes/faq.html#my-model-reports-cuda-runtime-error-2-out-of-memory
+    """
+
+    id = "loss-kept-with-graph"
+    since = "0.1"
+    severity = Severity.ERROR
+    watches = (GraphsKept, BackwardEnded)
+    needs: ClassVar[tuple[type[Event], ...]] = ()
+
+    ALIVE = 16
+    """Fewer graphs than these are a window, an episode or a buffer."""
+    BACKWARDS = 24
+    """Fewer backward passes than these do not show whether graphs pile up."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._alive: dict[object, int] = {}
+        self._backwards = 0
+
+    def unobserved(self, run: Progress) -> str:
+        return "" if self._backwards >= self.BACKWARDS else GraphsKept.absent
+
+    def again(self, event: Event, times: int) -> None:
+        if isinstance(event, BackwardEnded):
+            self._backwards += times
+
+    def observe(self, event: Event, run: Progress) -> None:
+        match event:
+            case BackwardEnded():
+                self._backwards += 1
+            case GraphsKept():
+                self._judge(event, run)
+            case _:
+                pass
+
+    def _judge(self, event: GraphsKept, run: Progress) -> None:
+        key = (event.site, event.name)
+        before, self._alive[key] = self._alive.get(key), event.alive
+        draft = self._drafts.get(key)
+        if draft is None and (before is None or event.alive <= before or event.alive < self.ALIVE):
+            return
+        name = f"`{event.name}`" if event.name else "a variable"
+        state = "operations" if event.backward_ran else "operations and activations"
+        if draft is None:
+            draft = self.report(
+                event.site,
+                f"{name} keeps the graphs of past steps alive",
+                run=run,
+                label=f"keeps a tensor with its graph at every step, {state} included",
+                help="keep `loss.item()` or `loss.detach()` in place of the loss itself",
+                unit="graphs",
+                key=key,
+            )
+        draft.count, draft.total = max(event.alive, draft.count), max(event.of, draft.total or 0)
+        held = f", {_amount(event.kept_bytes)} each" if event.kept_bytes else ""
+        all_of_it = f", {_amount(event.kept_bytes * event.alive)} in all" if event.kept_bytes else ""
+        draft.cost = f"{event.alive} graphs of {event.nodes} operations alive at step {run.step}{held}{all_of_it}"
+
+
+def _amount(size_bytes: int) -> str:
+    """Write a size for a reader.
+
+    >>> _amount(2_500_000)
+    '2.5 MB'
+    """
+    for unit, factor in (("GB", 10**9), ("MB", 10**6), ("kB", 10**3)):
+        if size_bytes >= factor:
+            return f"{size_bytes / factor:.1f} {unit}"
+    return f"{size_bytes} bytes"

@@ -1,0 +1,139 @@
+from __future__ import annotations
+
+from truestep.events import (
+    Event,
+    ModelMet,
+    OptimizerBuilt,
+    OptimizerStepped,
+    ParameterMet,
+    ParametersUnchanged,
+    RunEnded,
+    TapeRead,
+)
+from truestep.findings import Mark, Severity
+from truestep.rules._rule import Progress, Rule
+
+
+class OptimizerHoldsStaleParameters(Rule):
+    """An optimizer holds parameters that are no longer in any model in use.
+
+    What it does
+    ------------
+    Finds optimizers that step again and again over parameters without gradients that belong to no model that runs,
+    while a model that runs has parameters like them which no optimizer holds.
+
+    Why it matters
+    --------------
+    The optimizer updates what was replaced: a head that was swapped, a model that was built again, copied or
+    re-parametrised after the optimizer was made. The new parameters get gradients and never move.
+
+    Example
+    -------
+    ::
+
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        model.fc = nn.Linear(512, 10)       # the optimizer still holds the old layer
+
+    Fix
+    ---
+    Build the optimizer when the model is complete::
+
+        model.fc = nn.Linear(512, 10)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+
+    Known false alarms
+    ------------------
+    None known. Moving a model with ``model.to(device)`` or casting it keeps its parameters, and is not reported. Copies
+    in another precision, meta-learning and shared models whose gradients are assigned by hand have gradients and are
+    quiet. A model that waits for its turn is quiet as long as nothing in use takes its place.
+
+    References
+    ----------
+    - https://docs.pytorch.org/docs/stable/optim.html#constructing-it
+    """
+
+    id = "optimizer-holds-stale-parameters"
+    since = "0.1"
+    severity = Severity.ERROR
+    watches = (ModelMet, TapeRead, OptimizerStepped, ParametersUnchanged)
+    needs = (OptimizerStepped, TapeRead)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._models: dict[int, set[int]] = {}
+        self._reached: set[int] = set()
+        self._empty: dict[int, int] = {}
+        self._unchanged: set[int] | None = None
+
+    def observe(self, event: Event, run: Progress) -> None:
+        match event:
+            case ModelMet():
+                new = set(event.parameters)
+                self._reached -= self._models.get(event.model, set()) - new
+                self._models[event.model] = new
+            case TapeRead():
+                self._reached.update(event.reached)
+            case OptimizerStepped(absent_grad=count) if count:
+                self._empty[event.optimizer] = self._empty.get(event.optimizer, 0) + 1
+            case ParametersUnchanged():
+                self._unchanged = set(event.parameters)
+                if run.step >= 10:
+                    self._judge(run)
+            case _:
+                pass
+
+    def again(self, event: Event, times: int) -> None:
+        if isinstance(event, OptimizerStepped) and event.absent_grad:
+            self._empty[event.optimizer] = self._empty.get(event.optimizer, 0) + times
+
+    def ended(self, event: RunEnded, run: Progress) -> None:
+        if event.how == "finished":
+            self._judge(run)
+
+    def _judge(self, run: Progress) -> None:
+        known = set(self._drafts)
+        used = {p for model in run.models.values() for p in model.parameters}
+        fresh = [
+            (model, run.parameters[p])
+            for model in run.models.values()
+            for p in model.parameters
+            if p in self._reached and p in run.parameters and run.parameters[p].trainable and not run.held_by.get(p)
+            if self._unchanged is None or p in self._unchanged
+        ]
+        for number, built in run.optimizers.items():
+            if self._empty.get(number, 0) < 3:
+                continue
+            held = [p for p, holders in run.held_by.items() if number in holders]
+            stale = [p for p in held if p not in used and p not in self._reached]
+            pairs = [pair for pair in fresh if any(_alike(pair[1], run.parameters.get(p)) for p in stale)]
+            if pairs:
+                self._found(built, len(stale), len(held), pairs, run)
+                known.discard(number)
+        for gone in known:
+            self.withdraw(gone)
+
+    def _found(
+        self, built: OptimizerBuilt, stale: int, held: int, pairs: list[tuple[ModelMet, ParameterMet]], run: Progress
+    ) -> None:
+        name, model = run.optimizer_name(built.optimizer), pairs[0][0]
+        missing = run.parameter_names(tuple(dict.fromkeys(p.parameter for _, p in pairs)))
+        draft = self._drafts.get(built.optimizer) or self.report(
+            built.site,
+            f"`{name}` holds {stale} parameters that are in no model in use",
+            run=run,
+            label=f"{stale} of {held} parameters belong to no model that runs",
+            related=(Mark(model.site, f"`{run.model_name(model.model)}` has {missing} in their place"),),
+            help=f"build `{name}` after the last change to `{run.model_name(model.model)}`, from its parameters",
+            unit="parameters",
+            key=built.optimizer,
+        )
+        draft.cost = f"none of them had a gradient in {self._empty[built.optimizer]} steps"
+        draft.count, draft.total = stale, held
+
+
+def _alike(new: ParameterMet, old: ParameterMet | None) -> bool:
+    """Whether one parameter can stand in the place of another: same name, same shape, or another number of outputs."""
+    if old is None:
+        return False
+    head = len(new.shape) == len(old.shape) >= 2 and new.shape[1:] == old.shape[1:]
+    return head or new.shape == old.shape or bool(new.name and new.name == old.name)

@@ -1,0 +1,139 @@
+from __future__ import annotations
+
+import math
+from collections import Counter
+
+from truestep.events import Event, ModelMet, OptimizerBuilt, ParametersUnchanged, RunEnded, TapeRead
+from truestep.findings import Confidence, Mark, Severity
+from truestep.rules._parts import apart
+from truestep.rules._rule import Progress, Rule
+
+
+class ParametersNotOptimized(Rule):
+    """Trainable parameters get gradients, but no optimizer holds them.
+
+    What it does
+    ------------
+    Finds parameters of a model that require gradients, that the loss reaches, that no optimizer holds, and whose values
+    have not changed, while an optimizer trains other parameters of the same model.
+
+    Why it matters
+    --------------
+    They stay at their initial values. The trained part adapts to a random part, the loss falls, and the model is
+    smaller than it looks. Gradients are computed for them all the same.
+
+    Example
+    -------
+    ::
+
+        optimizer = torch.optim.Adam(model.encoder.parameters())    # model.head never learns
+
+    Fix
+    ---
+    Give the optimizer all of them, and freeze what shall not move::
+
+        optimizer = torch.optim.Adam(model.parameters())
+
+    Known false alarms
+    ------------------
+    Training a head, a prompt or adapters on a backbone that was not frozen in name is healthy and wastes only time: it
+    is reported with low confidence. High confidence needs the left-out part to be the smaller one, and trained
+    parameters to lie behind it, farther from the loss. A random output layer that is left fixed on purpose is reported;
+    say so with ``requires_grad_(False)``. Parameters that a script moves by hand are quiet.
+
+    References
+    ----------
+    - https://docs.pytorch.org/docs/stable/optim.html#constructing-it
+    - https://docs.pytorch.org/docs/stable/notes/autograd.html#setting-requires-grad
+    """
+
+    id = "parameters-not-optimized"
+    since = "0.1"
+    severity = Severity.ERROR
+    watches = (TapeRead, ParametersUnchanged)
+    needs = (OptimizerBuilt, TapeRead, ParametersUnchanged)
+
+    MARGIN = 3
+    """Operations between a trained parameter and a left-out one that make it lie behind it: one linear layer and an
+    activation. Weight and bias of one layer differ by one, a reparametrised weight by two."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._reads: dict[int, int] = {}
+        self._depth: dict[int, int] = {}
+        self._first: dict[int, int] = {}
+        self._unchanged: set[int] = set()
+
+    def observe(self, event: Event, run: Progress) -> None:
+        match event:
+            case TapeRead():
+                for parameter in event.reached:
+                    self._reads[parameter] = self._reads.get(parameter, 0) + 1
+                    self._first.setdefault(parameter, run.step)
+                for parameter, depth in zip(event.reached, event.depths, strict=False):
+                    self._depth[parameter] = min(depth, self._depth.get(parameter, depth))
+            case ParametersUnchanged():
+                self._unchanged = set(event.parameters) if event.steps >= 3 else set()
+                if run.step >= 10:
+                    self._judge(run)
+            case _:
+                pass
+
+    def ended(self, event: RunEnded, run: Progress) -> None:
+        if event.how == "finished":
+            self._judge(run)
+
+    def _judge(self, run: Progress) -> None:
+        known = set(self._drafts)
+        for number, model in run.models.items():
+            reached = [p for p in model.parameters if self._reads.get(p, 0) >= 3 and _trainable(p, run)]
+            left = [p for p in reached if not run.held_by.get(p) and p in self._unchanged]
+            trained = [p for p in reached if run.held_by.get(p)]
+            if left and trained and self._found(model, left, trained, run):
+                known.discard(number)
+        for gone in known:  # they joined an optimizer, or moved after all
+            self.withdraw(gone)
+
+    def _found(self, model: ModelMet, left: list[int], trained: list[int], run: Progress) -> bool:
+        optimizer = Counter(number for p in trained for number in run.held_by[p]).most_common(1)[0][0]
+        if self._stale(optimizer, run):
+            return False
+        name, model_name = run.optimizer_name(optimizer), run.model_name(model.model)
+        built = run.optimizers.get(optimizer)
+        draft = self._drafts.get(model.model) or self.report(
+            built.site if built else None,
+            f"trainable parameters of `{model_name}` are in no optimizer",
+            run=run,
+            label=f"`{name}` holds {len(trained)} parameters of `{model_name}`, not {run.parameter_names(tuple(left))}",
+            related=(Mark(model.site, f"`{model_name}` runs with all of them"),) if model.site else (),
+            help=f"give `{name}` all of `{model_name}.parameters()`, or call `requires_grad_(False)` on the rest",
+            unit="parameters",
+            key=model.model,
+        )
+        draft.confidence = Confidence.HIGH if self._sure(left, trained, run) else Confidence.LOW
+        draft.cost = f"these {len(left)} parameters got gradients and kept their first values up to step {run.step}"
+        draft.count, draft.total = len(left), len(left) + len(trained)
+        draft.first_step = min(self._first[p] for p in left)
+        return True
+
+    def _sure(self, left: list[int], trained: list[int], run: Progress) -> bool:
+        """Whether the left-out part is the smaller one and gradients flow through it to trained parameters."""
+        depths = [self._depth[p] for p in left if p in self._depth]
+        behind = [self._depth[p] for p in trained if p in self._depth]
+        if len(left) > len(trained) or not depths or not behind or max(behind) - min(depths) < self.MARGIN:
+            return False
+        names = [[run.parameters[p].name for p in part] for part in (left, trained)]
+        return apart(*names) or _values(left, run) < _values(trained, run)
+
+    def _stale(self, optimizer: int, run: Progress) -> bool:
+        """Whether the optimizer holds parameters of no model in use: optimizer-holds-stale-parameters speaks then."""
+        used = {p for model in run.models.values() for p in model.parameters}
+        return any(optimizer in held and p not in used and p not in self._reads for p, held in run.held_by.items())
+
+
+def _trainable(parameter: int, run: Progress) -> bool:
+    return parameter in run.parameters and run.parameters[parameter].trainable
+
+
+def _values(parameters: list[int], run: Progress) -> int:
+    return sum(math.prod(run.parameters[p].shape) for p in parameters)

@@ -1,0 +1,80 @@
+from __future__ import annotations
+
+import math
+
+from truestep.events import Event, LossComputed, Site
+from truestep.findings import Confidence, Severity
+from truestep.rules._rule import Progress, Rule
+
+
+class SoftmaxBeforeCrossEntropy(Rule):
+    """Cross entropy gets probabilities where it expects logits.
+
+    What it does
+    ------------
+    Finds training losses of ``cross_entropy`` whose input was made by a softmax over the classes, or whose rows are
+    non-negative and sum to one.
+
+    Why it matters
+    --------------
+    ``cross_entropy`` applies log-softmax itself. Over probabilities its own softmax is almost flat: even a perfect
+    answer among C classes costs log(1 + (C - 1) / e), and gradients vanish as the first softmax saturates. Training is
+    slow and stops early, with a loss that cannot come near zero.
+
+    Example
+    -------
+    ::
+
+        probabilities = torch.softmax(model(x), dim=1)
+        loss = F.cross_entropy(probabilities, y)        # softmax of a softmax
+
+    Fix
+    ---
+    Give it the logits, and take the softmax for reading only::
+
+        loss = F.cross_entropy(model(x), y)
+
+    Known false alarms
+    ------------------
+    None known. ``log_softmax`` before cross entropy changes nothing (it is idempotent) and is not reported, nor is the
+    logarithm of probabilities, a softmax over another dimension, or a loss that tracks no gradients.
+
+    References
+    ----------
+    - https://docs.pytorch.org/docs/stable/generated/torch.nn.CrossEntropyLoss.html
+    """
+
+    id = "softmax-before-cross-entropy"
+    since = "0.1"
+    severity = Severity.ERROR
+    watches = (LossComputed,)
+    needs = (LossComputed,)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._seen: dict[Site | None, int] = {}
+
+    def observe(self, event: Event, run: Progress) -> None:
+        if not isinstance(event, LossComputed) or event.kind != "cross_entropy" or not event.grad or event.classes == 1:
+            return
+        over_classes = event.softmax_dim == (-1 if event.input_rank < 2 else 1 - event.input_rank)
+        softmax = event.input_from == "SoftmaxBackward0" and over_classes
+        if not (softmax or event.sums_to_one):
+            return
+        first = self._seen.setdefault(event.site, run.step)
+        if first == run.step:
+            return
+        known = event.reduction == "mean" and event.classes > 1
+        least = math.log1p((event.classes - 1) / math.e) if known else 0.0
+        draft = self.report(
+            event.site,
+            "cross entropy got probabilities where it expects logits",
+            run=run,
+            label="its input comes from a softmax" if softmax else "the rows of its input sum to one",
+            cost=f"with {event.classes} classes the loss cannot fall below {least:.2f}" if known else "",
+            help="give the loss the output of the last linear layer, and remove the softmax before it",
+            confidence=Confidence.HIGH if softmax else Confidence.MEDIUM,
+            unit="losses",
+        )
+        if draft.count == 1:
+            draft.count, draft.first_step = 2, first

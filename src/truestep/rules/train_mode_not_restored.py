@@ -1,0 +1,140 @@
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from truestep.events import BackwardEnded, Event, LoaderEnded, ModelCalled, ModeSet, OptimizerStepped, Site
+from truestep.findings import Mark, Severity
+from truestep.rules._rule import Progress, Rule
+
+
+@dataclass(slots=True)
+class _Model:
+    trained_at: set[tuple[Site | None, int]] = field(default_factory=set)
+    """Call sites of training steps in train mode, with the optimizer that stepped."""
+    switched: Site | None = None
+    """Where it was last put into eval mode."""
+    evaluated: bool = False
+    """Whether it was evaluated since."""
+    calls: list[ModelCalled] = field(default_factory=list)
+    """Calls with gradients since the last step or change of mode."""
+    frozen: int = 0
+    """Training steps in eval mode since the evaluation."""
+    first: int = 0
+
+
+class TrainModeNotRestored(Rule):
+    """Training goes on in eval mode after an evaluation.
+
+    What it does
+    ------------
+    Finds training steps of a model in eval mode, at a line that trained it in train mode before, after an evaluation
+    switched the mode and nothing switched it back.
+
+    Why it matters
+    --------------
+    From the first evaluation on, dropout is off and batch normalisation no longer learns its statistics: it normalises
+    with those of the first epoch while the weights move away from them. The regularisation that the script asks for
+    exists only in its first epoch.
+
+    Example
+    -------
+    ::
+
+        model.train()
+        for epoch in range(10):
+            train_one_epoch(model)          # in eval mode from the second epoch on
+            model.eval()
+            evaluate(model)
+
+    Fix
+    ---
+    Set train mode where the training epoch begins, not once before the loop::
+
+        for epoch in range(10):
+            model.train()
+            train_one_epoch(model)
+            model.eval()
+            evaluate(model)
+
+    Known false alarms
+    ------------------
+    None known. Training in eval mode from the start, frozen submodules inside a model in train mode, a later stage with
+    its own optimizer or its own training line, and saliency or adversarial passes without a step are not reported.
+
+    References
+    ----------
+    - https://docs.pytorch.org/docs/stable/notes/autograd.html#evaluation-mode-nn-module-eval
+    - https://docs.pytorch.org/docs/stable/generated/torch.nn.Module.html#torch.nn.Module.train
+    """
+
+    id = "train-mode-not-restored"
+    since = "0.1"
+    severity = Severity.ERROR
+    watches = (ModelCalled, ModeSet, LoaderEnded, BackwardEnded, OptimizerStepped)
+    needs = (ModeSet, ModelCalled, BackwardEnded, OptimizerStepped)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._models: dict[int, _Model] = {}
+        self._backward = False
+
+    def observe(self, event: Event, run: Progress) -> None:
+        match event:
+            case ModeSet(model=int(number)):
+                model = self._models.setdefault(number, _Model())
+                model.calls.clear()
+                if event.training:
+                    model.switched, model.evaluated, model.frozen = None, False, 0
+                elif model.trained_at and model.switched is None:
+                    model.switched = event.site
+            case ModelCalled():
+                model = self._models.setdefault(event.model, _Model())
+                if event.grad:
+                    model.calls.append(event)
+                elif not event.training:
+                    model.evaluated = True
+            case LoaderEnded():
+                for model in self._models.values():
+                    if model.switched and any(not call.training for call in model.calls):
+                        model.evaluated = True
+                        model.calls.clear()
+            case BackwardEnded():
+                self._backward = True
+            case OptimizerStepped():
+                if self._backward:
+                    for number, model in self._models.items():
+                        self._trained(number, model, event, run)
+                for model in self._models.values():
+                    model.calls.clear()
+                self._backward = False
+            case _:
+                pass
+
+    def _trained(self, number: int, model: _Model, step: OptimizerStepped, run: Progress) -> None:
+        """Judge the calls that this step learnt from."""
+        met = run.models.get(number)
+        if met is None or not any(step.optimizer in run.held_by.get(p, ()) for p in met.parameters):
+            return
+        frozen = []
+        for call in model.calls:
+            if call.training:
+                model.trained_at.add((call.site, step.optimizer))
+            elif call.frozen_sensitive and model.evaluated and (call.site, step.optimizer) in model.trained_at:
+                frozen.append(call)
+        if not frozen or model.switched is None:
+            return
+        model.frozen += 1
+        if model.frozen == 1:
+            model.first = run.step
+            return
+        name, kinds = run.model_name(number), ", ".join(dict.fromkeys(met.sensitive)) or "layers"
+        draft = self.report(
+            frozen[0].site,
+            f"`{name}` was trained in eval mode after an evaluation",
+            run=run,
+            label=f"step {model.first}: {kinds} in eval mode",
+            related=(Mark(model.switched, "eval mode was set here, and train mode never again before the step"),),
+            help=f"call `{name}.train()` after the evaluation, where the next training epoch begins",
+        )
+        if draft.count == 1:
+            draft.count, draft.first_step = 2, model.first

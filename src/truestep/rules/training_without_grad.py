@@ -1,0 +1,105 @@
+from __future__ import annotations
+
+from truestep.events import BackwardEnded, Event, ModelCalled, OptimizerStepped, Site, TapeRead
+from truestep.findings import Mark, Severity
+from truestep.rules._rule import Progress, Rule
+
+
+class TrainingWithoutGrad(Rule):
+    """Training steps are computed with gradients switched off.
+
+    What it does
+    ------------
+    Finds steps whose model calls all ran without gradients, whose loss had no history, and whose optimizer found no
+    gradient on any parameter.
+
+    Why it matters
+    --------------
+    Nothing is learnt: the backward pass starts and ends at the loss itself. PyTorch would raise an error here, and
+    ``loss.requires_grad_()`` silences that error without bringing the graph back.
+
+    Example
+    -------
+    ::
+
+        with torch.no_grad():
+            output = model(x)               # no graph is recorded
+        loss = criterion(output, y)
+        loss.requires_grad_()               # makes backward() run, on nothing
+        loss.backward()
+        optimizer.step()
+
+    Fix
+    ---
+    Compute the training loss with gradients on, and keep ``torch.no_grad()`` for evaluation::
+
+        output = model(x)
+        loss = criterion(output, y)
+        loss.backward()
+        optimizer.step()
+
+    Known false alarms
+    ------------------
+    None known. A step is reported only when no parameter of its optimizer had a gradient from any source, so evolution
+    strategies and gradients set by hand are quiet, as are frozen features followed by a head that tracks gradients.
+
+    References
+    ----------
+    - https://docs.pytorch.org/docs/stable/generated/torch.no_grad.html
+    - https://docs.pytorch.org/docs/stable/generated/torch.Tensor.requires_grad_.html
+    """
+
+    id = "training-without-grad"
+    since = "0.1"
+    severity = Severity.ERROR
+    watches = (ModelCalled, TapeRead, BackwardEnded, OptimizerStepped)
+    needs = (ModelCalled, BackwardEnded, OptimizerStepped)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._calls: list[ModelCalled] = []
+        self._leaf = self._tracked = self._leaf_read = False
+        self._backward: Site | None = None
+        self._seen: dict[Site | None, int] = {}
+
+    def observe(self, event: Event, run: Progress) -> None:
+        match event:
+            case ModelCalled(grad=False):
+                self._calls.append(event)
+            case ModelCalled():
+                self._tracked = True
+            case TapeRead(leaf_root=leaf):
+                self._leaf_read = leaf
+            case BackwardEnded():
+                self._tracked |= event.written > 0
+                if event.root == "leaf" or self._leaf_read:
+                    self._leaf, self._backward = True, event.site
+                self._leaf_read = False
+            case OptimizerStepped():
+                nothing = event.observed > 0 and event.absent_grad == event.observed
+                if self._calls and self._leaf and nothing and not self._tracked:
+                    self._found(event, run)
+                self._calls = []
+                self._leaf = self._tracked = False
+            case _:
+                pass
+
+    def _found(self, step: OptimizerStepped, run: Progress) -> None:
+        call = next((c for c in self._calls if c.training), self._calls[0])
+        first = self._seen.setdefault(call.site, run.step)
+        if first == run.step:
+            return
+        draft = self.report(
+            call.site,
+            f"`{run.model_name(call.model)}` was called without gradients in a training step",
+            run=run,
+            label="gradients are switched off here",
+            related=(
+                Mark(self._backward, "backward from a loss without a history"),
+                Mark(step.site, "no parameter had a gradient"),
+            ),
+            cost=f"0 of the {step.observed} parameters looked at had a gradient at the step",
+            help="call the model outside `torch.no_grad()` and remove `requires_grad_()` from the loss",
+        )
+        if draft.count == 1:
+            draft.count, draft.first_step = 2, first
