@@ -25,7 +25,7 @@ for epoch in range(10):
 MODEL = """\
 class Net(nn.Module):
     def forward(self, x):
-        return self.layers[0](x)  # truestep: ignore[layers-in-a-plain-kontainer-xyz]
+        return self.layers[0](x)  # truestep: ignore[zzz]
 """
 
 CLEAR = tuple(Verdict(f"clear-{number}", Outcome.CLEAR) for number in range(38))

@@ -1,0 +1,151 @@
+"""The form of what users read: `severity[rule-id]: fact`; for errors what happened, what was expected, a remedy."""
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+from truestep import errors, events
+from truestep.rules import all_rules
+
+ROOT = Path(__file__).parents[2]
+SOURCES = sorted((ROOT / "src" / "truestep").rglob("*.py"))
+SNAPSHOTS = sorted((ROOT / "tests").rglob("snapshots/*.txt"))
+REPORTS = {"message": 1, "label": None, "help": None, "cost": None}
+HEDGES = re.compile(r"\b(might|may|perhaps|maybe|possibly|probably|seems?|please|should)\b", re.IGNORECASE)
+PROPER = re.compile(r"[A-Z][A-Za-z0-9]*[A-Z(.]|[A-Z][a-z]+Norm|[A-Z]{2,}|`|Adam|Linear|\{")
+"""How a message may begin other than in lower case: a class, an acronym, a name of the user's."""
+
+
+def text_of(node):
+    """The text of a string or f-string; `{}` stands for what is filled in. None for anything else."""
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        return node.value
+    if isinstance(node, ast.JoinedStr):
+        return "".join(part.value if isinstance(part, ast.Constant) else "{}" for part in node.values)
+    if isinstance(node, ast.IfExp):
+        return text_of(node.body)
+    return None
+
+
+def literals(node):
+    """Every text an expression can come to, where it is written down."""
+    if isinstance(node, ast.IfExp):
+        return literals(node.body) + literals(node.orelse)
+    if isinstance(node, ast.BoolOp):
+        return [text for value in node.values for text in literals(value)]
+    text = text_of(node)
+    return [] if not text else [text]
+
+
+def reported():
+    """(rule, what, text) of every message, label, cost and help that a rule writes."""
+    for id, rule in all_rules().items():
+        path = ROOT / "src" / "truestep" / "rules" / f"{rule.__module__.rpartition('.')[2]}.py"
+        for call in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if not isinstance(call, ast.Call):
+                continue
+            name = getattr(call.func, "attr", getattr(call.func, "id", ""))
+            if name == "report":
+                parts = {keyword.arg: keyword.value for keyword in call.keywords}
+                if len(call.args) > 1:
+                    parts["message"] = call.args[1]
+                for what in ("message", "label", "cost", "help"):
+                    for text in literals(parts[what]) if what in parts else []:
+                        yield id, what, text
+            elif name == "Mark" and len(call.args) > 1:
+                for text in literals(call.args[1]):
+                    yield id, "label", text
+
+
+MESSAGES = sorted(set(reported()))
+
+
+def test_messages_were_found():
+    assert {rule for rule, what, _ in MESSAGES if what == "message"} >= {"missing-zero-grad"}
+
+
+@pytest.mark.parametrize(("rule", "what", "text"), MESSAGES)
+def test_rule_speaks_in_facts(rule, what, text):
+    assert not text.rstrip().endswith((".", "!", "?")), f"{rule}: no full stop, no question"
+    assert "?" not in text, f"{rule}: never a question"
+    if what != "help":
+        assert not HEDGES.search(text), f"{rule}: a fact, not a guess"
+    assert text == text.strip(), f"{rule}: no spaces around"
+    assert "\t" not in text
+    first = text[:1]
+    assert first.islower() or first.isdigit() or PROPER.match(text), f"{rule}: lower case"
+
+
+@pytest.mark.parametrize(("rule", "text"), [(rule, text) for rule, what, text in MESSAGES if what == "message"])
+def test_message_fits_a_line(rule, text):
+    assert len(text) <= 110
+
+
+def test_snapshots_were_found():
+    assert SNAPSHOTS
+
+
+@pytest.mark.parametrize("path", SNAPSHOTS, ids=lambda path: path.stem)
+def test_snapshot_keeps_the_form_of_findings(path):
+    blocks = path.read_text(encoding="utf-8").split("\n\n")
+    for block in blocks:
+        lines = block.splitlines()
+        head = re.match(r"(error|warning|speed)\[([a-z0-9-]+)\]: (\S.*)$", lines[0])
+        if head is None:
+            assert re.match(r"(no failure|1 failure|\d+ failures) found, ", lines[0])
+            continue
+        assert not lines[0].endswith((".", "?", "!"))
+        keys = re.findall(r"^ +(?:-->|:::|=) ?(\w+)?", block, re.MULTILINE)
+        named = [key for key in keys if key in {"seen", "cost", "help", "more"}]
+        assert named == [key for key in ("seen", "cost", "help", "more") if key in named]
+        assert named[0] == "seen"
+        assert f"= more: truestep explain {head[2]}" in block
+
+
+def raised_errors():
+    """(place, class, arguments) of every error of the tree that the package makes."""
+    kinds = {
+        name for name, kind in vars(errors).items() if isinstance(kind, type) and issubclass(kind, errors.TrueStepError)
+    }
+    for path in SOURCES:
+        for call in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(call, ast.Call) and getattr(call.func, "id", getattr(call.func, "attr", "")) in kinds:
+                place = f"{path.relative_to(ROOT / 'src')}:{call.lineno}"
+                parts = {keyword.arg: keyword.value for keyword in call.keywords}
+                if call.args:
+                    parts["happened"] = call.args[0]
+                yield pytest.param(parts, id=place)
+
+
+@pytest.mark.parametrize("parts", list(raised_errors()))
+def test_error_says_what_happened_and_what_to_do(parts):
+    assert "happened" in parts
+    assert "remedy" in parts, "one imperative remedy"
+    for what in ("happened", "expected", "remedy"):
+        for text in literals(parts[what]) if what in parts else []:
+            assert not text.rstrip().endswith((".", "!", "?")), what
+            assert text == text.strip(), what
+            assert not HEDGES.search(text), what
+
+
+def test_every_error_has_a_slug_and_a_place_in_the_tree():
+    kinds = [
+        kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, errors.TrueStepError)
+    ]
+    slugs = [kind.slug for kind in kinds]
+    assert len(set(slugs)) == len(slugs)
+    assert all(re.fullmatch(r"[a-z]+(-[a-z]+)*", slug) for slug in slugs)
+    assert not [kind.__name__ for kind in kinds if kind.__name__ not in (errors.__doc__ or "")]
+
+
+def event_kinds(kind=events.Event):
+    return [kind, *(sub for child in kind.__subclasses__() for sub in event_kinds(child))]
+
+
+@pytest.mark.parametrize("kind", event_kinds(), ids=lambda kind: kind.__name__)
+def test_reason_for_not_observed_reads_well_in_a_list(kind):
+    assert kind.absent[0].islower()
+    assert not kind.absent.endswith(".")
+    assert "," not in kind.absent
