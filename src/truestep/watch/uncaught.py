@@ -75,8 +75,23 @@ def show_in_shutdown(error: BaseException, threading: object) -> None:
     strip(error)
     message = f"Exception ignored on threading shutdown {threading!r}" if sys.version_info >= (3, 13) else None
     place = None if message else threading
-    details: Any = sys.UnraisableHookArgs  # a tuple of five, which the stubs do not know
-    sys.unraisablehook(details((type(error), error, error.__traceback__, message, place)))
+    sys.unraisablehook(_unraisable()((type(error), error, error.__traceback__, message, place)))
+
+
+def _unraisable() -> Any:
+    """The type that `sys.unraisablehook` insists on: it has no name that could be imported, so one is caught."""
+    caught: list[object] = []
+    hook, sys.unraisablehook = sys.unraisablehook, caught.append
+
+    class Failing:
+        def __del__(self) -> None:
+            raise ValueError
+
+    try:
+        Failing()
+    finally:
+        sys.unraisablehook = hook
+    return type(caught[0])
 
 
 def exit_code(error: SystemExit) -> object:
