@@ -1,0 +1,39 @@
+"""Train a classifier and measure its validation accuracy after every epoch."""
+
+import sys
+
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+
+torch.set_num_threads(1)
+seed = int(sys.argv[1]) if len(sys.argv) > 1 else 0
+torch.manual_seed(seed)
+
+x = torch.randn(3000, 10)
+y = (torch.tanh(x @ torch.randn(10, 8)) @ torch.randn(8, 4)).argmax(1)
+loader = DataLoader(TensorDataset(x[:2000], y[:2000]), batch_size=50, shuffle=True)
+model = nn.Sequential(nn.Linear(10, 64), nn.ReLU(), nn.Linear(64, 4))
+criterion = nn.CrossEntropyLoss()
+optimizer = torch.optim.Adam(model.parameters(), lr=2e-3)
+
+
+def evaluate():
+    model.eval()
+    torch.set_grad_enabled(False)
+    accuracy = (model(x[2000:]).argmax(1) == y[2000:]).float().mean().item()
+    model.train()
+    return accuracy
+
+
+for epoch in range(12):
+    for inputs, labels in loader:
+        optimizer.zero_grad()
+        outputs = model(inputs)  # error: training-without-grad
+        loss = criterion(outputs, labels)
+        loss.requires_grad_(True)  # without this line, backward() raised an error
+        loss.backward()
+        optimizer.step()
+    accuracy = evaluate()
+    print(f"epoch {epoch}: {accuracy:.4f}")
+print(f"result: {accuracy:.4f}")
