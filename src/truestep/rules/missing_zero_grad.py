@@ -1,8 +1,18 @@
 from __future__ import annotations
 
-from truestep.events import BackwardEnded, Event, LoaderStarted, MixtureMeasured, OptimizerStepped, HandStepped, Site
-from truestep.findings import Mark, Severity
-from truestep.rules._rule import Draft, Progress, Rule
+from truestep.events import (
+    BackwardEnded,
+    Event,
+    GradientsZeroed,
+    HandStepped,
+    LoaderStarted,
+    MixtureMeasured,
+    OptimizerStepped,
+    RunEnded,
+)
+from truestep.findings import Severity
+from truestep.rules._clearing import Clearing
+from truestep.rules._rule import Progress, Rule
 
 
 class MissingZeroGrad(Rule):
@@ -39,7 +49,9 @@ class MissingZeroGrad(Rule):
     Known false alarms
     ------------------
     None known. Accumulating over several backward passes before a step is not reported: those gradients were not used
-    yet. Gradients that another optimizer's backward left behind are reported only when they are stepped on.
+    yet. Gradients that another optimizer's backward left behind are reported only when they are stepped on. Gradients
+    that are cleared when an epoch begins, and only then, belong to zero-grad-once-per-epoch; which of the two it is may
+    be known only when the second epoch begins.
 
     References
     ----------
@@ -50,39 +62,18 @@ class MissingZeroGrad(Rule):
     id = "missing-zero-grad"
     since = "0.1"
     severity = Severity.ERROR
-    watches = (BackwardEnded, OptimizerStepped, HandStepped, MixtureMeasured, LoaderStarted)
+    watches = (BackwardEnded, OptimizerStepped, HandStepped, MixtureMeasured, LoaderStarted, GradientsZeroed)
     needs = (BackwardEnded,)
 
     def __init__(self) -> None:
         super().__init__()
-        self._added: Site | None = None
-        self._used_at = 0
-        self._last_step = 0
-        self._draft: dict[int, Draft] = {}
+        self._clearing = Clearing()
 
     def observe(self, event: Event, run: Progress) -> None:
+        self._clearing.observe(event, run)
         match event:
-            case BackwardEnded(onto_used=count) if count:
-                self._added = event.site
-                self._used_at = max(0, run.step - 1)
-            case OptimizerStepped(mixed=mixed) if mixed:
-                name = run.optimizer_name(event.optimizer)
-                kind = run.optimizers[event.optimizer].kind if event.optimizer in run.optimizers else "optimizer"
-                self._draft[event.optimizer] = self.report(
-                    event.site,
-                    "optimizer stepped on gradients mixed with those of earlier steps",
-                    run=run,
-                    label=f"step {run.step}, {kind}",
-                    related=(Mark(self._added, f"added to gradients already used at step {self._used_at}"),),
-                    help=f"call `{name}.zero_grad()` before the backward pass, once per step",
-                )
-            case MixtureMeasured():
-                draft = self._draft.get(event.optimizer)
-                if draft is not None:
-                    draft.cost = (
-                        f"the gradient stepped on is {event.ratio:.1f}x the one the last backward made "
-                        f"(norms measured at step {run.step})"
-                    )
+            case OptimizerStepped():
+                self._settle(event, run)
             case HandStepped(mixed=mixed) if mixed:
                 self.report(
                     event.site,
@@ -90,6 +81,36 @@ class MissingZeroGrad(Rule):
                     run=run,
                     label="adds to gradients that an update by hand has already used",
                     help="set `p.grad = None` for every parameter after the update",
+                    key=("by hand", event.site),
                 )
             case _:
                 pass
+
+    def _settle(self, event: OptimizerStepped, run: Progress) -> None:
+        for site, mixing in self._clearing.mixings.items():
+            if self._clearing.once_per_epoch(mixing.optimizer):
+                self.withdraw(site)
+                continue
+            if site in self._drafts and not (event.mixed and event.site == site):
+                continue
+            name = run.optimizer_name(mixing.optimizer)
+            kind = run.optimizers[mixing.optimizer].kind if mixing.optimizer in run.optimizers else "optimizer"
+            draft = self.report(
+                site,
+                "optimizer stepped on gradients mixed with those of earlier steps",
+                run=run,
+                label=f"step {mixing.first_step}, {kind}",
+                related=(mixing.added,) if mixing.added.label else (),
+                help=f"call `{name}.zero_grad()` before the backward pass, once per step",
+            )
+            draft.count, draft.first_step = mixing.count, mixing.first_step
+            draft.cost = self._clearing.cost(mixing.optimizer)
+
+    def again(self, event: Event, times: int) -> None:
+        self._clearing.again(event, times)
+
+    def ended(self, event: RunEnded, run: Progress) -> None:
+        for site, mixing in self._clearing.mixings.items():
+            draft = self._drafts.get(site)
+            if draft is not None:
+                draft.count, draft.cost = mixing.count, self._clearing.cost(mixing.optimizer)

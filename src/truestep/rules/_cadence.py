@@ -1,0 +1,92 @@
+"""Whether a schedule fits the run it is stepped in."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from truestep.events import SchedulerBuilt
+from truestep.findings import Confidence
+from truestep.rules._pace import Counts, Pace
+from truestep.rules._rule import Progress
+
+_DEAD = 1e-6
+"""A learning rate that has fallen to this part of its first value moves nothing any more."""
+_BEGUN = 0.2
+_TO_THE_END = ("CosineAnnealingLR", "OneCycleLR", "PolynomialLR", "SequentialLR", "LinearLR")
+"""Schedules that are made to be run to their end."""
+_EPOCHS = (100, 500)
+"""Horizons up to the first are surely epochs where a pass has more batches, up to the second probably."""
+
+
+@dataclass(frozen=True, slots=True)
+class Misfit:
+    """How a schedule does not fit the run."""
+
+    confidence: Confidence
+    message: str
+    cost: str
+    help: str
+
+
+def too_far(built: SchedulerBuilt, pace: Pace, counts: Counts, run: Progress, *, ended: bool) -> Misfit | None:
+    """Say how a schedule was stepped past what it is made for, None where it was not or where that does no harm."""
+    if built.gamma is not None and built.horizon is None:
+        return _died(built, pace, counts, run, ended=ended)
+    horizon = built.horizon or 0
+    if horizon < 1 or pace.steps <= horizon:
+        return None
+    often = counts.often(pace, run)
+    fits_epochs = often and ended and abs(counts.passes - horizon) <= max(1, counts.passes // 10)
+    help = (
+        f"call `{built.name}.step()` {'once per epoch, after the loop over batches' if often else f'{horizon} times'}"
+    )
+    if built.kind == "PolynomialLR" and pace.steps >= max(horizon + 2, 1.2 * horizon):
+        cost = f"the last {pace.steps - horizon} of {pace.steps} scheduler steps left the lr at 0"
+        return Misfit(Confidence.HIGH, "the schedule ended long before the training, and the lr is 0", cost, help)
+    within_pass = often and horizon < counts.batches(run)
+    if built.kind == "MultiStepLR" and fits_epochs and within_pass and pace.steps >= 20 * horizon:
+        cost = f"all milestones up to {horizon} were passed within the first of {counts.passes} epochs"
+        return Misfit(Confidence.HIGH, "a schedule made for epochs was stepped for every batch", cost, help)
+    if built.kind != "CosineAnnealingLR" or pace.steps < 2 * horizon:
+        return None
+    confidence = Confidence.LOW
+    if fits_epochs or (within_pass and horizon <= _EPOCHS[0]):
+        confidence = Confidence.HIGH
+    elif (within_pass and horizon <= _EPOCHS[1]) or pace.steps >= 20 * horizon:
+        confidence = Confidence.MEDIUM
+    rises = (pace.steps - 1 + horizon) // (2 * horizon)
+    cost = f"in {pace.steps} steps through a schedule of {horizon}, the lr began to rise {rises} times"
+    return Misfit(confidence, "the schedule ran past its end, and the lr rises again", cost, help)
+
+
+def _died(built: SchedulerBuilt, pace: Pace, counts: Counts, run: Progress, *, ended: bool) -> Misfit | None:
+    """Judge decays by a factor, which have no end: only where they killed the learning rate."""
+    gamma = built.gamma or 0.0
+    factor = gamma ** (pace.steps // (built.step_size or 1))
+    if not 0 < gamma < 1 or factor > _DEAD or not counts.often(pace, run):
+        return None
+    pace.died_at_once |= counts.passes == 1
+    if not pace.died_at_once and not (ended and factor < _DEAD**1.5):
+        return None
+    cost = f"{pace.steps} scheduler steps have multiplied the lr by {factor:.0e}"
+    message = "a decaying schedule was stepped for every batch, and the lr has all but vanished"
+    help = f"call `{built.name}.step()` once per epoch, after the loop over batches"
+    return Misfit(Confidence.HIGH if pace.died_at_once else Confidence.MEDIUM, message, cost, help)
+
+
+def barely_begun(built: SchedulerBuilt, pace: Pace, counts: Counts, run: Progress) -> Misfit | None:
+    """Say how little of a schedule a finished run went through, None where it was enough."""
+    horizon = built.horizon or 0
+    if built.kind not in _TO_THE_END or not 0 < pace.steps < _BEGUN * horizon:
+        return None
+    updates, batches = counts.updates.get(built.optimizer, 0), counts.batches(run)
+    confidence = Confidence.MEDIUM if built.kind == "OneCycleLR" else Confidence.LOW
+    help = f"make `{built.name}` as long as it is stepped"
+    if counts.once(pace) and batches > 1:
+        help = f"call `{built.name}.step()` after every `{run.optimizer_name(built.optimizer)}.step()`"
+        if abs(updates - horizon) <= 0.1 * updates:
+            confidence = Confidence.HIGH
+        elif batches >= 10 and horizon % batches == 0:
+            confidence = Confidence.MEDIUM
+    cost = f"{pace.steps} of {horizon} scheduler steps were made in {updates} optimizer steps"
+    return Misfit(confidence, "the run ended when the schedule had barely begun", cost, help)

@@ -1,0 +1,135 @@
+"""How often gradients are cleared, for missing-zero-grad and zero-grad-once-per-epoch, which exclude each other."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from truestep.events import (
+    BackwardEnded,
+    Event,
+    GradientsZeroed,
+    HandStepped,
+    LoaderStarted,
+    MixtureMeasured,
+    OptimizerStepped,
+    Site,
+)
+from truestep.findings import Mark
+from truestep.rules._rule import Progress
+
+
+@dataclass(slots=True)
+class Mixing:
+    """Steps at one line on gradients mixed with those of earlier steps."""
+
+    site: Site | None
+    optimizer: int
+    first_step: int
+    added: Mark
+    count: int = 0
+
+
+class Clearing:
+    """Follows the gradients of every optimizer from step to step, and where epochs begin between them."""
+
+    def __init__(self) -> None:
+        self.mixings: dict[Site | None, Mixing] = {}
+        self._measured: dict[int, str] = {}
+        self._added = Mark(None, "")
+        self._loader: int | None = None
+        self._started: set[int] = set()
+        self._zeroed: set[int] = set()
+        self._backwards = 0
+        self._stepped: set[int] = set()
+        self._mixed: set[int] = set()
+        self._looped: set[int] = set()
+        """Optimizers whose steps follow batches of a loader."""
+        self._announced: set[int] = set()
+        """Optimizers whose gradients were cleared by a call before the first batch of the run."""
+        self._renewed: set[int] = set()
+        """Optimizers that had clean gradients again when an epoch began."""
+        self._missed: set[int] = set()
+        """Optimizers that stepped on mixed gradients although an epoch had just begun."""
+        self._cleared: set[int] = set()
+        """Optimizers that had clean gradients again at any moment, after mixed ones."""
+
+    def once_per_epoch(self, optimizer: int) -> bool:
+        """Whether its gradients are cleared when an epoch begins, and not for each step."""
+        if optimizer in self._missed:
+            return False
+        if optimizer in self._looped:
+            return optimizer in self._renewed or optimizer in self._announced
+        return optimizer in self._cleared
+
+    def cost(self, optimizer: int) -> str:
+        """What was measured about the mixture, empty where nothing was."""
+        return self._measured.get(optimizer, "")
+
+    def observe(self, event: Event, run: Progress) -> None:
+        """Take up an event of the run."""
+        match event:
+            case LoaderStarted():
+                self._started.add(event.loader)
+            case GradientsZeroed():
+                if not self._backwards:
+                    self._zeroed |= self._owners(event, run)
+            case BackwardEnded(in_step=False):
+                self._backwards += 1
+                self._loader = event.loader
+                if event.onto_used:
+                    label = "added to gradients that an earlier step had already used"
+                    if len(run.optimizers) == 1:
+                        label = f"added to gradients already used at step {max(0, run.step - 1)}"
+                    self._added = Mark(event.site, label)
+            case MixtureMeasured():
+                self._measured[event.optimizer] = (
+                    f"the gradient stepped on is {event.ratio:.1f}x the one the last backward made "
+                    f"(norms measured at step {run.step})"
+                )
+            case OptimizerStepped():
+                self._step(event, run)
+            case HandStepped():
+                self._close()
+            case _:
+                pass
+
+    def _owners(self, event: GradientsZeroed, run: Progress) -> set[int]:
+        if event.optimizer is not None:
+            return {event.optimizer}
+        model = run.models.get(event.model or 0)
+        if model is None:
+            return set(run.optimizers)
+        return {owner for parameter in model.parameters for owner in run.held_by.get(parameter, ())}
+
+    def _step(self, event: OptimizerStepped, run: Progress) -> None:
+        number = event.optimizer
+        begins = self._loader is not None and self._loader in self._started
+        if self._loader is not None:
+            self._looped.add(number)
+        if event.mixed:
+            mixing = self.mixings.get(event.site)
+            if mixing is None:
+                mixing = self.mixings[event.site] = Mixing(event.site, number, run.step, self._added)
+            mixing.count += 1
+            if begins and number in self._stepped:
+                self._missed.add(number)
+            self._mixed.add(number)
+        elif event.fresh and number in self._mixed:
+            self._cleared.add(number)
+            if begins:
+                self._renewed.add(number)
+        if number not in self._stepped and number in self._zeroed:
+            self._announced.add(number)
+        if event.fresh or event.mixed:
+            self._stepped.add(number)
+        self._zeroed.discard(number)
+        self._close()
+
+    def _close(self) -> None:
+        self._backwards, self._loader = 0, None
+        self._started.clear()
+
+    def again(self, event: Event, times: int) -> None:
+        """Count steps that came again."""
+        if isinstance(event, OptimizerStepped) and event.mixed and event.site in self.mixings:
+            self.mixings[event.site].count += times

@@ -1,0 +1,93 @@
+"""How often schedules were stepped, against the updates and the passes over the data they were stepped in."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from truestep.events import (
+    BackwardEnded,
+    BatchDrawn,
+    Event,
+    LoaderEnded,
+    LoaderStarted,
+    OptimizerStepped,
+    SchedulerStepped,
+    Site,
+)
+from truestep.rules._rule import Progress
+
+
+@dataclass(slots=True)
+class Pace:
+    """Counts for one schedule."""
+
+    scheduler: int
+    site: Site | None
+    first_step: int
+    steps: int = 0
+    by_epoch: bool = False
+    """Whether it was told the epoch or a metric."""
+    died_at_once: bool = False
+    """Whether the learning rate fell to nothing within the first pass over the data."""
+
+
+class Counts:
+    """Adds up a run: updates, passes over the loader that feeds the training, and steps of schedules."""
+
+    def __init__(self) -> None:
+        self.paces: dict[int, Pace] = {}
+        self.updates: dict[int | None, int] = {}
+        self._loader: int | None = None
+        self._passes: dict[int, int] = {}
+        self._drawn: dict[int, int] = {}
+        self._ended: set[int] = set()
+
+    def observe(self, event: Event, run: Progress) -> None:
+        """Take up one event."""
+        if isinstance(event, BackwardEnded) and not event.in_step:
+            self._loader = event.loader
+        elif isinstance(event, LoaderEnded):
+            self._ended.add(event.loader)
+        elif isinstance(event, SchedulerStepped):
+            pace = self.paces.get(event.scheduler)
+            if pace is None:
+                self.paces[event.scheduler] = pace = Pace(event.scheduler, event.site, run.step)
+            pace.site = event.site
+            pace.by_epoch |= event.epoch_argument or bool(event.metric)
+        self.count(event, 1)
+
+    def count(self, event: Event, times: int) -> None:
+        """Add up an event that came so many times."""
+        match event:
+            case OptimizerStepped():
+                self.updates[event.optimizer] = self.updates.get(event.optimizer, 0) + times
+            case LoaderStarted():
+                self._passes[event.loader] = self._passes.get(event.loader, 0) + times
+            case BatchDrawn():
+                self._drawn[event.loader] = self._drawn.get(event.loader, 0) + times
+            case SchedulerStepped():
+                self.paces[event.scheduler].steps += times
+            case _:
+                pass
+
+    @property
+    def passes(self) -> int:
+        """How many passes over the training loader have begun, 0 without a loader."""
+        return 0 if self._loader is None else self._passes.get(self._loader, 0)
+
+    def batches(self, run: Progress) -> int:
+        """How many batches a pass has, 0 where that is not known."""
+        if self._loader is None:
+            return 0
+        met = run.loaders.get(self._loader)
+        if met is not None and met.batches:
+            return met.batches
+        return self._drawn.get(self._loader, 0) // max(1, self.passes) if self._loader in self._ended else 0
+
+    def often(self, pace: Pace, run: Progress) -> bool:
+        """Whether the schedule is stepped many times within each pass over the data."""
+        return self.batches(run) > 1 and pace.steps >= 5 * self.passes > 0
+
+    def once(self, pace: Pace) -> bool:
+        """Whether the schedule is stepped once per pass over the data."""
+        return 0 < pace.steps <= self.passes + 1

@@ -1,0 +1,151 @@
+from __future__ import annotations
+
+from truestep import events as ev
+from truestep.events import Event, Site
+from truestep.findings import Confidence, Mark, Severity
+from truestep.rules._clipping import is_limit
+from truestep.rules._rule import Progress, Rule
+
+_LEAST_WINDOWS = 2
+_SUMMED = 1.5
+"""From this ratio on, the gradient stepped on is a sum; a mean of several is never larger than they are on average."""
+
+
+class AccumulationNotNormalised(Rule):
+    """Gradients of several batches are added up for one step, and never divided by their number.
+
+    What it does
+    ------------
+    Finds windows of several backward passes over batches of one loader, from the same line, whose losses are not
+    divided on their way and whose summed gradient is not scaled before the step. At sampled steps, the norm that is
+    stepped on is measured against the mean norm of one backward's share. Optimizers that do not care for the size of
+    gradients (Adam and its kin) are reported only where gradients are also clipped.
+
+    Why it matters
+    --------------
+    The gradient is larger by up to the number of batches in a window, as if the learning rate were: changing the window
+    changes the training, and a limit on the norm cuts in that much earlier.
+
+    Example
+    -------
+    ::
+
+        for number, (x, y) in enumerate(loader, start=1):
+            loss = criterion(model(x), y)
+            loss.backward()
+            if number % 8 == 0:
+                optimizer.step()        # on the sum of eight gradients
+                optimizer.zero_grad()
+
+    Fix
+    ---
+    Divide each loss by the number of batches in its window::
+
+        loss = criterion(model(x), y) / 8
+        loss.backward()
+
+    Known false alarms
+    ------------------
+    A learning rate that was made smaller by hand to make up for the sum. Several losses of one batch, losses with
+    ``reduction="sum"``, and gradients that are divided after the last backward pass are not reported.
+
+    References
+    ----------
+    - https://docs.pytorch.org/docs/stable/notes/amp_examples.html#gradient-accumulation
+    """
+
+    id = "accumulation-not-normalised"
+    since = "0.1"
+    severity = Severity.ERROR
+    watches = (
+        ev.BackwardEnded,
+        ev.BatchDrawn,
+        ev.GradientsClipped,
+        ev.HandStepped,
+        ev.LossComputed,
+        ev.OptimizerStepped,
+        ev.WindowMeasured,
+    )
+    needs = (ev.BackwardEnded,)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._open()
+        self._windows: dict[tuple[int, Site | None], int] = {}
+        self._ratios: dict[int, tuple[float, int, int]] = {}
+        """Optimizer to the latest ratio measured in such a window, its number of backwards and its step."""
+        self._accumulates = False
+
+    def unobserved(self, run: Progress) -> str:
+        return super().unobserved(run) or ("" if self._accumulates else ev.WindowMeasured.absent)
+
+    def _open(self) -> None:
+        self._backwards: dict[Site | None, int] = {}
+        self._healthy: set[Site | None] = set()
+        """Backwards that are divided, or that are not one per batch."""
+        self._drawn: set[int] = set()
+        self._clipped = self._summed = False
+
+    def observe(self, event: Event, run: Progress) -> None:
+        match event:
+            case ev.BatchDrawn():
+                self._drawn.add(event.loader)
+            case ev.LossComputed(reduction="sum", grad=True):
+                self._summed = True
+            case ev.BackwardEnded(in_step=False) if event.written:
+                self._backward(event)
+            case ev.GradientsClipped() if event.fresh and is_limit(event):
+                self._clipped = True
+            case ev.WindowMeasured():
+                self._ratios[event.optimizer] = (event.ratio, event.backwards, run.step)
+            case ev.OptimizerStepped():
+                self._step(event, run)
+                self._open()
+            case ev.HandStepped():
+                self._open()
+            case _:
+                pass
+
+    def _backward(self, event: ev.BackwardEnded) -> None:
+        site = event.site
+        seen = self._backwards.get(site, 0)
+        self._backwards[site] = seen + 1
+        self._accumulates |= seen > 0
+        if event.divided or event.loader is None or event.loader not in self._drawn or (seen and not event.onto_fresh):
+            self._healthy.add(site)
+        self._drawn.clear()
+
+    def _step(self, event: ev.OptimizerStepped, run: Progress) -> None:
+        built = run.optimizers.get(event.optimizer)
+        indifferent = built is None or built.scale_free
+        if (indifferent and not self._clipped) or self._summed or not event.fresh or event.closure:
+            return
+        ratio, backwards, at = self._ratios.get(event.optimizer, (0.0, 0, 0))
+        for site, count in self._backwards.items():
+            key = (event.optimizer, site)
+            if count < 2:
+                continue
+            if site in self._healthy:
+                self.withdraw(key)
+                self._windows.pop(key, None)
+                continue
+            self._windows[key] = windows = self._windows.get(key, 0) + 1
+            if 0 < ratio < _SUMMED:
+                self.withdraw(key)
+            elif windows >= _LEAST_WINDOWS:
+                draft = self.report(
+                    site,
+                    "gradients of several batches were added up for one step and never divided by their number",
+                    run=run,
+                    label=f"{count} backward passes per step, the loss is not divided",
+                    related=(Mark(event.site, f"{run.optimizer_name(event.optimizer)} steps on the sum"),),
+                    help=f"divide the loss by the {count} batches of a window before `backward()`",
+                    confidence=Confidence.MEDIUM,
+                    key=key,
+                )
+                if ratio:
+                    draft.confidence = Confidence.HIGH
+                    draft.cost = (
+                        f"the gradient stepped on is {ratio:.1f}x that of one backward pass, in a window of {backwards}"
+                        f" (norms measured at step {at})"
+                    )

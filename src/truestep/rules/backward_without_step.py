@@ -1,0 +1,155 @@
+from __future__ import annotations
+
+from truestep import events as ev
+from truestep.events import Event, Site
+from truestep.findings import Confidence, Mark, Severity
+from truestep.rules._rule import Progress, Rule
+
+_LEAST = 10
+
+
+class BackwardWithoutStep(Rule):
+    """Backward passes make gradients for the parameters of an optimizer that never steps.
+
+    What it does
+    ------------
+    At the end of a finished run, finds optimizers that never stepped although backward passes reached parameters that
+    only they hold: one of several optimizers was forgotten, or no optimizer stepped at all, because the call is missing
+    or a window of accumulation is never full.
+
+    Why it matters
+    --------------
+    These parameters keep the values they were made with. The rest of the model learns around them, so the loss falls
+    and nothing looks broken.
+
+    Example
+    -------
+    ::
+
+        encoder_optimizer.zero_grad()
+        head_optimizer.zero_grad()
+        loss.backward()
+        head_optimizer.step()           # encoder_optimizer never steps
+
+    Fix
+    ---
+    Step every optimizer whose parameters the loss should train::
+
+        loss.backward()
+        encoder_optimizer.step()
+        head_optimizer.step()
+
+    Known false alarms
+    ------------------
+    An optimizer that is built and cleared in each iteration, but is meant to begin only later than the run lasts.
+    Updates by hand, optimizers whose parameters another one steps, and runs that were stopped or broke off are not
+    reported.
+
+    References
+    ----------
+    - https://docs.pytorch.org/docs/stable/optim.html#taking-an-optimization-step
+    """
+
+    id = "backward-without-step"
+    since = "0.1"
+    severity = Severity.ERROR
+    watches = (
+        ev.BackwardEnded,
+        ev.GradientsZeroed,
+        ev.HandStepped,
+        ev.ModelCalled,
+        ev.OptimizerStepped,
+        ev.ParametersUnchanged,
+        ev.ScalerStepped,
+        ev.TapeRead,
+    )
+    needs = (ev.BackwardEnded, ev.OptimizerBuilt)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._backwards: dict[Site | None, int] = {}
+        self._reached: dict[Site | None, set[int]] = {}
+        self._stepped: set[int | None] = set()
+        self._zeroed: dict[int, int] = {}
+        self._unchanged: frozenset[int] = frozenset()
+        self._piling: set[Site | None] = set()
+        """Backwards of batches that added to gradients no step had used yet."""
+        self._by_hand = self._trained = False
+        self._how = ""
+
+    def observe(self, event: Event, run: Progress) -> None:
+        self._count(event, 1)
+        match event:
+            case ev.BackwardEnded(onto_fresh=piled, loader=int()) if piled:
+                self._piling.add(event.site)
+            case ev.TapeRead():
+                self._reached.setdefault(event.site, set()).update(event.reached)
+            case ev.OptimizerStepped() | ev.ScalerStepped():
+                self._stepped.add(event.optimizer)
+            case ev.HandStepped():
+                self._by_hand = True
+            case ev.ModelCalled(training=True, tracked=True):
+                self._trained = True
+            case ev.ParametersUnchanged():
+                self._unchanged = frozenset(event.parameters)
+            case _:
+                pass
+
+    def again(self, event: Event, times: int) -> None:
+        self._count(event, times)
+
+    def _count(self, event: Event, times: int) -> None:
+        match event:
+            case ev.BackwardEnded(in_step=False, written=written) if written:
+                self._backwards[event.site] = self._backwards.get(event.site, 0) + times
+            case ev.GradientsZeroed(optimizer=int() as number):
+                self._zeroed[number] = self._zeroed.get(number, 0) + times
+            case _:
+                pass
+
+    def unobserved(self, run: Progress) -> str:
+        return super().unobserved(run) or ("" if self._how == "finished" else "the run did not come to its own end")
+
+    def ended(self, event: ev.RunEnded, run: Progress) -> None:
+        self._how = event.how
+        if event.how != "finished" or self._by_hand or not self._trained:
+            return
+        moving = {p for p, owners in run.held_by.items() if owners & self._stepped}
+        for number, built in run.optimizers.items():
+            own = {p for p, owners in run.held_by.items() if number in owners} - moving
+            if number in self._stepped or not own:
+                continue
+            site = self._most_reaching(own)
+            if site is not None:
+                self._report(number, built, own, site, run)
+
+    def _most_reaching(self, own: set[int]) -> Site | None:
+        """The backward that ran most often among those that reach these parameters, None where none did so often."""
+        counts = {
+            site: count
+            for site, count in self._backwards.items()
+            if count >= _LEAST and (own & self._reached.get(site, set()) or not self._reached)
+        }
+        return max(counts, key=lambda site: counts[site], default=None)
+
+    def _report(self, number: int, built: ev.OptimizerBuilt, own: set[int], site: Site, run: Progress) -> None:
+        cleared = self._zeroed.get(number, 0) >= _LEAST
+        confidence = Confidence.HIGH if cleared else Confidence.LOW
+        if self._stepped and not own & self._unchanged:
+            confidence = Confidence.LOW
+        elif not self._stepped and not cleared and site in self._piling:
+            confidence = Confidence.MEDIUM
+        count = self._backwards[site]
+        draft = self.report(
+            site,
+            f"backward made gradients for the parameters of `{built.name}`, which never stepped",
+            run=run,
+            label="makes gradients that no step uses",
+            related=(Mark(built.site, f"{built.name} holds {len(own)} parameters that no other optimizer steps"),),
+            help=f"call `{built.name}.step()` after the backward pass",
+            cost=f"{len(own)} parameters kept their first values" if own <= self._unchanged else "",
+            confidence=confidence,
+            unit="backward passes",
+            key=(site, number),
+        )
+        draft.count, draft.total, draft.first_step = count, count, None

@@ -1,0 +1,110 @@
+from __future__ import annotations
+
+from truestep import events as ev
+from truestep.events import Event, Site
+from truestep.findings import Confidence, Mark, Severity
+from truestep.rules._clipping import Clipping, Place
+from truestep.rules._rule import Progress, Rule
+
+
+class ClipBeforeBackward(Rule):
+    """Gradients are clipped before the backward pass that makes them.
+
+    What it does
+    ------------
+    Finds clips that are given no gradient at all, or only those of the last step, and are followed by the backward pass
+    and the step without another clip between.
+
+    Why it matters
+    --------------
+    The step follows the full gradient: a limit was asked for and none holds. The clip returns a norm of zero, or that
+    of the step before, so the logged norms are wrong as well.
+
+    Example
+    -------
+    ::
+
+        loss = criterion(model(x), y)
+        torch.nn.utils.clip_grad_norm_(model.parameters(), max_norm=1.0)
+        loss.backward()
+        optimizer.step()
+
+    Fix
+    ---
+    Clip between the backward pass and the step::
+
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), max_norm=1.0)
+        optimizer.step()
+
+    Known false alarms
+    ------------------
+    None known. A clip with an infinite or very large ``max_norm``, which is there to read the norm, is not reported,
+    and neither is a first clip where a second one follows the backward pass.
+
+    References
+    ----------
+    - https://docs.pytorch.org/docs/stable/generated/torch.nn.utils.clip_grad_norm_.html
+    """
+
+    id = "clip-before-backward"
+    since = "0.1"
+    severity = Severity.ERROR
+    watches = (
+        ev.BackwardEnded,
+        ev.BatchDrawn,
+        ev.GradientsClipped,
+        ev.GradientsZeroed,
+        ev.HandStepped,
+        ev.ModelCalled,
+        ev.OptimizerStepped,
+    )
+    needs = (ev.GradientsClipped,)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._clipping = Clipping()
+        self._early: dict[Site | None, ev.GradientsClipped] = {}
+        self._backward: Site | None = None
+
+    def observe(self, event: Event, run: Progress) -> None:
+        place = self._clipping.observe(event, run)
+        match event:
+            case ev.GradientsClipped():
+                if place is Place.BEFORE_BACKWARD:
+                    self._early[event.site] = event
+                elif event.fresh:
+                    self._early.clear()
+            case ev.BackwardEnded() if event.written and self._early:
+                self._backward = event.site
+            case ev.HandStepped():
+                self._close()
+            case ev.OptimizerStepped():
+                if self._backward is not None and (event.fresh or event.mixed):
+                    for clip in self._early.values():
+                        if clip.optimizer in (None, event.optimizer):
+                            self._found(clip, event, run)
+                self._close()
+            case _:
+                pass
+
+    def _close(self) -> None:
+        self._early.clear()
+        self._backward = None
+
+    def _found(self, clip: ev.GradientsClipped, step: ev.OptimizerStepped, run: Progress) -> None:
+        state = "all gradients given to it are those of the last step" if clip.used else "no gradient is there yet"
+        draft = self.report(
+            clip.site,
+            "gradients were clipped before the backward pass that makes them",
+            run=run,
+            label=state,
+            related=(
+                Mark(self._backward, "made the gradients afterwards"),
+                Mark(step.site, "stepped on them without the limit"),
+            ),
+            help=f"move the clip between the backward pass and `{run.optimizer_name(step.optimizer)}.step()`",
+            confidence=Confidence.LOW,
+        )
+        if draft.count > 1:
+            draft.confidence = Confidence.HIGH

@@ -1,0 +1,79 @@
+from __future__ import annotations
+
+from truestep.events import BackwardEnded, Event, GradientsClipped, ScalerBuilt, Site
+from truestep.findings import Confidence, Mark, Severity
+from truestep.rules._clipping import is_limit
+from truestep.rules._rule import Progress, Rule
+
+_ORDINARY = 1000.0
+"""Above this max_norm, a limit is probably multiplied by the scale on purpose."""
+
+
+class ClipBeforeUnscale(Rule):
+    """Gradients are clipped while they still carry the scale of a GradScaler.
+
+    What it does
+    ------------
+    Finds clips of gradients made from a scaled loss, without ``scaler.unscale_(optimizer)`` before them.
+
+    Why it matters
+    --------------
+    The limit is compared with gradients that are too large by the scale, 65536 at first. Every step is cut down to
+    ``max_norm / scale``, so training all but stands still, and the steps change size whenever the scale does.
+
+    Example
+    -------
+    ::
+
+        scaler.scale(loss).backward()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), max_norm=1.0)
+        scaler.step(optimizer)
+        scaler.update()
+
+    Fix
+    ---
+    Remove the scale first::
+
+        scaler.scale(loss).backward()
+        scaler.unscale_(optimizer)
+        torch.nn.utils.clip_grad_norm_(model.parameters(), max_norm=1.0)
+        scaler.step(optimizer)
+        scaler.update()
+
+    Known false alarms
+    ------------------
+    A limit multiplied by ``scaler.get_scale()`` is right without ``unscale_``. Limits above 1000 are taken for that,
+    and have low confidence.
+
+    References
+    ----------
+    - https://docs.pytorch.org/docs/stable/notes/amp_examples.html#gradient-clipping
+    """
+
+    id = "clip-before-unscale"
+    since = "0.1"
+    severity = Severity.ERROR
+    watches = (BackwardEnded, GradientsClipped)
+    needs = (ScalerBuilt, GradientsClipped)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._backward: Site | None = None
+
+    def observe(self, event: Event, run: Progress) -> None:
+        match event:
+            case BackwardEnded(scaled=True):
+                self._backward = event.site
+            case GradientsClipped(scaled=True) if event.fresh and is_limit(event):
+                name = run.optimizer_name(event.optimizer)
+                self.report(
+                    event.site,
+                    "gradients were clipped while they carried the scale of the GradScaler",
+                    run=run,
+                    label=f"compares max_norm {event.max_norm:g} with scaled gradients",
+                    related=(Mark(self._backward, "made scaled gradients"),) if self._backward else (),
+                    help=f"call `scaler.unscale_({name})` before the clip",
+                    confidence=Confidence.LOW if event.max_norm > _ORDINARY else None,
+                )
+            case _:
+                pass

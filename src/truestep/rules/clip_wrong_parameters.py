@@ -1,0 +1,151 @@
+from __future__ import annotations
+
+from truestep import events as ev
+from truestep.events import Event, Site
+from truestep.findings import Confidence, Mark, Severity
+from truestep.rules._clipping import is_limit
+from truestep.rules._rule import Progress, Rule
+
+_LOOKED_AT_FOREIGN = 8
+
+
+class ClipWrongParameters(Rule):
+    """The parameters that are clipped are not those that the optimizer steps.
+
+    What it does
+    ------------
+    Finds steps on fresh gradients whose only clip was given no parameters (a generator that was used up before), or
+    only parameters that this optimizer does not hold and whose clipped gradients no other optimizer goes on to use.
+
+    Why it matters
+    --------------
+    The step follows the full gradient: a limit was asked for and none holds. A clip of nothing returns a norm of zero;
+    PyTorch warns of an empty generator, but not of an empty ``filter``, ``map`` or list.
+
+    Example
+    -------
+    ::
+
+        params = filter(lambda p: p.requires_grad, model.parameters())
+        optimizer = torch.optim.SGD(params, lr=0.05)            # uses the generator up
+        ...
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(params, max_norm=1.0)    # clips nothing
+        optimizer.step()
+
+    Fix
+    ---
+    Keep the parameters in a list, or ask the model again::
+
+        params = [p for p in model.parameters() if p.requires_grad]
+        optimizer = torch.optim.SGD(params, lr=0.05)
+
+    Known false alarms
+    ------------------
+    None known. Clipping one part of a model, clipping its parts one by one, and clipping the parameters of one of two
+    optimizers that step on the same backward pass are not reported.
+
+    References
+    ----------
+    - https://docs.pytorch.org/docs/stable/generated/torch.nn.utils.clip_grad_norm_.html
+    """
+
+    id = "clip-wrong-parameters"
+    since = "0.1"
+    severity = Severity.ERROR
+    watches = (
+        ev.BackwardEnded,
+        ev.GradientsClipped,
+        ev.GradientsZeroed,
+        ev.HandStepped,
+        ev.OptimizerStepped,
+        ev.ScalerStepped,
+    )
+    needs = (ev.GradientsClipped,)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._backward = False
+        self._clips: list[ev.GradientsClipped] = []
+        """Clips since the latest step, behind the first backward pass."""
+        self._doubtful: tuple[int, ev.GradientsClipped, ev.OptimizerStepped] | None = None
+        """A clip of parameters of other optimizers, with the step that it did not limit and that step's number."""
+        self._useful: set[Site | None] = set()
+
+    def observe(self, event: Event, run: Progress) -> None:
+        match event:
+            case ev.BackwardEnded(in_step=False) if event.written:
+                self._backward = True
+            case ev.GradientsClipped():
+                if self._backward:
+                    self._clips.append(event)
+            case ev.GradientsZeroed():
+                self._zeroed(event, run)
+            case ev.OptimizerStepped():
+                self._used(event)
+                self._step(event, run)
+                self._close()
+            case ev.HandStepped() | ev.ScalerStepped(skipped=True):
+                self._close()
+            case _:
+                pass
+
+    def _close(self) -> None:
+        self._backward = False
+        self._clips.clear()
+
+    def _step(self, event: ev.OptimizerStepped, run: Progress) -> None:
+        if not (event.fresh or event.mixed) or len(self._clips) != 1 or event.closure:
+            return
+        clip = self._clips[0]
+        if not is_limit(clip):
+            return
+        if not clip.given:
+            self._found(clip, event, run, "no parameters were given to it")
+            return
+        foreign = clip.foreign == min(clip.given, _LOOKED_AT_FOREIGN)
+        if foreign:
+            self._found(clip, event, run, "no optimizer holds the parameters given to it")
+        elif clip.observed == clip.given and event.optimizer not in clip.optimizers:
+            if clip.fresh and clip.optimizers:
+                self._doubtful = (run.step, clip, event)
+            elif clip.optimizers:
+                self._found(clip, event, run, _others(clip, run))
+
+    def _used(self, event: ev.OptimizerStepped) -> None:
+        """An optimizer steps on what was clipped for it: the clip was meant for that step."""
+        for clip in [*self._clips, *([self._doubtful[1]] if self._doubtful else [])]:
+            if event.optimizer in clip.optimizers:
+                self._useful.add(clip.site)
+                self._doubtful = None
+                self.withdraw(clip.site)
+
+    def _zeroed(self, event: ev.GradientsZeroed, run: Progress) -> None:
+        """What was clipped is thrown away before any step: the clip was of no use."""
+        if self._doubtful is None or not event.fresh:
+            return
+        number, clip, step = self._doubtful
+        self._doubtful = None
+        if number + 1 == run.step and event.optimizer in clip.optimizers:
+            self._found(clip, step, run, _others(clip, run))
+
+    def _found(self, clip: ev.GradientsClipped, step: ev.OptimizerStepped, run: Progress, label: str) -> None:
+        if clip.site in self._useful:
+            return
+        name = run.optimizer_name(step.optimizer)
+        draft = self.report(
+            clip.site,
+            "gradients were clipped for other parameters than those of the step",
+            run=run,
+            label=label,
+            related=(Mark(step.site, f"{name} stepped on gradients without the limit"),),
+            help=f"give the clip the parameters that `{name}` holds, as a list",
+            confidence=Confidence.LOW,
+        )
+        if draft.count > 1:
+            draft.confidence = Confidence.HIGH
+
+
+def _others(clip: ev.GradientsClipped, run: Progress) -> str:
+    names = ", ".join(run.optimizer_name(number) for number in clip.optimizers)
+    return f"only parameters of {names} were given to it"

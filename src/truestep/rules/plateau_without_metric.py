@@ -1,0 +1,154 @@
+from __future__ import annotations
+
+from truestep import events as ev
+from truestep.events import Event, Site
+from truestep.findings import Confidence, Mark, Severity
+from truestep.rules._rule import Progress, Rule
+
+_KIND = "ReduceLROnPlateau"
+_LEAST_PER_STEP = 20
+_LEAST_PER_PASS = 3
+
+
+class _Tally:
+    """How often one schedule was stepped at one line, and with what."""
+
+    def __init__(self, site: Site | None, first_step: int) -> None:
+        self.site = site
+        self.first_step = first_step
+        self.steps = 0
+        """All steps of the schedule."""
+        self.per_step = 0
+        """Those with the training loss of one batch, one for each optimizer step."""
+        self.per_pass = 0
+        """Those with the training loss of one batch, after several optimizer steps."""
+
+
+class PlateauWithoutMetric(Rule):
+    """ReduceLROnPlateau is stepped with the loss of a training batch instead of a metric.
+
+    What it does
+    ------------
+    Finds ``ReduceLROnPlateau`` schedules that are stepped after every optimizer step with the loss that backward has
+    just used, those stepped once per epoch with the loss of its last batch, and those that wait for a training loss to
+    rise (``mode="max"``).
+
+    Why it matters
+    --------------
+    The loss of single batches jumps up and down, so it rarely beats its best value so far: ``patience`` counts batches
+    instead of epochs, and the learning rate falls to nothing while the model still improves.
+
+    Example
+    -------
+    ::
+
+        for x, y in loader:
+            ...
+            optimizer.step()
+            scheduler.step(loss.item())     # the loss of this batch
+
+    Fix
+    ---
+    Step it once per epoch with a metric of the validation set, or with the mean loss of the epoch::
+
+        for epoch in range(epochs):
+            train()
+            scheduler.step(validate())
+
+    Known false alarms
+    ------------------
+    None known. Training on the whole set at once has no batches, and its loss is a metric: without a DataLoader, and
+    with one batch per epoch, nothing is reported above low confidence.
+
+    References
+    ----------
+    - https://docs.pytorch.org/docs/stable/generated/torch.optim.lr_scheduler.ReduceLROnPlateau.html
+    """
+
+    id = "plateau-without-metric"
+    since = "0.1"
+    severity = Severity.ERROR
+    watches = (ev.BackwardEnded, ev.LoaderStarted, ev.SchedulerStepped)
+    needs = (ev.SchedulerStepped,)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._passes: dict[int, int] = {}
+        self._loader: int | None = None
+        self._tallies: dict[tuple[int, Site | None], _Tally] = {}
+
+    def unobserved(self, run: Progress) -> str:
+        plateaus = any(built.kind == _KIND for built in run.schedulers.values())
+        return super().unobserved(run) or ("" if plateaus else f"no {_KIND}")
+
+    def observe(self, event: Event, run: Progress) -> None:
+        self._count(event, 1, run.step)
+        match event:
+            case ev.BackwardEnded(in_step=False):
+                self._loader = event.loader
+            case ev.SchedulerStepped(metric=metric) if metric:
+                self._judge(event.scheduler, run)
+            case _:
+                pass
+
+    def again(self, event: Event, times: int) -> None:
+        self._count(event, times, 0)
+
+    def _count(self, event: Event, times: int, step: int) -> None:
+        match event:
+            case ev.LoaderStarted():
+                self._passes[event.loader] = self._passes.get(event.loader, 0) + times
+            case ev.SchedulerStepped(metric=metric) if metric:
+                key = (event.scheduler, event.site)
+                tally = self._tallies.get(key)
+                if tally is None:
+                    tally = self._tallies[key] = _Tally(event.site, step)
+                tally.steps += times
+                if event.metric_is_training_loss and event.optimizer_steps == 1:
+                    tally.per_step += times
+                elif event.metric_is_training_loss and event.optimizer_steps > 1:
+                    tally.per_pass += times
+            case _:
+                pass
+
+    def ended(self, event: ev.RunEnded, run: Progress) -> None:
+        for number in {number for number, _ in self._tallies}:
+            self._judge(number, run)
+
+    def _judge(self, number: int, run: Progress) -> None:
+        built = run.schedulers.get(number) or ev.SchedulerBuilt(scheduler=number, kind=_KIND)
+        for (scheduler, _), tally in self._tallies.items():
+            if scheduler != number:
+                continue
+            several = self._several_per_pass(tally)
+            if built.mode == "max" and tally.per_step + tally.per_pass == tally.steps >= _LEAST_PER_PASS:
+                self._found(tally, built, tally.steps, Confidence.HIGH, run, 'mode is "max", and a loss falls')
+            elif tally.per_step >= _LEAST_PER_STEP and 2 * tally.per_step > tally.steps:
+                confidence = Confidence.HIGH if several else Confidence.LOW
+                self._found(
+                    tally, built, tally.per_step, confidence, run, "once per batch, with the loss of that batch"
+                )
+            elif tally.per_pass == tally.steps >= _LEAST_PER_PASS and self._loader is not None:
+                label = "once per epoch, with the loss of its last batch"
+                self._found(tally, built, tally.per_pass, Confidence.MEDIUM, run, label)
+
+    def _several_per_pass(self, tally: _Tally) -> bool:
+        """Whether a pass over the loader holds several of these steps."""
+        return self._loader is not None and tally.per_step >= 5 * self._passes.get(self._loader, 1)
+
+    def _found(
+        self, tally: _Tally, built: ev.SchedulerBuilt, count: int, confidence: Confidence, run: Progress, label: str
+    ) -> None:
+        patience = "" if built.patience is None else f" with a patience of {built.patience}"
+        draft = self.report(
+            tally.site,
+            f"{_KIND} was stepped with the loss of a training batch",
+            run=run,
+            label=label,
+            related=(Mark(built.site, f"{built.name} is made{patience}"),) if built.site else (),
+            help=f"step `{built.name}` once per epoch, with a metric of the validation set",
+            confidence=confidence,
+            unit="scheduler steps",
+            key=(built.scheduler, tally.site),
+        )
+        draft.count, draft.total, draft.first_step, draft.confidence = count, tally.steps, tally.first_step, confidence

@@ -1,0 +1,157 @@
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from truestep import events as ev
+from truestep.events import Event, Site
+from truestep.findings import Confidence, Mark, Severity
+from truestep.rules._rule import Progress, Rule
+
+_FEW_CALLS = 10
+
+
+@dataclass(slots=True)
+class _Order:
+    """What is known of a line that stepped a schedule before the first step of its optimizer."""
+
+    sure: bool
+    first_step: int
+    calls: int = 1
+    dropped: bool = False
+
+
+class SchedulerBeforeOptimizer(Rule):
+    """A schedule is stepped before the optimizer, in every epoch or in every step.
+
+    What it does
+    ------------
+    Finds lines that step a schedule before the first step of its optimizer, at the very beginning of the training, and
+    then again and again, each time before the optimizer's own steps of that epoch or of that batch.
+
+    Why it matters
+    --------------
+    The first value of the schedule is never used: the whole schedule runs one step early. For schedules that fall by a
+    large factor per epoch, the first epoch trains with a learning rate that is too small by that factor.
+
+    Example
+    -------
+    ::
+
+        for epoch in range(epochs):
+            scheduler.step()
+            for x, y in loader:
+                ...
+                optimizer.step()
+
+    Fix
+    ---
+    Step the schedule after the optimizer::
+
+        for epoch in range(epochs):
+            for x, y in loader:
+                ...
+                optimizer.step()
+            scheduler.step()
+
+    Known false alarms
+    ------------------
+    A warm-up written with ``LambdaLR`` that is stepped first on purpose, to skip a first learning rate of zero (medium
+    confidence). Steps that a GradScaler skipped count as steps. Schedules that are given the epoch or a metric are not
+    reported, nor are steps that bring a schedule to where an earlier run stopped.
+
+    References
+    ----------
+    - https://docs.pytorch.org/docs/stable/optim.html#how-to-adjust-learning-rate
+    """
+
+    id = "scheduler-before-optimizer"
+    since = "0.1"
+    severity = Severity.WARNING
+    watches = (ev.LoaderEnded, ev.ModelCalled, ev.OptimizerStepped, ev.ScalerStepped, ev.SchedulerStepped)
+    needs = (ev.SchedulerStepped,)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._calls = 0
+        self._loop_ended = False
+        self._stepped_at: dict[int | None, Site | None] = {}
+        self._orders: dict[tuple[int, Site | None], _Order] = {}
+
+    def observe(self, event: Event, run: Progress) -> None:
+        match event:
+            case ev.ModelCalled():
+                self._calls += 1
+            case ev.LoaderEnded():
+                self._loop_ended = True
+            case ev.OptimizerStepped() | ev.ScalerStepped():
+                self._stepped_at[event.optimizer] = event.site
+            case ev.SchedulerStepped(metric="", epoch_argument=False):
+                self._scheduled(event, run)
+            case _:
+                pass
+
+    def _scheduled(self, event: ev.SchedulerStepped, run: Progress) -> None:
+        built = run.schedulers.get(event.scheduler)
+        optimizer = built.optimizer if built is not None else None
+        if optimizer is None:
+            return
+        key = (event.scheduler, event.site)
+        order = self._orders.get(key)
+        if order is None:
+            if event.first and not event.optimizer_steps and optimizer not in self._stepped_at:
+                at_once = self._calls < _FEW_CALLS and not self._loop_ended
+                self._orders[key] = _Order(at_once, run.step)
+            return
+        order.calls += 1
+        step = self._stepped_at.get(optimizer)
+        order.dropped |= not event.optimizer_steps or _above(step, event.site)
+        if order.dropped:
+            self.withdraw(key)
+            return
+        confidence = Confidence.HIGH if order.sure else Confidence.LOW
+        if order.sure and built is not None and built.kind == "LambdaLR":
+            confidence = Confidence.MEDIUM
+        self._found(key, order, run, confidence, step, optimizer)
+
+    def _found(
+        self,
+        key: tuple[int, Site | None],
+        order: _Order,
+        run: Progress,
+        confidence: Confidence,
+        step: Site | None,
+        optimizer: int,
+    ) -> None:
+        name, optimizer_name = run.scheduler_name(key[0]), run.optimizer_name(optimizer)
+        draft = self.report(
+            key[1],
+            "the schedule was stepped before the optimizer, and its first value was never used",
+            run=run,
+            label=f"first called before any step of {optimizer_name}",
+            related=(Mark(step, f"{optimizer_name} steps afterwards"),),
+            help=f"call `{name}.step()` after `{optimizer_name}.step()`",
+            confidence=confidence,
+            unit="scheduler steps",
+            key=key,
+        )
+        draft.count, draft.total, draft.first_step = order.calls, order.calls, order.first_step
+
+    def again(self, event: Event, times: int) -> None:
+        if isinstance(event, ev.SchedulerStepped) and (event.scheduler, event.site) in self._orders:
+            self._orders[event.scheduler, event.site].calls += times
+
+    def ended(self, event: ev.RunEnded, run: Progress) -> None:
+        for key, order in self._orders.items():
+            built = run.schedulers[key[0]]
+            if key in self._drafts:
+                self._drafts[key].count = self._drafts[key].total = order.calls
+            elif order.calls == 1 and order.sure and built.optimizer in self._stepped_at:
+                step = self._stepped_at[built.optimizer]
+                self._found(key, order, run, Confidence.LOW, step, built.optimizer or 0)
+
+
+def _above(step: Site | None, schedule: Site | None) -> bool:
+    """Whether the optimizer's line stands above the schedule's in the same function: then it runs first in a loop."""
+    if step is None or schedule is None:
+        return False
+    return (step.path, step.function) == (schedule.path, schedule.function) and step.line < schedule.line

@@ -1,0 +1,110 @@
+from __future__ import annotations
+
+from truestep.events import (
+    BackwardEnded,
+    BatchDrawn,
+    Event,
+    LoaderEnded,
+    LoaderStarted,
+    OptimizerStepped,
+    RunEnded,
+    SchedulerBuilt,
+    SchedulerStepped,
+)
+from truestep.findings import Mark, Severity
+from truestep.rules._cadence import barely_begun, too_far
+from truestep.rules._pace import Counts, Pace
+from truestep.rules._rule import Progress, Rule
+
+
+class SchedulerWrongCadence(Rule):
+    """A schedule made for epochs is stepped for every batch, or one made for steps once per epoch.
+
+    What it does
+    ------------
+    Compares what a schedule is made for (``T_max``, ``total_steps``, ``total_iters``, milestones) with how often it is
+    stepped: cosines that run past their end and rise again, polynomials that stay at zero, decays that kill the
+    learning rate within the first epoch, and, at the end of a finished run, schedules that have barely begun.
+
+    Why it matters
+    --------------
+    The learning rate is not the one that was asked for: it goes up and down many times, falls to nothing early, or
+    never leaves its first values. The loss still falls, so nothing looks broken.
+
+    Example
+    -------
+    ::
+
+        scheduler = CosineAnnealingLR(optimizer, T_max=epochs)
+        for epoch in range(epochs):
+            for x, y in loader:
+                ...
+                optimizer.step()
+                scheduler.step()        # epochs * len(loader) steps through a schedule of `epochs`
+
+    Fix
+    ---
+    Step where the schedule counts, or make it as long as it is stepped::
+
+        scheduler = CosineAnnealingLR(optimizer, T_max=epochs * len(loader))
+
+    Known false alarms
+    ------------------
+    A ``CosineAnnealingLR`` that is meant to go up and down within an epoch (``CosineAnnealingWarmRestarts`` and
+    ``CyclicLR`` say so, and are not reported). Runs that stop early by design have low confidence, as have cosines that
+    go up again from epoch to epoch. Warm-ups and milestones that lie behind are not reported.
+
+    References
+    ----------
+    - https://docs.pytorch.org/docs/stable/optim.html#how-to-adjust-learning-rate
+    """
+
+    id = "scheduler-wrong-cadence"
+    since = "0.1"
+    severity = Severity.ERROR
+    watches = (BackwardEnded, BatchDrawn, LoaderEnded, LoaderStarted, OptimizerStepped, SchedulerStepped)
+    needs = (SchedulerBuilt, SchedulerStepped)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._counts = Counts()
+        self._how = ""
+
+    def unobserved(self, run: Progress) -> str:
+        return super().unobserved(run) or ("" if self._how == "finished" else "the run did not come to its own end")
+
+    def observe(self, event: Event, run: Progress) -> None:
+        self._counts.observe(event, run)
+        if isinstance(event, SchedulerStepped):
+            self._judge(self._counts.paces[event.scheduler], run, ended=False)
+
+    def again(self, event: Event, times: int) -> None:
+        self._counts.count(event, times)
+
+    def ended(self, event: RunEnded, run: Progress) -> None:
+        self._how = event.how
+        for pace in self._counts.paces.values():
+            self._judge(pace, run, ended=event.how == "finished")
+
+    def _judge(self, pace: Pace, run: Progress, *, ended: bool) -> None:
+        built = run.schedulers.get(pace.scheduler)
+        if built is None or built.periodic or pace.by_epoch:
+            return
+        misfit = too_far(built, pace, self._counts, run, ended=ended)
+        if misfit is None and ended:
+            misfit = barely_begun(built, pace, self._counts, run)
+        if misfit is None:
+            return
+        made = f"made for {built.horizon} of its own steps" if built.horizon else f"{built.kind} is made"
+        draft = self.report(
+            pace.site,
+            misfit.message,
+            run=run,
+            label=f"steps {built.name}",
+            related=(Mark(built.site, made),) if built.site else (),
+            help=misfit.help,
+            unit="scheduler steps",
+            key=pace.scheduler,
+        )
+        draft.confidence, draft.cost = misfit.confidence, misfit.cost
+        draft.count, draft.total, draft.first_step = pace.steps, None, pace.first_step

@@ -1,0 +1,135 @@
+from __future__ import annotations
+
+from truestep.events import BackwardEnded, Event, GradientsZeroed, OptimizerStepped, RunEnded, Site
+from truestep.findings import Mark, Severity
+from truestep.rules._rule import Progress, Rule
+
+_LEAST = 3
+
+
+class ZeroGradBeforeStep(Rule):
+    """Gradients are cleared after the backward pass and before the step that should use them.
+
+    What it does
+    ------------
+    Finds optimizers whose gradients were made by a backward pass and cleared again before every step, or before most of
+    them, so that the step finds none.
+
+    Why it matters
+    --------------
+    Nothing is learned: the step has no gradient to follow. With ``set_to_none=False`` the gradients are zero instead of
+    absent, and weight decay and momentum go on moving the parameters, which looks like training.
+
+    Example
+    -------
+    ::
+
+        loss.backward()
+        optimizer.zero_grad()       # throws away what backward just made
+        optimizer.step()
+
+    Fix
+    ---
+    Clear before the backward pass, or after the step::
+
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+    Known false alarms
+    ------------------
+    None known. Clearing the gradients of single parameters to keep them fixed, clearing what another network's loss
+    left behind, and giving up single steps by clearing (a loss that is not finite) are not reported.
+
+    References
+    ----------
+    - https://docs.pytorch.org/docs/stable/generated/torch.optim.Optimizer.zero_grad.html
+    """
+
+    id = "zero-grad-before-step"
+    since = "0.1"
+    severity = Severity.ERROR
+    watches = (BackwardEnded, GradientsZeroed, OptimizerStepped)
+    needs = (BackwardEnded, OptimizerStepped)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._backward: Site | None = None
+        self._cleared_at: dict[int, tuple[Site | None, Site | None]] = {}
+        """Optimizer to the line that cleared its fresh gradients, and the line of the backward that made them."""
+        self._lost: dict[int, int] = {}
+        self._kept: dict[int, int] = {}
+        self._first: dict[int, int] = {}
+        self._guilty: dict[int, Site | None] = {}
+
+    def observe(self, event: Event, run: Progress) -> None:
+        match event:
+            case BackwardEnded(in_step=False) if event.written:
+                self._backward = event.site
+                self._cleared_at.clear()
+            case GradientsZeroed(fresh=fresh) if fresh and self._backward is not None:
+                for optimizer in self._owners(event, run):
+                    self._cleared_at[optimizer] = (event.site, self._backward)
+            case OptimizerStepped():
+                self._step(event, run)
+                self._backward = None
+            case _:
+                pass
+
+    def _owners(self, event: GradientsZeroed, run: Progress) -> set[int]:
+        if event.optimizer is not None:
+            return {event.optimizer}
+        model = run.models.get(event.model or 0)
+        cleared = set(model.parameters if model is not None else ())
+        return {
+            number
+            for number in run.optimizers
+            if cleared.issuperset(p for p, owners in run.held_by.items() if number in owners)
+        }
+
+    def _step(self, event: OptimizerStepped, run: Progress) -> None:
+        number = event.optimizer
+        cleared = self._cleared_at.pop(number, None)
+        self._count(event, 1)
+        if cleared is None or not _lost(event):
+            return
+        self._first.setdefault(number, run.step)
+        self._guilty.setdefault(number, cleared[0])
+        lost = self._lost.get(number, 0)
+        if lost < _LEAST or lost <= self._kept.get(number, 0):
+            return
+        site, backward = cleared
+        new = site not in self._drafts
+        draft = self.report(
+            site,
+            "gradients were cleared after the backward pass, before the step could use them",
+            run=run,
+            label="clears what the backward pass made",
+            related=(
+                Mark(backward, "made the gradients"),
+                Mark(event.site, f"{run.optimizer_name(number)} stepped without any gradient"),
+            ),
+            help=f"move this call before the backward pass or after `{run.optimizer_name(number)}.step()`",
+        )
+        if new:
+            draft.first_step, draft.count = self._first[number], lost
+
+    def again(self, event: Event, times: int) -> None:
+        if isinstance(event, OptimizerStepped):
+            self._count(event, times)
+
+    def _count(self, event: OptimizerStepped, times: int) -> None:
+        if _lost(event):
+            self._lost[event.optimizer] = self._lost.get(event.optimizer, 0) + times
+        elif event.fresh or event.mixed or event.by_hand:
+            self._kept[event.optimizer] = self._kept.get(event.optimizer, 0) + times
+
+    def ended(self, event: RunEnded, run: Progress) -> None:
+        for number, site in self._guilty.items():
+            if self._kept.get(number, 0) >= self._lost.get(number, 0):
+                self.withdraw(site)
+
+
+def _lost(event: OptimizerStepped) -> bool:
+    left = event.fresh or event.mixed or event.reused or event.by_hand
+    return bool(event.cleared) and not left and not event.closure
