@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from truestep.rules import Rule, all_rules
+from truestep.rules import Progress, Rule, all_rules
 from truestep.rules._page import parse
 
 _STYLES = {"error": "bold red", "warning": "bold yellow", "speed": "bold cyan"}
@@ -35,7 +35,7 @@ def rules(
         severity = Text(rule["severity"], style=_STYLES[rule["severity"]])
         table.add_row(name, severity, Text(rule["finds"]), Text(", ".join(rule["needs"]), style="dim"))
     console = Console(highlight=False)
-    console.width = max(console.width, 100)
+    console.width = max(console.width, 80) if console.is_terminal else 140
     console.print(table)
     console.print(f"\n{len(listed)} rules; read one with `truestep explain RULE`", markup=False)
 
@@ -49,8 +49,13 @@ def describe(rule: type[Rule]) -> dict[str, Any]:
         "since": rule.since,
         "preview": rule.preview,
         "finds": parse(rule.__doc__ or "").title,
-        "needs": list(dict.fromkeys(_present(need.absent) for need in rule.needs)),
+        "needs": list(dict.fromkeys(_present(absent) for absent in _absent(rule))),
     }
+
+
+def _absent(rule: type[Rule]) -> list[str]:
+    """Return what a report would say that an empty run lacks."""
+    return [need.absent for need in rule.needs] or [part for part in rule().unobserved(Progress()).split(", ") if part]
 
 
 def _present(absent: str) -> str:
