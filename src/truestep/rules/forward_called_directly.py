@@ -3,7 +3,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from truestep import events as ev
-from truestep.findings import Confidence, Severity
+from truestep.findings import Confidence, Mark, Severity
 from truestep.rules._rule import Progress, Rule
 
 
@@ -67,5 +67,6 @@ class ForwardCalledDirectly(Rule):
                 )
                 if hooks and draft.confidence is Confidence.LOW:  # hooks were added later
                     draft.confidence, draft.cost = Confidence.HIGH, f"{skipped} in each call"
+                    draft.primary = Mark(event.site, skipped)
             case _:
                 pass

@@ -13,14 +13,12 @@ class GraphCut(Rule):
 
     What it does
     ------------
-    Reads the autograd tape at sampled steps and compares two sets: the parameters of the modules that ran, and the
-    parameters that the loss reaches. Reports trainable parameters at the front of a model (or all of it) that ran with
-    gradients on every time, that the stepping optimizer holds, and that no loss of the run has ever reached.
+    Reads the autograd tape at sampled steps. Reports trainable parameters at the front of a model (or all of it) whose
+    modules ran with gradients on every time, that the stepping optimizer holds, and that no loss has ever reached.
 
     Why it matters
     --------------
-    The parameters before the cut keep their initial values. The rest of the model learns on top of random features, so
-    the loss may fall and hide it.
+    The parameters before the cut keep their initial values. The rest learns on top of them, so the loss may still fall.
 
     Example
     -------
@@ -35,20 +33,17 @@ class GraphCut(Rule):
     ---
     Keep tensors between parameters and loss, and use ``.item()`` and ``.detach()`` for logging only::
 
-        features = encoder(x)
-        loss = criterion(head(features), y)
+        loss = criterion(head(encoder(x)), y)
 
     Known false alarms
     ------------------
-    None known. Detached fakes of a GAN, target networks, stop-gradients, experts and layers that are skipped, and
-    extra heads whose output is not used are not reported: what another backward pass reaches, what no optimizer holds,
-    what does not run every time and what lies behind reached parameters is left alone. A warm-up that
-    detaches features first is reported until the features are trained, and then taken back.
+    A warm-up that detaches features is reported until the features are trained, then taken back. Quiet: what another
+    backward pass reaches (detached fakes), what no optimizer holds (target networks), what does not run every time
+    (experts, layer drop), and extra heads whose output is not used.
 
     References
     ----------
     - https://docs.pytorch.org/docs/stable/generated/torch.Tensor.detach.html
-    - https://docs.pytorch.org/docs/stable/notes/autograd.html
     """
 
     id = "graph-cut"
@@ -62,10 +57,10 @@ class GraphCut(Rule):
         self._reads: list[TapeRead] = []
         self._order: list[int] = []
         self._stepped = self._readable = False
-        self._reached: set[int] = set()
+        self._reached = set[int]()
         self._unchanged: set[int] | None = None
         self._cut: dict[int, int] = {}
-        self._judged: dict[int, list[int]] = {}
+        self._judged: dict[int, tuple[int, int]] = {}
         self._found: dict[object, tuple[int, ...]] = {}
 
     def unobserved(self, run: Progress) -> str:
@@ -102,15 +97,14 @@ class GraphCut(Rule):
     def _judge(self, step: OptimizerStepped, run: Progress) -> None:
         """Compare what ran with what was reached, for the parameters of the optimizer that steps."""
         number, site = step.optimizer, self._reads[-1].site
-        seen = self._judged.setdefault(number, [])
-        seen.append(run.step)
+        times, first = self._judged.get(number, (0, run.step))
+        times += 1
+        self._judged[number] = times, first
         for parameter in {p for read in self._reads for p in read.forwarded} - self._reached:
             if number in run.held_by.get(parameter, ()):
                 self._cut[parameter] = self._cut.get(parameter, 0) + 1
-        if len(seen) < 3:
-            return
-        cut, held = self._front(number, len(seen), run)
-        if not cut:
+        cut, held = self._front(number, times, run)
+        if times < 3 or not cut:
             return
         self._found[site] = cut
         name = run.optimizer_name(number)
@@ -120,34 +114,33 @@ class GraphCut(Rule):
             run=run,
             label=f"reaches none of {run.parameter_names(cut)}",
             related=(Mark(step.site, f"`{name}` stepped without their gradients"),),
-            help="remove `.detach()`, `.item()`, `.numpy()`, `argmax` or `torch.tensor(...)` between these parameters "
-            "and the loss",
+            help="remove `.detach()`, `.item()`, `argmax` or `torch.tensor(...)` between these parameters and the loss",
         )
-        draft.cost = f"these {len(cut)} parameters got no gradient from any of {len(seen)} tapes that were read"
+        draft.cost = f"these {len(cut)} parameters got no gradient from any of {times} tapes that were read"
         if draft.count == 1:
-            draft.count, draft.first_step = len(seen), seen[0]
+            draft.count, draft.first_step = times, first
 
     def _front(self, optimizer: int, times: int, run: Progress) -> tuple[tuple[int, ...], int]:
         """Parameters at the front of each model that were cut off every time, and how many there are in all."""
         cut: dict[int, None] = {}
         held: set[int] = set()
         for model in run.models.values():
-            mine = [p for p in in_leaf_modules(model, run) if optimizer in run.held_by.get(p, ())]
-            front = list(itertools.takewhile(lambda p: self._is_cut(p, times), mine))
-            if len(front) < len(mine) or self._feeds(model.model, run):
+            mine = [p for p in in_leaf_modules(model, run) if run.held_by.get(p)]
+            held.update(p for p in mine if optimizer in run.held_by[p])
+            front = itertools.takewhile(lambda p: p in held and self._is_cut(p, times), mine)
+            if not self._reached.isdisjoint(mine) or self._feeds(model.model, run):
                 cut.update(dict.fromkeys(front))
-            held.update(mine)
         return tuple(cut), len(held)
 
-    def _is_cut(self, parameter: int, times: int) -> bool:
-        unchanged = self._unchanged is None or parameter in self._unchanged
-        return unchanged and parameter not in self._reached and self._cut.get(parameter, 0) >= times
+    def _is_cut(self, p: int, times: int) -> bool:
+        moved = self._unchanged is not None and p not in self._unchanged
+        return not moved and p not in self._reached and self._cut.get(p, 0) >= times
 
     def _feeds(self, model: int, run: Progress) -> bool:
         """Whether another model that the loss reaches ran after this one, or the loss reaches nothing at all."""
         if not any(read.reached for read in self._reads):
             return True
-        later = self._order[self._order.index(model) + 1 :] if model in self._order else []
+        later = itertools.dropwhile(lambda m: m != model, self._order)
         return any(not self._reached.isdisjoint(run.models[m].parameters) for m in later if m in run.models)
 
     def _take_back(self) -> None:

@@ -37,8 +37,8 @@ class LayersInPlainContainer(Rule):
     Known false alarms
     ------------------
     A pretrained network that is hidden in a list on purpose and used with gradients is reported unless it is frozen:
-    say so with ``requires_grad_(False)``. Frozen networks, teachers without gradients, tied layers that another model or an
-    optimizer holds, and models of which no optimizer holds anything are quiet.
+    say so with ``requires_grad_(False)``. Frozen networks, teachers without gradients, tied layers that another model
+    or an optimizer holds, and models of which no optimizer holds anything are quiet.
 
     References
     ----------

@@ -107,7 +107,8 @@ class OptimizerHoldsStaleParameters(Rule):
             stale = [p for p in held if p not in used and p not in self._reached]
             pairs = [pair for pair in fresh if any(_alike(pair[1], run.parameters.get(p)) for p in stale)]
             if pairs:
-                self._found(built, len(stale), len(held), pairs, run)
+                near = [pair for pair in fresh if pair[0] is pairs[0][0]]
+                self._found(built, len(stale), len(held), near, run)
                 known.discard(number)
         for gone in known:
             self.withdraw(gone)

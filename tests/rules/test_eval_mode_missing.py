@@ -1,0 +1,145 @@
+import pytest
+
+from truestep.events import (
+    BackwardEnded,
+    BatchDrawn,
+    LoaderEnded,
+    LoaderMet,
+    LoaderStarted,
+    ModelCalled,
+    ModelMet,
+    ModeSet,
+    OptimizerStepped,
+    Site,
+)
+from truestep.findings import Confidence, Outcome
+from truestep.rules import Progress
+from truestep.rules.eval_mode_missing import EvalModeMissing
+from truestep.testing import judge
+
+TRAIN, EVAL, MODE = Site("train.py", 20, 8), Site("train.py", 30, 12), Site("train.py", 18, 4)
+NET = ModelMet(model=1, name="net", parameters=(1, 2), sensitive=("Dropout",))
+OTHER = ModelMet(model=2, name="critic", parameters=(3, 4))
+LOADERS = [LoaderMet(loader=1, name="train_dl", dataset=1), LoaderMet(loader=2, name="val_dl", dataset=2)]
+MET = [NET, OTHER, *LOADERS]
+STEP = [BackwardEnded(), OptimizerStepped(optimizer=1)]
+
+
+def train(loader=1, model=1, **more):
+    call = ModelCalled(model=model, site=TRAIN, sensitive=("Dropout",), loader=loader, **more)
+    return [*([BatchDrawn(loader=loader)] if loader else []), call, *STEP]
+
+
+def gone(loader=None, model=1, training=True, **more):
+    kinds = ("Dropout",) if training else ()
+    return ModelCalled(
+        model=model, site=EVAL, training=training, sensitive=kinds, grad=False, tracked=False, loader=loader, **more
+    )
+
+
+def evaluate(loader=2, batches=3, **more):
+    events = [LoaderStarted(loader=loader)]
+    for _ in range(batches):
+        events += [BatchDrawn(loader=loader), gone(loader, **more)]
+    return [*events, LoaderEnded(loader=loader)]
+
+
+def test_evaluation_over_another_loader_in_train_mode_is_found_at_its_call():
+    epoch = [ModeSet(model=1, training=True, site=MODE), *train(), *train(), *evaluate()]
+    (finding,) = judge(EvalModeMissing, [*MET, *epoch, *epoch])
+    assert finding.primary.site == EVAL
+    assert finding.related[0].site == MODE
+    assert finding.confidence is Confidence.HIGH
+    assert (finding.seen.count, finding.seen.first_step) == (2, 2)
+    assert "3 batches of `val_dl`" in finding.primary.label
+    assert "net.eval()" in finding.help
+
+
+def test_another_loader_over_the_same_dataset_is_found_with_medium_confidence():
+    folds = [NET, LoaderMet(loader=1, dataset=1), LoaderMet(loader=2, dataset=1)]
+    (finding,) = judge(EvalModeMissing, [*folds, *train(), *evaluate()])
+    assert finding.confidence is Confidence.MEDIUM
+
+
+def test_a_whole_tensor_that_comes_back_after_every_epoch_is_found():
+    epoch = [*train(), *train(), *train(), gone()]
+    (finding,) = judge(EvalModeMissing, [*MET, *epoch, *epoch, *epoch])
+    assert finding.confidence is Confidence.MEDIUM
+    assert (finding.seen.count, finding.seen.first_step) == (3, 3)
+
+
+def test_a_whole_tensor_after_every_full_batch_step_is_found():
+    assert judge(EvalModeMissing, [*MET, *([*train(loader=None), gone()]) * 4])
+
+
+def test_evaluation_in_eval_mode_is_quiet():
+    events = [*MET, *train(), *evaluate(training=False), *train(), gone(training=False)] * 3
+    assert judge(EvalModeMissing, events) == []
+
+
+def test_update_bn_is_quiet():
+    assert judge(EvalModeMissing, [*MET, *train(), *evaluate(discarded=True)]) == []
+
+
+def test_mc_dropout_is_quiet():
+    over_and_over = [gone(2), gone(2, same_input=True), gone(2, same_input=True)]
+    batch = [BatchDrawn(loader=2), *over_and_over]
+    assert judge(EvalModeMissing, [*MET, *train(), *batch * 4]) == []
+
+
+def test_train_mode_set_for_the_pass_itself_is_quiet():
+    events = [*MET, *train(), ModeSet(model=1, training=True), *evaluate(), *evaluate()]
+    assert judge(EvalModeMissing, events) == []
+
+
+def test_pseudo_labels_from_the_batch_of_the_step_are_quiet():
+    labels = [BatchDrawn(loader=1), BatchDrawn(loader=2), gone(2), gone(2)]
+    step = [*labels, ModelCalled(model=1, site=TRAIN, sensitive=("Dropout",), loader=2), *STEP]
+    assert judge(EvalModeMissing, [*MET, *step * 6]) == []
+
+
+def test_pseudo_labels_after_a_warm_up_are_quiet():
+    step = [gone(), ModelCalled(model=1, site=TRAIN, sensitive=("Dropout",)), *STEP]
+    assert judge(EvalModeMissing, [*MET, *train(None) * 5, *step * 6]) == []
+
+
+def test_rollouts_are_quiet():
+    episode = [*[gone()] * 5, *train(loader=None), *train(loader=None)]
+    assert judge(EvalModeMissing, [*MET, *episode * 5]) == []
+
+
+def test_a_momentum_encoder_that_is_never_trained_is_quiet():
+    step = [BatchDrawn(loader=1), gone(1, model=2), *train()]
+    assert judge(EvalModeMissing, [*MET, *step * 6, *evaluate(model=2)]) == []
+
+
+def test_samples_of_a_generator_in_train_mode_are_quiet():
+    critic = [gone(1), ModelCalled(model=2, loader=1), BackwardEnded(), OptimizerStepped(optimizer=2)]
+    generator = [ModelCalled(model=1, sensitive=("BatchNorm2d",), loader=1), ModelCalled(model=2, loader=1), *STEP]
+    events = [*MET, *(critic + generator) * 3, *evaluate(), *(critic + generator) * 3, gone()] * 2
+    assert judge(EvalModeMissing, events) == []
+
+
+def test_a_second_look_at_the_training_input_is_quiet():
+    step = [*train(loader=None), gone(same_input=True)]
+    assert judge(EvalModeMissing, [*MET, *step * 5]) == []
+
+
+def test_one_test_at_the_end_on_a_whole_tensor_is_quiet():
+    assert judge(EvalModeMissing, [*MET, *train(), *train(), gone()]) == []
+
+
+def test_a_model_without_sensitive_layers_is_quiet():
+    plain = ModelCalled(model=1, site=EVAL, grad=False, tracked=False, loader=2)
+    drawn = [BatchDrawn(loader=2), plain]
+    assert judge(EvalModeMissing, [*MET, *train(), *drawn * 4]) == []
+
+
+@pytest.mark.parametrize(("events", "reason"), [([], "no model call"), (train(), "no model call without gradients")])
+def test_a_run_without_evaluation_is_not_observed(events, reason):
+    rule, run = EvalModeMissing(), Progress()
+    for event in events:
+        run.note(event)
+        rule.observe(event, run)
+    verdict = rule.verdict(run)
+    assert (verdict.outcome, verdict.reason) == (Outcome.NOT_OBSERVED, reason)

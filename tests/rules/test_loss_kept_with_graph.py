@@ -1,0 +1,49 @@
+import pytest
+
+from truestep.events import BackwardEnded, GraphsKept, Site
+from truestep.findings import Outcome
+from truestep.rules import Progress
+from truestep.rules.loss_kept_with_graph import LossKeptWithGraph
+from truestep.testing import judge
+
+LINE = Site("train.py", 30, 8)
+
+
+def kept(alive, **more):
+    return GraphsKept(alive=alive, of=alive + 2, nodes=57, kept_bytes=2_000_000, name="losses", site=LINE, **more)
+
+
+def test_graphs_that_pile_up_are_found_at_the_line_that_keeps_them():
+    (finding,) = judge(LossKeptWithGraph, [kept(16), kept(64), kept(256)])
+    assert finding.primary.site == LINE
+    assert "`losses`" in finding.message
+    assert (finding.seen.count, finding.seen.total, finding.seen.unit) == (256, 258, "graphs")
+    assert "256 graphs of 57 operations" in finding.cost
+    assert "2.0 MB each, 512.0 MB in all" in finding.cost
+
+
+def test_activations_are_named_where_no_backward_ran():
+    (finding,) = judge(LossKeptWithGraph, [kept(16, backward_ran=False), kept(32, backward_ran=False)])
+    assert "activations" in finding.primary.label
+
+
+def test_an_unknown_variable_and_size_are_left_out():
+    (finding,) = judge(LossKeptWithGraph, [GraphsKept(alive=n, of=n, nodes=3) for n in (20, 40)])
+    assert finding.message.startswith("a variable keeps")
+    assert "each" not in finding.cost
+
+
+def test_a_bounded_number_of_graphs_is_quiet():
+    assert judge(LossKeptWithGraph, [kept(20), kept(20), kept(20)]) == []
+
+
+def test_few_graphs_are_quiet():
+    assert judge(LossKeptWithGraph, [kept(4), kept(8)]) == []
+
+
+@pytest.mark.parametrize(("times", "outcome"), [(22, Outcome.NOT_OBSERVED), (23, Outcome.CLEAR)])
+def test_a_run_that_is_too_short_is_not_observed(times, outcome):
+    rule, event = LossKeptWithGraph(), BackwardEnded()
+    rule.observe(event, Progress())
+    rule.again(event, times)
+    assert rule.verdict(Progress()).outcome is outcome

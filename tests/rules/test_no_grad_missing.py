@@ -1,0 +1,68 @@
+from truestep.events import BackwardEnded, BatchDrawn, GradientsTaken, ModelCalled, ModelMet, OptimizerStepped, Site
+from truestep.findings import Confidence, Outcome, Severity
+from truestep.rules import Progress
+from truestep.rules.no_grad_missing import NoGradMissing
+from truestep.testing import judge
+
+TRAIN, EVAL = Site("train.py", 20, 8), Site("train.py", 30, 12)
+MET = [ModelMet(model=1, name="net", parameters=(1, 2))]
+STEP = [ModelCalled(model=1, site=TRAIN), BackwardEnded(), OptimizerStepped(optimizer=1)]
+
+
+def look(loader=2, **more):
+    call = ModelCalled(model=1, site=EVAL, training=False, loader=loader, **more)
+    return [BatchDrawn(loader=loader), call] if loader else [call]
+
+
+def test_an_evaluation_that_records_graphs_is_found_at_its_call():
+    (finding,) = judge(NoGradMissing, [*MET, *(STEP + look() * 4) * 2])
+    assert finding.primary.site == EVAL
+    assert finding.severity is Severity.WARNING
+    assert finding.confidence is Confidence.HIGH
+    assert (finding.seen.count, finding.seen.first_step) == (2, 1)
+    assert finding.cost.startswith("4 graphs")
+    assert "no_grad" in finding.help
+
+
+def test_whole_tensors_without_a_loader_are_found_with_low_confidence():
+    (finding,) = judge(NoGradMissing, [*MET, *(STEP + look(None) * 2) * 3])
+    assert finding.confidence is Confidence.LOW
+
+
+def test_evaluation_under_no_grad_is_quiet():
+    assert judge(NoGradMissing, [*MET, *(STEP + look(grad=False, tracked=False) * 4) * 2]) == []
+
+
+def test_saliency_and_adversarial_examples_are_quiet():
+    backward = [*look(), BackwardEnded(), *look(), GradientsTaken()]
+    assert judge(NoGradMissing, [*MET, *(STEP + backward * 3) * 3]) == []
+
+
+def test_a_backward_after_the_whole_pass_is_quiet():
+    assert judge(NoGradMissing, [*MET, *STEP, *look() * 5, BackwardEnded(), *STEP]) == []
+
+
+def test_a_frozen_model_is_quiet():
+    assert judge(NoGradMissing, [*MET, *(STEP + look(tracked=False) * 4) * 2]) == []
+
+
+def test_a_model_that_is_never_trained_is_quiet():
+    assert judge(NoGradMissing, [*MET, *look() * 5, BackwardEnded(), *look() * 5]) == []
+
+
+def test_training_in_eval_mode_is_quiet():
+    step = [*look(), BackwardEnded(), OptimizerStepped(optimizer=1)]
+    assert judge(NoGradMissing, [*MET, *STEP, *step * 6]) == []
+
+
+def test_a_pass_cut_short_is_quiet():
+    assert judge(NoGradMissing, [*MET, *STEP, *look() * 5], ended="interrupted") == []
+
+
+def test_a_run_without_evaluation_is_not_observed():
+    rule, run = NoGradMissing(), Progress()
+    for event in [*MET, *STEP]:
+        run.note(event)
+        rule.observe(event, run)
+    verdict = rule.verdict(run)
+    assert (verdict.outcome, verdict.reason) == (Outcome.NOT_OBSERVED, "no model call in eval mode")

@@ -1,0 +1,99 @@
+from truestep.events import (
+    ModelMet,
+    OptimizerBuilt,
+    OptimizerStepped,
+    ParameterMet,
+    ParametersAdded,
+    ParametersUnchanged,
+    Site,
+    TapeRead,
+)
+from truestep.findings import Confidence, Outcome
+from truestep.rules import Progress
+from truestep.rules.parameters_not_optimized import ParametersNotOptimized
+from truestep.testing import judge
+
+BUILT = Site("train.py", 12, 4)
+ALL = (1, 2, 3, 4, 5, 6)
+NAMES = ("body.0.weight", "body.0.bias", "body.2.weight", "body.2.bias", "head.weight", "head.bias")
+DEPTHS = (9, 8, 6, 5, 3, 2)
+MODEL = ModelMet(model=1, name="net", parameters=ALL, site=Site("train.py", 20, 4))
+MET = [*(ParameterMet(parameter=n, name=name, model=1) for n, name in zip(ALL, NAMES, strict=True)), MODEL]
+READ = TapeRead(reached=ALL, forwarded=ALL, depths=DEPTHS)
+STEP = OptimizerStepped(optimizer=1)
+
+
+def run(held, unchanged, steps=10, met=MET, read=READ, more=()):
+    built = OptimizerBuilt(optimizer=1, name="opt", parameters=held, site=BUILT)
+    trained = [event for _ in range(steps) for event in (read, STEP)]
+    return [*met, built, *trained, ParametersUnchanged(parameters=unchanged, steps=steps), *more]
+
+
+def test_a_head_left_out_is_found_where_the_optimizer_is_built():
+    (finding,) = judge(ParametersNotOptimized, run((1, 2, 3, 4), (5, 6)))
+    assert finding.primary.site == BUILT
+    assert finding.confidence is Confidence.HIGH
+    assert "head.weight, head.bias" in finding.primary.label
+    assert (finding.seen.count, finding.seen.total, finding.seen.first_step) == (2, 6, 0)
+    assert "opt" in finding.help
+
+
+def test_biases_left_out_by_a_filter_are_found():
+    shapes = {n: (8, 8) if name.endswith("weight") else (8,) for n, name in zip(ALL, NAMES, strict=True)}
+    met = [ParameterMet(parameter=n, name=NAMES[n - 1], shape=shapes[n], model=1) for n in ALL]
+    (finding,) = judge(ParametersNotOptimized, run((1, 3, 5), (2, 4, 6), met=[*met, MODEL]))
+    assert finding.confidence is Confidence.HIGH
+
+
+def test_training_a_head_only_has_low_confidence():
+    (finding,) = judge(ParametersNotOptimized, run((5, 6), (1, 2, 3, 4)))
+    assert finding.confidence is Confidence.LOW
+    (finding,) = judge(ParametersNotOptimized, run((3, 4, 5, 6), (1, 2)))
+    assert finding.confidence is Confidence.LOW
+
+
+def test_tuning_a_prompt_has_low_confidence():
+    (finding,) = judge(ParametersNotOptimized, run((1,), (2, 3, 4, 5, 6)))
+    assert finding.confidence is Confidence.LOW
+
+
+def test_adapters_inside_unfrozen_layers_have_low_confidence():
+    names = ("a.base", "a.lora_a", "a.lora_b", "b.base", "b.lora_a", "b.lora_b")
+    met = [
+        ParameterMet(parameter=n, name=name, shape=(64, 64) if "base" in name else (64, 4), model=1)
+        for n, name in zip(ALL, names, strict=True)
+    ]
+    (finding,) = judge(ParametersNotOptimized, run((2, 3, 5, 6), (1, 4), met=[*met, MODEL]))
+    assert finding.confidence is Confidence.LOW
+
+
+def test_values_moved_by_hand_are_quiet():
+    assert judge(ParametersNotOptimized, run((1, 2, 3, 4), ())) == []
+
+
+def test_gradual_unfreezing_is_taken_back():
+    joined = [ParametersAdded(optimizer=1, parameters=(5, 6)), STEP, ParametersUnchanged(parameters=(), steps=11)]
+    assert judge(ParametersNotOptimized, run((1, 2, 3, 4), (5, 6), more=joined)) == []
+
+
+def test_frozen_parameters_are_quiet():
+    met = [ParameterMet(parameter=n, name=NAMES[n - 1], trainable=n < 5, model=1) for n in ALL]
+    assert judge(ParametersNotOptimized, run((1, 2, 3, 4), (5, 6), met=[*met, MODEL])) == []
+
+
+def test_a_model_of_which_nothing_is_optimized_is_quiet():
+    assert judge(ParametersNotOptimized, run((9,), ALL)) == []
+
+
+def test_parameters_that_the_loss_does_not_reach_are_quiet():
+    read = TapeRead(reached=(1, 2, 3, 4), forwarded=ALL, depths=(9, 8, 6, 5))
+    assert judge(ParametersNotOptimized, run((1, 2, 3, 4), (5, 6), read=read)) == []
+
+
+def test_an_optimizer_of_replaced_parameters_is_left_to_its_own_rule():
+    assert judge(ParametersNotOptimized, run((1, 2, 3, 4, 7, 8), (5, 6))) == []
+
+
+def test_a_run_that_is_too_short_is_not_observed():
+    verdict = ParametersNotOptimized().verdict(Progress(met={OptimizerBuilt, TapeRead}))
+    assert (verdict.outcome, verdict.reason) == (Outcome.NOT_OBSERVED, "fewer than 10 optimizer steps")

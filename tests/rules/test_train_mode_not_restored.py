@@ -1,0 +1,88 @@
+from truestep.events import (
+    BackwardEnded,
+    LoaderEnded,
+    ModelCalled,
+    ModelMet,
+    ModeSet,
+    OptimizerBuilt,
+    OptimizerStepped,
+    Site,
+)
+from truestep.findings import Confidence, Outcome
+from truestep.rules import Progress
+from truestep.rules.train_mode_not_restored import TrainModeNotRestored
+from truestep.testing import judge
+
+TRAIN, SWITCH, EVAL, LATER = (Site("train.py", line, 8) for line in (20, 28, 30, 50))
+MET = [
+    ModelMet(model=1, name="net", parameters=(1, 2), sensitive=("Dropout", "BatchNorm1d")),
+    OptimizerBuilt(optimizer=1, parameters=(1, 2)),
+    OptimizerBuilt(optimizer=2, parameters=(2,)),
+    OptimizerBuilt(optimizer=3, parameters=(9,)),
+]
+OFF, ON = ModeSet(model=1, training=False, site=SWITCH), ModeSet(model=1, training=True)
+LOOK = ModelCalled(model=1, site=EVAL, training=False, frozen_sensitive=True, grad=False, tracked=False)
+
+
+def train(training=True, site=TRAIN, optimizer=1):
+    kinds = ("Dropout", "BatchNorm1d") if training else ()
+    call = ModelCalled(model=1, site=site, training=training, sensitive=kinds, frozen_sensitive=not training)
+    return [call, BackwardEnded(), OptimizerStepped(optimizer=optimizer)]
+
+
+def test_training_in_eval_mode_after_an_evaluation_is_found_at_the_training_call():
+    (finding,) = judge(TrainModeNotRestored, [*MET, *train(), *train(), OFF, LOOK, *train(False) * 3])
+    assert finding.primary.site == TRAIN
+    assert finding.related[0].site == SWITCH
+    assert finding.confidence is Confidence.HIGH
+    assert (finding.seen.count, finding.seen.total, finding.seen.first_step) == (3, 5, 2)
+    assert "net.train()" in finding.help
+    assert "Dropout, BatchNorm1d" in finding.primary.label
+
+
+def test_an_evaluation_with_gradients_on_counts_as_one():
+    look = ModelCalled(model=1, site=EVAL, training=False, frozen_sensitive=True)
+    events = [*MET, *train(), OFF, look, look, LoaderEnded(loader=2), *train(False) * 2]
+    assert len(judge(TrainModeNotRestored, events)) == 1
+
+
+def test_a_restored_mode_is_quiet():
+    assert judge(TrainModeNotRestored, [*MET, *([*train(), OFF, LOOK, ON]) * 4]) == []
+
+
+def test_training_in_eval_mode_from_the_start_is_quiet():
+    assert judge(TrainModeNotRestored, [*MET, OFF, *([*train(False), LOOK]) * 4]) == []
+
+
+def test_saliency_in_eval_mode_is_quiet():
+    look = ModelCalled(model=1, site=TRAIN, training=False, frozen_sensitive=True)
+    assert judge(TrainModeNotRestored, [*MET, *train(), OFF, LOOK, *[look, BackwardEnded()] * 5]) == []
+
+
+def test_an_optimizer_of_the_input_is_quiet():
+    assert judge(TrainModeNotRestored, [*MET, *train(), OFF, LOOK, *train(False, optimizer=3) * 5]) == []
+
+
+def test_a_later_stage_in_eval_mode_is_quiet():
+    head_only, own_line = train(False, optimizer=2), train(False, site=LATER)
+    assert judge(TrainModeNotRestored, [*MET, *train(), OFF, LOOK, *head_only * 3, *own_line * 3]) == []
+
+
+def test_eval_mode_without_an_evaluation_is_quiet():
+    assert judge(TrainModeNotRestored, [*MET, *train(), OFF, *train(False) * 5]) == []
+
+
+def test_adversarial_examples_made_in_eval_mode_are_quiet():
+    attack = ModelCalled(model=1, site=TRAIN, training=False, frozen_sensitive=True)
+    step = [OFF, attack, BackwardEnded(), ON, *train()]
+    assert judge(TrainModeNotRestored, [*MET, *train(), OFF, LOOK, ON, *step * 4]) == []
+
+
+def test_a_model_without_sensitive_layers_is_quiet():
+    plain = [ModelCalled(model=1, site=TRAIN, training=False), BackwardEnded(), OptimizerStepped(optimizer=1)]
+    assert judge(TrainModeNotRestored, [*MET, *train(), OFF, LOOK, *plain * 5]) == []
+
+
+def test_a_run_that_never_sets_a_mode_is_not_observed():
+    verdict = TrainModeNotRestored().verdict(Progress(met={ModelCalled, BackwardEnded, OptimizerStepped}))
+    assert (verdict.outcome, verdict.reason) == (Outcome.NOT_OBSERVED, "no call of train() or eval()")
