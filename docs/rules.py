@@ -1,0 +1,98 @@
+"""Write the manual pages of all rules to docs/rules, from their docstrings and proofs. Runs before the site is built.
+
+By hand: ``python docs/rules.py``.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+from truestep.cli import _proof
+from truestep.cli.rules import describe
+from truestep.rules import Rule, all_rules
+from truestep.rules._page import parse
+
+HERE = Path(__file__).resolve().parent
+FOLDER = HERE / "rules"
+PROOFS = HERE.parent / "proofs"
+
+
+def on_pre_build(config: Any) -> None:
+    """Write the pages; MkDocs calls this."""
+    write(FOLDER)
+
+
+def write(folder: Path) -> None:
+    """Write all pages and their index, and remove pages of rules that are gone."""
+    folder.mkdir(exist_ok=True)
+    pages = {f"{id}.md": page(rule) for id, rule in all_rules().items()} | {"index.md": index()}
+    for path in folder.glob("*.md"):
+        if path.name not in pages:
+            path.unlink()
+    for name, text in pages.items():
+        path = folder / name
+        # Unchanged files keep their time, or a server that watches them would build for ever.
+        if not path.is_file() or path.read_text(encoding="utf-8") != text:
+            path.write_text(text, encoding="utf-8", newline="\n")
+
+
+def index() -> str:
+    """Return the table of all rules."""
+    rows = [
+        f"| [{id}]({id}.md) | {rule.severity.value} | {parse(rule.__doc__ or '').title} |"
+        for id, rule in all_rules().items()
+    ]
+    head = (
+        "# Rules\n\nEach rule is one silent failure. Its page says what it finds and why it matters, and shows a "
+        "proof: a broken and a correct program whose difference was measured.\n\n"
+        "| rule | severity | finds |\n| --- | --- | --- |"
+    )
+    return "\n".join([head, *rows]) + "\n"
+
+
+def page(rule: type[Rule]) -> str:
+    """Return the manual page of a rule with its proof."""
+    parsed = parse(rule.__doc__ or "")
+    needs = ", ".join(describe(rule)["needs"]) or "nothing"
+    facts = f"{rule.severity.value}, confidence {rule.confidence.value}, since {rule.since}; a run must show: {needs}"
+    text = f"# {rule.id}\n\n{parsed.title}\n\n*{facts}*\n\n{parsed.markdown(title=False)}"
+    return text + proof(rule.id)
+
+
+def proof(rule: str) -> str:
+    """Return the proof of a rule: its numbers and its two programs. Empty where there is none."""
+    folder = PROOFS / rule
+    if not (folder / "bad.py").is_file():
+        return ""
+    stated = _proof.load(folder)
+    parts = ["\n## Proof\n"]
+    if stated is not None and stated.bad:
+        parts.append(_numbers(stated))
+    for name in ("bad.py", "good.py"):
+        program = (folder / name).read_text(encoding="utf-8").rstrip()
+        parts.append(f'```python title="{name}"\n{program}\n```\n')
+    parts.append(f"Run it: `truestep explain {rule} --prove`\n")
+    return "\n".join(parts)
+
+
+def _numbers(stated: _proof.Proof) -> str:
+    harm = stated.harm(stated.bad, stated.good)
+    rows = [
+        f"| {seed} | {bad:.4g} | {good:.4g} |"
+        for seed, bad, good in zip(stated.seeds, stated.bad, stated.good, strict=True)
+    ]
+    says = f"{stated.says[:1].upper()}{stated.says[1:]}.\n\n" if stated.says else ""
+    what = f"{stated.metric[:1].upper()}{stated.metric[1:]}; {stated.better} is better.\n\n" if stated.metric else ""
+    table = "\n".join(["| seed | bad.py | good.py |", "| --- | --- | --- |", *rows])
+    mean = f"| mean | {fmean(stated.bad):.4g} | {fmean(stated.good):.4g} |"
+    holds = (
+        f"The harm is {harm:.4g}; the proof requires more than {stated.margin:.4g}. Measured with torch {stated.torch}."
+    )
+    return f"{says}{what}{table}\n{mean}\n\n{holds}\n"
+
+
+if __name__ == "__main__":
+    write(Path(sys.argv[1]) if len(sys.argv) > 1 else FOLDER)
