@@ -9,7 +9,7 @@ import pytest
 from runs import CLEAR, KEPT, LONG, MIXED, PLAIN, RUNS
 
 from truestep.events import Site
-from truestep.findings import Confidence, Mark, Summary
+from truestep.findings import Confidence, Mark, Outcome, Summary, Verdict
 from truestep.report import render
 
 SNAPSHOTS = Path(__file__).parent / "snapshots"
@@ -107,6 +107,13 @@ def test_low_confidence_and_suppressed_findings_are_counted_and_not_shown():
 
 def test_order_of_reasons_is_theirs_and_each_stands_once():
     assert "9 not observed (no scheduler, no AMP, no checkpoint in this run)" in render(RUNS["one"], width=120)
+
+
+def test_reasons_of_two_parts_are_taken_apart():
+    verdicts = [Verdict("a", Outcome.NOT_OBSERVED, "no loss, no tape"), Verdict("b", Outcome.NOT_OBSERVED, "no tape")]
+    assert "2 not observed (no loss, no tape in this run)" in render(
+        Summary("x.py", "finished", 3, (), tuple(verdicts))
+    )
 
 
 @pytest.mark.parametrize("how", ["crashed", "interrupted", "stopped", "exited"])

@@ -67,7 +67,9 @@ def headline(summary: Summary) -> str:
         parts.append(f"{count['low_confidence']} of low confidence not shown")
     parts.append(f"{count['clear']} {_plural('rule', count['clear'])} clear")
     verdicts = [verdict for verdict in summary.verdicts if verdict.outcome is Outcome.NOT_OBSERVED]
-    reasons = ", ".join(dict.fromkeys(verdict.reason for verdict in verdicts if verdict.reason))
+    # A rule that lacks two things says so in one reason.
+    lacking = (part for verdict in verdicts for part in verdict.reason.split(", ") if part)
+    reasons = ", ".join(dict.fromkeys(lacking))
     parts.append(f"{len(verdicts)} not observed" + (f" ({reasons} in this run)" if reasons else ""))
     return ", ".join(parts)
 
