@@ -21,7 +21,7 @@ class PointMass:
 
 
 @torch.no_grad()
-def train(iterations=60, population=10, sigma=0.1, lr=0.05):
+def train(iterations=45, population=8, sigma=0.1, lr=0.05):
     policy = nn.Sequential(nn.Linear(4, 16), nn.Tanh(), nn.Linear(16, 2))
     optimizer = torch.optim.Adam(policy.parameters(), lr=lr)
     test_env = PointMass(256)

@@ -6,7 +6,7 @@ import torch.nn as nn
 from torch.nn import functional as F
 
 # hyperparameters
-eval_interval, eval_iters, log_interval = 20, 4, 10
+eval_interval, eval_iters = 20, 4
 gradient_accumulation_steps, batch_size, block_size = 2, 16, 32
 n_layer, n_head, n_embd, dropout = 2, 4, 32, 0.1
 learning_rate, max_iters, weight_decay, beta1, beta2, grad_clip = 1e-2, 60, 1e-1, 0.9, 0.99, 1.0

@@ -54,7 +54,7 @@ def layer_init(layer, std=np.sqrt(2)):
     return layer
 
 
-class Agent(nn.Module):
+class ActorCritic(nn.Module):
     def __init__(self):
         super().__init__()
         self.critic = nn.Sequential(layer_init(nn.Linear(3, 32)), nn.Tanh(), layer_init(nn.Linear(32, 1), std=1.0))
@@ -72,8 +72,8 @@ class Agent(nn.Module):
 args = Args()
 random.seed(args.seed), np.random.seed(args.seed), torch.manual_seed(args.seed)
 torch.set_num_threads(1)
-envs, agent = TargetChase(args.num_envs, np.random), Agent()
-optimizer = optim.Adam(agent.parameters(), lr=args.learning_rate, eps=1e-5)
+envs, policy = TargetChase(args.num_envs, np.random), ActorCritic()
+optimizer = optim.Adam(policy.parameters(), lr=args.learning_rate, eps=1e-5)
 T, N = args.num_steps, args.num_envs
 obs, actions = torch.zeros(T, N, 3), torch.zeros(T, N, dtype=torch.long)
 logprobs, rewards, dones, values = (torch.zeros(T, N) for _ in range(4))
@@ -85,13 +85,13 @@ for iteration in range(1, args.num_iterations + 1):
     for step in range(T):
         obs[step], dones[step] = next_obs, next_done
         with torch.no_grad():
-            action, logprob, _, value = agent.get_action_and_value(next_obs)
+            action, logprob, _, value = policy.get_action_and_value(next_obs)
             values[step] = value.flatten()
         actions[step], logprobs[step] = action, logprob
         o, reward, done = envs.step(action.numpy())
         rewards[step], next_obs, next_done = torch.from_numpy(reward), torch.from_numpy(o), torch.from_numpy(done)
     with torch.no_grad():
-        next_value, advantages, lastgaelam = agent.get_value(next_obs).flatten(), torch.zeros_like(rewards), 0
+        next_value, advantages, lastgaelam = policy.get_value(next_obs).flatten(), torch.zeros_like(rewards), 0
         for t in reversed(range(T)):
             nonterminal, nextvalues = (1 - next_done, next_value) if t == T - 1 else (1 - dones[t + 1], values[t + 1])
             delta = rewards[t] + args.gamma * nextvalues * nonterminal - values[t]
@@ -101,7 +101,7 @@ for iteration in range(1, args.num_iterations + 1):
     b_logprobs, b_adv, b_returns = logprobs.flatten(), advantages.flatten(), returns.flatten()
     for epoch in range(args.update_epochs):
         for mb in torch.randperm(T * N).chunk(args.num_minibatches):
-            _, newlogprob, entropy, newvalue = agent.get_action_and_value(b_obs[mb], b_actions[mb])
+            _, newlogprob, entropy, newvalue = policy.get_action_and_value(b_obs[mb], b_actions[mb])
             ratio = (newlogprob - b_logprobs[mb]).exp()
             adv = (b_adv[mb] - b_adv[mb].mean()) / (b_adv[mb].std() + 1e-8)
             pg_loss = torch.max(-adv * ratio, -adv * ratio.clamp(1 - args.clip_coef, 1 + args.clip_coef)).mean()
@@ -109,7 +109,7 @@ for iteration in range(1, args.num_iterations + 1):
             loss = pg_loss - args.ent_coef * entropy.mean() + v_loss * args.vf_coef
             optimizer.zero_grad()
             loss.backward()
-            nn.utils.clip_grad_norm_(agent.parameters(), args.max_grad_norm)
+            nn.utils.clip_grad_norm_(policy.parameters(), args.max_grad_norm)
             optimizer.step()
     returns_log.append(rewards.mean().item())
 print("mean reward per step: first %.3f, last %.3f" % (returns_log[0], returns_log[-1]))
