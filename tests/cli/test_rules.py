@@ -1,6 +1,8 @@
 import json
+import re
 import subprocess
 import sys
+from pathlib import Path
 
 from truestep.rules import all_rules
 
@@ -80,3 +82,17 @@ def test_everything_after_the_script_belongs_to_it_and_nothing_heavy_is_imported
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.stdout.splitlines() == ["train.py ['--steps', '5', '-x', '--', '--help'] 3 True", "[]", "False"]
     assert done.returncode == 7
+
+
+def test_every_option_of_run_is_documented_and_every_documented_one_is_there():
+    page = (Path(__file__).parents[2] / "docs" / "reference" / "run.md").read_text(encoding="utf-8")
+    documented = set(re.findall(r"^\| `(-[-\w]+)", page, re.MULTILINE))
+    offered = set(re.findall(r"^  (-[-\w]+)", truestep("run", "--help").stdout, re.MULTILINE))
+    assert documented == offered
+
+
+def test_every_key_of_the_configuration_is_documented():
+    from truestep.config import _READERS
+
+    page = (Path(__file__).parents[2] / "docs" / "reference" / "configuration.md").read_text(encoding="utf-8")
+    assert set(re.findall(r"^\| `([-\w]+)`", page, re.MULTILINE)) == set(_READERS)

@@ -23,6 +23,14 @@ def test_stream_that_is_no_terminal_gets_no_colours():
     assert "\x1b" not in stream.getvalue()
 
 
+def test_stream_that_is_no_terminal_is_100_wide_unless_columns_says_otherwise(monkeypatch):
+    for columns, width in (("", 100), ("90", 90), ("7", 80)):
+        monkeypatch.setenv("COLUMNS", columns)
+        stream = io.StringIO()
+        write(RUNS["many"], Options(), stream)
+        assert stream.getvalue() == render(RUNS["many"], width=width)
+
+
 def test_stream_of_a_narrow_encoding_gets_replacements():
     raw = io.BytesIO()
     stream = io.TextIOWrapper(raw, encoding="ascii")

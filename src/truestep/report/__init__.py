@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import io
+import os
 import sys
 from typing import TYPE_CHECKING, TextIO
 
@@ -84,9 +84,9 @@ def write(summary: Summary, options: Options, stream: TextIO | None = None) -> N
 
 def _terminal(stream: TextIO) -> tuple[int, bool]:
     """Return the width of a stream and whether it shows colours (rich knows NO_COLOR and dumb terminals)."""
+    if not stream.isatty():
+        return int(columns) if (columns := os.environ.get("COLUMNS", "")).isdigit() else 100, False
     from rich.console import Console
 
-    if isinstance(stream, io.StringIO):
-        return 100, False
     console = Console(file=stream)
     return console.width, console.is_terminal and console.color_system is not None and not console.no_color
