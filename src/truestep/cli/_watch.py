@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, TextIO
 
 from truestep.config import Options
@@ -68,7 +68,7 @@ class Watch:
             with contextlib.suppress(Exception):
                 if how not in ("interrupted", "exited"):
                     sys.stdout.flush()
-            with _open(self._stream) as stream:
+            with _folder(self._here), _open(self._stream) as stream:
                 write(summary, self._options, stream)
         if not watched and not self._options.quiet:
             self._say("nothing to report: the script never imported torch")
@@ -104,6 +104,22 @@ def _open(stream: TextIO | None) -> contextlib.AbstractContextManager[TextIO]:
     if stream is None or stream.closed:
         return open(2, "w", encoding="utf-8", errors="replace", closefd=False)
     return contextlib.nullcontext(stream)
+
+
+@contextlib.contextmanager
+def _folder(place: str) -> Iterator[None]:
+    """Be where the program was begun: reports name files as seen from there."""
+    try:
+        here = contextlib.chdir(place)
+        here.__enter__()
+    except OSError:
+        yield
+        return
+    try:
+        yield
+    finally:
+        with contextlib.suppress(OSError):
+            here.__exit__(None, None, None)
 
 
 def _near(path: str, folder: str) -> str:

@@ -97,6 +97,10 @@ def _forget_file(names: dict[str, object]) -> None:
 
 
 def _module(target: Target) -> Program:
+    if os.path.isfile(target.name):  # python would import what stands before the dot, and then fail
+        raise NoSuchScript(
+            f'"{target.name}" cannot be run', expected="-m takes a module's name; got a file", remedy="drop -m"
+        )
     try:
         here = None if sys.flags.safe_path else os.getcwd()
     except OSError:
@@ -121,21 +125,14 @@ def _run_by_name(name: str, shown: str, alter_argv: bool) -> None:
     except SystemExit as exit:
         if not isinstance(exit.__context__, vars(runpy)["_Error"]):
             raise
+        wanted = "a module that can be imported from here" if alter_argv else "a script, or a folder with __main__.py"
         raise NoSuchScript(
-            f'"{shown}" cannot be run',
-            expected=str(exit.__context__),
-            remedy=_remedy(shown) if alter_argv else "give a script, or a folder with __main__.py",
+            f'"{shown}" cannot be run', expected=str(exit.__context__), remedy=f"give {wanted}"
         ) from None
     except SyntaxError as error:
         if _in_user_code(error, runpy.__spec__.origin if runpy.__spec__ else None):
             raise
         raise _invalid(error, error.filename or shown) from None
-
-
-def _remedy(module: str) -> str:
-    if os.path.exists(module):
-        return f"drop -m to run the file {module}"
-    return "give the dotted name of a module that can be imported from this folder"
 
 
 def _in_user_code(error: SyntaxError, runner: str | None) -> bool:

@@ -14,6 +14,7 @@ import shutil
 import socket
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -24,8 +25,7 @@ from truestep.findings import Confidence, Finding, Outcome, Seen, Severity, Summ
 from truestep.watch.exchange import from_dict, to_dict
 
 PATIENCE_S = {"crashed": 2.0, "interrupted": 5.0}
-"""How long rank 0 waits for the other ranks' summaries, by how it ended itself. After a crash the others may be stuck
-until its process is gone."""
+"""How long rank 0 waits for the others, by how it ended itself: after a crash they may be stuck until it is gone."""
 LONGEST_S = 20.0
 _SILENT_S = 2.0
 """How long for a rank of which there is no sign in the folder: it may run on another machine."""
@@ -144,8 +144,11 @@ def merge(summaries: Mapping[int, Summary], world_size: int) -> Summary:
 def _findings(summaries: Mapping[int, Summary], world_size: int) -> tuple[Finding, ...]:
     seen_by: dict[object, list[tuple[int, Finding]]] = {}
     for rank in sorted(summaries):
+        times: Counter[object] = Counter()
         for finding in summaries[rank].findings:
-            seen_by.setdefault((finding.rule, finding.primary.site), []).append((rank, finding))
+            key = (finding.rule, finding.primary.site)
+            times[key] += 1  # a rule may say several things about one line
+            seen_by.setdefault((key, times[key]), []).append((rank, finding))
     worst = list(Severity)
     merged = [_one_finding(found, world_size) for found in seen_by.values()]
     return tuple(sorted(merged, key=lambda finding: (worst.index(finding.severity), finding.seen.first_step or 0)))
@@ -168,7 +171,7 @@ def _one_finding(found: list[tuple[int, Finding]], world_size: int) -> Finding:
         confidence=min((finding.confidence for finding in findings), key=confidences.index),
         seen=seen,
         cost=next((finding.cost for finding in findings if finding.cost), ""),
-        rank=None if len({rank for rank, _ in found}) == world_size else found[0][0],
+        rank=None if len(found) == world_size else found[0][0],
     )
 
 
