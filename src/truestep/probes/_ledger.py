@@ -1,20 +1,21 @@
 """The state of every gradient looked at: made by which backward, used by a step, mixed, cleared.
 
 Judged by the gradient itself: the tensor (by weak reference) and its version counter. All parameters are looked at in
-sampled steps, a few sentinels per optimizer otherwise. Nothing here holds a tensor alive between two calls.
+sampled steps, two sentinels per optimizer otherwise, and then only where their state can have changed: the loops below
+run at every step and are written for speed. Nothing here holds a tensor alive between two calls.
 """
 
 from __future__ import annotations
 
 import math
 import weakref
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Any
 
 NONE, FRESH, USED, MIXED, HAND, ZEROED = range(6)
-"""No gradient; made by a backward; used by a step; a backward added to a used one; set by the user; zeroed in place."""
+"""No gradient; made by a backward; used by a step; a backward added to a used one; set by the user; cleared."""
 
-SENTINELS = 4
+SENTINELS = 2
 _CHECKS = 5
 _PROBED_ELEMENTS = 64
 _MEASURED = 8
@@ -32,23 +33,17 @@ def version(tensor: Any) -> int:
 def looks_zero(tensor: Any) -> bool:
     """Whether a gradient holds only zeros: a few elements first, all of them when those are zero."""
     tensor = getattr(tensor, "_local_tensor", tensor).detach()
-    if tensor.is_sparse or tensor.layout is not _strided(tensor):
+    if str(tensor.layout) != "torch.strided":
         return False
     flat = tensor.reshape(-1)
     stride = max(1, flat.numel() // _PROBED_ELEMENTS)
     return not bool(flat[::stride].any()) and not bool(flat.any())
 
 
-def _strided(tensor: Any) -> Any:
-    import torch
-
-    return torch.strided
-
-
 class Held:
     """What is remembered of one parameter."""
 
-    __slots__ = ("base", "base_version", "cleared", "grad", "moved", "number", "ref", "state", "version")
+    __slots__ = ("base", "base_version", "cleared", "grad", "moved", "number", "panel", "ref", "state", "version")
 
     def __init__(self, number: int, parameter: Any) -> None:
         self.number = number
@@ -60,6 +55,7 @@ class Held:
         self.moved = -1
         self.base: list[str] | None = None
         self.base_version = -1
+        self.panel: Panel | None = None
 
     def sync(self, grad: Any, state: int) -> None:
         """Remember the gradient as it is now, with its state."""
@@ -68,28 +64,32 @@ class Held:
             return
         self.grad, self.version, self.state = weakref.ref(grad), version(grad), state
 
-    def look(self, grad: Any) -> None:
-        """Take up what the user did to the gradient since the last look."""
+    def look(self) -> Any:
+        """Take up what the user did to the gradient since the last look, and return it."""
+        parameter = self.ref()
+        grad = None if parameter is None else parameter.grad
+        state = self.state
         if grad is None:
-            if self.state in (FRESH, MIXED):
+            if state == FRESH or state == MIXED:
                 self.cleared = True
             self.grad, self.state = None, NONE
-            return
+            return None
         known = self.grad() if self.grad is not None else None
         if known is grad:
             now = version(grad)
             if now != self.version:
                 self.version = now
-                if self.state == USED:
+                if state == USED:
                     self.state = ZEROED
         else:
-            self.sync(grad, HAND)
+            self.sync(grad, ZEROED if state == ZEROED else HAND)
+        return grad
 
 
 class Panel:
     """The parameters of one optimizer, and which of them are looked at in ordinary steps."""
 
-    __slots__ = ("_at", "checks", "everything", "number", "scaled", "sentinels", "shares", "stepped", "zeroes_unseen")
+    __slots__ = ("_at", "bumps", "checks", "everything", "number", "scaled", "sentinels", "shares", "stepped", "zeroes_unseen")
 
     def __init__(self, number: int) -> None:
         self.number = number
@@ -98,24 +98,24 @@ class Panel:
         self._at = 0
         self.stepped = False
         self.scaled = False
+        self.bumps = True
+        """Whether its step writes to the gradients in place, so that they must be read again after it."""
         self.checks = 0
         self.zeroes_unseen = False
         self.shares: list[float] = []
 
     def add(self, held: Held) -> None:
         self.everything.append(held)
-        self.rotate()
+        if held.panel is None or held.panel.number == 0:
+            held.panel = self
+        self.sentinels = self.everything[-SENTINELS:]
 
     def rotate(self) -> None:
-        """Choose the sentinels: the first and the last parameter, and others in turn."""
+        """Choose the sentinels: the last parameter, and the others in turn."""
         every = self.everything
-        if len(every) <= SENTINELS:
-            self.sentinels = list(every)
-            return
-        middle = every[1:-1]
-        chosen = [middle[(self._at + i) % len(middle)] for i in range(SENTINELS - 2)]
-        self._at += SENTINELS - 2
-        self.sentinels = [every[0], *chosen, every[-1]]
+        if len(every) > SENTINELS:
+            self._at = (self._at + 1) % (len(every) - 1)
+            self.sentinels = [every[self._at], every[-1]]
 
 
 class Counts:
@@ -125,6 +125,9 @@ class Counts:
 
     def __init__(self) -> None:
         self.observed = self.fresh = self.mixed = self.reused = self.cleared = self.absent = self.by_hand = 0
+
+    def key(self) -> tuple[int, ...]:
+        return self.observed, self.fresh, self.mixed, self.reused, self.cleared, self.absent, self.by_hand
 
     def add(self, held: Held) -> None:
         self.observed += 1
@@ -148,12 +151,15 @@ class Counts:
 class Ledger:
     """All panels, and the rules by which gradients change state."""
 
-    def __init__(self) -> None:
+    def __init__(self, tensor: type) -> None:
+        self._tensor = tensor
         self.by_id: dict[int, Held] = {}
         self.panels: dict[int, Panel] = {}
         self.free = Panel(0)
         """Parameters that a loss reaches and no optimizer holds: updated by hand, or not at all."""
         self.sampled = True
+        self.live: list[Held] = []
+        """The parameters that are looked at now."""
         self._before: list[tuple[Held, Any]] = []
 
     def held(self, parameter: Any) -> Held | None:
@@ -161,33 +167,58 @@ class Ledger:
         held = self.by_id.get(id(parameter))
         return held if held is not None and held.ref() is parameter else None
 
-    def watched(self) -> Iterator[tuple[Panel, Held]]:
-        """Go through the parameters that are looked at now."""
+    def refresh(self) -> None:
+        """Choose anew which parameters are looked at: all of them in a sampled step."""
+        live: dict[int, Held] = {}
         for panel in (*self.panels.values(), self.free):
-            for held in panel.everything if self.sampled else panel.sentinels:
-                yield panel, held
+            for held in self.owned(panel):
+                live[held.number] = held
+        self.live = [held for held in live.values() if held.ref() is not None]
+
+    def prune(self) -> None:
+        """Forget parameters and optimizers that are gone."""
+        self.by_id = {key: held for key, held in self.by_id.items() if held.ref() is not None}
+        for panel in list(self.panels.values()):
+            if panel.everything and all(held.ref() is None for held in panel.everything):
+                del self.panels[panel.number]
+
+    def owned(self, panel: Panel) -> list[Held]:
+        """Return the parameters of one optimizer that are looked at now."""
+        return panel.everything if self.sampled else panel.sentinels
+
+    def among(self, parameters: Iterable[Any]) -> list[Held]:
+        """Return those of some parameters that are looked at now."""
+        wanted = {id(parameter) for parameter in parameters}
+        return [held for held in self.live if id(held.ref()) in wanted]
 
     # --- backward ----------------------------------------------------------------------------------------------
 
-    def before_backward(self, *, measure: bool) -> int:
+    def before_backward(self) -> int:
         """Look at the gradients before the engine runs; return how many parameters moved by hand."""
         moved = 0
-        self._before.clear()
-        for panel, held in self.watched():
+        for held in self.live:
             parameter = held.ref()
             if parameter is None:
                 continue
-            grad = parameter.grad
-            held.look(grad)
-            if not panel.stepped and held.moved >= 0:
+            if parameter.grad is None:
+                state = held.state
+                if state == FRESH or state == MIXED:
+                    held.cleared = True
+                held.state = NONE
+                continue
+            grad = held.look()
+            panel = held.panel
+            if panel is None:
+                continue
+            if not panel.stepped and held.moved >= 0 and held.state in (FRESH, MIXED):
                 now = version(parameter)
-                if now != held.moved and held.state in (FRESH, MIXED):
+                if now != held.moved:
                     moved += 1
                     held.moved = now
-                    held.state = held.state if held.state == MIXED else USED
+                    held.state = MIXED if held.state == MIXED else USED
             if held.state == USED and self._zeroed_unseen(panel, grad):
                 held.state = ZEROED
-            if measure and grad is not None and len(self._before) < _MEASURED and not grad.is_sparse:
+            if self.sampled and len(self._before) < _MEASURED and not grad.is_sparse:
                 self._before.append((held, grad.detach().clone()))
         return moved
 
@@ -201,8 +232,8 @@ class Ledger:
     def mixed_by_hand(self) -> int:
         """Count and settle mixed gradients of parameters that moved by hand."""
         mixed = 0
-        for panel, held in self.watched():
-            if not panel.stepped and held.state == MIXED and held.moved >= 0:
+        for held in self.live:
+            if held.panel is not None and not held.panel.stepped and held.state == MIXED and held.moved >= 0:
                 mixed += 1
                 held.state = USED
         return mixed
@@ -213,50 +244,54 @@ class Ledger:
         Returns:
             how many parameters were looked at, received a gradient, had it added to a used one, to a fresh one.
         """
-        observed = written = onto_used = onto_fresh = 0
-        for panel, held in self.watched():
+        written = onto_used = onto_fresh = 0
+        plain = self._tensor
+        for held in self.live:
             parameter = held.ref()
-            if parameter is None:
-                continue
-            observed += 1
-            grad = parameter.grad
+            grad = None if parameter is None else parameter.grad
             if grad is None:
                 continue
-            known = held.grad() if held.grad is not None else None
-            now = version(grad)
-            if known is grad and now == held.version:
-                continue
-            written += 1
-            if known is not grad or held.state in (NONE, HAND, ZEROED):
+            now = grad._version if type(grad) is plain else version(grad)
+            if held.state == NONE:
                 held.state = FRESH
-            elif held.state == USED or held.state == MIXED:
-                held.state = MIXED
-                onto_used += 1
+                held.grad, held.version = weakref.ref(grad), now
             else:
-                onto_fresh += 1
+                known = held.grad() if held.grad is not None else None
+                if known is grad and now == held.version:
+                    continue
+                if known is not grad or held.state in (HAND, ZEROED):
+                    held.state = FRESH
+                elif held.state == USED or held.state == MIXED:
+                    held.state = MIXED
+                    onto_used += 1
+                else:
+                    onto_fresh += 1
+                held.grad, held.version = weakref.ref(grad), now
+            written += 1
             held.cleared = False
-            held.grad, held.version = weakref.ref(grad), now
-            if not panel.stepped:
+            if held.panel is not None and not held.panel.stepped:
                 held.moved = version(parameter)
-        self._share()
-        return observed, written, onto_used, onto_fresh
+        if self.sampled:
+            self._share()
+        return len(self.live), written, onto_used, onto_fresh
 
     def _share(self) -> None:
-        """Keep the norm of what this backward added (only when it was measured)."""
-        if not self._before and not self.sampled:
-            return
-        squares: dict[int, float] = {}
+        """Keep the norm of what this backward added, at a sampled step."""
         before = {id(held): tensor for held, tensor in self._before}
         for panel in self.panels.values():
+            square, any_made = 0.0, False
             for held in panel.everything[:_MEASURED]:
                 parameter = held.ref()
-                if parameter is None or parameter.grad is None or parameter.grad.is_sparse or held.state not in (FRESH, MIXED):
+                if parameter is None or parameter.grad is None or parameter.grad.is_sparse:
+                    continue
+                if held.state not in (FRESH, MIXED):
                     continue
                 grad = parameter.grad.detach()
                 added = grad - before[id(held)] if id(held) in before else grad
-                squares[panel.number] = squares.get(panel.number, 0.0) + float(added.float().norm()) ** 2
-        for number, square in squares.items():
-            self.panels[number].shares.append(math.sqrt(square))
+                square += float(added.float().norm()) ** 2
+                any_made = True
+            if any_made:
+                panel.shares.append(math.sqrt(square))
         self._before.clear()
 
     def ratio(self, panel: Panel) -> float | None:
@@ -273,54 +308,53 @@ class Ledger:
 
     # --- step, clearing, writes in place ---------------------------------------------------------------------------
 
-    def before_step(self, panel: Panel) -> Counts:
-        """Look at an optimizer's gradients right before it steps."""
+    def fresh_only(self, panel: Panel) -> int:
+        """Return how many gradients are looked at when all of them are fresh, else 0: the ordinary case, no read."""
+        if self.sampled:
+            return 0
+        for held in panel.sentinels:
+            if held.state != FRESH:
+                return 0
+        return len(panel.sentinels)
+
+    def look(self, some: Iterable[Held]) -> Counts:
+        """Take up and count the states of some gradients."""
         counts = Counts()
-        for held in panel.everything if self.sampled else panel.sentinels:
-            parameter = held.ref()
-            if parameter is None:
-                continue
-            held.look(parameter.grad)
-            counts.add(held)
+        for held in some:
+            if held.ref() is not None:
+                held.look()
+                counts.add(held)
         return counts
 
     def after_step(self, panel: Panel, *, next_sampled: bool) -> None:
         """Mark an optimizer's gradients as used."""
         if next_sampled:
             panel.rotate()
-        for held in panel.everything if next_sampled else panel.sentinels:
+        elif not self.sampled and not panel.bumps:
+            for held in panel.sentinels:
+                held.cleared = False
+                held.state = NONE if held.state == NONE else USED
+            return
+        bumps = False
+        for held in panel.everything if next_sampled or self.sampled else panel.sentinels:
             parameter = held.ref()
             if parameter is not None:
+                before, known = held.version, held.grad
                 held.sync(parameter.grad, USED)
+                bumps = bumps or (known is not None and held.grad is not None and held.version != before)
                 held.cleared = False
+        panel.bumps = bumps
         panel.stepped = True
         panel.shares.clear()
-
-    def owned(self, panel: Panel) -> list[Held]:
-        """Return the parameters of one optimizer that are looked at now."""
-        return panel.everything if self.sampled else panel.sentinels
-
-    def among(self, parameters: Iterable[Any]) -> list[Held]:
-        """Return those of some parameters that are looked at now."""
-        wanted = {id(parameter) for parameter in parameters}
-        return [held for _, held in self.watched() if id(held.ref()) in wanted]
-
-    def look(self, some: Iterable[Held]) -> Counts:
-        """Take up and count the states of some gradients."""
-        counts = Counts()
-        for held in some:
-            parameter = held.ref()
-            held.look(None if parameter is None else parameter.grad)
-            counts.add(held)
-        return counts
 
     def cleared(self, some: Iterable[Held]) -> None:
         """Take up that these gradients were cleared by zero_grad()."""
         for held in some:
-            parameter = held.ref()
-            if held.state in (FRESH, MIXED):
+            if held.state == FRESH or held.state == MIXED:
                 held.cleared = True
-            held.sync(None if parameter is None else parameter.grad, ZEROED)
+            held.state = ZEROED
+            if self.sampled and held.panel is not None:
+                held.panel.shares.clear()
 
     def written(self, some: Iterable[Held]) -> None:
         """Take up a write in place that a probe saw and that does not clear (a clip, an unscale)."""

@@ -23,6 +23,11 @@ def is_sampled(step: int) -> bool:
     return step in _FIRST if step < 1000 else step % 1000 == 0
 
 
+def is_lazy(parameter: Any) -> bool:
+    """Whether a parameter of a lazy module has no shape and no values yet."""
+    return hasattr(parameter, "materialize")
+
+
 class Depth(threading.local):
     """How deep this thread is inside module calls: 0 outside, 1 inside, 2 inside and looking at every call."""
 
@@ -52,7 +57,7 @@ class Scene:
         self.emit = emit
         self.active = True
         self.sites = Sites(torch.__path__[0])
-        self.ledger = Ledger()
+        self.ledger = Ledger(torch.Tensor)
         self.depth = Depth()
         self.engine_task: Callable[[], int] = torch._C._current_graph_task_id
         self.step = 0
@@ -70,6 +75,8 @@ class Scene:
         """Time spent on close reading, at sampled steps."""
         self.frugal = False
         """Whether close reading is given up."""
+        self.full: Callable[[], None] = lambda: None
+        """Called now and then outside of steps, so that the events of a long evaluation do not pile up."""
         self.stop: Callable[[], None] = lambda: None
         """Called where it is safe to end the script."""
         self.step_ended: Callable[[Event], None] = emit
@@ -122,7 +129,7 @@ class Scene:
         return ev.ParameterMet(
             parameter=held.number,
             name=name,
-            shape=tuple(parameter.shape),
+            shape=() if is_lazy(parameter) else tuple(parameter.shape),
             dtype=str(parameter.dtype).removeprefix("torch."),
             trainable=bool(parameter.requires_grad),
             model=model,
@@ -150,6 +157,9 @@ class Scene:
     def close_step(self, event: Event) -> None:
         """Tell a step and begin the next one."""
         self.step += 1
-        self.sampled = self.ledger.sampled = is_sampled(self.step) and not self.frugal
-        self.forwarded.clear()
+        before, ledger = self.sampled, self.ledger
+        self.sampled = ledger.sampled = is_sampled(self.step) and not self.frugal
+        if self.sampled or before:
+            self.forwarded.clear()
+            ledger.refresh()
         self.step_ended(event)

@@ -12,7 +12,7 @@ from types import CodeType, FrameType
 from truestep.events import Site
 
 _CO_OPTIMIZED = 0x1
-_CALLING = {"_wrapped_call_impl", "_call_impl", "enter", "_begin", "_dropped"}
+_CALLING = {"_wrapped_call_impl", "_call_impl"}
 
 
 class Sites:
@@ -62,12 +62,17 @@ class Sites:
             frame = frame.f_back
         return library
 
-    def immediate(self, depth: int) -> FrameType | None:
+    @staticmethod
+    def immediate(frame: FrameType | None) -> FrameType | None:
         """Return the frame that made the call under way, whoever's it is, past torch's module call."""
-        frame: FrameType | None = sys._getframe(depth)
         while frame is not None and frame.f_code.co_name in _CALLING:
             frame = frame.f_back
         return frame
+
+    def keep(self, code: CodeType) -> None:
+        """Keep a code object alive, because its address is used as a key."""
+        if id(code) not in self._kind:
+            self._classify(code)
 
     def above(self, frame: FrameType) -> FrameType | None:
         """Return the nearest user frame above another."""

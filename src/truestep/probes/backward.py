@@ -10,6 +10,7 @@ from typing import Any
 from truestep.events import BackwardEnded, GradientsTaken, HandStepped, LossNotFinite, Site
 from truestep.probes._patch import patch
 from truestep.probes._probe import Probe
+from truestep.probes._scene import is_lazy
 from truestep.probes.keep import Keep
 from truestep.probes.tape import read_tape, risky_operations
 
@@ -27,49 +28,55 @@ class BackwardProbe(Probe):
         self._taken: dict[tuple[Any, ...], GradientsTaken] = {}
         self._reads_at = (-1, 0)
         self._not_finite = 0
+        self._tensor = self.scene.torch.Tensor
         self.keep = Keep(self.scene)
         scene = self.scene
 
         def _engine_run_backward(t_outputs: Any, *args: Any, **kwargs: Any) -> Any:
-            if not scene.active or scene.engine_task() != -1:
+            if not scene.active or engine_task() != -1:
                 return original(t_outputs, *args, **kwargs)
             accumulates = kwargs.get("accumulate_grad", False)
-            begun = time.perf_counter() if scene.sampled else 0.0
-            told = self.before(t_outputs, accumulates)
-            if begun:
-                scene.cost_s += time.perf_counter() - begun
+            if scene.sampled:
+                begun = perf_counter()
+                told = self.before(t_outputs, accumulates)
+                scene.cost_s += perf_counter() - begun
+            else:
+                told = self.before(t_outputs, accumulates)
             result = original(t_outputs, *args, **kwargs)
             if told is not None:
-                retained = bool(args[1]) if len(args) > 1 else False
-                self.after(told, accumulates, retained, bool(args[2]) if len(args) > 2 else False)
+                if accumulates:
+                    self.after(told, len(args) > 1 and bool(args[1]))
+                else:
+                    self.taken(told[0], len(args) > 2 and bool(args[2]))
                 scene.stop()
             return result
 
+        engine_task, perf_counter = scene.engine_task, time.perf_counter
         original = patch(stack, autograd, "_engine_run_backward", _engine_run_backward)
 
     def before(self, outputs: Any, accumulates: bool) -> tuple[Site | None, str, bool] | None:
         """Look at the loss, the gradients and, at sampled steps, the tape; nothing of it is kept."""
         scene = self.scene
         try:
-            site = scene.site()
+            site = scene.sites.at(scene.sites.frame(4))
             if not accumulates:
                 return site, "", False
             root = outputs[0] if outputs else None
             node = getattr(root, "grad_fn", None)
             kind = "leaf" if node is None else node.name()
             divided = kind in _SCALINGS
-            if scene.scaled_by is not None and divided:
+            if divided and scene.scaled_by is not None:
                 inner = node.next_functions[0][0] if node.next_functions else None
                 divided = inner is not None and inner.name() in _SCALINGS
-            read = scene.sampled and self._another_read()
-            moved = scene.ledger.before_backward(measure=scene.sampled)
-            if moved:
+            if scene.ledger.before_backward():
                 mixed = scene.ledger.mixed_by_hand()
                 scene.close_step(HandStepped(site=site, moved=1, mixed=min(1, mixed)))
-            self._look_at_value(root, node, site)
-            if read:
+            if type(root) is self._tensor:
+                self._look_at_value(root, node, site)
+            if scene.sampled and self._another_read():
                 read_tape(scene, [o for o in outputs if hasattr(o, "grad_fn")], site)
-            self.keep.mark(node, site, backward=True)
+            if not self.keep.full:
+                self.keep.mark(node, site, backward=True)
         except Exception:
             scene.fail()
             return None
@@ -85,17 +92,20 @@ class BackwardProbe(Probe):
     def _look_at_value(self, root: Any, node: Any, site: Site | None) -> None:
         """Look at the loss itself: every time where that costs no synchronisation, else at sampled steps."""
         scene = self.scene
-        scene.last_loss = None
-        if type(root) is not scene.torch.Tensor or root.numel() != 1:
-            return
-        if root.device.type != "cpu" and not scene.sampled:
+        if root.is_cpu or scene.sampled:
+            if root.numel() != 1:
+                return
+        else:
+            scene.last_loss = None
             return
         value = root.item()
+        if value - value == 0.0:
+            scene.last_loss = value if scene.scaled_by is None else None
+            return
+        scene.last_loss = None
         if isinstance(value, complex):
             return
-        if scene.scaled_by is None:
-            scene.last_loss = value
-        if math.isfinite(value) or self._not_finite >= 8:
+        if self._not_finite >= 8:
             return
         if scene.scaled_by is not None and math.isinf(value):
             return
@@ -103,7 +113,7 @@ class BackwardProbe(Probe):
         first = ""
         for held in scene.ledger.by_id.values():
             parameter = held.ref()
-            if parameter is not None and parameter.is_floating_point() and not parameter.is_sparse:
+            if parameter is not None and not is_lazy(parameter) and parameter.is_floating_point():
                 local = getattr(parameter, "_local_tensor", parameter).detach()
                 if not bool(scene.torch.isfinite(local).all()):
                     first = scene.parameter_name(held.number)
@@ -118,26 +128,27 @@ class BackwardProbe(Probe):
             )
         )
 
-    def after(self, told: tuple[Site | None, str, bool], accumulates: bool, retained: bool, create: bool) -> None:
+    def taken(self, site: Site | None, create_graph: bool) -> None:
+        """Tell a call of ``autograd.grad``."""
+        key = (id(site), create_graph)
+        event = self._taken.get(key)
+        if event is None:
+            event = self._taken[key] = GradientsTaken(site=site, create_graph=create_graph)
+        self.scene.emit(event)
+
+    def after(self, told: tuple[Site | None, str, bool], retained: bool) -> None:
         """Look at the gradients again and tell the event."""
         scene = self.scene
         site, root, divided = told
         try:
-            if not accumulates:
-                taken_key = (id(site), create)
-                taken = self._taken.get(taken_key)
-                if taken is None:
-                    taken = self._taken[taken_key] = GradientsTaken(site=site, create_graph=create)
-                scene.emit(taken)
-                return
-            observed, written, onto_used, onto_fresh = scene.ledger.after_backward()
+            counts = scene.ledger.after_backward()
             scaled = scene.scaled_by is not None
             if scaled:
                 scene.scaled_by = None
                 for panel in scene.ledger.panels.values():
                     panel.scaled = True
             in_step = scene.depth.step > 0
-            key = (id(site), root, divided, retained, observed, onto_used, onto_fresh, written, in_step, scaled, scene.loader)
+            key = (id(site), root, divided, retained, counts, in_step, scaled, scene.loader)
             event = self._events.get(key)
             if event is None:
                 event = self._events[key] = BackwardEnded(
@@ -145,10 +156,10 @@ class BackwardProbe(Probe):
                     root=root,
                     divided=divided,
                     retained=retained,
-                    observed=observed,
-                    onto_used=onto_used,
-                    onto_fresh=onto_fresh,
-                    written=written,
+                    observed=counts[0],
+                    written=counts[1],
+                    onto_used=counts[2],
+                    onto_fresh=counts[3],
                     in_step=in_step,
                     scaled=scaled,
                     loader=scene.loader,

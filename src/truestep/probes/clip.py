@@ -73,15 +73,12 @@ class ClipProbe(Probe):
             observed = 0
             owners: dict[int, int] = {}
             clipped = {id(p) for p in parameters}
-            for panel, held in ledger.watched():
-                parameter = held.ref()
-                if parameter is None or id(parameter) not in clipped:
-                    continue
-                held.look(parameter.grad)
+            for held in ledger.among(parameters):
+                held.look()
                 observed += 1
                 states[held.state] = states.get(held.state, 0) + 1
-                if panel.number:
-                    owners[panel.number] = owners.get(panel.number, 0) + 1
+                if held.panel is not None and held.panel.number:
+                    owners[held.panel.number] = owners.get(held.panel.number, 0) + 1
             owner = max(owners, key=lambda number: owners[number], default=None)
             unclipped = 0
             scaled = False

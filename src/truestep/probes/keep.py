@@ -28,17 +28,17 @@ class Keep:
     def __init__(self, scene: Scene) -> None:
         self.scene = scene
         self.marks: list[weakref.ref[_Token]] = []
-        self.told = 0
-        self._names: dict[int, tuple[str, Site | None]] = {}
+        self.full = False
 
     def mark(self, node: Any, site: Site | None, *, backward: bool) -> None:
         """Tie a token to the node's own metadata: it dies with the node and keeps nothing alive."""
-        if node is None or len(self.marks) >= _MARKS:
+        if node is None or self.full:
             return
         token = _Token()
         node.metadata["truestep"] = token
         self.marks.append(weakref.ref(token))
         count = len(self.marks)
+        self.full = count >= _MARKS
         if count in (_ENOUGH + _RECENT, 2 * _ENOUGH + _RECENT, _MARKS):
             del token
             self._judge(site, backward, node)

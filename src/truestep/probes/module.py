@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import weakref
 from contextlib import ExitStack
 from types import FrameType
@@ -19,12 +20,13 @@ _SENSITIVE = (
 )  # fmt: skip
 _WRAPPERS = ("_orig_mod", "module")
 _SENTINELS = 4
+_CALLING = ("_wrapped_call_impl", "_call_impl")
 
 
 class Model:
     """What is remembered of a module that user code calls."""
 
-    __slots__ = ("count", "direct", "last_input", "last_inside", "number", "ref", "sensitive", "trainable")
+    __slots__ = ("count", "last_input", "number", "ref", "sensitive", "trainable")
 
     def __init__(self, number: int, module: Any) -> None:
         self.number = number
@@ -33,14 +35,27 @@ class Model:
         self.trainable = False
         self.sensitive: list[tuple[str, weakref.ref[Any]]] = []
         self.last_input = 0
-        self.last_inside = 0
-        self.direct = (0, -1)
+
+    def switched_on(self) -> int:
+        """Return which of the mode-sensitive layers are in train mode, as bits."""
+        on = 0
+        for bit, (_, ref) in enumerate(self.sensitive):
+            layer = ref()
+            if layer is not None and layer.training:
+                on |= 1 << bit
+        return on
 
 
-class Call:
-    """One outermost call under way."""
+class CallSite:
+    """A place in the code that calls a model: everything about the call that does not change."""
 
-    __slots__ = ("compiled", "dropped", "frame_site", "model", "same", "sampled")
+    __slots__ = ("dropped", "events", "model", "site")
+
+    def __init__(self, model: Model, site: Site | None, dropped: bool) -> None:
+        self.model = model
+        self.site = site
+        self.dropped = dropped
+        self.events: dict[tuple[Any, ...], ModelCalled] = {}
 
 
 class ModuleProbe(Probe):
@@ -49,8 +64,11 @@ class ModuleProbe(Probe):
     def install(self, stack: ExitStack) -> None:
         scene, torch = self.scene, self.scene.torch
         self._module = torch.nn.Module
+        self._tensor = torch.Tensor
+        self._grad_enabled = torch.is_grad_enabled
+        self._compiling = torch.compiler.is_compiling
         self._models: dict[int, Model] = {}
-        self._events: dict[tuple[Any, ...], ModelCalled] = {}
+        self._callsites: dict[tuple[int, int, int], CallSite] = {}
         self._unregistered: dict[tuple[Any, ...], UnregisteredModuleCalled] = {}
         self._direct: dict[tuple[Any, ...], ForwardCalledDirectly] = {}
         self._root: Any = None
@@ -78,51 +96,92 @@ class ModuleProbe(Probe):
     # --- the seam ----------------------------------------------------------------------------------------------
 
     def enter(self, module: Any, args: tuple[Any, ...]) -> Any:
-        """Runs before a module call that is outermost, or inner at a sampled step."""
+        """Runs before a module call that is outermost, or inner at a sampled step.
+
+        Returns:
+            what `leave` needs: how deep the thread was, the place of the call, whether the input is the last one's.
+        """
         scene = self.scene
         depth = scene.depth
         before = depth.inside
-        if not scene.active or depth.fetching or scene.engine_task() != -1 or scene.torch.compiler.is_compiling():
-            depth.inside = 1
-            return before, None
         try:
+            if depth.fetching or not scene.active or scene.engine_task() != -1 or self._compiling():
+                depth.inside = 1
+                return before, None, False
             if before == 2:
                 self._inner(module)
-                return before, None
-            frame = scene.sites.frame(3)
-            module = self._unwrapped(module)
-            owner = self._called_directly(frame)
-            if owner is not None:
-                module = owner
-            model = self._met(module, frame)
-            call = None
-            if model.count:
-                call = self._begin(model, module, args, frame)
-            if scene.sampled and model.trainable and scene.torch.is_grad_enabled():
+                return before, None, False
+            frame = sys._getframe(2)
+            place = self._callsites.get((id(frame.f_code), frame.f_lasti, id(module)))
+            if place is None or scene.sampled or place.model.ref() is None:
+                place = self._look(module, frame)
+            model = place.model
+            if model.count <= 0:
+                depth.inside = 1
+                return before, None, False
+            first = id(args[0]) if args else 0
+            same = first == model.last_input and first != 0
+            model.last_input = first
+            if scene.sampled and model.trainable and self._grad_enabled():
                 depth.inside = 2
-                self._root = weakref.ref(module)
-                self._registered = {id(m) for m in module.modules()}
-                self._own(module)
+                self._prepare(model)
             else:
                 depth.inside = 1
-            return before, call
+            return before, place, same
         except Exception:
             depth.inside = 1
             scene.fail()
-            return before, None
+            return before, None, False
 
     def leave(self, token: Any, result: Any) -> None:
         """Runs after it, also when it raises (result is None then)."""
-        before, call = token
-        self.scene.depth.inside = before
-        if call is None or result is None:
+        before, place, same = token
+        scene = self.scene
+        scene.depth.inside = before
+        if place is None or result is None:
             return
         try:
-            self._end(call, result)
+            model = place.model
+            module = model.ref()
+            if module is None:
+                return
+            tensor = result if type(result) is self._tensor else _first_tensor(result, self._tensor)
+            tracked = tensor is not None and tensor.requires_grad
+            on = model.switched_on() if model.sensitive else 0
+            training = module.training
+            key = (model.count, training, on, self._grad_enabled(), tracked, same, scene.loader)
+            event = place.events.get(key)
+            if event is None:
+                event = place.events[key] = self._called(place, module, key)
+            scene.emit(event)
+            if tracked and not training and not self.keep.full:
+                self.keep.mark(tensor.grad_fn, place.site, backward=False)
+            scene.full()
         except Exception:
-            self.scene.fail()
+            scene.fail()
 
     # --- outermost calls ---------------------------------------------------------------------------------------
+
+    def _look(self, module: Any, frame: FrameType) -> CallSite:
+        """Find out about a place that calls a module (at its first call, and at sampled steps)."""
+        scene = self.scene
+        key = (id(frame.f_code), frame.f_lasti, id(module))
+        user = scene.sites.frame(3)
+        inner = self._unwrapped(module)
+        owner = self._called_directly(user)
+        inner = inner if owner is None else owner
+        model = self._met(inner, user)
+        caller = scene.sites.immediate(frame)
+        place = self._callsites.get(key)
+        if place is None or place.model is not model:
+            if len(self._callsites) > 4096:
+                self._callsites.clear()
+            dropped = caller is not None and scene.sites.result_dropped(caller)
+            place = CallSite(model, scene.sites.at(user), dropped)
+            if owner is None and (frame is user or frame.f_code.co_name in _CALLING):
+                self._callsites[key] = place
+                scene.sites.keep(frame.f_code)
+        return place
 
     @staticmethod
     def _unwrapped(module: Any) -> Any:
@@ -134,60 +193,30 @@ class ModuleProbe(Probe):
                 module = inner
         return module
 
-    def _begin(self, model: Model, module: Any, args: tuple[Any, ...], frame: FrameType | None) -> Call:
-        call = Call()
-        call.model = model
-        call.frame_site = self.scene.sites.at(frame)
-        call.compiled = module._compiled_call_impl is not None
-        first = id(args[0]) if args else 0
-        call.same = first != 0 and first == model.last_input
-        model.last_input = first
-        call.dropped = self._dropped(frame)
-        return call
+    def _called(self, place: CallSite, module: Any, key: tuple[Any, ...]) -> ModelCalled:
+        model = place.model
+        _, training, on, grad, tracked, same, loader = key
+        kinds = {kind for bit, (kind, _) in enumerate(model.sensitive) if on >> bit & 1}
+        return ModelCalled(
+            model=model.number,
+            site=place.site,
+            training=training,
+            sensitive=tuple(sorted(kinds)),
+            frozen_sensitive=len(kinds) < len(model.sensitive),
+            grad=grad,
+            tracked=tracked,
+            discarded=place.dropped,
+            same_input=same,
+            loader=loader,
+            compiled=module._compiled_call_impl is not None,
+        )
 
-    def _dropped(self, frame: FrameType | None) -> bool:
-        """Whether the immediate caller throws the result away (it is torch's own for update_bn)."""
-        caller = self.scene.sites.immediate(4)
-        return caller is not None and self.scene.sites.result_dropped(caller)
-
-    def _end(self, call: Call, result: Any) -> None:
-        scene, model = self.scene, call.model
+    def _prepare(self, model: Model) -> None:
+        """Get ready to look at the inner calls of a sampled step."""
         module = model.ref()
-        if module is None:
-            return
-        grad = scene.torch.is_grad_enabled()
-        tensor = _first_tensor(result, scene.torch.Tensor)
-        tracked = tensor is not None and tensor.requires_grad
-        on = off = 0
-        for bit, (_, ref) in enumerate(model.sensitive):
-            layer = ref()
-            if layer is not None:
-                if layer.training:
-                    on |= 1 << bit
-                else:
-                    off |= 1 << bit
-        training = module.training
-        key = (model.number, model.count, id(call.frame_site), training, on, bool(off), grad, tracked)
-        key += (call.dropped, call.same, scene.loader, call.compiled)
-        event = self._events.get(key)
-        if event is None:
-            kinds = {kind for bit, (kind, _) in enumerate(model.sensitive) if on >> bit & 1}
-            event = self._events[key] = ModelCalled(
-                model=model.number,
-                site=call.frame_site,
-                training=training,
-                sensitive=tuple(sorted(kinds)),
-                frozen_sensitive=bool(off),
-                grad=grad,
-                tracked=tracked,
-                discarded=call.dropped,
-                same_input=call.same,
-                loader=scene.loader,
-                compiled=call.compiled,
-            )
-        scene.emit(event)
-        if tracked and not training and tensor is not None:
-            self.keep.mark(tensor.grad_fn, call.frame_site, backward=False)
+        self._root = model.ref
+        self._registered = {id(m) for m in module.modules()}
+        self._own(module)
 
     def _met(self, module: Any, frame: FrameType | None) -> Model:
         """Return what is known of a module; tell of it when it is new or has other parameters than before."""

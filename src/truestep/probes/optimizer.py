@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import weakref
 from contextlib import ExitStack
 from typing import Any
 
@@ -23,7 +24,8 @@ class OptimizerProbe(Probe):
         from torch.optim import optimizer as module
 
         self._events: dict[tuple[Any, ...], OptimizerStepped] = {}
-        self._pending: tuple[int, Panel, Site | None, Counts, bool] | None = None
+        self._pending: tuple[Panel, Site | None, Counts | int, bool] | None = None
+        self._panels: dict[int, tuple[weakref.ref[Any], Panel]] = {}
         self._building = 0
         original_init = module.Optimizer.__init__
         original_add = module.Optimizer.add_param_group
@@ -50,24 +52,28 @@ class OptimizerProbe(Probe):
 
     def built(self, optimizer: Any, site: Site | None) -> Panel:
         """Give an optimizer its number, and its parameters a panel."""
-        scene = self.scene
-        number, new = scene.number("optimizer", optimizer)
-        panel = scene.ledger.panels.get(number)
-        if panel is not None and not new:
+        scene, ledger = self.scene, self.scene.ledger
+        number, _ = scene.number("optimizer", optimizer)
+        panel = ledger.panels.get(number)
+        if panel is not None:
+            self._panels[id(optimizer)] = (weakref.ref(optimizer), panel)
             return panel
-        panel = scene.ledger.panels[number] = Panel(number)
+        ledger.prune()
+        panel = ledger.panels[number] = Panel(number)
+        self._panels = {key: entry for key, entry in self._panels.items() if entry[0]() is not None}
+        self._panels[id(optimizer)] = (weakref.ref(optimizer), panel)
         try:
-            parameters = [p for group in optimizer.param_groups for p in group["params"]]
-            for parameter in parameters:
-                panel.add(scene.hold(parameter))
+            for group in optimizer.param_groups:
+                for parameter in group["params"]:
+                    panel.add(scene.hold(parameter))
+            ledger.refresh()
             group = optimizer.param_groups[0] if optimizer.param_groups else {}
-            kind = type(optimizer).__name__
             bases = {base.__name__ for base in type(optimizer).__mro__}
             scene.emit(
                 OptimizerBuilt(
                     optimizer=number,
                     name=scene.target(site, "optimizer"),
-                    kind=kind,
+                    kind=type(optimizer).__name__,
                     parameters=tuple(held.number for held in panel.everything),
                     lr=_number(group.get("lr")),
                     weight_decay=_number(group.get("weight_decay")),
@@ -80,18 +86,22 @@ class OptimizerProbe(Probe):
         return panel
 
     def added(self, optimizer: Any, site: Site | None) -> None:
+        """Take up parameters that were added, by add_param_group or past it."""
         scene = self.scene
         try:
-            number = scene.known("optimizer", optimizer)
-            panel = scene.ledger.panels.get(number or 0)
-            if number is None or panel is None:
+            entry = self._panels.get(id(optimizer))
+            if entry is None or entry[0]() is not optimizer:
                 return
-            known = {id(held) for held in panel.everything}
-            fresh = [scene.hold(p) for p in optimizer.param_groups[-1]["params"]]
+            panel = entry[1]
+            known = {held.number for held in panel.everything}
+            fresh = [scene.hold(p) for group in optimizer.param_groups for p in group["params"]]
+            fresh = [held for held in fresh if held.number not in known]
             for held in fresh:
-                if id(held) not in known:
-                    panel.add(held)
-            scene.emit(ParametersAdded(optimizer=number, parameters=tuple(h.number for h in fresh), site=site))
+                panel.add(held)
+            if fresh:
+                scene.ledger.refresh()
+                numbers = tuple(held.number for held in fresh)
+                scene.emit(ParametersAdded(optimizer=panel.number, parameters=numbers, site=site))
         except Exception:
             scene.fail()
 
@@ -105,33 +115,25 @@ class OptimizerProbe(Probe):
         if depth.step > 1:
             return
         try:
-            number = scene.known("optimizer", optimizer)
-            frame = scene.sites.frame(2)
-            site = scene.sites.at(frame)
-            panel = scene.ledger.panels.get(number or 0)
-            if number is None or panel is None:
+            ledger = scene.ledger
+            site = scene.sites.at(scene.sites.frame(2))
+            entry = self._panels.get(id(optimizer))
+            if entry is not None and entry[0]() is optimizer:
+                panel = entry[1]
+            else:
                 panel = self.built(optimizer, None)
-                number = panel.number
-            elif sum(len(group["params"]) for group in optimizer.param_groups) > len(panel.everything):
-                self._refresh(optimizer, panel)
             closure = (len(args) > 1 and args[1] is not None) or kwargs.get("closure") is not None
-            counts = scene.ledger.before_step(panel)
-            if scene.sampled and not closure:
-                mixture(scene, panel, counts, site)
-            self._pending = (number, panel, site, counts, closure)
+            counts: Counts | int = ledger.fresh_only(panel)
+            if not counts:
+                if scene.sampled:
+                    self.added(optimizer, None)
+                counts = ledger.look(ledger.owned(panel))
+                if scene.sampled and not closure:
+                    mixture(scene, panel, counts, site)
+            self._pending = (panel, site, counts, closure)
         except Exception:
             self._pending = None
             scene.fail()
-
-    def _refresh(self, optimizer: Any, panel: Panel) -> None:
-        """Take up parameters put into ``param_groups`` past add_param_group (as SAM and load paths do)."""
-        known = {id(held) for held in panel.everything}
-        for group in optimizer.param_groups:
-            for parameter in group["params"]:
-                held = self.scene.hold(parameter)
-                if id(held) not in known:
-                    panel.add(held)
-                    self.scene.emit(ParametersAdded(optimizer=panel.number, parameters=(held.number,)))
 
     def after(self, optimizer: Any, args: Any, kwargs: Any) -> None:
         """Global post-hook."""
@@ -142,41 +144,50 @@ class OptimizerProbe(Probe):
         depth.step -= 1
         if depth.step or self._pending is None:
             return
-        number, panel, site, counts, closure = self._pending
+        panel, site, counts, closure = self._pending
         self._pending = None
         try:
-            if closure and not counts.fresh and not counts.mixed:
-                counts = scene.ledger.before_step(panel)
-                counts.fresh, counts.reused = counts.fresh + counts.reused, 0
             if scene.sampled:
                 begun = time.perf_counter()
                 unchanged(scene)
                 scene.cost_s += time.perf_counter() - begun
+            if closure and not isinstance(counts, int) and not counts.fresh and not counts.mixed:
+                counts = scene.ledger.look(scene.ledger.owned(panel))
+                counts.fresh, counts.reused = counts.fresh + counts.reused, 0
             scene.ledger.after_step(panel, next_sampled=is_sampled(scene.step + 1))
             panel.scaled = False
+            number = panel.number
             scene.attempts[number] = scene.attempts.get(number, 0) + 1
-            by_scaler = scene.depth.scaler
-            key = (number, id(site), counts.observed, counts.fresh, counts.mixed, counts.reused, counts.cleared)
-            key += (counts.absent, counts.by_hand, closure, by_scaler)
+            key: tuple[Any, ...] = (number, id(site), counts, closure, depth.scaler)
+            if not isinstance(counts, int):
+                key = (*key[:2], *counts.key(), *key[3:])
             event = self._events.get(key)
             if event is None:
-                event = self._events[key] = OptimizerStepped(
-                    optimizer=number,
-                    site=site,
-                    observed=counts.observed,
-                    fresh=counts.fresh,
-                    mixed=counts.mixed,
-                    reused=counts.reused,
-                    cleared=counts.cleared,
-                    absent_grad=counts.absent,
-                    by_hand=counts.by_hand,
-                    closure=closure,
-                    scaler=by_scaler,
-                )
+                event = self._events[key] = _stepped(number, site, counts, closure, depth.scaler)
         except Exception:
             scene.fail()
             return
         scene.close_step(event)
+
+
+def _stepped(number: int, site: Site | None, counts: Counts | int, closure: bool, scaler: bool) -> OptimizerStepped:
+    if isinstance(counts, int):
+        return OptimizerStepped(
+            optimizer=number, site=site, observed=counts, fresh=counts, closure=closure, scaler=scaler
+        )
+    return OptimizerStepped(
+        optimizer=number,
+        site=site,
+        observed=counts.observed,
+        fresh=counts.fresh,
+        mixed=counts.mixed,
+        reused=counts.reused,
+        cleared=counts.cleared,
+        absent_grad=counts.absent,
+        by_hand=counts.by_hand,
+        closure=closure,
+        scaler=scaler,
+    )
 
 
 def _number(value: Any) -> float:

@@ -66,8 +66,9 @@ def _free(scene: Scene, held: Any) -> None:
     free = scene.ledger.free
     if len(free.everything) >= 8 or held in free.everything:
         return
-    if not any(held in panel.everything for panel in scene.ledger.panels.values()):
+    if held.panel is None:
         free.add(held)
+        scene.ledger.refresh()
 
 
 def _shape(node: Any, index: int = 0) -> tuple[int, ...]:

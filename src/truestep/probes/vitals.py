@@ -6,7 +6,7 @@ from typing import Any
 
 from truestep.events import Event, MixtureMeasured, ParametersUnchanged, Site, WindowMeasured
 from truestep.probes._ledger import Counts, Panel, version
-from truestep.probes._scene import Scene
+from truestep.probes._scene import Scene, is_lazy
 
 _ELEMENTS = 16
 
@@ -33,7 +33,7 @@ def unchanged(scene: Scene) -> None:
     still: list[int] = []
     for held in list(scene.ledger.by_id.values()):
         parameter = held.ref()
-        if parameter is None or not parameter.requires_grad or parameter.device.type not in ("cpu",):
+        if parameter is None or not parameter.requires_grad or parameter.device.type != "cpu" or is_lazy(parameter):
             continue
         if held.base is None:
             held.base, held.base_version = _fingerprint(parameter), version(parameter)

@@ -6,7 +6,7 @@ from contextlib import ExitStack
 from typing import Any
 
 from truestep.events import GradientsZeroed
-from truestep.probes._ledger import Counts, Held
+from truestep.probes._ledger import FRESH, MIXED, USED, Held
 from truestep.probes._patch import patch
 from truestep.probes._probe import Probe
 
@@ -29,7 +29,7 @@ class ZeroProbe(Probe):
             some = [] if panel is None else scene.ledger.owned(panel)
             counts = self.before(some)
             original_optimizer(optimizer, set_to_none)
-            self.after(counts, some, optimizer=optimizer)
+            self.after(counts, some, owner=None if panel is None else panel.number)
 
         def module_zero_grad(module: Any, set_to_none: bool = True) -> None:
             if compiling() or not scene.active:
@@ -38,33 +38,38 @@ class ZeroProbe(Probe):
             some = scene.ledger.among(module.parameters())
             counts = self.before(some)
             original_module(module, set_to_none)
-            self.after(counts, some, module=module)
+            self.after(counts, some, model=scene.known("model", module))
 
         original_optimizer = patch(stack, Optimizer, "zero_grad", optimizer_zero_grad)
         original_module = patch(stack, scene.torch.nn.Module, "zero_grad", module_zero_grad)
 
-    def before(self, some: list[Held]) -> Counts | None:
+    def before(self, some: list[Held]) -> tuple[int, int]:
+        """Return how many gradients are about to be cleared unused, and used. They are read at sampled steps only."""
+        fresh = used = 0
         try:
-            return self.scene.ledger.look(some)
+            if self.scene.sampled:
+                self.scene.ledger.look(some)
+            for held in some:
+                if held.state == FRESH or held.state == MIXED:
+                    fresh += 1
+                elif held.state == USED:
+                    used += 1
         except Exception:
             self.scene.fail()
-            return None
+        return fresh, used
 
-    def after(self, counts: Counts | None, some: list[Held], *, optimizer: Any = None, module: Any = None) -> None:
+    def after(
+        self, counts: tuple[int, int], some: list[Held], *, owner: int | None = None, model: int | None = None
+    ) -> None:
         scene = self.scene
-        if counts is None:
-            return
         try:
             scene.ledger.cleared(some)
-            site = scene.site()
-            owner = scene.known("optimizer", optimizer) if optimizer is not None else None
-            model = scene.known("model", module) if module is not None else None
-            fresh, used = counts.fresh + counts.mixed, counts.reused
-            key = (id(site), owner, model, fresh, used, counts.observed)
+            site = scene.sites.at(scene.sites.frame(3))
+            key = (id(site), owner, model, counts, len(some))
             event = self._events.get(key)
             if event is None:
                 event = self._events[key] = GradientsZeroed(
-                    site=site, optimizer=owner, model=model, fresh=fresh, used=used, observed=counts.observed
+                    site=site, optimizer=owner, model=model, fresh=counts[0], used=counts[1], observed=len(some)
                 )
             scene.emit(event)
         except Exception:

@@ -88,8 +88,9 @@ class Session:
         if self.options.record is not None:
             self._recorder = Recorder(self.options.record, self._started)
         self._stream = Stream(self._judge, self._recorder)
-        self._scene = scene = Scene(torch, self._emit)
+        self._scene = scene = Scene(torch, self._stream.take if self._also is None else self._emit)
         scene.step_ended = self._step
+        scene.full = self._stream.relieve
         scene.stop = self._stop_here
         install(scene, self._stack)
         self._begun = time.perf_counter()
@@ -127,7 +128,7 @@ class Session:
     def _emit(self, event: Event) -> None:
         if self._also is not None:
             self._also(event)
-        self._stream.emit(event)
+        self._stream.take(event)
 
     def _step(self, event: Event) -> None:
         """Take the event that closes a step; end the script when that was asked for."""

@@ -44,10 +44,11 @@ class Stream:
         self._shown: dict[Key, int] = {}
         self._pending: dict[Key, int] = {}
         self._previous = 0
-
-    def emit(self, event: Event) -> None:
+        self.take = self._buffer.append
         """Take one event."""
-        self._buffer.append(event)
+
+    def relieve(self) -> None:
+        """Close the chunk under way when it has grown long without a step (an evaluation)."""
         if len(self._buffer) >= _LONGEST:
             self.close()
 
