@@ -84,15 +84,19 @@ def note(key: str, text: str, margin: int, width: int) -> list[Row]:
     return found
 
 
-def wrap(text: str, width: int) -> list[str]:
+def wrap(text: str, width: int, *, hang: int = 0) -> list[str]:
     """Cut a text into lines; what stands in backticks stays on one line.
+
+    Args:
+        hang: columns by which lines after the first are shorter, for their indent.
 
     >>> wrap("call `a b` now", 8)
     ['call', '`a b`', 'now']
     """
     lines: list[str] = []
     for word in _words(text):
-        if lines and cell_len(lines[-1]) + 1 + cell_len(word) <= width:
+        room = width - hang if len(lines) > 1 else width
+        if lines and cell_len(lines[-1]) + 1 + cell_len(word) <= room:
             lines[-1] += f" {word}"
         else:
             lines.append(word)
@@ -156,11 +160,12 @@ def _span(site: Site, text: str) -> tuple[int, int]:
 def _underline(left: int, right: int, label: str, style: str, room: int) -> list[Row]:
     line = (" " * left, ""), (("^" if style == "primary" else "-") * (right - left), style)
     beside = room - right - 1
-    if cell_len(label) <= beside or beside >= _LEAST_LABEL:
+    longest = max(map(cell_len, _words(label)), default=0)
+    if cell_len(label) <= beside or beside >= max(_LEAST_LABEL, longest):
         wrapped = wrap(label, beside) or [""]
         rest = [((" " * (right + 1), ""), (more, style)) for more in wrapped[1:]]
         return [(*line, (f" {wrapped[0]}".rstrip(), style)), *rest]
-    indent = max(0, min(left, room - 2 * _LEAST_LABEL))
+    indent = max(0, min(left, room - max(2 * _LEAST_LABEL, longest)))
     return [line, *(((" " * indent, ""), (more, style)) for more in wrap(label, room - indent))]
 
 

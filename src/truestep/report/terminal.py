@@ -57,7 +57,7 @@ def _failure(failure: Failure, width: int) -> list[Row]:
     finding = failure.finding
     margin = excerpt.gutter(finding)
     head = f"{finding.severity.value}[{finding.rule}]"
-    first, *rest = excerpt.wrap(f"{head}: {finding.message}", width) or [head]
+    first, *rest = excerpt.wrap(f"{head}: {finding.message}", width, hang=4) or [head]
     found: list[Row] = [((head, "primary"), (first.removeprefix(head), "message"))]
     found.extend((("    " + line, "message"),) for line in rest)
     found.extend(excerpt.rows(finding, width))
@@ -74,7 +74,7 @@ def _failure(failure: Failure, width: int) -> list[Row]:
 
 
 def _closing(summary: Summary, width: int) -> list[Row]:
-    first, *rest = excerpt.wrap(closing.headline(summary), width)
+    first, *rest = excerpt.wrap(closing.headline(summary), width, hang=2)
     head, comma, tail = first.partition(",")
     verdict = "primary" if closing.counts(summary)["failures"] else "clear"
     found: list[Row] = [((head, verdict), (comma + tail, ""))]
