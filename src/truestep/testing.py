@@ -2,13 +2,67 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 
+from truestep.errors import FindingsRaised
 from truestep.events import Event, RunEnded
-from truestep.findings import Finding
-from truestep.rules import Progress, Rule
+from truestep.findings import Confidence, Finding
+from truestep.rules import Progress, Rule, rule
+from truestep.watch import Session
 
-__all__ = ["judge"]
+__all__ = ["assert_clean", "assert_finds", "capture_events", "judge"]
+
+
+@contextmanager
+def capture_events() -> Iterator[list[Event]]:
+    """Collect every event of the training code inside, in order.
+
+    Needs torch. Use it to write the hand-built events of a rule's test.
+    """
+    events: list[Event] = []
+    with Session(also=events.append):
+        yield events
+
+
+@contextmanager
+def assert_finds(*rules: str) -> Iterator[Session]:
+    """Fail unless the training code inside has exactly these failures (of medium or high confidence).
+
+    Args:
+        rules: ids, such as "missing-zero-grad".
+
+    Raises:
+        UnknownRule: one of the names is no rule.
+        FindingsRaised: other failures were found, or not all of these.
+    """
+    for id in rules:
+        rule(id)
+    with Session() as session:
+        yield session
+    found = session.findings
+    if {finding.rule for finding in found} != set(rules):
+        raise FindingsRaised(
+            "the training code has other failures than expected",
+            expected=f"expected {', '.join(sorted(rules)) or 'none'}; got {_listed(found)}",
+            remedy="look at `session.findings` for lines and evidence",
+        )
+
+
+@contextmanager
+def assert_clean() -> Iterator[Session]:
+    """Fail if the training code inside has any failure of medium or high confidence.
+
+    Raises:
+        FindingsRaised: something was found.
+    """
+    with assert_finds() as session:
+        yield session
+
+
+def _listed(findings: Iterable[Finding]) -> str:
+    shown = [f"{f.rule} at {f.primary.site}" for f in findings if f.confidence is not Confidence.LOW]
+    return "; ".join(shown) or "none"
 
 
 def judge(rule: type[Rule], events: Iterable[Event], *, ended: str = "finished") -> list[Finding]:

@@ -16,6 +16,8 @@ NONE, FRESH, USED, MIXED, HAND, ZEROED = range(6)
 """No gradient; made by a backward; used by a step; a backward added to a used one; set by the user; cleared."""
 
 SENTINELS = 2
+WRITTEN = -2
+"""Version of a gradient that torch is about to write to in place (a clip by value): taken anew at the next look."""
 _CHECKS = 5
 _PROBED_ELEMENTS = 64
 _MEASURED = 8
@@ -78,9 +80,9 @@ class Held:
         if known is grad:
             now = version(grad)
             if now != self.version:
-                self.version = now
-                if state == USED:
+                if state == USED and self.version != WRITTEN:
                     self.state = ZEROED
+                self.version = now
         else:
             self.sync(grad, ZEROED if state == ZEROED else HAND)
         return grad
@@ -313,7 +315,7 @@ class Ledger:
         if self.sampled:
             return 0
         for held in panel.sentinels:
-            if held.state != FRESH:
+            if held.state != FRESH or held.version == WRITTEN:
                 return 0
         return len(panel.sentinels)
 

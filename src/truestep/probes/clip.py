@@ -9,7 +9,7 @@ from contextlib import ExitStack
 from typing import Any
 
 from truestep.events import GradientsClipped
-from truestep.probes._ledger import FRESH, MIXED, NONE, USED
+from truestep.probes._ledger import FRESH, MIXED, NONE, USED, WRITTEN
 from truestep.probes._patch import patch
 from truestep.probes._probe import Probe
 
@@ -59,7 +59,7 @@ class ClipProbe(Probe):
             for held in scene.ledger.by_id.values():
                 parameter = held.ref()
                 if parameter is not None and parameter.grad is not None and id(parameter.grad) in wanted:
-                    held.version += 1  # clamped once in place right after this
+                    held.version = WRITTEN
         except Exception:
             scene.fail()
 

@@ -72,6 +72,7 @@ class AccumulationNotNormalised(Rule):
         super().__init__()
         self._open()
         self._windows: dict[tuple[int, Site | None], int] = {}
+        self._first: dict[tuple[int, Site | None], int] = {}
         self._ratios: dict[int, tuple[float, int, int]] = {}
         """Optimizer to the latest ratio measured in such a window, its number of backwards and its step."""
         self._accumulates = False
@@ -130,9 +131,11 @@ class AccumulationNotNormalised(Rule):
                 self._windows.pop(key, None)
                 continue
             self._windows[key] = windows = self._windows.get(key, 0) + 1
+            self._first.setdefault(key, run.step)
             if 0 < ratio < _SUMMED:
                 self.withdraw(key)
             elif windows >= _LEAST_WINDOWS:
+                new = key not in self._drafts
                 draft = self.report(
                     site,
                     "gradients of several batches were added up for one step and never divided by their number",
@@ -143,6 +146,8 @@ class AccumulationNotNormalised(Rule):
                     confidence=Confidence.MEDIUM,
                     key=key,
                 )
+                if new:
+                    draft.count, draft.first_step = windows, self._first.get(key)
                 if ratio:
                     draft.confidence = Confidence.HIGH
                     draft.cost = (

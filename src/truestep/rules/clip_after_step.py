@@ -79,5 +79,7 @@ class ClipAfterStep(Rule):
             help=f"move the clip between the backward pass and `{name}.step()`",
             confidence=Confidence.LOW,
         )
-        if draft.count > 1:
+        if draft.count == 1:
+            draft.first_step = max(0, run.step - 1)
+        else:
             draft.confidence = Confidence.HIGH

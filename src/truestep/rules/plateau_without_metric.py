@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from truestep import events as ev
 from truestep.events import Event, Site
 from truestep.findings import Confidence, Mark, Severity
@@ -10,18 +12,18 @@ _LEAST_PER_STEP = 20
 _LEAST_PER_PASS = 3
 
 
+@dataclass(slots=True)
 class _Tally:
     """How often one schedule was stepped at one line, and with what."""
 
-    def __init__(self, site: Site | None, first_step: int) -> None:
-        self.site = site
-        self.first_step = first_step
-        self.steps = 0
-        """All steps of the schedule."""
-        self.per_step = 0
-        """Those with the training loss of one batch, one for each optimizer step."""
-        self.per_pass = 0
-        """Those with the training loss of one batch, after several optimizer steps."""
+    site: Site | None
+    first_step: int
+    steps: int = 0
+    """All steps of the schedule."""
+    per_step: int = 0
+    """Those with the training loss of one batch, one for each optimizer step."""
+    per_pass: int = 0
+    """Those with the training loss of one batch, after several optimizer steps."""
 
 
 class PlateauWithoutMetric(Rule):

@@ -92,44 +92,34 @@ class SchedulerBeforeOptimizer(Rule):
 
     def _scheduled(self, event: ev.SchedulerStepped, run: Progress) -> None:
         built = run.schedulers.get(event.scheduler)
-        optimizer = built.optimizer if built is not None else None
-        if optimizer is None:
+        if built is None or built.optimizer is None:
             return
-        key = (event.scheduler, event.site)
+        key, step = (event.scheduler, event.site), self._stepped_at.get(built.optimizer)
         order = self._orders.get(key)
         if order is None:
-            if event.first and not event.optimizer_steps and optimizer not in self._stepped_at:
+            if event.first and not event.optimizer_steps and built.optimizer not in self._stepped_at:
                 at_once = self._calls < _FEW_CALLS and not self._loop_ended
                 self._orders[key] = _Order(at_once, run.step)
             return
         order.calls += 1
-        step = self._stepped_at.get(optimizer)
         order.dropped |= not event.optimizer_steps or _above(step, event.site)
         if order.dropped:
             self.withdraw(key)
-            return
-        confidence = Confidence.HIGH if order.sure else Confidence.LOW
-        if order.sure and built is not None and built.kind == "LambdaLR":
-            confidence = Confidence.MEDIUM
-        self._found(key, order, run, confidence, step, optimizer)
+        elif order.sure:
+            self._found(key, order, run, Confidence.MEDIUM if built.kind == "LambdaLR" else Confidence.HIGH)
+        else:
+            self._found(key, order, run, Confidence.LOW)
 
-    def _found(
-        self,
-        key: tuple[int, Site | None],
-        order: _Order,
-        run: Progress,
-        confidence: Confidence,
-        step: Site | None,
-        optimizer: int,
-    ) -> None:
-        name, optimizer_name = run.scheduler_name(key[0]), run.optimizer_name(optimizer)
+    def _found(self, key: tuple[int, Site | None], order: _Order, run: Progress, confidence: Confidence) -> None:
+        optimizer = run.schedulers[key[0]].optimizer
+        name = run.optimizer_name(optimizer)
         draft = self.report(
             key[1],
             "the schedule was stepped before the optimizer, and its first value was never used",
             run=run,
-            label=f"first called before any step of {optimizer_name}",
-            related=(Mark(step, f"{optimizer_name} steps afterwards"),),
-            help=f"call `{name}.step()` after `{optimizer_name}.step()`",
+            label=f"first called before any step of {name}",
+            related=(Mark(self._stepped_at.get(optimizer), f"{name} steps afterwards"),),
+            help=f"call `{run.scheduler_name(key[0])}.step()` after `{name}.step()`",
             confidence=confidence,
             unit="scheduler steps",
             key=key,
@@ -142,12 +132,10 @@ class SchedulerBeforeOptimizer(Rule):
 
     def ended(self, event: ev.RunEnded, run: Progress) -> None:
         for key, order in self._orders.items():
-            built = run.schedulers[key[0]]
             if key in self._drafts:
                 self._drafts[key].count = self._drafts[key].total = order.calls
-            elif order.calls == 1 and order.sure and built.optimizer in self._stepped_at:
-                step = self._stepped_at[built.optimizer]
-                self._found(key, order, run, Confidence.LOW, step, built.optimizer or 0)
+            elif order.calls == 1 and order.sure and run.schedulers[key[0]].optimizer in self._stepped_at:
+                self._found(key, order, run, Confidence.LOW)
 
 
 def _above(step: Site | None, schedule: Site | None) -> bool:

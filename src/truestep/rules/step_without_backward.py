@@ -113,12 +113,13 @@ class StepWithoutBackward(Rule):
         return any(other in self._active and self._active[other][1] > begun for other in rivals)
 
     def _repeated(self, event: ev.OptimizerStepped, run: Progress) -> None:
+        fed = self._fed[event.optimizer]
         draft = self.report(
             event.site,
             "optimizer stepped again on a gradient that a step had already used, with no backward pass between",
             run=run,
             label="no backward pass since the last step",
-            related=(Mark(self._fed[event.optimizer], "a step that used the gradient of its own backward pass"),),
+            related=(Mark(fed, "a step that used the gradient of its own backward pass"),) if fed != event.site else (),
             help=f"remove this `{run.optimizer_name(event.optimizer)}.step()`, or run a backward pass before it",
             confidence=Confidence.LOW,
         )
