@@ -33,7 +33,8 @@ def test_every_elementwise_loss_is_looked_at(kind):
 @pytest.mark.parametrize(
     ("event", "confidence"),
     [
-        (loss((32, 1), (1, 32)), Confidence.MEDIUM),
+        (loss((32, 1), (1, 32)), Confidence.HIGH),
+        (loss((32, 1), (1, 16)), Confidence.MEDIUM),
         (loss((8, 5, 1), (8, 1, 5)), Confidence.LOW),
         (loss((32, 1), (16,)), Confidence.MEDIUM),
         (loss((32, 1), (32,), reduction="none"), Confidence.MEDIUM),
@@ -50,10 +51,11 @@ def test_pairs_that_can_be_meant_have_less_confidence(event, confidence):
         loss((32, 1), (1,)),
         loss((32, 1), ()),
         loss((8, 51, 1), (8, 1, 51), "huber_loss", reduction="none"),
+        loss((8, 1), (1, 8), reduction="none"),
         LossComputed(kind="mse_loss", site=LINE),
         loss((32, 1), (32,), "kl_div"),
     ],
-    ids=["one target", "a scalar", "quantile regression", "equal shapes", "another loss"],
+    ids=["one target", "a scalar", "quantile regression", "all pairs", "equal shapes", "another loss"],
 )
 def test_healthy_shapes_are_quiet(event):
     assert judge(BroadcastTarget, [event, BackwardEnded(), STEP] * 3) == []

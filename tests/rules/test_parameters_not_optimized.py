@@ -95,5 +95,14 @@ def test_an_optimizer_of_replaced_parameters_is_left_to_its_own_rule():
 
 
 def test_a_run_that_is_too_short_is_not_observed():
-    verdict = ParametersNotOptimized().verdict(Progress(met={OptimizerBuilt, TapeRead}))
+    verdict = ParametersNotOptimized().verdict(Progress(met={OptimizerBuilt, TapeRead}, step=9))
     assert (verdict.outcome, verdict.reason) == (Outcome.NOT_OBSERVED, "fewer than 10 optimizer steps")
+
+
+def test_values_that_were_not_looked_at_are_not_observed():
+    rule, progress = ParametersNotOptimized(), Progress()
+    for event in run((1, 2, 3, 4), ())[:-1]:
+        progress.note(event)
+        rule.observe(event, progress)
+        progress.advance(event)
+    assert rule.verdict(progress).reason == "no look at the values of parameters"

@@ -38,9 +38,9 @@ class BroadcastTarget(Rule):
 
     Known false alarms
     ------------------
-    Pairwise losses written on purpose. Shapes of equal rank, such as (N, Q, 1) against (N, 1, Q) in quantile
-    regression, are quiet with ``reduction="none"``; otherwise they are reported with low confidence, and with medium
-    confidence where (N, 1) meets (1, N). A single number as a target is quiet.
+    Pairwise losses written on purpose. A loss of torch with (N, 1) against (1, N) and a mean or a sum is reported, since
+    torch gives (N,) that shape on its way. Other pairs of equal rank, such as (N, Q, 1) against (N, 1, Q) in quantile
+    regression, have low confidence, and are quiet with ``reduction="none"``. A single number as a target is quiet.
 
     References
     ----------
@@ -126,19 +126,19 @@ def _judge(input: Shape, target: Shape, reduction: str) -> Confidence | None:
     """
     if math.prod(input) <= 1 or math.prod(target) <= 1:
         return None
-    if len(input) == len(target):
-        if reduction == "none":
-            return None
-        return Confidence.MEDIUM if len(input) == 2 and 1 in input and 1 in target else Confidence.LOW
-    same = math.prod(input) == math.prod(target)
-    return Confidence.HIGH if same and reduction != "none" else Confidence.MEDIUM
+    column_and_row = len(input) == len(target) == 2 and 1 in input and 1 in target
+    if len(input) == len(target) and not column_and_row:
+        return None if reduction == "none" else Confidence.LOW
+    if reduction == "none":
+        return None if column_and_row else Confidence.MEDIUM
+    return Confidence.HIGH if math.prod(input) == math.prod(target) else Confidence.MEDIUM
 
 
 def _help(input: Shape, target: Shape) -> str:
-    if len(input) == len(target) + 1 and input[-1] == 1:
-        return "squeeze the input: `input.squeeze(-1)`, or write `target.unsqueeze(-1)`"
-    if len(target) == len(input) + 1 and target[-1] == 1:
-        return "squeeze the target: `target.squeeze(-1)`"
+    if len(input) >= len(target) and input[-1] == 1:
+        return "squeeze the input, `input.squeeze(-1)`, or write `target.unsqueeze(-1)`"
+    if len(target) >= len(input) and target[-1] == 1:
+        return "squeeze the target, `target.squeeze(-1)`, or write `input.unsqueeze(-1)`"
     return "give input and target the same shape before the loss"
 
 

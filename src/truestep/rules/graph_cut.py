@@ -144,8 +144,7 @@ class GraphCut(Rule):
         return any(not self._reached.isdisjoint(run.models[m].parameters) for m in later if m in run.models)
 
     def _take_back(self) -> None:
-        for site, parameters in list(self._found.items()):
-            wrong = self._unchanged is not None and not self._unchanged.issuperset(parameters)
-            if wrong or not self._reached.isdisjoint(parameters):
+        for site, cut in list(self._found.items()):
+            if not self._reached.isdisjoint(cut) or not (self._unchanged is None or self._unchanged.issuperset(cut)):
                 self.withdraw(site)
                 del self._found[site]

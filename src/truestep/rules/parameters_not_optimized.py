@@ -51,7 +51,7 @@ class ParametersNotOptimized(Rule):
     since = "0.1"
     severity = Severity.ERROR
     watches = (TapeRead, ParametersUnchanged)
-    needs = (OptimizerBuilt, TapeRead, ParametersUnchanged)
+    needs = (OptimizerBuilt, TapeRead)
 
     MARGIN = 3
     """Operations between a trained parameter and a left-out one that make it lie behind it: one linear layer and an
@@ -78,6 +78,14 @@ class ParametersNotOptimized(Rule):
                     self._judge(run)
             case _:
                 pass
+
+    def unobserved(self, run: Progress) -> str:
+        if reason := super().unobserved(run):
+            return reason
+        if run.step < 10:
+            return ParametersUnchanged.absent
+        left = any(not run.held_by.get(p) and _trainable(p, run) for p in self._reads)
+        return "no look at the values of parameters" if left and ParametersUnchanged not in run.met else ""
 
     def ended(self, event: RunEnded, run: Progress) -> None:
         if event.how == "finished":
