@@ -111,7 +111,7 @@ def _program(program: _proof.Program, title: str, style: str, console: Console) 
         margin = Text(f"{'>' if marked else ' '} {number:>{width}} | ", style=f"bold {style}" if marked else "dim")
         if marked:
             line.stylize(f"bold {style}")
-        console.print(margin + line, soft_wrap=True)
+        console.print(Text.assemble(margin, line), soft_wrap=True)
     console.print()
 
 
@@ -139,7 +139,8 @@ def _results(proof: _proof.Proof, console: Console) -> int:
     holds = harm > proof.margin
     verdict = Text("proved" if holds else "not proved here", style="bold green" if holds else "bold red")
     relation = "more" if holds else "no more"
-    console.print(verdict + Text(f": the harm is {harm:.4g}, {relation} than the margin of {proof.margin:.4g}"))
+    margin = f": the harm is {harm:.4g}, {relation} than the margin of {proof.margin:.4g}"
+    console.print(Text.assemble(verdict, margin))
     if holds and proof.says:
         _prose(proof.says, console)
     return 0 if holds else 1
