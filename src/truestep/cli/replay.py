@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -28,8 +30,6 @@ def replay(
     quiet: Annotated[bool, typer.Option("--quiet", help="Report only when there is something to report.")] = False,
 ) -> None:
     """Report again on a recorded run, with the rules of today."""
-    import sys
-
     options = load_options(Path.cwd(), select=select, ignore=ignore, format=format, output=output, quiet=quiet or None)
     ignored = {rule(id) for id in options.ignore}
     chosen = tuple(rule(id) for id in options.select) or tuple(all_rules().values())
@@ -44,7 +44,9 @@ def read(record: Path, rules: tuple[type[Rule], ...]) -> Summary:
     """
     files = list(records.ranks(record)) if record.is_dir() else []
     if len(files) < 2:
-        return records.read(files[0] if files else record, select=rules)
+        summary = records.read(files[0] if files else record, select=rules)
+        return replace(summary, record=str(record))
     numbers = [int(re.sub(r"\D", "", file.stem)) for file in files]
     summaries = {number: records.read(file, select=rules) for number, file in zip(numbers, files, strict=True)}
-    return merge(summaries, max(*numbers, *(summary.ranks - 1 for summary in summaries.values())) + 1)
+    world_size = max(*(number + 1 for number in numbers), *(summary.ranks for summary in summaries.values()))
+    return replace(merge(summaries, world_size), record=str(record))
