@@ -33,5 +33,6 @@ def test_gradients_left_by_another_optimizer_and_cleared_are_quiet():
 
 
 def test_update_by_hand_on_mixed_gradients_is_found():
-    (finding,) = judge(MissingZeroGrad, [HandStepped(site=BACKWARD, moved=2), HandStepped(site=BACKWARD, moved=2, mixed=2)])
+    updates = [HandStepped(site=BACKWARD, moved=2), HandStepped(site=BACKWARD, moved=2, mixed=2)]
+    (finding,) = judge(MissingZeroGrad, updates)
     assert "by hand" in finding.message

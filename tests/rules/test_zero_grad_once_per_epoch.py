@@ -31,7 +31,13 @@ def epochs(*clearings, start=START):
     events = [BUILT]
     for number, clearing in enumerate(clearings):
         clean = number == 0 or clearing is not None
-        events += [*([clearing] if clearing else []), start, BATCH, *([FRESH, CLEAN] if clean else [ONTO, MIXED]), *REST]
+        events += [
+            *([clearing] if clearing else []),
+            start,
+            BATCH,
+            *([FRESH, CLEAN] if clean else [ONTO, MIXED]),
+            *REST,
+        ]
     return events
 
 

@@ -17,9 +17,8 @@ class AccumulationNotNormalised(Rule):
     What it does
     ------------
     Finds windows of several backward passes over batches of one loader, from the same line, whose losses are not
-    divided on their way and whose summed gradient is not scaled before the step. At sampled steps, the norm that is
-    stepped on is measured against the mean norm of one backward's share. Optimizers that do not care for the size of
-    gradients (Adam and its kin) are reported only where gradients are also clipped.
+    divided and whose sum is not scaled before the step. At sampled steps, the norm stepped on is measured against the
+    mean norm of one backward's share. For Adam and its kin only where gradients are also clipped.
 
     Why it matters
     --------------
@@ -71,8 +70,8 @@ class AccumulationNotNormalised(Rule):
     def __init__(self) -> None:
         super().__init__()
         self._open()
-        self._windows: dict[tuple[int, Site | None], int] = {}
-        self._first: dict[tuple[int, Site | None], int] = {}
+        self._windows: dict[tuple[int, Site | None], tuple[int, int]] = {}
+        """Optimizer and backward to how many such windows were seen, and the step of the first."""
         self._ratios: dict[int, tuple[float, int, int]] = {}
         """Optimizer to the latest ratio measured in such a window, its number of backwards and its step."""
         self._accumulates = False
@@ -130,8 +129,8 @@ class AccumulationNotNormalised(Rule):
                 self.withdraw(key)
                 self._windows.pop(key, None)
                 continue
-            self._windows[key] = windows = self._windows.get(key, 0) + 1
-            self._first.setdefault(key, run.step)
+            past, first = self._windows.get(key, (0, run.step))
+            self._windows[key] = (windows, first) = (past + 1, first)
             if 0 < ratio < _SUMMED:
                 self.withdraw(key)
             elif windows >= _LEAST_WINDOWS:
@@ -147,7 +146,7 @@ class AccumulationNotNormalised(Rule):
                     key=key,
                 )
                 if new:
-                    draft.count, draft.first_step = windows, self._first.get(key)
+                    draft.count, draft.first_step = windows, first
                 if ratio:
                     draft.confidence = Confidence.HIGH
                     draft.cost = (

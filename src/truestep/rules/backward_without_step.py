@@ -133,11 +133,10 @@ class BackwardWithoutStep(Rule):
         return max(counts, key=lambda site: counts[site], default=None)
 
     def _report(self, number: int, built: ev.OptimizerBuilt, own: set[int], site: Site, run: Progress) -> None:
-        cleared = self._zeroed.get(number, 0) >= _LEAST
-        confidence = Confidence.HIGH if cleared else Confidence.LOW
-        if self._stepped and not own & self._unchanged:
-            confidence = Confidence.LOW
-        elif not self._stepped and not cleared and site in self._piling:
+        confidence = Confidence.LOW
+        if self._zeroed.get(number, 0) >= _LEAST and (not self._stepped or own & self._unchanged):
+            confidence = Confidence.HIGH
+        elif not self._stepped and site in self._piling:
             confidence = Confidence.MEDIUM
         count = self._backwards[site]
         draft = self.report(

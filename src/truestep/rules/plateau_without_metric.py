@@ -122,7 +122,7 @@ class PlateauWithoutMetric(Rule):
         for (scheduler, _), tally in self._tallies.items():
             if scheduler != number:
                 continue
-            several = self._several_per_pass(tally)
+            several = self._loader is not None and tally.per_step >= 5 * self._passes.get(self._loader, 1)
             if built.mode == "max" and tally.per_step + tally.per_pass == tally.steps >= _LEAST_PER_PASS:
                 self._found(tally, built, tally.steps, Confidence.HIGH, run, 'mode is "max", and a loss falls')
             elif tally.per_step >= _LEAST_PER_STEP and 2 * tally.per_step > tally.steps:
@@ -133,10 +133,6 @@ class PlateauWithoutMetric(Rule):
             elif tally.per_pass == tally.steps >= _LEAST_PER_PASS and self._loader is not None:
                 label = "once per epoch, with the loss of its last batch"
                 self._found(tally, built, tally.per_pass, Confidence.MEDIUM, run, label)
-
-    def _several_per_pass(self, tally: _Tally) -> bool:
-        """Whether a pass over the loader holds several of these steps."""
-        return self._loader is not None and tally.per_step >= 5 * self._passes.get(self._loader, 1)
 
     def _found(
         self, tally: _Tally, built: ev.SchedulerBuilt, count: int, confidence: Confidence, run: Progress, label: str

@@ -1,0 +1,158 @@
+import pytest
+
+from truestep.events import (
+    BackwardEnded,
+    BatchDrawn,
+    LoaderMet,
+    LoaderStarted,
+    OptimizerBuilt,
+    OptimizerStepped,
+    RunEnded,
+    SchedulerBuilt,
+    SchedulerStepped,
+    Site,
+)
+from truestep.findings import Confidence
+from truestep.rules import Progress
+from truestep.rules.scheduler_wrong_cadence import SchedulerWrongCadence
+from truestep.testing import judge
+
+SCHEDULE, MADE = Site("train.py", 34, 8), Site("train.py", 26)
+OPTIMIZER = OptimizerBuilt(optimizer=1, name="opt", parameters=(1,))
+BACK = BackwardEnded(loader=1, written=1)
+STEPPED = OptimizerStepped(optimizer=1, observed=1, fresh=1)
+PER_STEP = SchedulerStepped(scheduler=1, site=SCHEDULE, optimizer_steps=1)
+PER_EPOCH = SchedulerStepped(scheduler=1, site=SCHEDULE, optimizer_steps=2)
+
+
+def schedule(kind, **facts):
+    return SchedulerBuilt(scheduler=1, name="sched", kind=kind, optimizer=1, site=MADE, **facts)
+
+
+def run_of(built, *, epochs, batches, per_step, loader=True):
+    number = 1 if loader else None
+    step = [BatchDrawn(loader=1)] * loader + [BackwardEnded(loader=number, written=1), STEPPED] + [PER_STEP] * per_step
+    epoch = [LoaderStarted(loader=1)] * loader + step * batches + [PER_EPOCH] * (not per_step)
+    return [OPTIMIZER, built, LoaderMet(loader=1, batches=batches), *epoch * epochs]
+
+
+def shown(findings):
+    return [finding for finding in findings if finding.confidence is not Confidence.LOW]
+
+
+def test_a_cosine_of_epochs_stepped_per_batch_is_found_within_the_first_epoch():
+    events = run_of(schedule("CosineAnnealingLR", horizon=10), epochs=1, batches=64, per_step=True)
+    (finding,) = judge(SchedulerWrongCadence, events, ended="stopped")
+    assert finding.primary.site == SCHEDULE
+    assert finding.related[0].site == MADE
+    assert finding.confidence is Confidence.HIGH
+    assert (finding.seen.count, finding.seen.unit) == (64, "scheduler steps")
+    assert finding.cost == "in 64 steps through a schedule of 10, the lr began to rise 3 times"
+    assert "sched.step()" in finding.help
+
+
+def test_a_cosine_of_more_epochs_than_batches_is_found_at_the_end():
+    events = run_of(schedule("CosineAnnealingLR", horizon=40), epochs=40, batches=8, per_step=True)
+    (finding,) = judge(SchedulerWrongCadence, events)
+    assert finding.confidence is Confidence.HIGH
+
+
+def test_steps_that_came_again_are_counted():
+    rule, run = SchedulerWrongCadence(), Progress()
+    built = schedule("CosineAnnealingLR", horizon=10)
+    for event in run_of(built, epochs=1, batches=4, per_step=True):
+        run.note(event)
+        if isinstance(event, rule.watches):
+            rule.observe(event, run)
+        run.advance(event)
+    for event in (BatchDrawn(loader=1), STEPPED, PER_STEP):
+        rule.again(event, 36)
+    run.loaders[1] = LoaderMet(loader=1, batches=40)
+    rule.ended(RunEnded(how="stopped"), run)
+    (finding,) = rule.findings(run)
+    assert finding.seen.count == 40
+
+
+def test_a_polynomial_that_ended_early_is_found():
+    events = run_of(schedule("PolynomialLR", horizon=5), epochs=1, batches=20, per_step=True)
+    (finding,) = judge(SchedulerWrongCadence, events, ended="stopped")
+    assert finding.cost == "the last 15 of 20 scheduler steps left the lr at 0"
+    assert finding.confidence is Confidence.HIGH
+
+
+def test_milestones_of_epochs_stepped_per_batch_are_found_at_the_end():
+    events = run_of(schedule("MultiStepLR", horizon=9), epochs=10, batches=20, per_step=True)
+    (finding,) = judge(SchedulerWrongCadence, events)
+    assert finding.confidence is Confidence.HIGH
+
+
+@pytest.mark.parametrize(
+    "built", [schedule("StepLR", step_size=5, gamma=0.1), schedule("ExponentialLR", gamma=0.5)], ids=lambda b: b.kind
+)
+def test_a_decay_that_kills_the_lr_within_an_epoch_is_found(built):
+    (finding,) = judge(SchedulerWrongCadence, run_of(built, epochs=1, batches=40, per_step=True), ended="stopped")
+    assert "all but vanished" in finding.message
+    assert finding.confidence is Confidence.HIGH
+
+
+@pytest.mark.parametrize("kind", ["OneCycleLR", "CosineAnnealingLR"])
+def test_a_schedule_of_steps_stepped_per_epoch_is_found_at_the_end(kind):
+    events = run_of(schedule(kind, horizon=200), epochs=10, batches=20, per_step=False)
+    (finding,) = judge(SchedulerWrongCadence, events)
+    assert finding.cost == "10 of 200 scheduler steps were made in 200 optimizer steps"
+    assert "after every `opt.step()`" in finding.help
+    assert finding.confidence is Confidence.HIGH
+    assert judge(SchedulerWrongCadence, events, ended="stopped") == []
+
+
+def test_early_stopping_is_not_shown():
+    events = run_of(schedule("CosineAnnealingLR", horizon=101), epochs=8, batches=20, per_step=False)
+    assert shown(judge(SchedulerWrongCadence, events)) == []
+
+
+@pytest.mark.parametrize(
+    ("built", "per_step"),
+    [
+        (schedule("CosineAnnealingLR", horizon=10), False),
+        (schedule("CosineAnnealingLR", horizon=200), True),
+        (schedule("OneCycleLR", horizon=200), True),
+        (schedule("CosineAnnealingWarmRestarts", horizon=10, periodic=True), True),
+        (schedule("MultiStepLR", horizon=6), False),
+        (schedule("MultiStepLR", horizon=150), True),
+        (schedule("LinearLR", horizon=5), True),
+        (schedule("ConstantLR", horizon=5), False),
+        (schedule("StepLR", step_size=3, gamma=0.1), False),
+        (schedule("ExponentialLR", gamma=0.99), True),
+        (schedule("LambdaLR"), True),
+        (schedule("PolynomialLR", horizon=10), False),
+    ],
+    ids=lambda value: getattr(value, "kind", str(value)),
+)
+def test_schedules_that_fit_are_quiet(built, per_step):
+    assert judge(SchedulerWrongCadence, run_of(built, epochs=10, batches=20, per_step=per_step)) == []
+
+
+def test_cosines_meant_to_go_round_from_epoch_to_epoch_are_not_shown():
+    events = run_of(schedule("CosineAnnealingLR", horizon=5), epochs=40, batches=20, per_step=False)
+    assert shown(judge(SchedulerWrongCadence, events)) == []
+
+
+def test_fractional_epochs_are_quiet():
+    given = SchedulerStepped(scheduler=1, site=SCHEDULE, optimizer_steps=1, epoch_argument=True)
+    events = [
+        OPTIMIZER,
+        schedule("CosineAnnealingLR", horizon=3),
+        LoaderMet(loader=1, batches=50),
+        LoaderStarted(loader=1),
+    ]
+    assert judge(SchedulerWrongCadence, [*events, *[BACK, STEPPED, given] * 50]) == []
+
+
+def test_training_on_the_whole_set_at_once_is_not_shown():
+    events = run_of(schedule("CosineAnnealingLR", horizon=50), epochs=200, batches=1, per_step=True, loader=False)
+    assert shown(judge(SchedulerWrongCadence, events)) == []
+
+
+def test_a_stream_without_epochs_is_not_shown():
+    events = [OPTIMIZER, schedule("CosineAnnealingLR", horizon=50), LoaderMet(loader=1), LoaderStarted(loader=1)]
+    assert shown(judge(SchedulerWrongCadence, [*events, *[BatchDrawn(loader=1), BACK, STEPPED, PER_STEP] * 300])) == []
