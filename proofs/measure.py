@@ -75,7 +75,9 @@ def main() -> int:
         measured = measure(folder)
         ok &= measured.holds
         numbers = (fmean(measured.bad), fmean(measured.good), measured.harm, measured.margin)
-        print(measured.rule.ljust(36), *(f"{n:10.4f}" for n in numbers), " yes" if measured.holds else " NO", flush=True)
+        print(
+            measured.rule.ljust(36), *(f"{n:10.4f}" for n in numbers), " yes" if measured.holds else " NO", flush=True
+        )
         if arguments.write:
             write(folder, measured)
     return 0 if ok else 1

@@ -14,7 +14,7 @@ torch.set_num_threads(1)
 def signal(n: int, glitches: float) -> tuple[torch.Tensor, torch.Tensor]:
     x = 2 * torch.rand(n, 2) - 1
     y = torch.sin(3 * x[:, :1]) * torch.cos(2 * x[:, 1:])
-    return x, y + 8 * torch.randn(n, 1) * (torch.rand(n, 1) < glitches)
+    return x, y + 20 * torch.randn(n, 1) * (torch.rand(n, 1) < glitches)
 
 
 loader = DataLoader(TensorDataset(*signal(2048, glitches=0.1)), batch_size=32, shuffle=True)
@@ -22,7 +22,7 @@ x_test, y_test = signal(1000, glitches=0.0)
 model = nn.Sequential(nn.Linear(2, 64), nn.Tanh(), nn.Linear(64, 1))
 model[0].requires_grad_(False)
 trainable = filter(lambda p: p.requires_grad, model.parameters())
-optimizer = torch.optim.SGD(trainable, lr=0.1)
+optimizer = torch.optim.SGD(trainable, lr=0.05)
 criterion = nn.MSELoss()
 
 for _epoch in range(15):
