@@ -38,7 +38,7 @@ class BroadcastTarget(Rule):
 
     Known false alarms
     ------------------
-    Pairwise losses written on purpose. A loss of torch with (N, 1) against (1, N) and a mean or a sum is reported, since
+    Pairwise losses written on purpose. A loss of torch with (N, 1) against (1, N) and a mean or a sum is reported:
     torch gives (N,) that shape on its way. Other pairs of equal rank, such as (N, Q, 1) against (N, 1, Q) in quantile
     regression, have low confidence, and are quiet with ``reduction="none"``. A single number as a target is quiet.
 
