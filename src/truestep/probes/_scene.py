@@ -15,12 +15,8 @@ from truestep.probes._ledger import Held, Ledger
 from truestep.probes._sites import Sites
 
 _FIRST = (0, 1, 2, 3, 10, 20, 50, 100, 200, 500)
+_MOST_CHANGES = 16
 _NAMED_PARAMETERS = 4000
-
-
-def is_sampled(step: int) -> bool:
-    """Whether a step is looked at closely: by its number, never by the clock, so that verdicts repeat."""
-    return step in _FIRST if step < 1000 else step % 1000 == 0
 
 
 def is_lazy(parameter: Any) -> bool:
@@ -80,6 +76,8 @@ class Scene:
         self.stop: Callable[[], None] = lambda: None
         """Called where it is safe to end the script."""
         self.step_ended: Callable[[Event], None] = emit
+        self._plan = set(_FIRST)
+        self._changes = 0
         self._numbers: dict[str, dict[int, Known]] = {}
         self._last: dict[str, int] = {}
         self._parameter_names: dict[int, str] = {}
@@ -88,6 +86,18 @@ class Scene:
         """Record an error of a probe; the training goes on."""
         if len(self.errors) < 20:
             self.errors.append(traceback.format_exc())
+
+    # --- close reading -----------------------------------------------------------------------------------------------
+
+    def is_sampled(self, step: int) -> bool:
+        """Whether a step is looked at closely: by its number, never by the clock, so that verdicts repeat."""
+        return (step in self._plan or step % 1000 == 0) and not self.frugal
+
+    def changed(self) -> None:
+        """Look closely at the next steps too: there is another optimizer, or other parameters."""
+        self._changes += 1
+        if self._changes <= _MOST_CHANGES:
+            self._plan.update(self.step + offset for offset in _FIRST)
 
     # --- numbers ---------------------------------------------------------------------------------------------------
 
@@ -158,7 +168,7 @@ class Scene:
         """Tell a step and begin the next one."""
         self.step += 1
         before, ledger = self.sampled, self.ledger
-        self.sampled = ledger.sampled = is_sampled(self.step) and not self.frugal
+        self.sampled = ledger.sampled = self.is_sampled(self.step)
         if self.sampled or before:
             self.forwarded.clear()
             ledger.refresh()

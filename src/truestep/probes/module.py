@@ -168,7 +168,7 @@ class ModuleProbe(Probe):
         key = (id(frame.f_code), frame.f_lasti, id(module))
         user = scene.sites.frame(3)
         inner = self._unwrapped(module)
-        owner = self._called_directly(user)
+        owner = self._called_directly(frame)
         inner = inner if owner is None else owner
         model = self._met(inner, user)
         caller = scene.sites.immediate(frame)
@@ -257,9 +257,9 @@ class ModuleProbe(Probe):
         )
         return model
 
-    def _called_directly(self, frame: FrameType | None) -> Any:
+    def _called_directly(self, frame: FrameType) -> Any:
         """Return the module whose ``forward`` user code runs by itself, None in the ordinary case."""
-        if frame is None or frame.f_code.co_name != "forward":
+        if frame.f_code.co_name != "forward":
             return None
         owner = self.scene.sites.argument(frame, "self")
         if not isinstance(owner, self._module):

@@ -11,7 +11,6 @@ from truestep.events import OptimizerBuilt, OptimizerStepped, ParametersAdded, S
 from truestep.probes._ledger import Counts, Panel
 from truestep.probes._patch import patch
 from truestep.probes._probe import Probe
-from truestep.probes._scene import is_sampled
 from truestep.probes.vitals import mixture, unchanged
 
 _SCALE_FREE = {"Adam", "AdamW", "Adamax", "NAdam", "RAdam", "RMSprop", "Adagrad", "Adadelta", "SparseAdam", "Rprop", "Lion"}
@@ -66,6 +65,7 @@ class OptimizerProbe(Probe):
             for group in optimizer.param_groups:
                 for parameter in group["params"]:
                     panel.add(scene.hold(parameter))
+            scene.changed()
             ledger.refresh()
             group = optimizer.param_groups[0] if optimizer.param_groups else {}
             bases = {base.__name__ for base in type(optimizer).__mro__}
@@ -99,6 +99,7 @@ class OptimizerProbe(Probe):
             for held in fresh:
                 panel.add(held)
             if fresh:
+                scene.changed()
                 scene.ledger.refresh()
                 numbers = tuple(held.number for held in fresh)
                 scene.emit(ParametersAdded(optimizer=panel.number, parameters=numbers, site=site))
@@ -154,7 +155,7 @@ class OptimizerProbe(Probe):
             if closure and not isinstance(counts, int) and not counts.fresh and not counts.mixed:
                 counts = scene.ledger.look(scene.ledger.owned(panel))
                 counts.fresh, counts.reused = counts.fresh + counts.reused, 0
-            scene.ledger.after_step(panel, next_sampled=is_sampled(scene.step + 1))
+            scene.ledger.after_step(panel, next_sampled=scene.is_sampled(scene.step + 1))
             panel.scaled = False
             number = panel.number
             scene.attempts[number] = scene.attempts.get(number, 0) + 1

@@ -39,7 +39,7 @@ def unchanged(scene: Scene) -> None:
             held.base, held.base_version = _fingerprint(parameter), version(parameter)
         elif held.base_version == version(parameter) and held.base == _fingerprint(parameter):
             still.append(held.number)
-    if still and scene.step >= 3:
+    if scene.step >= 3:
         scene.emit(ParametersUnchanged(parameters=tuple(still[:500]), steps=scene.step))
 
 

@@ -139,6 +139,8 @@ class Rule(ABC):
     """Kinds of events that `observe` wants to see."""
     needs: ClassVar[tuple[type[Event], ...]]
     """Kinds of events without which nothing can be said: the verdict is then not-observed."""
+    explains: ClassVar[tuple[str, ...]] = ()
+    """Rules whose findings are consequences of this one: they are not reported beside it."""
     preview: ClassVar[bool] = False
 
     def __init__(self) -> None:

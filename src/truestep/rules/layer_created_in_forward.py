@@ -52,6 +52,7 @@ class LayerCreatedInForward(Rule):
     severity = Severity.ERROR
     watches = (UnregisteredModuleCalled, ModelCalled)
     needs = (ModelCalled,)
+    explains = ("parameters-not-optimized", "layers-in-plain-container")
 
     def __init__(self) -> None:
         super().__init__()

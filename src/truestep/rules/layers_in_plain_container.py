@@ -51,6 +51,7 @@ class LayersInPlainContainer(Rule):
     severity = Severity.ERROR
     watches = (UnregisteredModuleCalled, ModelCalled, TapeRead)
     needs = (ModelCalled, TapeRead, OptimizerBuilt)
+    explains = ("parameters-not-optimized",)
 
     def __init__(self) -> None:
         super().__init__()

@@ -57,6 +57,7 @@ class OptimizerHoldsStaleParameters(Rule):
     severity = Severity.ERROR
     watches = (ModelMet, TapeRead, OptimizerStepped, ParametersUnchanged)
     needs = (OptimizerStepped, TapeRead)
+    explains = ("parameters-not-optimized",)
 
     def __init__(self) -> None:
         super().__init__()

@@ -86,7 +86,10 @@ class Judge:
 
     def findings(self) -> list[Finding]:
         """Return all findings, errors first, then in the order they were seen."""
-        found = [finding for rule in self.rules for finding in rule.findings(self.progress)]
+        said = [(rule, rule.findings(self.progress)) for rule in self.rules]
+        sure = [rule for rule, found in said if any(f.confidence is not Confidence.LOW for f in found)]
+        explained = {id for rule in sure for id in rule.explains}
+        found = [finding for rule, findings in said for finding in findings if rule.id not in explained]
         order = list(Severity)
         return sorted(found, key=lambda f: (order.index(f.severity), f.seen.first_step or 0))
 

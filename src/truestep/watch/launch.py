@@ -112,7 +112,8 @@ def _play(program: Program) -> tuple[str, object, bool]:
     if failure is None:
         return "finished", 0, False
     if isinstance(failure, SystemExit):
-        how, code = ("stopped" if _is_stop(failure) else "exited"), uncaught.exit_code(failure)
+        code = uncaught.exit_code(failure)
+        how = "stopped" if _is_stop(failure) else "exited" if code else "finished"
         failure.__traceback__ = None  # python frees what the frames held before it calls the atexit handlers
         return how, code, False
     how = "interrupted" if isinstance(failure, KeyboardInterrupt) else "crashed"

@@ -35,7 +35,7 @@ class Recorder:
         self.path = folder / f"rank-{started.rank}.jsonl"
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            self._file = self.path.open("w", encoding="utf-8")
+            self._file = self.path.open("w", encoding="utf-8", buffering=1)
         except OSError as error:
             raise UnwritableFolder(
                 f"the record cannot be written to {folder}",
@@ -85,7 +85,7 @@ class Recorder:
         if number is None:
             number = self._events[id(event)] = len(self._events)
             self._kept.append(event)
-            body = {"event": number, "kind": type(event).__name__} | _plain(event)
+            body = {"event": number, "is": type(event).__name__} | _plain(event)
             site = getattr(event, "site", None)
             if site is not None:
                 body["site"] = self._site(site)
@@ -105,9 +105,6 @@ class Recorder:
         self._size += len(text)
         try:
             self._file.write(text)
-            if "show" not in line:
-                return
-            self._file.flush()
         except (OSError, ValueError):
             self.truncated = True
             self._limit = 0
@@ -186,7 +183,7 @@ class _Replay:
         match line:
             case {"format": _, "started": started}:
                 self.started = ev.RunStarted(**started)
-            case {"event": number, "kind": kind, **values}:
+            case {"event": number, "is": kind, **values}:
                 if "site" in values:
                     values["site"] = self._sites[values["site"]]
                 self._events[number] = _KINDS[kind](**{name: _tuples(value) for name, value in values.items()})
