@@ -1,5 +1,6 @@
 from truestep.events import (
     BackwardEnded,
+    BatchDrawn,
     GradientsTaken,
     HandStepped,
     ModelCalled,
@@ -19,6 +20,7 @@ MADE = BackwardEnded(site=BACKWARD, observed=2, written=2)
 FED = OptimizerStepped(optimizer=1, site=STEP, observed=2, fresh=2)
 REUSED = OptimizerStepped(optimizer=1, site=SECOND, observed=2, reused=2)
 EMPTY = OptimizerStepped(optimizer=1, site=STEP, observed=2, absent_grad=2)
+OTHER = OptimizerStepped(optimizer=1, site=SECOND, observed=2, absent_grad=2)
 CALLED = ModelCalled(model=1)
 
 
@@ -40,6 +42,12 @@ def test_steps_without_any_backward_are_found_at_the_end():
     assert finding.primary.site == STEP
     assert finding.seen.count == 12
     assert "opt.step()" in finding.help
+
+
+def test_steps_on_batches_that_no_model_sees_are_found():
+    found = judge(StepWithoutBackward, [BUILT, *[BatchDrawn(loader=1), EMPTY] * 5, *[BatchDrawn(loader=1), OTHER] * 5])
+    assert [finding.primary.site for finding in found] == [STEP, SECOND]
+    assert {finding.confidence for finding in found} == {Confidence.MEDIUM}
 
 
 def test_steps_that_came_again_are_counted():

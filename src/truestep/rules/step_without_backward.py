@@ -27,7 +27,7 @@ class StepWithoutBackward(Rule):
     What it does
     ------------
     Finds steps on the very gradients that an earlier step of the same optimizer has used, with no backward pass between
-    them, and runs in which a model is called and an optimizer steps but no backward pass ever runs.
+    them, and runs that draw batches or call a model for each step, but never run a backward pass.
 
     Why it matters
     --------------
@@ -64,19 +64,19 @@ class StepWithoutBackward(Rule):
     id = "step-without-backward"
     since = "0.1"
     severity = Severity.ERROR
-    watches = (ev.BackwardEnded, ev.GradientsTaken, ev.HandStepped, ev.ModelCalled, ev.OptimizerStepped)
+    watches = (ev.BackwardEnded, ev.BatchDrawn, ev.GradientsTaken, ev.HandStepped, ev.ModelCalled, ev.OptimizerStepped)
     needs = (ev.OptimizerStepped,)
 
     def __init__(self) -> None:
         super().__init__()
-        self._backward_in_window = self._forward_in_window = False
-        self._ever_made = False
+        self._backward_in_window = self._used_in_window = False
+        self._ever_made = self._forward_ever = False
         self._fed: dict[int, Site | None] = {}
         """Optimizers that have stepped on gradients of a backward pass, and the line of that step."""
         self._active: dict[int, tuple[int, int]] = {}
         """The first and the latest of these steps."""
-        self._empty: dict[int, tuple[ev.OptimizerStepped, int, int]] = {}
-        """Optimizers that stepped without any gradient: one such step, the number of the first, how many."""
+        self._empty: dict[tuple[int, Site | None], tuple[int, int]] = {}
+        """Optimizers that stepped without any gradient, and where: the number of the first such step, how many."""
 
     def observe(self, event: Event, run: Progress) -> None:
         match event:
@@ -85,10 +85,12 @@ class StepWithoutBackward(Rule):
             case ev.GradientsTaken() | ev.HandStepped():
                 self._ever_made = True
             case ev.ModelCalled(tracked=True):
-                self._forward_in_window = True
+                self._used_in_window = self._forward_ever = True
+            case ev.BatchDrawn():
+                self._used_in_window = True
             case ev.OptimizerStepped():
                 self._step(event, run)
-                self._backward_in_window = self._forward_in_window = False
+                self._backward_in_window = self._used_in_window = False
             case _:
                 pass
 
@@ -102,9 +104,9 @@ class StepWithoutBackward(Rule):
         elif event.reused:
             if not self._backward_in_window and number in self._fed and not self._shares(number, run):
                 self._repeated(event, run)
-        elif event.absent_grad == event.observed > 0 and self._forward_in_window:
-            _, first, count = self._empty.get(number, (event, run.step, 0))
-            self._empty[number] = (event, first, count + 1)
+        elif event.absent_grad == event.observed > 0 and self._used_in_window:
+            first, count = self._empty.get((number, event.site), (run.step, 0))
+            self._empty[number, event.site] = (first, count + 1)
 
     def _shares(self, number: int, run: Progress) -> bool:
         """Whether another optimizer at work holds some of its parameters: the gradient may have been the other's."""
@@ -127,22 +129,23 @@ class StepWithoutBackward(Rule):
             draft.confidence = Confidence.HIGH
 
     def again(self, event: Event, times: int) -> None:
-        if isinstance(event, ev.OptimizerStepped) and event.optimizer in self._empty:
-            same, first, count = self._empty[event.optimizer]
-            self._empty[event.optimizer] = (same, first, count + times)
+        if isinstance(event, ev.OptimizerStepped) and (event.optimizer, event.site) in self._empty:
+            first, count = self._empty[event.optimizer, event.site]
+            self._empty[event.optimizer, event.site] = (first, count + times)
 
     def ended(self, event: ev.RunEnded, run: Progress) -> None:
-        if self._ever_made:
+        if self._ever_made or sum(count for _, count in self._empty.values()) < _LEAST_EMPTY:
             return
-        for number, (step, first, count) in self._empty.items():
+        for (number, site), (first, count) in self._empty.items():
             built = run.optimizers.get(number)
-            if count < _LEAST_EMPTY or built is None or built.kind not in _READS_GRADIENTS:
+            if built is None or built.kind not in _READS_GRADIENTS:
                 continue
             draft = self.report(
-                step.site,
+                site,
                 "optimizer stepped without any gradient: no backward pass has run",
                 run=run,
                 label="none of the parameters has a gradient",
                 help=f"call `loss.backward()` before `{built.name}.step()`",
+                confidence=Confidence.HIGH if self._forward_ever else Confidence.MEDIUM,
             )
             draft.count, draft.first_step = count, first
