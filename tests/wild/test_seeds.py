@@ -1,0 +1,20 @@
+"""The listings the project was created from: each has exactly the findings it is marked with."""
+
+from pathlib import Path
+
+import pytest
+from programs import expected, supervise
+
+LISTINGS = sorted((Path(__file__).parent / "seeds").glob("*.py"))
+
+
+@pytest.mark.parametrize("listing", LISTINGS, ids=lambda path: path.stem)
+def test_listing_has_its_findings_and_no_other(listing: Path) -> None:
+    run = supervise(listing)
+    assert run.how == "finished", str(run)
+    assert run.found == expected(listing), str(run)
+    assert run.errors == [], str(run)
+
+
+def test_all_listings_are_there() -> None:
+    assert len(LISTINGS) >= 60

@@ -1,0 +1,20 @@
+"""Healthy programs of every style: no finding of high or medium confidence, no error of ours."""
+
+from pathlib import Path
+
+import pytest
+from programs import supervise
+
+PROGRAMS = sorted((Path(__file__).parent / "programs").glob("*.py"))
+
+
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda path: path.stem)
+def test_healthy_program_is_quiet(program: Path) -> None:
+    run = supervise(program)
+    assert run.how == "finished", str(run)
+    assert run.found == set(), str(run)
+    assert run.errors == [], str(run)
+
+
+def test_there_are_enough_of_them() -> None:
+    assert len(PROGRAMS) >= 90
