@@ -52,7 +52,8 @@ def cnn(*, compiled: bool = False) -> Loop:
     torch.manual_seed(0)
     path = DATA / "fashion-mnist" / "train-images-idx3-ubyte.gz"
     if path.exists():
-        raw = bytearray(gzip.open(path).read(16 + 64 * 784))
+        with gzip.open(path) as file:
+            raw = bytearray(file.read(16 + 64 * 784))
         x = torch.frombuffer(raw, dtype=torch.uint8, offset=16).reshape(64, 1, 28, 28).float() / 255
     else:
         x = torch.rand(64, 1, 28, 28)
@@ -183,9 +184,16 @@ def main() -> None:
             continue
         row = compare(name, build(), options.rounds, options.seconds)
         rows.append(row)
-        print(f"{name:24}{row['plain_us']:>10}{row['cost_us']:>10}{row['ratio']:>9}" + (" errors!" * bool(row["errors"])))
+        print(
+            f"{name:24}{row['plain_us']:>10}{row['cost_us']:>10}{row['ratio']:>9}" + (" errors!" * bool(row["errors"]))
+        )
     if options.save:
-        machine = {"torch": torch.__version__, "python": platform.python_version(), "cores": os.cpu_count(), "threads": 1}
+        machine = {
+            "torch": torch.__version__,
+            "python": platform.python_version(),
+            "cores": os.cpu_count(),
+            "threads": 1,
+        }
         path = Path(__file__).parent / "results" / "step_cost.json"
         path.write_text(json.dumps({"machine": machine, "rows": rows}, indent=1) + "\n")
 

@@ -1,15 +1,15 @@
 """The exception tree. Each error says what happened, what was expected and got, and one remedy.
 
-    TrueStepError
-    ├── UsageError          a command or a call was given something it cannot use (exit code 2)
-    │   ├── NoSuchScript    unreadable or missing script, or no such module
-    │   ├── ScriptSyntaxError
-    │   ├── TorchMissing    the command needs torch and it is not installed
-    │   ├── UnknownRule     no rule of that name
-    │   ├── UnwritableFolder
-    │   ├── BadConfiguration
-    │   └── BadRecord       a record that cannot be read
-    └── FindingsRaised      `truestep.testing.assert_clean` found something (an AssertionError too)
+TrueStepError
+├── UsageError          a command or a call was given something it cannot use (exit code 2)
+│   ├── NoSuchScript    unreadable or missing script, or no such module
+│   ├── ScriptSyntaxError
+│   ├── TorchMissing    the command needs torch and it is not installed
+│   ├── UnknownRule     no rule of that name
+│   ├── UnwritableFolder
+│   ├── BadConfiguration
+│   └── BadRecord       a record that cannot be read
+└── FindingsRaised      `truestep.testing.assert_clean` found something (an AssertionError too)
 """
 
 from __future__ import annotations

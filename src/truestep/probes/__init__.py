@@ -45,7 +45,7 @@ def install(scene: Scene, stack: ExitStack) -> list[Probe]:
 
 
 def _leave_uncompiled() -> None:
-    """Mark this package's code as nothing for TorchDynamo to compile (it runs when a hook fires below a graph break)."""
+    """Mark this package's code as nothing for TorchDynamo to compile: it runs when a hook fires below a graph break."""
     import sys
 
     from torch._C._dynamo import eval_frame

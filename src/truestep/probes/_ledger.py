@@ -91,7 +91,19 @@ class Held:
 class Panel:
     """The parameters of one optimizer, and which of them are looked at in ordinary steps."""
 
-    __slots__ = ("_at", "bumps", "checks", "everything", "number", "scaled", "sentinels", "shares", "stepped", "zeroes_unseen")
+    __slots__ = (
+        "_at",
+        "bumps",
+        "checks",
+        "everything",
+        "number",
+        "scaled",
+        "sentinels",
+        "shares",
+        "stepped",
+        "unclipped",
+        "zeroes_unseen",
+    )
 
     def __init__(self, number: int) -> None:
         self.number = number
@@ -105,6 +117,9 @@ class Panel:
         self.checks = 0
         self.zeroes_unseen = False
         self.shares: list[float] = []
+        """At a sampled step: the norm of what each backward of the window added."""
+        self.unclipped: float | None = None
+        """At a sampled step: the ratio that `Ledger.ratio` gave before a clip."""
 
     def add(self, held: Held) -> None:
         self.everything.append(held)
@@ -153,7 +168,7 @@ class Counts:
 class Ledger:
     """All panels, and the rules by which gradients change state."""
 
-    def __init__(self, tensor: type) -> None:
+    def __init__(self, tensor: Any) -> None:
         self._tensor = tensor
         self.by_id: dict[int, Held] = {}
         self.panels: dict[int, Panel] = {}
@@ -281,7 +296,7 @@ class Ledger:
         """Keep the norm of what this backward added, at a sampled step."""
         before = {id(held): tensor for held, tensor in self._before}
         for panel in self.panels.values():
-            square, any_made = 0.0, False
+            square = 0.0
             for held in panel.everything[:_MEASURED]:
                 parameter = held.ref()
                 if parameter is None or parameter.grad is None or parameter.grad.is_sparse:
@@ -291,15 +306,14 @@ class Ledger:
                 grad = parameter.grad.detach()
                 added = grad - before[id(held)] if id(held) in before else grad
                 square += float(added.float().norm()) ** 2
-                any_made = True
-            if any_made:
+            if square:
                 panel.shares.append(math.sqrt(square))
         self._before.clear()
 
     def ratio(self, panel: Panel) -> float | None:
         """Return the norm about to be stepped on over the mean norm of one backward's share, where measured."""
-        if not panel.shares:
-            return None
+        if not panel.shares or panel.unclipped is not None:
+            return panel.unclipped
         square = 0.0
         for held in panel.everything[:_MEASURED]:
             parameter = held.ref()
@@ -348,6 +362,7 @@ class Ledger:
         panel.bumps = bumps
         panel.stepped = True
         panel.shares.clear()
+        panel.unclipped = None
 
     def cleared(self, some: Iterable[Held]) -> None:
         """Take up that these gradients were cleared by zero_grad()."""

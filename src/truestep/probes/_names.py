@@ -39,7 +39,9 @@ def target(site: Site | None, fallback: str) -> str:
         return fallback
     line = linecache.getline(site.path, site.line)
     before = line if site.column < 0 else line.encode()[: site.column].decode(errors="replace")
-    match = re.search(r"([A-Za-z_][\w.]*(?:\[[^\]]*\])?)\s*(?::[^=]+)?=\s*$", before.rstrip() if site.column >= 0 else "")
+    match = re.search(
+        r"([A-Za-z_][\w.]*(?:\[[^\]]*\])?)\s*(?::[^=]+)?=\s*$", before.rstrip() if site.column >= 0 else ""
+    )
     if match is None:
         match = re.match(r"\s*([A-Za-z_][\w.]*)\s*(?::[^=]+)?=(?!=)", line)
     return match.group(1) if match and len(match.group(1)) <= 40 else fallback

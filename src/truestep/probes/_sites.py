@@ -37,7 +37,7 @@ class Sites:
         path = code.co_filename
         if path.startswith(self._never):
             kind = 2
-        elif path.startswith(self._library) or path.startswith("<frozen"):
+        elif path.startswith((*self._library, "<frozen")):
             kind = 1
         else:
             kind = 0
@@ -126,13 +126,16 @@ class Sites:
         return site
 
     def result_dropped(self, frame: FrameType) -> bool:
-        """Whether the caller throws the result of its running call away (a bare ``model(x)`` statement)."""
+        """Whether the caller throws the result of its running call away: a bare ``model(x)``, or ``_ = model(x)``."""
         key = (id(frame.f_code), frame.f_lasti)
         dropped = self._dropped.get(key)
         if dropped is None:
             following = (i for i in dis.get_instructions(frame.f_code) if i.offset > frame.f_lasti)
             instruction = next(following, None)
-            dropped = self._dropped[key] = instruction is not None and instruction.opname == "POP_TOP"
+            dropped = self._dropped[key] = instruction is not None and (
+                instruction.opname == "POP_TOP"
+                or (instruction.opname.startswith("STORE_") and instruction.argval == "_")
+            )
             if id(frame.f_code) not in self._kind:
                 self._classify(frame.f_code)
         return dropped

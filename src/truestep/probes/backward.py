@@ -62,7 +62,7 @@ class BackwardProbe(Probe):
             if not accumulates:
                 return site, "", False
             root = outputs[0] if outputs else None
-            node = getattr(root, "grad_fn", None)
+            node: Any = getattr(root, "grad_fn", None)
             kind = "leaf" if node is None else node.name()
             divided = kind in _SCALINGS
             if divided and scene.scaled_by is not None:

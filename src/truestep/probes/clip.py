@@ -39,9 +39,7 @@ class ClipProbe(Probe):
             return original_group(tensors, *args, **kwargs)
 
         original_clip = patch(stack, module, "_clip_grads_with_norm_", _clip_grads_with_norm_)
-        original_group = patch(
-            stack, module, "_group_tensors_by_device_and_dtype", _group_tensors_by_device_and_dtype
-        )
+        original_group = patch(stack, module, "_group_tensors_by_device_and_dtype", _group_tensors_by_device_and_dtype)
 
     def by_value(self, grads: Sequence[Any], frame: Any) -> None:
         """Find the parameters behind the gradients that are about to be clamped."""
@@ -83,6 +81,9 @@ class ClipProbe(Probe):
             unclipped = 0
             scaled = False
             if owner is not None:
+                if scene.sampled:
+                    for number in owners:
+                        ledger.panels[number].unclipped = ledger.ratio(ledger.panels[number])
                 scaled = any(ledger.panels[number].scaled for number in owners)
                 for held in ledger.panels[owner].sentinels:
                     parameter = held.ref()
@@ -90,7 +91,7 @@ class ClipProbe(Probe):
                         unclipped += 1
             max_norm = float(limit) if isinstance(limit, int | float) else math.nan
             foreign = sum(1 for p in parameters[:8] if ledger.held(p) is None)
-            key = (kind, id(site), len(parameters), observed, max_norm, tuple(sorted(states.items())))
+            key: tuple[Any, ...] = (kind, id(site), len(parameters), observed, max_norm, tuple(sorted(states.items())))
             key += (scaled, owner, foreign, unclipped, tuple(sorted(owners)))
             event = self._events.get(key)
             if event is None:

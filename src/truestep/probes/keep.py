@@ -115,7 +115,11 @@ def _line_of(name: str, frame: Any) -> Site | None:
     except (SyntaxError, ValueError):
         return None
     for node in ast.walk(tree):
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in ("append", "extend", "add"):
+        if (
+            isinstance(node, ast.Call)
+            and isinstance(node.func, ast.Attribute)
+            and node.func.attr in ("append", "extend", "add")
+        ):
             owner = node.func.value.value if isinstance(node.func.value, ast.Subscript) else node.func.value
             if ast.unparse(owner) == name:
                 return _site(path, node, frame)
@@ -151,7 +155,11 @@ def _size(node: Any) -> tuple[int, int]:
                 count *= int(size)
             total += count * metadata.dtype.itemsize
         for following, _ in current.next_functions:
-            if following is not None and following not in seen and following.name() != "torch::autograd::AccumulateGrad":
+            if (
+                following is not None
+                and following not in seen
+                and following.name() != "torch::autograd::AccumulateGrad"
+            ):
                 seen.add(following)
                 queue.append(following)
     return len(seen), total

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import sys
 from collections.abc import Callable
 from contextlib import ExitStack
 from typing import Any
@@ -63,7 +64,7 @@ class LossProbe(Probe):
         """Let ``torch.jit.script`` take the replacement for the operator it stands for."""
         from torch.jit import _builtins
 
-        table = _builtins._get_builtin_table()
+        table: dict[int, str] = _builtins._get_builtin_table()  # type: ignore[no-untyped-call]
         operator = table.get(id(original))
         if operator is not None:
             table[id(replacement)] = operator
@@ -112,16 +113,23 @@ class LossProbe(Probe):
             scene.fail()
 
     def _broadcast(self, input: Any, target: Any) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
-        """Return both shapes where the loss broadcasts them to something larger than either."""
-        # F.mse_loss and its kin expand both before this seam: the difference is seen by what was expanded.
+        """Return both shapes where the loss broadcasts them to something larger than either.
+
+        torch.nn.functional expands both before this seam, so the shapes are taken from its own arguments where its
+        frame can be read, else from what was expanded.
+        """
+        if tuple(input.stride()).count(0) + tuple(target.stride()).count(0) == 0:
+            return None
         shapes = [_before_expansion(tensor) for tensor in (input, target)]
+        caller = sys._getframe(3)
+        if caller.f_globals.get("__name__") == "torch.nn.functional":
+            given = [self.scene.sites.argument(caller, name) for name in ("input", "target")]
+            if all(isinstance(tensor, self.scene.torch.Tensor) for tensor in given):
+                shapes = [tuple(int(size) for size in tensor.shape) for tensor in given]  # type: ignore[attr-defined]
         if shapes[0] == shapes[1]:
             return None
-        wide = 1
-        for size in input.shape:
-            wide *= int(size)
-        sizes = [_count(shape) for shape in shapes]
-        return (shapes[0], shapes[1]) if wide > max(sizes) else None
+        wide = _count(tuple(int(size) for size in input.shape))
+        return (shapes[0], shapes[1]) if wide > max(_count(shape) for shape in shapes) else None
 
     def _sums_to_one(self, site: object, input: Any) -> bool | None:
         """Look at a few rows, at the first calls of a site and only where it costs no synchronisation."""

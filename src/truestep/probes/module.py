@@ -213,7 +213,7 @@ class ModuleProbe(Probe):
 
     def _prepare(self, model: Model) -> None:
         """Get ready to look at the inner calls of a sampled step."""
-        module = model.ref()
+        module: Any = model.ref()
         self._root = model.ref
         self._registered = {id(m) for m in module.modules()}
         self._own(module)

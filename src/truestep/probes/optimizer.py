@@ -13,7 +13,19 @@ from truestep.probes._patch import patch
 from truestep.probes._probe import Probe
 from truestep.probes.vitals import mixture, unchanged
 
-_SCALE_FREE = {"Adam", "AdamW", "Adamax", "NAdam", "RAdam", "RMSprop", "Adagrad", "Adadelta", "SparseAdam", "Rprop", "Lion"}
+_SCALE_FREE = {
+    "Adam",
+    "AdamW",
+    "Adamax",
+    "NAdam",
+    "RAdam",
+    "RMSprop",
+    "Adagrad",
+    "Adadelta",
+    "SparseAdam",
+    "Rprop",
+    "Lion",
+}
 
 
 class OptimizerProbe(Probe):
@@ -119,10 +131,8 @@ class OptimizerProbe(Probe):
             ledger = scene.ledger
             site = scene.sites.at(scene.sites.frame(2))
             entry = self._panels.get(id(optimizer))
-            if entry is not None and entry[0]() is optimizer:
-                panel = entry[1]
-            else:
-                panel = self.built(optimizer, None)
+            mine = entry is not None and entry[0]() is optimizer
+            panel = entry[1] if entry is not None and mine else self.built(optimizer, None)
             closure = (len(args) > 1 and args[1] is not None) or kwargs.get("closure") is not None
             counts: Counts | int = ledger.fresh_only(panel)
             if not counts:

@@ -26,6 +26,7 @@ def read_tape(scene: Scene, outputs: list[Any], site: Site | None) -> None:
     opaque = False
     seen: set[Any] = set()
     leaf_root = True
+    custom = scene.torch.autograd.function.BackwardCFunction
     for output in outputs:
         if output.grad_fn is not None:
             leaf_root = False
@@ -39,7 +40,7 @@ def read_tape(scene: Scene, outputs: list[Any], site: Site | None) -> None:
             reached.setdefault(held.number, depth)
             _free(scene, held)
             continue
-        if name.startswith(_OPAQUE):
+        if name.startswith(_OPAQUE) or isinstance(node, custom):
             opaque = True
         for following, _ in node.next_functions:
             if following is not None and following not in seen:

@@ -9,6 +9,7 @@ from truestep.probes._ledger import Counts, Panel, version
 from truestep.probes._scene import Scene, is_lazy
 
 _ELEMENTS = 16
+_MOST = 4000
 
 
 def mixture(scene: Scene, panel: Panel, counts: Counts, site: Site | None) -> None:
@@ -29,23 +30,26 @@ def mixture(scene: Scene, panel: Panel, counts: Counts, site: Site | None) -> No
 
 
 def unchanged(scene: Scene) -> None:
-    """Tell which trainable parameters have kept their values since they were first looked at."""
+    """Tell which trainable parameters have kept their values since they were first looked at.
+
+    By their version counter, and on the CPU by some of their elements too, which sees writes past the counter.
+    """
     still: list[int] = []
     for held in list(scene.ledger.by_id.values()):
         parameter = held.ref()
-        if parameter is None or not parameter.requires_grad or parameter.device.type != "cpu" or is_lazy(parameter):
+        if parameter is None or not parameter.requires_grad or is_lazy(parameter):
             continue
         if held.base is None:
             held.base, held.base_version = _fingerprint(parameter), version(parameter)
         elif held.base_version == version(parameter) and held.base == _fingerprint(parameter):
             still.append(held.number)
     if scene.step >= 3:
-        scene.emit(ParametersUnchanged(parameters=tuple(still[:500]), steps=scene.step))
+        scene.emit(ParametersUnchanged(parameters=tuple(still[:_MOST]), steps=scene.step))
 
 
 def _fingerprint(parameter: Any) -> list[str]:
     local = getattr(parameter, "_local_tensor", parameter).detach()
-    if not local.numel() or local.is_sparse:
+    if not local.is_cpu or not local.numel() or local.is_sparse:
         return []
     flat = local.reshape(-1)
     values = flat[:: max(1, flat.numel() // _ELEMENTS)][:_ELEMENTS]

@@ -156,7 +156,9 @@ class Session:
         elapsed = time.perf_counter() - self._begun
         if scene.cost_s > self.options.budget * elapsed + _FREE_S:
             scene.frugal = True
-            self._given_up = f"close reading given up at step {scene.step}, over the budget of {self.options.budget:.0%}"
+            self._given_up = (
+                f"close reading given up at step {scene.step}, over the budget of {self.options.budget:.0%}"
+            )
 
     # --- for `truestep.watch` --------------------------------------------------------------------------------------
 

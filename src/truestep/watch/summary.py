@@ -20,7 +20,7 @@ def summarise(
         steps=judge.progress.step,
         findings=tuple(_marked(judge.findings())),
         verdicts=tuple(judge.verdicts(given_up=given_up)),
-        internal_errors=tuple([*errors, *judge.errors]),
+        internal_errors=(*errors, *judge.errors),
         torch=started.torch,
         ranks=started.world_size,
         record=record,

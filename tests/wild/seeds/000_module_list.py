@@ -2,7 +2,7 @@
 
 Repaired: lost indentation; the two `forward` methods and the backward passes are missing in the document, which
 says that training on the first model runs and nothing crashes: building an optimizer for it raises instead.
-Expected: the layers that the first model calls are not registered.
+Expected: nothing silent: the optimizer refuses the first model by itself, so there is no finding.
 """
 import torch
 import torch.nn as nn
@@ -18,7 +18,7 @@ class BadModel(nn.Module):
 
     def forward(self, x):
         for layer in self.layers:
-            x = layer(x)  # error: layers-in-plain-container
+            x = layer(x)
         return x
 
 
