@@ -436,7 +436,7 @@ class MixtureMeasured(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class WindowMeasured(Event):
-    """At a sampled step after several backwards: the norm stepped on, over the mean norm of what each backward added."""
+    """At a sampled step after several backwards: norm stepped on over the mean norm of what each backward added."""
 
     absent: ClassVar[str] = "no accumulation"
     optimizer: int

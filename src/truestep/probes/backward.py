@@ -25,6 +25,7 @@ class BackwardProbe(Probe):
         import torch.autograd as autograd
 
         self._events: dict[tuple[Any, ...], BackwardEnded] = {}
+        self._kinds: dict[type, str] = {}
         self._taken: dict[tuple[Any, ...], GradientsTaken] = {}
         self._reads_at = (-1, 0)
         self._not_finite = 0
@@ -63,7 +64,7 @@ class BackwardProbe(Probe):
                 return site, "", False
             root = outputs[0] if outputs else None
             node: Any = getattr(root, "grad_fn", None)
-            kind = "leaf" if node is None else node.name()
+            kind = "leaf" if node is None else self._kinds.get(type(node)) or self._kind(node)
             divided = kind in _SCALINGS
             if divided and scene.scaled_by is not None:
                 inner = node.next_functions[0][0] if node.next_functions else None
@@ -81,6 +82,13 @@ class BackwardProbe(Probe):
             scene.fail()
             return None
         return site, kind, divided
+
+    def _kind(self, node: Any) -> str:
+        """Return the name of an operation; torch gives each of its own operations a type, which is a quick key."""
+        name = str(node.name())
+        if type(node).__name__ == name:
+            self._kinds[type(node)] = name
+        return name
 
     def _another_read(self) -> bool:
         """Whether the tape is read at this backward: only the first few of a sampled step."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 import weakref
+from collections.abc import Callable
 from contextlib import ExitStack
 from typing import Any
 
@@ -36,7 +37,7 @@ class OptimizerProbe(Probe):
 
         self._events: dict[tuple[Any, ...], OptimizerStepped] = {}
         self._pending: tuple[Panel, Site | None, Counts | int, bool] | None = None
-        self._panels: dict[int, tuple[weakref.ref[Any], Panel]] = {}
+        self._panels: dict[int, tuple[Callable[[], Any], Panel]] = {}
         self._building = 0
         original_init = module.Optimizer.__init__
         original_add = module.Optimizer.add_param_group
