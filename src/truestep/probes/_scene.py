@@ -60,6 +60,8 @@ class Scene:
         self.sampled = True
         self.loader: int | None = None
         self.last_loss: float | None = None
+        self.reads_losses = False
+        """Whether every loss is looked at (a schedule on plateaus may be given it); else every other one."""
         self.scaled_by: int | None = None
         """The scaler that scaled the loss whose backward comes next."""
         self.attempts: dict[int, int] = {}

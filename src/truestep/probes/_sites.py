@@ -45,6 +45,17 @@ class Sites:
         self._codes.append(code)
         return kind
 
+    def quick(self, depth: int) -> Site | None:
+        """Return the site of the frame at a depth where that is a user's frame, else of the nearest one above it.
+
+        Frames in between are never touched: python makes their objects only when asked.
+        """
+        frame = sys._getframe(depth)
+        if self._kind.get(id(frame.f_code)) == 0:
+            site = self._sites.get((id(frame.f_code), frame.f_lasti))
+            return self._build(frame) if site is None else site
+        return self.at(self.frame(depth))
+
     def frame(self, depth: int) -> FrameType | None:
         """Return the nearest user frame above the caller's caller (``depth`` 1 is the caller of this method)."""
         frame: FrameType | None = sys._getframe(depth)

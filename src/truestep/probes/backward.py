@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 import time
 from contextlib import ExitStack
 from typing import Any
@@ -26,6 +27,7 @@ class BackwardProbe(Probe):
 
         self._events: dict[tuple[Any, ...], BackwardEnded] = {}
         self._kinds: dict[type, str] = {}
+        self._method = self.scene.torch.Tensor.backward.__code__
         self._taken: dict[tuple[Any, ...], GradientsTaken] = {}
         self._reads_at = (-1, 0)
         self._not_finite = 0
@@ -59,7 +61,8 @@ class BackwardProbe(Probe):
         """Look at the loss, the gradients and, at sampled steps, the tape; nothing of it is kept."""
         scene = self.scene
         try:
-            site = scene.sites.at(scene.sites.frame(4))
+            method = sys._getframe(3)
+            site = scene.sites.quick(5 if method.f_code is self._method else 4)
             if not accumulates:
                 return site, "", False
             root = outputs[0] if outputs else None
@@ -72,7 +75,7 @@ class BackwardProbe(Probe):
             if scene.ledger.before_backward():
                 mixed = scene.ledger.mixed_by_hand()
                 scene.close_step(HandStepped(site=site, moved=1, mixed=min(1, mixed)))
-            if type(root) is self._tensor:
+            if type(root) is self._tensor and (scene.reads_losses or scene.sampled or not scene.step & 1):
                 self._look_at_value(root, node, site)
             if scene.sampled and self._another_read():
                 read_tape(scene, [o for o in outputs if hasattr(o, "grad_fn")], site)

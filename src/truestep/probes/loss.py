@@ -46,7 +46,7 @@ class LossProbe(Probe):
         @functools.wraps(original, assigned=("__name__", "__doc__"))
         def loss(input: Any, target: Any, *args: Any, **kwargs: Any) -> Any:
             if not compiling() and scene.active and engine_task() == -1:
-                site = scene.sites.at(scene.sites.frame(3))
+                site = scene.sites.quick(2)
                 known = None if scene.sampled else self._latest.get((kind, id(site)))
                 if known is not None and known[1] >= _CLOSE and known[0].grad == grad_enabled():
                     scene.emit(known[0])

@@ -18,7 +18,7 @@ _SENSITIVE = (
     "Dropout", "AlphaDropout", "FeatureAlphaDropout", "RReLU", "BatchNorm", "SyncBatchNorm", "InstanceNorm",
     "DropPath", "StochasticDepth",
 )  # fmt: skip
-_WRAPPERS = ("_orig_mod", "module")
+_WRAPPERS = ("_orig_mod", "module", "_forward_module")
 _SENTINELS = 4
 _CALLING = ("_wrapped_call_impl", "_call_impl")
 
@@ -71,6 +71,7 @@ class ModuleProbe(Probe):
         self._callsites: dict[tuple[int, int, int], CallSite] = {}
         self._unregistered: dict[tuple[Any, ...], UnregisteredModuleCalled] = {}
         self._direct: dict[tuple[Any, ...], ForwardCalledDirectly] = {}
+        self._wholes: set[tuple[int, int]] = set()
         self._root: Any = None
         self._registered: set[int] = set()
         self._created: weakref.WeakSet[Any] = weakref.WeakSet()
@@ -170,8 +171,10 @@ class ModuleProbe(Probe):
         inner = self._unwrapped(module)
         owner = self._called_directly(frame)
         inner = inner if owner is None else owner
-        model = self._met(inner, user)
         caller = scene.sites.immediate(frame)
+        model = self._met(inner, user, "" if caller is user or owner is not None else type(inner).__name__)
+        if owner is None:
+            self._whole(module, frame, user)
         place = self._callsites.get(key)
         if place is None or place.model is not model:
             if len(self._callsites) > 4096:
@@ -183,13 +186,26 @@ class ModuleProbe(Probe):
                 scene.sites.keep(frame.f_code)
         return place
 
+    def _whole(self, module: Any, frame: FrameType, user: FrameType | None) -> None:
+        """Meet the module whose method, not its ``forward``, calls a part of it (``training_step`` of Lightning)."""
+        key = (id(frame.f_code), id(module))
+        if key in self._wholes and not self.scene.sampled:
+            return
+        if len(self._wholes) > 4096:
+            self._wholes.clear()
+        self._wholes.add(key)
+        self.scene.sites.keep(frame.f_code)
+        whole = self.scene.sites.argument(frame, "self")
+        if isinstance(whole, self._module) and whole is not module and any(part is module for part in whole.modules()):
+            self._met(whole, user, "self")
+
     @staticmethod
     def _unwrapped(module: Any) -> Any:
-        """Look through torch.compile's, DDP's and DataParallel's wrappers."""
+        """Look through the wrappers of torch.compile, DDP, DataParallel and Lightning Fabric."""
         for name in _WRAPPERS:
             children = module.__dict__.get("_modules")
             inner = children.get(name) if children else None
-            if inner is not None and len(children) == 1:
+            if inner is not None and (len(children) == 1 or name == "_forward_module"):
                 module = inner
         return module
 
@@ -218,7 +234,7 @@ class ModuleProbe(Probe):
         self._registered = {id(m) for m in module.modules()}
         self._own(module)
 
-    def _met(self, module: Any, frame: FrameType | None) -> Model:
+    def _met(self, module: Any, frame: FrameType | None, name: str = "") -> Model:
         """Return what is known of a module; tell of it when it is new or has other parameters than before."""
         scene = self.scene
         model = self._models.get(id(module))
@@ -237,7 +253,7 @@ class ModuleProbe(Probe):
             return model
         model.trainable = any(p.requires_grad for p in parameters)
         site = scene.sites.at(frame)
-        name = scene.callee(site, type(module).__name__.lower())
+        name = name or scene.callee(site, type(module).__name__.lower())
         numbers = [scene.hold(p, f"{name}.{key}", model.number).number for key, p in module.named_parameters()]
         kinds: dict[str, tuple[str, weakref.ref[Any]]] = {}
         for layer in module.modules():

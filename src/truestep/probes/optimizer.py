@@ -130,7 +130,7 @@ class OptimizerProbe(Probe):
             return
         try:
             ledger = scene.ledger
-            site = scene.sites.at(scene.sites.frame(2))
+            site = scene.sites.quick(3)
             entry = self._panels.get(id(optimizer))
             mine = entry is not None and entry[0]() is optimizer
             panel = entry[1] if entry is not None and mine else self.built(optimizer, None)

@@ -85,6 +85,7 @@ class SchedulerProbe(Probe):
             number, _ = scene.number("scheduler", scheduler)
             site = scene.site()
             kind = type(scheduler).__name__
+            scene.reads_losses = scene.reads_losses or kind == "ReduceLROnPlateau"
             optimizer = scene.known("optimizer", getattr(scheduler, "optimizer", None))
             scene.emit(
                 SchedulerBuilt(

@@ -64,7 +64,7 @@ class ZeroProbe(Probe):
         scene = self.scene
         try:
             scene.ledger.cleared(some)
-            site = scene.sites.at(scene.sites.frame(3))
+            site = scene.sites.quick(3)
             key = (id(site), owner, model, counts, len(some))
             event = self._events.get(key)
             if event is None:
