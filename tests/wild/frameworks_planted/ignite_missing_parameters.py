@@ -12,11 +12,11 @@ class Net(nn.Module):
     def __init__(self):
         super().__init__()
         self.body = nn.Linear(5, 32)
-        self.norm = nn.LayerNorm(32)
-        self.head = nn.Linear(32, 2)
+        self.middle = nn.Linear(32, 16)
+        self.head = nn.Linear(16, 2)
 
     def forward(self, x):
-        return self.head(torch.relu(self.norm(self.body(x))))
+        return self.head(self.middle(self.body(x).relu()).relu())
 
 
 x = torch.randn(320, 5)
