@@ -1,0 +1,67 @@
+# Every target makes the environment it needs in .venv; `make` alone lists them.
+
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip install --quiet -c constraints.txt
+PROJECT := pyproject.toml constraints.txt
+WORKERS ?= 2
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.PHONY: help demo picture test lint proofs proofs-slow bench docs new-rule clean
+
+help: ## list the targets
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' $(MAKEFILE_LIST) | while IFS='|' read -r target what; do \
+	    printf '  make %-12s %s\n' "$$target" "$$what"; done
+
+demo: $(VENV)/demo.stamp ## run two training loops that differ in one line, under supervision
+	@$(BIN)/python examples/demo.py
+
+picture: $(VENV)/demo.stamp ## make the picture in the README again
+	$(BIN)/python examples/demo.py --svg docs/assets/demo.svg
+
+test: lint ## lint, then all tests and doctests; what CI runs
+	$(BIN)/python -m pytest -n $(WORKERS) -m "not slow"
+
+lint: $(VENV)/dev.stamp ## format, style, types and layers
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+proofs: $(VENV)/dev.stamp ## measure the harm of every proof; RULES="..." for some
+	$(BIN)/python proofs/measure.py $(RULES)
+
+proofs-slow: $(VENV)/dev.stamp ## the slow tests: the harm of every proof exceeds its margin
+	$(BIN)/python -m pytest -n $(WORKERS) -m slow tests
+
+bench: $(VENV)/dev.stamp ## measure what watching costs; ARGS="--save" keeps the numbers
+	@set -e; for program in bench/[a-z]*.py; do echo "$(BIN)/python $$program $(ARGS)"; $(BIN)/python $$program $(ARGS); done
+
+docs: $(VENV)/docs.stamp ## build the documentation into site/
+	$(BIN)/python -m mkdocs build --strict
+
+new-rule: $(VENV)/dev.stamp ## write the skeletons of a rule: make new-rule ID=my-rule
+	@$(BIN)/python tools/new_rule.py "$(ID)"
+
+clean: ## remove what was built here; the environment stays
+	rm -rf build dist site docs/rules .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
+	find src tests proofs examples bench tools docs -type d -name __pycache__ -prune -exec rm -rf {} +
+
+# --- environments: a stamp is renewed when what it was made from changes ---
+
+$(BIN)/python:
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/demo.stamp: $(PROJECT) | $(BIN)/python
+	$(PIP) -e '.[demo]'
+	@touch $@
+
+$(VENV)/dev.stamp: $(PROJECT) | $(BIN)/python
+	$(PIP) -e '.[dev]'
+	@touch $@ $(VENV)/demo.stamp
+
+$(VENV)/docs.stamp: $(PROJECT) | $(BIN)/python
+	$(PIP) -e '.[docs]'
+	@touch $@

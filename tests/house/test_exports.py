@@ -1,0 +1,56 @@
+"""What is exported is what is documented."""
+
+import pkgutil
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import truestep
+import truestep.testing
+
+REFERENCE = (Path(__file__).parents[2] / "docs" / "reference" / "python.md").read_text(encoding="utf-8")
+
+
+def named(text):
+    """Every name that the page documents: directives and their listed members."""
+    return {name.rpartition(".")[2] for name in re.findall(r"^::: ([\w.]+)$", text, re.MULTILINE)} | set(
+        re.findall(r"`(?:truestep\.)?(?:testing\.)?(\w+)`", text)
+    )
+
+
+@pytest.mark.parametrize("name", [*truestep.__all__, *truestep.testing.__all__])
+def test_exported_name_is_documented(name):
+    assert name in named(REFERENCE)
+
+
+@pytest.mark.parametrize("name", truestep.__all__)
+def test_exported_name_is_there(name):
+    assert getattr(truestep, name) is not None
+    assert name in dir(truestep)
+
+
+@pytest.mark.parametrize("target", re.findall(r"^::: ([\w.]+)$", REFERENCE, re.MULTILINE))
+def test_documented_name_exists(target):
+    assert pkgutil.resolve_name(target) is not None
+
+
+def test_other_names_are_not_there():
+    with pytest.raises(AttributeError, match="has no attribute 'wacht'"):
+        truestep.wacht
+
+
+def test_watch_can_be_called_whatever_was_imported_before():
+    code = """
+import truestep
+for _ in range(2):
+    truestep.watch()
+import truestep.testing, truestep.watch.session
+truestep.watch()
+from truestep import watch
+watch()
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr

@@ -1,0 +1,78 @@
+"""Without torch, everything but running works: help, the manual, the catalogue, and reports from a record."""
+
+import subprocess
+import sys
+
+import pytest
+
+BLOCKED = """
+import sys
+
+class Without:
+    \"\"\"A finder that does not find torch or numpy.\"\"\"
+
+    def __init__(self, finder):
+        self.finder = finder
+
+    def find_spec(self, name, path=None, target=None):
+        return None if name.partition(".")[0] in {"torch", "numpy"} else self.finder.find_spec(name, path, target)
+
+    def __getattr__(self, name):
+        return getattr(self.finder, name)
+
+sys.meta_path[:] = [Without(finder) for finder in sys.meta_path]
+"""
+RECORD = """{"format":"truestep.record/1","started":{"script":"train.py","torch":"2.13.0"}}
+{"ended":"finished","truncated":false,"internal_errors":[]}
+"""
+
+
+def without_torch(code, *arguments):
+    command = [sys.executable, "-c", BLOCKED + code, *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=False, encoding="utf-8")
+
+
+def truestep(*arguments):
+    return without_torch("from truestep.cli import main\nmain()", *arguments)
+
+
+def test_the_block_holds():
+    assert "No module named 'torch'" in without_torch("import torch").stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--help"], "explain"),
+        (["run", "--help"], "--fail-on"),
+        (["explain", "missing-zero-grad"], "zero_grad()"),
+        (["rules"], "missing-zero-grad"),
+        (["rules", "--format", "json"], '"missing-zero-grad"'),
+    ],
+)
+def test_command_works(arguments, said):
+    done = truestep(*arguments)
+    assert done.returncode == 0, done.stderr
+    assert said in done.stdout
+
+
+def test_replay_works(tmp_path):
+    (tmp_path / "rank-0.jsonl").write_text(RECORD, encoding="utf-8")
+    done = truestep("replay", str(tmp_path))
+    assert done.returncode == 0, done.stderr
+    assert "no failure found" in done.stdout
+
+
+def test_run_says_what_is_missing(tmp_path):
+    script = tmp_path / "train.py"
+    script.write_text("print('not run')", encoding="utf-8")
+    done = truestep("run", str(script))
+    assert done.returncode == 2
+    assert "torch is not installed" in done.stderr
+    assert "not run" not in done.stdout
+
+
+@pytest.mark.parametrize("module", ["truestep", "truestep.rules", "truestep.report", "truestep.watch.record"])
+def test_module_is_imported(module):
+    done = without_torch(f"import {module}")
+    assert done.returncode == 0, done.stderr
