@@ -86,7 +86,7 @@ class SchedulerProbe(Probe):
             site = scene.site()
             kind = type(scheduler).__name__
             scene.reads_losses = scene.reads_losses or kind == "ReduceLROnPlateau"
-            optimizer = scene.known("optimizer", getattr(scheduler, "optimizer", None))
+            optimizer = self._optimizer(scheduler)
             scene.emit(
                 SchedulerBuilt(
                     scheduler=number,
@@ -114,7 +114,7 @@ class SchedulerProbe(Probe):
                 self.built(scheduler)
                 number = scene.known("scheduler", scheduler) or 0
             site = scene.site()
-            optimizer = scene.known("optimizer", getattr(scheduler, "optimizer", None))
+            optimizer = self._optimizer(scheduler)
             done = scene.attempts.get(optimizer or 0, 0)
             since = min(2, done - self._steps_seen.get(number, 0))
             self._steps_seen[number] = done
@@ -137,6 +137,12 @@ class SchedulerProbe(Probe):
             scene.emit(event)
         except Exception:
             scene.fail()
+
+    def _optimizer(self, scheduler: Any) -> int | None:
+        """Return the number of a schedule's optimizer, also behind a wrapper (Accelerate's)."""
+        optimizer = getattr(scheduler, "optimizer", None)
+        number = self.scene.known("optimizer", optimizer)
+        return self.scene.known("optimizer", getattr(optimizer, "optimizer", None)) if number is None else number
 
     def _metric(self, value: Any) -> tuple[str, bool]:
         """Say what a plateau schedule was given, and whether it is the loss of the latest backward."""
