@@ -178,6 +178,16 @@ class LoaderEnded(Event):
     loader: int
 
 
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class BatchesAwaited(Event):
+    """Told once, when watching ends: how long the run waited for batches of all its DataLoaders together."""
+
+    absent: ClassVar[str] = "no DataLoader"
+    waited_s: float
+    watched_s: float
+    """How long the run was watched."""
+
+
 # --- the model -----------------------------------------------------------------------------------------------------
 
 
@@ -216,6 +226,8 @@ class ModelCalled(Event):
     loader: int | None = None
     """The loader that gave the latest batch, None when the last loop over a loader has ended."""
     compiled: bool = False
+    autocast: bool = False
+    """Whether autocast was on for the model's device."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

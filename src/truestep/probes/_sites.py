@@ -10,9 +10,19 @@ import sysconfig
 from types import CodeType, FrameType
 
 from truestep.events import Site
+from truestep.probes._patch import UNCOUNTED
 
 _CO_OPTIMIZED = 0x1
 _CALLING = {"_wrapped_call_impl", "_call_impl"}
+_SHARES_LOCALS = frozenset({"locals", "vars", "dir", "eval", "exec", "f_locals", "_getframe", "currentframe"})
+
+
+def readable(frame: FrameType) -> bool:
+    """Whether the locals of a frame can be read unnoticed.
+
+    Before Python 3.13 a function's snapshot of locals is one dict: the one that its own ``locals()`` has returned.
+    """
+    return sys.gettrace() is None and (sys.version_info >= (3, 13) or _SHARES_LOCALS.isdisjoint(frame.f_code.co_names))
 
 
 class Sites:
@@ -35,7 +45,7 @@ class Sites:
     def _classify(self, code: CodeType) -> int:
         """0 for a user's code, 1 for an installed library, 2 for torch and this package."""
         path = code.co_filename
-        if path.startswith(self._never):
+        if path.startswith(self._never) or path == UNCOUNTED:
             kind = 2
         elif path.startswith((*self._library, "<frozen")):
             kind = 1
@@ -98,7 +108,7 @@ class Sites:
     @staticmethod
     def argument(frame: FrameType, name: str) -> object:
         """Return a local variable of a frame without leaving its snapshot of locals behind."""
-        if sys.gettrace() is not None:
+        if not readable(frame):
             return None
         names = frame.f_locals
         value = names.get(name)

@@ -17,6 +17,8 @@ from truestep.probes.tape import read_tape, risky_operations
 
 _SCALINGS = ("DivBackward0", "MulBackward0")
 _SAMPLED_READS = 4
+_MOST_BAD_LOSSES = 8
+"""Losses that are not finite are looked into this often; later ones are only counted."""
 
 
 class BackwardProbe(Probe):
@@ -30,7 +32,7 @@ class BackwardProbe(Probe):
         self._method = self.scene.torch.Tensor.backward.__code__
         self._taken: dict[tuple[Any, ...], GradientsTaken] = {}
         self._reads_at = (-1, 0)
-        self._not_finite = 0
+        self._bad_losses: list[LossNotFinite] = []
         self._tensor = self.scene.torch.Tensor
         self.keep = Keep(self.scene)
         scene = self.scene
@@ -116,11 +118,11 @@ class BackwardProbe(Probe):
         scene.last_loss = None
         if isinstance(value, complex):
             return
-        if self._not_finite >= 8:
-            return
         if scene.scaled_by is not None and math.isinf(value):
             return
-        self._not_finite += 1
+        if len(self._bad_losses) >= _MOST_BAD_LOSSES:
+            scene.emit(self._bad_losses[-1])
+            return
         first = ""
         for held in scene.ledger.by_id.values():
             parameter = held.ref()
@@ -129,15 +131,15 @@ class BackwardProbe(Probe):
                 if not bool(scene.torch.isfinite(local).all()):
                     first = scene.parameter_name(held.number)
                     break
-        scene.emit(
-            LossNotFinite(
-                site=site,
-                value="nan" if math.isnan(value) else "inf" if value > 0 else "-inf",
-                parameters_finite=not first,
-                first_parameter=first,
-                operations=risky_operations(node),
-            )
+        event = LossNotFinite(
+            site=site,
+            value="nan" if math.isnan(value) else "inf" if value > 0 else "-inf",
+            parameters_finite=not first,
+            first_parameter=first,
+            operations=risky_operations(node),
         )
+        self._bad_losses.append(event)
+        scene.emit(event)
 
     def taken(self, site: Site | None, create_graph: bool) -> None:
         """Tell a call of ``autograd.grad``."""

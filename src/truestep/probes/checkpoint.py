@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import ExitStack
 from typing import Any
 
-from truestep.events import CheckpointLoaded, CheckpointSaved, StateLoaded
+from truestep.events import CheckpointLoaded, CheckpointSaved, Site, StateLoaded
 from truestep.probes._patch import patch
 from truestep.probes._probe import Probe
 
@@ -49,12 +49,17 @@ class CheckpointProbe(Probe):
             scene.fail()
 
     def saved(self, obj: Any) -> None:
-        keys = tuple(str(key) for key in list(obj)[:20]) if isinstance(obj, dict) else (type(obj).__name__,)
-        whole = isinstance(obj, self.scene.torch.nn.Module)
-        self._tell(lambda site: CheckpointSaved(site=site, holds=keys, whole_model=whole))
+        def make(site: Site | None) -> CheckpointSaved:
+            keys = tuple(str(key) for key in list(obj)[:20]) if isinstance(obj, dict) else (type(obj).__name__,)
+            return CheckpointSaved(site=site, holds=keys, whole_model=isinstance(obj, self.scene.torch.nn.Module))
+
+        self._tell(make)
 
     def loaded(self, owner: Any, result: Any) -> None:
-        missing = len(getattr(result, "missing_keys", ()))
-        unexpected = len(getattr(result, "unexpected_keys", ()))
-        number = self.scene.known("model", owner)
-        self._tell(lambda site: StateLoaded(site=site, model=number, missing=missing, unexpected=unexpected))
+        def make(site: Site | None) -> StateLoaded:
+            missing = len(getattr(result, "missing_keys", ()))
+            unexpected = len(getattr(result, "unexpected_keys", ()))
+            number = self.scene.known("model", owner)
+            return StateLoaded(site=site, model=number, missing=missing, unexpected=unexpected)
+
+        self._tell(make)

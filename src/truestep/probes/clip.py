@@ -30,7 +30,7 @@ class ClipProbe(Probe):
             listed = [parameters] if isinstance(parameters, scene.torch.Tensor) else list(parameters)
             self.before("norm", listed, max_norm)
             result = original_clip(listed, max_norm, *args, **kwargs)
-            scene.ledger.written(scene.ledger.among(listed))
+            self.written(listed)
             return result
 
         def _group_tensors_by_device_and_dtype(tensors: Any, *args: Any, **kwargs: Any) -> Any:
@@ -40,6 +40,13 @@ class ClipProbe(Probe):
 
         original_clip = patch(stack, module, "_clip_grads_with_norm_", _clip_grads_with_norm_)
         original_group = patch(stack, module, "_group_tensors_by_device_and_dtype", _group_tensors_by_device_and_dtype)
+
+    def written(self, parameters: Sequence[Any]) -> None:
+        """Take up that these gradients were written to in place."""
+        try:
+            self.scene.ledger.written(self.scene.ledger.among(parameters))
+        except Exception:
+            self.scene.fail()
 
     def by_value(self, grads: Sequence[Any], frame: Any) -> None:
         """Find the parameters behind the gradients that are about to be clamped."""

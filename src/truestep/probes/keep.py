@@ -11,6 +11,7 @@ from typing import Any
 
 from truestep.events import GraphsKept, Site
 from truestep.probes._scene import Scene
+from truestep.probes._sites import readable
 
 _MARKS = 64
 _ENOUGH = 16
@@ -64,10 +65,8 @@ class Keep:
 
     def _keeper(self, frame: Any) -> tuple[str, Site | None]:
         """Name the variable in the user's frames that holds the graphs, and the line that puts them there."""
-        if sys.gettrace() is not None:
-            return "", None
         while frame is not None:
-            if self.scene.sites._kind.get(id(frame.f_code)) == 0:
+            if self.scene.sites._kind.get(id(frame.f_code)) == 0 and readable(frame):
                 optimized = bool(frame.f_code.co_flags & _CO_OPTIMIZED)
                 names = frame.f_locals
                 found = next((name for name, value in _candidates(names) if _holds_graphs(value)), "")

@@ -26,13 +26,14 @@ _CALLING = ("_wrapped_call_impl", "_call_impl")
 class Model:
     """What is remembered of a module that user code calls."""
 
-    __slots__ = ("count", "last_input", "number", "ref", "sensitive", "trainable")
+    __slots__ = ("count", "device", "last_input", "number", "ref", "sensitive", "trainable")
 
     def __init__(self, number: int, module: Any) -> None:
         self.number = number
         self.ref = weakref.ref(module)
         self.count = -1
         self.trainable = False
+        self.device = "cpu"
         self.sensitive: list[tuple[str, weakref.ref[Any]]] = []
         self.last_input = 0
 
@@ -66,6 +67,7 @@ class ModuleProbe(Probe):
         self._module = torch.nn.Module
         self._tensor = torch.Tensor
         self._grad_enabled = torch.is_grad_enabled
+        self._autocast_enabled = torch.is_autocast_enabled
         self._compiling = torch.compiler.is_compiling
         self._models: dict[int, Model] = {}
         self._callsites: dict[tuple[int, int, int], CallSite] = {}
@@ -150,7 +152,8 @@ class ModuleProbe(Probe):
             tracked = tensor is not None and tensor.requires_grad
             on = model.switched_on() if model.sensitive else 0
             training = module.training
-            key = (model.count, training, on, self._grad_enabled(), tracked, same, scene.loader)
+            autocast = self._autocast_enabled(model.device)
+            key = (model.count, training, on, self._grad_enabled(), tracked, same, scene.loader, autocast)
             event = place.events.get(key)
             if event is None:
                 event = place.events[key] = self._called(place, module, key)
@@ -211,7 +214,7 @@ class ModuleProbe(Probe):
 
     def _called(self, place: CallSite, module: Any, key: tuple[Any, ...]) -> ModelCalled:
         model = place.model
-        _, training, on, grad, tracked, same, loader = key
+        _, training, on, grad, tracked, same, loader, autocast = key
         kinds = {kind for bit, (kind, _) in enumerate(model.sensitive) if on >> bit & 1}
         return ModelCalled(
             model=model.number,
@@ -225,6 +228,7 @@ class ModuleProbe(Probe):
             same_input=same,
             loader=loader,
             compiled=module._compiled_call_impl is not None,
+            autocast=autocast,
         )
 
     def _prepare(self, model: Model) -> None:
@@ -251,6 +255,7 @@ class ModuleProbe(Probe):
         model.count = len(parameters)
         if not parameters:
             return model
+        model.device = parameters[0].device.type
         model.trainable = any(p.requires_grad for p in parameters)
         site = scene.sites.at(frame)
         name = name or scene.callee(site, type(module).__name__.lower())

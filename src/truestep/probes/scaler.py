@@ -46,7 +46,7 @@ class ScalerProbe(Probe):
         def update(scaler: Any, *args: Any, **kwargs: Any) -> None:
             original_update(scaler, *args, **kwargs)
             if not compiling() and scene.active and scaler.is_enabled():
-                self._tell(ScalerUpdated, scaler=self._number(scaler))
+                self.updated(scaler)
 
         original_scale = patch(stack, GradScaler, "scale", scale)
         original_unscale = patch(stack, GradScaler, "unscale_", unscale_)
@@ -78,23 +78,35 @@ class ScalerProbe(Probe):
             return
         self._tell(LossScaled, scaler=number)
 
+    def updated(self, scaler: Any) -> None:
+        try:
+            self._tell(ScalerUpdated, scaler=self._number(scaler))
+        except Exception:
+            self.scene.fail()
+
     def unscaled(self, scaler: Any, optimizer: Any) -> None:
         scene = self.scene
-        number = scene.known("optimizer", optimizer)
-        panel = scene.ledger.panels.get(number or 0)
-        if panel is not None:
-            panel.scaled = False
-            scene.ledger.written(scene.ledger.owned(panel))
-        if not scene.depth.scaler:
-            self._tell(GradientsUnscaled, scaler=self._number(scaler), optimizer=number, site=scene.site())
+        try:
+            number = scene.known("optimizer", optimizer)
+            panel = scene.ledger.panels.get(number or 0)
+            if panel is not None:
+                panel.scaled = False
+                scene.ledger.written(scene.ledger.owned(panel))
+            if not scene.depth.scaler:
+                self._tell(GradientsUnscaled, scaler=self._number(scaler), optimizer=number, site=scene.site())
+        except Exception:
+            scene.fail()
 
     def stepped(self, scaler: Any, optimizer: Any, *, skipped: bool) -> None:
         scene = self.scene
-        number = scene.known("optimizer", optimizer)
-        if skipped and number is not None:
-            scene.attempts[number] = scene.attempts.get(number, 0) + 1
-            panel = scene.ledger.panels.get(number)
-            if panel is not None:
-                scene.ledger.skipped(panel)
-        site = scene.site()
-        self._tell(ScalerStepped, scaler=self._number(scaler), optimizer=number, skipped=skipped, site=site)
+        try:
+            number = scene.known("optimizer", optimizer)
+            if skipped and number is not None:
+                scene.attempts[number] = scene.attempts.get(number, 0) + 1
+                panel = scene.ledger.panels.get(number)
+                if panel is not None:
+                    scene.ledger.skipped(panel)
+            site = scene.site()
+            self._tell(ScalerStepped, scaler=self._number(scaler), optimizer=number, skipped=skipped, site=site)
+        except Exception:
+            scene.fail()

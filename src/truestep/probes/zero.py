@@ -25,38 +25,50 @@ class ZeroProbe(Probe):
             if compiling() or not scene.active:
                 original_optimizer(optimizer, set_to_none)
                 return
-            panel = scene.ledger.panels.get(scene.known("optimizer", optimizer) or 0)
-            some = [] if panel is None else scene.ledger.owned(panel)
-            counts = self.before(some)
+            some, counts, owner = self.before(optimizer)
             original_optimizer(optimizer, set_to_none)
-            self.after(counts, some, owner=None if panel is None else panel.number)
+            self.after(counts, some, owner=owner)
 
         def module_zero_grad(module: Any, set_to_none: bool = True) -> None:
             if compiling() or not scene.active:
                 original_module(module, set_to_none)
                 return
-            some = scene.ledger.among(module.parameters())
-            counts = self.before(some)
+            some, counts, model = self.before(module, is_module=True)
             original_module(module, set_to_none)
-            self.after(counts, some, model=scene.known("model", module))
+            self.after(counts, some, model=model)
 
         original_optimizer = patch(stack, Optimizer, "zero_grad", optimizer_zero_grad)
         original_module = patch(stack, scene.torch.nn.Module, "zero_grad", module_zero_grad)
 
-    def before(self, some: list[Held]) -> tuple[int, int]:
-        """Return how many gradients are about to be cleared unused, and used. They are read at sampled steps only."""
+    def before(self, owner: Any, *, is_module: bool = False) -> tuple[list[Held], tuple[int, int], int | None]:
+        """Return what is about to be cleared, how much of it is unused and used, and the owner's number.
+
+        Gradients are read at sampled steps only.
+        """
         fresh = used = 0
+        some: list[Held] = []
+        number: int | None = None
+        scene = self.scene
         try:
-            if self.scene.sampled:
-                self.scene.ledger.look(some)
+            if is_module:
+                some, number = scene.ledger.among(owner.parameters()), scene.known("model", owner)
+            else:
+                number = scene.known("optimizer", owner)
+                panel = scene.ledger.panels.get(number or 0)
+                if panel is None:
+                    number = None
+                else:
+                    some = scene.ledger.owned(panel)
+            if scene.sampled:
+                scene.ledger.look(some)
             for held in some:
                 if held.state == FRESH or held.state == MIXED:
                     fresh += 1
                 elif held.state == USED:
                     used += 1
         except Exception:
-            self.scene.fail()
-        return fresh, used
+            scene.fail()
+        return some, (fresh, used), number
 
     def after(
         self, counts: tuple[int, int], some: list[Held], *, owner: int | None = None, model: int | None = None

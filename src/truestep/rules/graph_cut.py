@@ -114,11 +114,12 @@ class GraphCut(Rule):
             run=run,
             label=f"reaches none of {run.parameter_names(cut)}",
             related=(Mark(step.site, f"`{name}` stepped without their gradients"),),
+            unit="tapes",
             help="remove `.detach()`, `.item()`, `argmax` or `torch.tensor(...)` between these parameters and the loss",
         )
         draft.cost = f"these {len(cut)} parameters got no gradient from any of {times} tapes that were read"
-        if draft.count == 1:
-            draft.count, draft.first_step = times, first
+        draft.count = draft.total = times
+        draft.first_step = first
 
     def _front(self, optimizer: int, times: int, run: Progress) -> tuple[tuple[int, ...], int]:
         """Parameters at the front of each model that were cut off every time, and how many there are in all."""

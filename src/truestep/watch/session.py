@@ -11,7 +11,7 @@ from typing import Any
 
 from truestep.config import Options
 from truestep.errors import TorchMissing
-from truestep.events import Event, RunStarted
+from truestep.events import BatchesAwaited, Event, RunStarted
 from truestep.findings import Finding, Summary, Verdict
 from truestep.rules import Rule, all_rules, rule
 from truestep.watch.judge import Judge
@@ -92,7 +92,7 @@ class Session:
         scene.step_ended = self._step
         scene.full = self._stream.relieve
         scene.stop = self._stop_here
-        install(scene, self._stack)
+        self._probes = install(scene, self._stack)
         self._begun = time.perf_counter()
 
     def stop(self, how: str = "finished") -> Summary:
@@ -104,6 +104,7 @@ class Session:
         if self._scene is not None:
             self._scene.active = False
             self._stack.close()
+            self._tell_waiting()
             self._stream.close()
             self._stream.settle()
             errors = self._scene.errors
@@ -117,6 +118,12 @@ class Session:
         if self._recorder is not None:
             self._recorder.close(self.how, list(self._summary.internal_errors))
         return self._summary
+
+    def _tell_waiting(self) -> None:
+        waited = sum(getattr(probe, "waited_s", 0.0) for probe in self._probes)
+        if waited:
+            watched = round(time.perf_counter() - self._begun, 3)
+            self._emit(BatchesAwaited(waited_s=round(waited, 3), watched_s=watched))
 
     def disable(self) -> None:
         """Become inert (in a forked child): nothing is watched or written any more."""
