@@ -1,6 +1,6 @@
 """Write the manual pages of all rules to docs/rules, from their docstrings and proofs. Runs before the site is built.
 
-By hand: ``python docs/rules.py``.
+By hand: ``python docs/rules.py``; this also renews the table of rules in the README.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from truestep.rules._page import parse
 HERE = Path(__file__).resolve().parent
 FOLDER = HERE / "rules"
 PROOFS = HERE.parent / "proofs"
+README = HERE.parent / "README.md"
 
 
 def on_pre_build(config: Any) -> None:
@@ -51,6 +52,16 @@ def index() -> str:
         "| rule | severity | finds |\n| --- | --- | --- |"
     )
     return "\n".join([head, *rows]) + "\n"
+
+
+def readme(text: str) -> str:
+    """Return the README with the table of all rules between its two markers."""
+    head, opening, rest = text.partition("<!-- rules: python docs/rules.py -->\n")
+    _, closing, tail = rest.partition("<!-- /rules -->")
+    rows = [
+        f"| `{id}` | {rule.severity.value} | {parse(rule.__doc__ or '').title} |" for id, rule in all_rules().items()
+    ]
+    return "\n".join([head + opening + "| rule | severity | finds |", "| --- | --- | --- |", *rows, closing + tail])
 
 
 def page(rule: type[Rule]) -> str:
@@ -96,3 +107,4 @@ def _numbers(stated: _proof.Proof) -> str:
 
 if __name__ == "__main__":
     write(Path(sys.argv[1]) if len(sys.argv) > 1 else FOLDER)
+    README.write_text(readme(README.read_text(encoding="utf-8")), encoding="utf-8", newline="\n")

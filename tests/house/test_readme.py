@@ -1,0 +1,65 @@
+"""The README promises what is there: its table, its links, its commands and its code."""
+
+import ast
+import re
+import runpy
+from pathlib import Path
+
+import pytest
+
+import truestep
+import truestep.testing
+from truestep.cli import COMMANDS
+from truestep.rules import all_rules
+
+ROOT = Path(__file__).parents[2]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+PAGES = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "ARCHITECTURE.md", "CHANGELOG.md")]
+PAGES += [path for path in sorted((ROOT / "docs").rglob("*.md")) if path.parent.name != "rules"]
+PLANNED = README[README.index("## Planned") : README.index("## Licence")]
+
+each_page = pytest.mark.parametrize("path", PAGES, ids=lambda path: str(path.relative_to(ROOT)))
+
+
+def test_the_table_of_rules_is_that_of_today():
+    write = runpy.run_path(str(ROOT / "docs" / "rules.py"))["readme"]
+    assert write(README) == README, "run `python docs/rules.py`"
+    assert len(re.findall(r"^\| `[a-z-]+` \| (?:error|warning|speed) \|", README, re.MULTILINE)) == len(all_rules())
+
+
+@each_page
+def test_links_lead_somewhere(path):
+    targets = re.findall(r"\]\(([^)#\s]+)(?:#[\w-]*)?\)", path.read_text(encoding="utf-8"))
+    local = [target for target in targets if "://" not in target and "rules/" not in target]
+    assert not [target for target in local if not (path.parent / target).exists()]
+
+
+@each_page
+def test_commands_exist(path):
+    text = path.read_text(encoding="utf-8").replace(PLANNED, "")
+    named = re.findall(r"(?:^ *\$ |`|^    )truestep ([a-z][a-z-]+)", text, re.MULTILINE)
+    planned = {"lint", "prove", "overfit", "tune", "verify-resume"} if path.name == "ARCHITECTURE.md" else set()
+    assert set(named) <= set(COMMANDS) | planned
+
+
+@each_page
+def test_make_targets_exist(path):
+    targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
+    named = re.findall(r"(?:`|^    \$ |^    )make ([a-z][a-z-]+)", path.read_text(encoding="utf-8"), re.MULTILINE)
+    assert set(named) <= targets
+
+
+def test_code_uses_what_is_exported():
+    blocks = re.findall(r"^```python\n(.*?)^```", README, re.MULTILINE | re.DOTALL)
+    assert len(blocks) >= 2
+    for block in blocks:
+        ast.parse(block)
+        assert set(re.findall(r"truestep\.(\w+)\(", block)) <= set(truestep.__all__)
+        for names in re.findall(r"from truestep\.testing import (.+)", block):
+            assert set(names.split(", ")) <= set(truestep.testing.__all__)
+
+
+def test_the_picture_is_there():
+    (picture,) = re.findall(r"!\[.+?\]\((\S+)\)", README)
+    text = (ROOT / picture).read_text(encoding="utf-8")
+    assert "missing-zero-grad" in text.replace("&#45;", "-")
