@@ -6,8 +6,11 @@ from contextlib import ExitStack
 from types import CodeType, FunctionType
 from typing import Any
 
+from truestep.probes._patch import patched_codes
 from truestep.probes._probe import Probe
 from truestep.probes._scene import Scene
+
+_OURS = tuple(f"truestep.{name}" for name in ("probes", "watch", "rules", "events", "findings", "source"))
 
 __all__ = ["Probe", "Scene", "all_probes", "install"]
 
@@ -59,8 +62,9 @@ def _leave_uncompiled() -> None:
     seen: set[int] = set()
     todo: list[CodeType] = []
     for name, module in list(sys.modules.items()):
-        if name.startswith(("truestep.probes", "truestep.watch")):
+        if name.startswith(_OURS):
             todo.extend(_codes(module))
+    todo.extend(patched_codes())
     while todo:
         code = todo.pop()
         if id(code) in seen:

@@ -21,6 +21,7 @@ WRITTEN = -2
 _CHECKS = 5
 _PROBED_ELEMENTS = 64
 _MEASURED = 8
+_LARGEST = 1 << 22
 
 
 def version(tensor: Any) -> int:
@@ -40,6 +41,11 @@ def looks_zero(tensor: Any) -> bool:
     flat = tensor.reshape(-1)
     stride = max(1, flat.numel() // _PROBED_ELEMENTS)
     return not bool(flat[::stride].any()) and not bool(flat.any())
+
+
+def measurable(tensor: Any) -> bool:
+    """Whether a gradient is small enough to be copied and measured at a sampled step."""
+    return tensor is not None and not tensor.is_sparse and tensor.numel() <= _LARGEST
 
 
 class Held:
@@ -213,6 +219,8 @@ class Ledger:
     def before_backward(self) -> int:
         """Look at the gradients before the engine runs; return how many parameters moved by hand."""
         moved = 0
+        if self._before:  # of a backward that raised
+            self._before.clear()
         for held in self.live:
             parameter = held.ref()
             if parameter is None:
@@ -235,7 +243,7 @@ class Ledger:
                     held.state = MIXED if held.state == MIXED else USED
             if held.state == USED and self._zeroed_unseen(panel, grad):
                 held.state = ZEROED
-            if self.sampled and len(self._before) < _MEASURED and not grad.is_sparse:
+            if self.sampled and len(self._before) < _MEASURED and measurable(grad):
                 self._before.append((held, grad.detach().clone()))
         return moved
 
@@ -299,9 +307,7 @@ class Ledger:
             square = 0.0
             for held in panel.everything[:_MEASURED]:
                 parameter = held.ref()
-                if parameter is None or parameter.grad is None or parameter.grad.is_sparse:
-                    continue
-                if held.state not in (FRESH, MIXED):
+                if parameter is None or held.state not in (FRESH, MIXED) or not measurable(parameter.grad):
                     continue
                 grad = parameter.grad.detach()
                 added = grad - before[id(held)] if id(held) in before else grad
@@ -317,7 +323,7 @@ class Ledger:
         square = 0.0
         for held in panel.everything[:_MEASURED]:
             parameter = held.ref()
-            if parameter is not None and parameter.grad is not None and not parameter.grad.is_sparse:
+            if parameter is not None and measurable(parameter.grad):
                 square += float(parameter.grad.detach().float().norm()) ** 2
         mean = sum(panel.shares) / len(panel.shares)
         return math.sqrt(square) / mean if mean > 0 and math.isfinite(mean) and math.isfinite(square) else None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from contextlib import ExitStack
-from types import FunctionType
+from types import CodeType, FunctionType
 from typing import Any
 
 UNCOUNTED = "<truestep, beside importlib._bootstrap>"
@@ -28,6 +28,12 @@ class _Layer:
 
 _layers: dict[tuple[int, str], list[_Layer]] = {}
 """For every patched attribute its replacements, the latest last: sessions may end in any order."""
+
+
+def patched_codes() -> list[CodeType]:
+    """Return the code of every wrapper that is in place."""
+    wrappers = [layer.put for layers in _layers.values() for layer in layers]
+    return [put.__code__ for put in wrappers if getattr(getattr(put, "__code__", None), "co_filename", "") == UNCOUNTED]
 
 
 def patch(stack: ExitStack, owner: Any, name: str, new: Any) -> Any:

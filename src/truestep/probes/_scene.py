@@ -69,6 +69,12 @@ class Scene:
         self.forwarded: set[int] = set()
         """Trainable parameters whose modules ran since the last step (sampled steps only)."""
         self.errors: list[str] = []
+        self.thread = 0
+        """The thread that runs the backward passes."""
+        self.reading = threading.RLock()
+        """Held while gradients are looked at."""
+        self.blind = ""
+        """Why nothing can be watched any more, empty where it can."""
         self.cost_s = 0.0
         """Time spent on close reading, at sampled steps."""
         self.frugal = False
@@ -170,8 +176,27 @@ class Scene:
         """Tell a step and begin the next one."""
         self.step += 1
         before, ledger = self.sampled, self.ledger
-        self.sampled = ledger.sampled = self.is_sampled(self.step)
-        if self.sampled or before:
-            self.forwarded.clear()
-            ledger.refresh()
-        self.step_ended(event)
+        try:
+            self.sampled = ledger.sampled = self.is_sampled(self.step)
+            if self.sampled or before:
+                self.forwarded.clear()
+                ledger.refresh()
+            self.step_ended(event)
+        except Exception:
+            self.fail()
+
+    # --- threads ---------------------------------------------------------------------------------------------------
+
+    def take_over(self) -> bool:
+        """Let this thread be the one that is watched, where the one before is gone; else watch no more.
+
+        The engine replaces gradients without holding Python's lock: to look at one while another thread runs a
+        backward pass over it is a crash.
+        """
+        with self.reading:
+            if self.thread and any(thread.ident == self.thread for thread in threading.enumerate()):
+                self.active = False
+                self.blind = "several threads train at once"
+            else:
+                self.thread = threading.get_ident()
+            return self.active

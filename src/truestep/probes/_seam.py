@@ -33,6 +33,9 @@ return _truestep_result
 
 def weave(function: Any, names: dict[str, Any]) -> Callable[..., Any] | None:
     """Return torch's ``_wrapped_call_impl`` with our calls woven in, None where its source is not the known one."""
+    before = getattr(function, "_truestep_names", None)
+    if before is not None:
+        names = _chained(before, names)
     try:
         source = textwrap.dedent(inspect.getsource(function))
         line = inspect.getsourcelines(function)[1]
@@ -66,7 +69,28 @@ def weave(function: Any, names: dict[str, Any]) -> Callable[..., Any] | None:
     exec(code, scope, made)
     replacement: Callable[..., Any] = made[function.__name__]
     replacement.__module__, replacement.__qualname__ = function.__module__, function.__qualname__
+    replacement._truestep_names = names  # type: ignore[attr-defined]
     return replacement
+
+
+class _Outside:
+    """A depth that sends every call through the hooks: with two sessions, each keeps count for itself."""
+
+    inside = 0
+
+
+def _chained(first: dict[str, Any], second: dict[str, Any]) -> dict[str, Any]:
+    """Return the hooks of two sessions that watch at the same time, as one pair."""
+
+    def enter(module: Any, args: tuple[Any, ...], depth: int = 2) -> Any:
+        below = depth + 1
+        return first["_truestep_enter"](module, args, below), second["_truestep_enter"](module, args, below)
+
+    def leave(token: Any, result: Any) -> None:
+        second["_truestep_leave"](token[1], result)
+        first["_truestep_leave"](token[0], result)
+
+    return second | {"_truestep_depth": _Outside, "_truestep_enter": enter, "_truestep_leave": leave}
 
 
 def _assigning(original: ast.If) -> ast.If:

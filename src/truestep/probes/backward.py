@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
+import threading
 import time
 from contextlib import ExitStack
 from typing import Any
@@ -38,7 +39,7 @@ class BackwardProbe(Probe):
         scene = self.scene
 
         def _engine_run_backward(t_outputs: Any, *args: Any, **kwargs: Any) -> Any:
-            if not scene.active or engine_task() != -1:
+            if not scene.active or engine_task() != -1 or (thread() != scene.thread and not scene.take_over()):
                 return original(t_outputs, *args, **kwargs)
             accumulates = kwargs.get("accumulate_grad", False)
             if scene.sampled:
@@ -56,7 +57,7 @@ class BackwardProbe(Probe):
                 scene.stop()
             return result
 
-        engine_task, perf_counter = scene.engine_task, time.perf_counter
+        engine_task, perf_counter, thread = scene.engine_task, time.perf_counter, threading.get_ident
         original = patch(stack, autograd, "_engine_run_backward", _engine_run_backward)
 
     def before(self, outputs: Any, accumulates: bool) -> tuple[Site | None, str, bool] | None:
@@ -74,8 +75,10 @@ class BackwardProbe(Probe):
             if divided and scene.scaled_by is not None:
                 inner = node.next_functions[0][0] if node.next_functions else None
                 divided = inner is not None and inner.name() in _SCALINGS
-            if scene.ledger.before_backward():
-                mixed = scene.ledger.mixed_by_hand()
+            with scene.reading:
+                moved = scene.ledger.before_backward() if scene.active else 0
+                mixed = scene.ledger.mixed_by_hand() if moved else 0
+            if moved:
                 scene.close_step(HandStepped(site=site, moved=1, mixed=min(1, mixed)))
             if type(root) is self._tensor and (scene.reads_losses or scene.sampled or not scene.step & 1):
                 self._look_at_value(root, node, site)
@@ -154,7 +157,10 @@ class BackwardProbe(Probe):
         scene = self.scene
         site, root, divided = told
         try:
-            counts = scene.ledger.after_backward()
+            with scene.reading:
+                if not scene.active:
+                    return
+                counts = scene.ledger.after_backward()
             scaled = scene.scaled_by is not None
             if scaled:
                 scene.scaled_by = None

@@ -46,12 +46,15 @@ class LossProbe(Probe):
         @functools.wraps(original, assigned=("__name__", "__doc__"))
         def loss(input: Any, target: Any, *args: Any, **kwargs: Any) -> Any:
             if not compiling() and scene.active and engine_task() == -1:
-                site = scene.sites.quick(2)
-                known = None if scene.sampled else self._latest.get((kind, id(site)))
-                if known is not None and known[1] >= _CLOSE and known[0].grad == grad_enabled():
-                    scene.emit(known[0])
-                elif isinstance(input, tensor) and isinstance(target, tensor) and not scene.depth.fetching:
-                    self.tell(kind, site, input, target, args, kwargs)
+                try:
+                    site = scene.sites.quick(2)
+                    known = None if scene.sampled else self._latest.get((kind, id(site)))
+                    if known is not None and known[1] >= _CLOSE and known[0].grad == grad_enabled():
+                        scene.emit(known[0])
+                    elif isinstance(input, tensor) and isinstance(target, tensor) and not scene.depth.fetching:
+                        self.tell(kind, site, input, target, args, kwargs)
+                except Exception:
+                    scene.fail()
             return original(input, target, *args, **kwargs)
 
         engine_task, grad_enabled = scene.engine_task, scene.torch.is_grad_enabled
@@ -134,11 +137,18 @@ class LossProbe(Probe):
     def _sums_to_one(self, site: object, input: Any) -> bool | None:
         """Look at a few rows, at the first calls of a site and only where it costs no synchronisation."""
         looks = self._looked.get(site, 0)
-        if input.device.type != "cpu" or looks >= _LOOKS or not input.is_floating_point():
+        if input.device.type != "cpu" or looks >= _LOOKS or not input.is_floating_point() or _is_transformed(input):
             return None
         self._looked[site] = looks + 1
         rows = input.detach()[:8].float()
         return bool((rows >= 0).all()) and bool(((rows.sum(1) - 1).abs() < 1e-4).all())
+
+
+def _is_transformed(tensor: Any) -> bool:
+    """Whether vmap or another transform of torch.func stands between the tensor and its values."""
+    from torch._C import _functorch
+
+    return bool(_functorch.is_functorch_wrapped_tensor(tensor))
 
 
 def _before_expansion(tensor: Any) -> tuple[int, ...]:

@@ -94,12 +94,20 @@ class ModuleProbe(Probe):
 
     def _parameter_registered(self, module: Any, name: str, parameter: Any) -> None:
         if self.scene.depth.inside and self.scene.active:
-            self._created.add(module)
+            try:
+                self._created.add(module)
+            except Exception:
+                self.scene.fail()
 
     # --- the seam ----------------------------------------------------------------------------------------------
 
-    def enter(self, module: Any, args: tuple[Any, ...]) -> Any:
+    def enter(self, module: Any, args: tuple[Any, ...], depth_of_caller: int = 2) -> Any:
         """Runs before a module call that is outermost, or inner at a sampled step.
+
+        Args:
+            module: the module that is called.
+            args: its positional arguments.
+            depth_of_caller: how many frames above this one the call was made.
 
         Returns:
             what `leave` needs: how deep the thread was, the place of the call, whether the input is the last one's.
@@ -111,10 +119,11 @@ class ModuleProbe(Probe):
             if depth.fetching or not scene.active or scene.engine_task() != -1 or self._compiling():
                 depth.inside = 1
                 return before, None, False
-            if before == 2:
-                self._inner(module)
+            if before:
+                if before == 2:
+                    self._inner(module)
                 return before, None, False
-            frame = sys._getframe(2)
+            frame = sys._getframe(depth_of_caller)
             place = self._callsites.get((id(frame.f_code), frame.f_lasti, id(module)))
             if place is None or scene.sampled or place.model.ref() is None:
                 place = self._look(module, frame)
@@ -207,7 +216,7 @@ class ModuleProbe(Probe):
         """Look through the wrappers of torch.compile, DDP, DataParallel and Lightning Fabric."""
         for name in _WRAPPERS:
             children = module.__dict__.get("_modules")
-            inner = children.get(name) if children else None
+            inner = children.get(name) if isinstance(children, dict) else None
             if inner is not None and (len(children) == 1 or name == "_forward_module"):
                 module = inner
         return module

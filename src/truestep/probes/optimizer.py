@@ -50,17 +50,27 @@ class OptimizerProbe(Probe):
             finally:
                 self._building -= 1
             if scene.active and not self._building:
-                self.built(optimizer, scene.site())
+                self.told(optimizer)
 
         def add_param_group(optimizer: Any, param_group: dict[str, Any]) -> None:
             original_add(optimizer, param_group)
             if scene.active and not self._building:
-                self.added(optimizer, scene.site())
+                self.told(optimizer, added=True)
 
         patch(stack, module.Optimizer, "__init__", __init__)
         patch(stack, module.Optimizer, "add_param_group", add_param_group)
         stack.callback(module.register_optimizer_step_pre_hook(self.before).remove)
         stack.callback(module.register_optimizer_step_post_hook(self.after).remove)
+
+    def told(self, optimizer: Any, *, added: bool = False) -> None:
+        """Take up that user code built an optimizer, or added parameters to one."""
+        try:
+            if added:
+                self.added(optimizer, self.scene.site())
+            else:
+                self.built(optimizer, self.scene.site())
+        except Exception:
+            self.scene.fail()
 
     def built(self, optimizer: Any, site: Site | None) -> Panel:
         """Give an optimizer its number, and its parameters a panel."""

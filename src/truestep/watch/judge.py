@@ -93,17 +93,20 @@ class Judge:
         order = list(Severity)
         return sorted(found, key=lambda f: (order.index(f.severity), f.seen.first_step or 0))
 
-    def verdicts(self, *, given_up: str = "") -> list[Verdict]:
+    def verdicts(self, *, given_up: str = "", blind: str = "") -> list[Verdict]:
         """Return one verdict per rule.
 
         Args:
             given_up: why costly reads were given up, empty where they were not.
+            blind: why watching had to end before the run did, empty where it had not.
         """
         made = []
         for rule in self.rules:
             verdict = rule.verdict(self.progress)
             if rule.id in self._failed and verdict.outcome is not Outcome.FOUND:
                 verdict = Verdict(rule.id, Outcome.NOT_OBSERVED, "the rule failed")
+            elif blind and verdict.outcome is Outcome.CLEAR:
+                verdict = Verdict(rule.id, Outcome.NOT_OBSERVED, blind)
             elif given_up and verdict.outcome is Outcome.CLEAR and any(need in _COSTLY for need in rule.needs):
                 verdict = Verdict(rule.id, Outcome.NOT_OBSERVED, given_up)
             made.append(verdict)

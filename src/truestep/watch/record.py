@@ -75,9 +75,10 @@ class Recorder:
         self._written.clear()
         self._write({"forget": True})
 
-    def close(self, how: str, errors: list[str]) -> None:
-        """Write the end of the run."""
-        self._write({"ended": how, "truncated": self.truncated, "internal_errors": errors})
+    def close(self, how: str, errors: list[str], *, given_up: str = "", blind: str = "") -> None:
+        """Write the end of the run, and why some of it was not watched."""
+        unseen = {"given_up": given_up, "blind": blind}
+        self._write({"ended": how, "truncated": self.truncated, "internal_errors": errors} | unseen)
         self._file.close()
 
     def _event(self, event: Event) -> int:
@@ -149,8 +150,8 @@ def read(folder: Path, *, select: tuple[type[Rule], ...] = ()) -> Summary:
             expected=f"expected lines of {FORMAT}; got one without {error}",
             remedy="record the run again",
         ) from None
-    judge.end(replay.how)
-    return summarise(judge, replay.started, replay.how, errors=replay.errors, record=str(folder))
+    judge.end("stopped" if replay.unseen["blind"] else replay.how)
+    return summarise(judge, replay.started, replay.how, errors=replay.errors, record=str(folder), **replay.unseen)
 
 
 def _parse(line: str, number: int, path: Path) -> dict[str, Any]:
@@ -175,6 +176,7 @@ class _Replay:
         self.started = ev.RunStarted(script="")
         self.how = "crashed"
         self.errors: list[str] = []
+        self.unseen = {"given_up": "", "blind": ""}
         self._sites: dict[int, Site] = {}
         self._events: dict[int, Event] = {}
         self._chunks: dict[int, tuple[Event, ...]] = {}
@@ -199,6 +201,7 @@ class _Replay:
                 self.judge.forget()
             case {"ended": how, "internal_errors": errors}:
                 self.how, self.errors = how, errors
+                self.unseen = {name: str(line.get(name, "")) for name in self.unseen}
             case _:
                 pass
 

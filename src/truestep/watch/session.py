@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 import sys
 import time
+import weakref
 from collections.abc import Callable
 from contextlib import ExitStack
 from typing import Any
 
 from truestep.config import Options
-from truestep.errors import TorchMissing
+from truestep.errors import TorchMissing, UsageError
 from truestep.events import BatchesAwaited, Event, RunStarted
 from truestep.findings import Finding, Summary, Verdict
 from truestep.rules import Rule, all_rules, rule
@@ -21,6 +22,19 @@ from truestep.watch.summary import summarise
 
 _FREE_S = 1.0
 """Watching closely for this long is never too much: first steps pay for compiling and loading anyway."""
+
+
+_live: weakref.WeakSet[Session] = weakref.WeakSet()
+
+
+def _in_child() -> None:
+    """Make every session inert in a forked process: what happens there is not the run that is watched."""
+    for session in _live:
+        session.disable()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_in_child)
 
 
 class Stop(SystemExit):
@@ -56,18 +70,28 @@ class Session:
         self._stack = ExitStack()
         self._scene: Any = None
         self._stopping = False
+        self._entered = 0
         self._summary: Summary | None = None
         self._begun = time.perf_counter()
         self._given_up = ""
         self._recorder: Recorder | None = None
 
     def start(self) -> None:
-        """Install the probes. torch is imported where it was not.
+        """Install the probes. torch is imported where it was not. While the session runs, further calls do nothing.
 
         Raises:
+            UsageError: the session is over already.
             TorchMissing: torch cannot be imported.
             UnwritableFolder: the record's folder cannot be written.
         """
+        if self._summary is not None:
+            raise UsageError(
+                "this session is over",
+                expected="a session watches one run, from start to stop",
+                remedy="make another one with truestep.watch()",
+            )
+        if self._scene is not None:
+            return
         try:
             import torch
         except ImportError as error:
@@ -94,6 +118,7 @@ class Session:
         scene.stop = self._stop_here
         self._probes = install(scene, self._stack)
         self._begun = time.perf_counter()
+        _live.add(self)
 
     def stop(self, how: str = "finished") -> Summary:
         """Take the probes down and return the summary. Later calls return the same one."""
@@ -110,13 +135,15 @@ class Session:
             errors = self._scene.errors
         else:
             self._started = RunStarted(script=self.script)
-        self._judge.end(self.how)
+        blind = "" if self._scene is None else self._scene.blind
+        self._judge.end("stopped" if blind else self.how)
         record = "" if self.options.record is None else str(self.options.record)
         self._summary = summarise(
-            self._judge, self._started, self.how, errors=errors, record=record, given_up=self._given_up
+            self._judge, self._started, self.how, errors=errors, record=record, given_up=self._given_up, blind=blind
         )
         if self._recorder is not None:
-            self._recorder.close(self.how, list(self._summary.internal_errors))
+            unseen = {"given_up": self._given_up, "blind": blind}
+            self._recorder.close(self.how, list(self._summary.internal_errors), **unseen)
         return self._summary
 
     def _tell_waiting(self) -> None:
@@ -190,10 +217,13 @@ class Session:
 
     def __enter__(self) -> Session:
         self.start()
+        self._entered += 1
         return self
 
     def __exit__(self, kind: type[BaseException] | None, value: object, traceback: object) -> None:
-        self.stop("finished" if kind is None else "interrupted" if kind is KeyboardInterrupt else "crashed")
+        self._entered -= 1
+        if self._entered == 0:
+            self.stop("finished" if kind is None else "interrupted" if kind is KeyboardInterrupt else "crashed")
 
 
 def chosen(options: Options) -> list[type[Rule]]:

@@ -11,15 +11,20 @@ from truestep.watch.judge import Judge
 
 
 def summarise(
-    judge: Judge, started: RunStarted, how: str, *, errors: list[str], record: str = "", given_up: str = ""
+    judge: Judge, started: RunStarted, how: str, *, errors: list[str], record: str = "", given_up: str = "", blind: str = ""
 ) -> Summary:
-    """Return the summary of a judged run, with what comments in the code allow marked as suppressed."""
+    """Return the summary of a judged run, with what comments in the code allow marked as suppressed.
+
+    Args:
+        given_up: why costly reads were given up, empty where they were not.
+        blind: why watching had to end before the run did, empty where it had not.
+    """
     return Summary(
         script=started.script,
         how=how,
         steps=judge.progress.step,
         findings=tuple(_marked(judge.findings())),
-        verdicts=tuple(judge.verdicts(given_up=given_up)),
+        verdicts=tuple(judge.verdicts(given_up=given_up, blind=blind)),
         internal_errors=(*errors, *judge.errors),
         torch=started.torch,
         ranks=started.world_size,

@@ -8,10 +8,9 @@ from itertools import pairwise
 from types import TracebackType
 from typing import Any
 
-_OURS = tuple(
-    os.path.join(os.path.dirname(os.path.dirname(__file__)), folder) + os.sep
-    for folder in ("watch", "probes", "rules", "cli", "report")
-)
+_PACKAGE = os.path.dirname(os.path.dirname(__file__))
+_FOLDERS = ("watch", "probes", "rules", "cli", "report")
+_OURS = (*(os.path.join(_PACKAGE, folder, "") for folder in _FOLDERS), "<truestep,")
 
 
 def strip(error: BaseException) -> None:
