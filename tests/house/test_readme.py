@@ -42,6 +42,31 @@ def test_commands_exist(path):
     assert set(named) <= set(COMMANDS) | planned
 
 
+def test_what_the_architecture_names_is_there():
+    text = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
+    written = {name for name in re.findall(r"`((?:tests|docs|bench|probes|watch|rules)/[\w./]+)`", text)}
+    assert not [
+        name for name in written if not any((base / name).exists() for base in (ROOT, ROOT / "src" / "truestep"))
+    ]
+    probes = {path.name for path in (ROOT / "src" / "truestep" / "probes").glob("[a-z]*.py")}
+    assert not [name for name in probes if f"`{name}`" not in text]
+    assert len(text.splitlines()) <= 150
+
+
+def test_events_in_the_architecture_exist():
+    from truestep import events
+
+    text = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
+    table = text[text.index("| probe |") : text.index("**An event**")]
+    told = {
+        name
+        for row in table.splitlines()
+        for name in re.findall(r"`([A-Z]\w+)`", row.rpartition("|")[0].rpartition("|")[2])
+    }
+    assert told
+    assert all(hasattr(events, name) for name in told)
+
+
 @each_page
 def test_make_targets_exist(path):
     targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
