@@ -44,7 +44,7 @@ def test_commands_exist(path):
 
 def test_what_the_architecture_names_is_there():
     text = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
-    written = {name for name in re.findall(r"`((?:tests|docs|bench|probes|watch|rules)/[\w./]+)`", text)}
+    written = set(re.findall(r"`((?:tests|docs|bench|probes|watch|rules)/[\w./]+)`", text))
     assert not [
         name for name in written if not any((base / name).exists() for base in (ROOT, ROOT / "src" / "truestep"))
     ]
