@@ -115,5 +115,10 @@ class Summary:
 
     def shown(self, *, least: Confidence = Confidence.MEDIUM) -> tuple[Finding, ...]:
         """Findings to show: not suppressed, and at least this sure."""
-        order = list(Confidence)
-        return tuple(f for f in self.findings if not f.suppressed and order.index(f.confidence) <= order.index(least))
+        return shown(self.findings, least=least)
+
+
+def shown(findings: tuple[Finding, ...], *, least: Confidence = Confidence.MEDIUM) -> tuple[Finding, ...]:
+    """Return the findings to show: not suppressed, and at least this sure."""
+    order = list(Confidence)
+    return tuple(f for f in findings if not f.suppressed and order.index(f.confidence) <= order.index(least))

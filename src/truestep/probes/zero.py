@@ -22,11 +22,11 @@ class ZeroProbe(Probe):
         self._events: dict[tuple[Any, ...], GradientsZeroed] = {}
 
         def optimizer_zero_grad(optimizer: Any, set_to_none: bool = True) -> None:
-            if compiling() or not scene.active:
-                original_optimizer(optimizer, set_to_none)
+            if not scene.active:
+                raw(optimizer, set_to_none)
                 return
             some, counts, owner = self.before(optimizer)
-            original_optimizer(optimizer, set_to_none)
+            raw(optimizer, set_to_none)
             self.after(counts, some, owner=owner)
 
         def module_zero_grad(module: Any, set_to_none: bool = True) -> None:
@@ -37,7 +37,10 @@ class ZeroProbe(Probe):
             original_module(module, set_to_none)
             self.after(counts, some, model=model)
 
-        original_optimizer = patch(stack, Optimizer, "zero_grad", optimizer_zero_grad)
+        # torch keeps TorchDynamo out of the optimizer's method: ours takes its place inside the same wrapping.
+        original = vars(Optimizer)["zero_grad"]
+        raw = getattr(original, "__wrapped__", original)
+        patch(stack, Optimizer, "zero_grad", scene.torch._disable_dynamo(optimizer_zero_grad))
         original_module = patch(stack, scene.torch.nn.Module, "zero_grad", module_zero_grad)
 
     def before(self, owner: Any, *, is_module: bool = False) -> tuple[list[Held], tuple[int, int], int | None]:

@@ -233,7 +233,7 @@ class Rule(ABC):
 
     def verdict(self, run: Progress) -> Verdict:
         """Found, clear, or not observed and why."""
-        if self._drafts:
+        if any(draft.confidence is not Confidence.LOW for draft in self._drafts.values()):
             return Verdict(self.id, Outcome.FOUND)
-        reason = self.unobserved(run)
+        reason = "too little evidence" if self._drafts else self.unobserved(run)
         return Verdict(self.id, Outcome.NOT_OBSERVED if reason else Outcome.CLEAR, reason)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
+from types import ModuleType
 
 from truestep.config import Options
 from truestep.watch.session import Session, Stop
@@ -35,3 +37,12 @@ def watch(
     folder = None if record is None else Path(record)
     options = Options(select=tuple(select), ignore=tuple(ignore), record=folder, budget=budget)
     return Session(options, script="watched block")
+
+
+class _Callable(ModuleType):
+    """``truestep.watch`` names this package once any part of it is imported: calling it is calling `watch`."""
+
+    __call__ = staticmethod(watch)
+
+
+sys.modules[__name__].__class__ = _Callable

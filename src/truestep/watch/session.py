@@ -13,12 +13,12 @@ from typing import Any
 from truestep.config import Options
 from truestep.errors import TorchMissing, UsageError
 from truestep.events import BatchesAwaited, Event, RunStarted
-from truestep.findings import Finding, Summary, Verdict
+from truestep.findings import Finding, Summary, Verdict, shown
 from truestep.rules import Rule, all_rules, rule
 from truestep.watch.judge import Judge
 from truestep.watch.record import Recorder
 from truestep.watch.stream import Stream
-from truestep.watch.summary import summarise
+from truestep.watch.summary import marked, summarise
 
 _FREE_S = 1.0
 """Watching closely for this long is never too much: first steps pay for compiling and loading anyway."""
@@ -202,7 +202,7 @@ class Session:
         if self._summary is not None:
             return self._summary.shown()
         self._stream.settle()
-        return tuple(self._judge.findings())
+        return shown(tuple(marked(self._judge.findings())))
 
     @property
     def verdicts(self) -> dict[str, Verdict]:

@@ -11,7 +11,14 @@ from truestep.watch.judge import Judge
 
 
 def summarise(
-    judge: Judge, started: RunStarted, how: str, *, errors: list[str], record: str = "", given_up: str = "", blind: str = ""
+    judge: Judge,
+    started: RunStarted,
+    how: str,
+    *,
+    errors: list[str],
+    record: str = "",
+    given_up: str = "",
+    blind: str = "",
 ) -> Summary:
     """Return the summary of a judged run, with what comments in the code allow marked as suppressed.
 
@@ -23,7 +30,7 @@ def summarise(
         script=started.script,
         how=how,
         steps=judge.progress.step,
-        findings=tuple(_marked(judge.findings())),
+        findings=tuple(marked(judge.findings())),
         verdicts=tuple(judge.verdicts(given_up=given_up, blind=blind)),
         internal_errors=(*errors, *judge.errors),
         torch=started.torch,
@@ -32,5 +39,5 @@ def summarise(
     )
 
 
-def _marked(findings: list[Finding]) -> list[Finding]:
+def marked(findings: list[Finding]) -> list[Finding]:
     return [replace(finding, suppressed=True) if suppressed(finding) else finding for finding in findings]
