@@ -70,8 +70,9 @@ for number, case in enumerate(CASES):
         result = case()
         print(number, "fine", type(result).__name__)
     except Exception as error:
-        last = traceback.extract_tb(error.__traceback__)[-1]
-        print(number, type(error).__name__, str(error).splitlines()[:1], last.name, last.line)
+        frames = traceback.extract_tb(error.__traceback__)
+        own = [(frame.name, frame.lineno, frame.line) for frame in frames if frame.filename == __file__]
+        print(number, type(error).__name__, str(error).splitlines()[:1], own)
     optimizer.zero_grad()
 
 
