@@ -88,6 +88,8 @@ class Held:
             if now != self.version:
                 if state == USED and self.version != WRITTEN:
                     self.state = ZEROED
+                elif state == FRESH and self.version != WRITTEN and self.panel is not None:
+                    self.panel.scaled = False
                 self.version = now
         else:
             self.sync(grad, ZEROED if state == ZEROED else HAND)

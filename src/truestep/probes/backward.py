@@ -17,6 +17,7 @@ from truestep.probes.keep import Keep
 from truestep.probes.tape import read_tape, risky_operations
 
 _SCALINGS = ("DivBackward0", "MulBackward0")
+_SUMS = ("AddBackward0", "SubBackward0")
 _SAMPLED_READS = 4
 _MOST_BAD_LOSSES = 8
 """Losses that are not finite are looked into this often; later ones are only counted."""
@@ -32,6 +33,9 @@ class BackwardProbe(Probe):
         self._kinds: dict[type, str] = {}
         self._method = self.scene.torch.Tensor.backward.__code__
         self._taken: dict[tuple[Any, ...], GradientsTaken] = {}
+        self._weights: dict[int, bool] = {}
+        self._plain: set[int] = set()
+        """Lines whose backward() is given no number to multiply the loss by."""
         self._reads_at = (-1, 0)
         self._bad_losses: list[LossNotFinite] = []
         self._tensor = self.scene.torch.Tensor
@@ -44,10 +48,10 @@ class BackwardProbe(Probe):
             accumulates = kwargs.get("accumulate_grad", False)
             if scene.sampled:
                 begun = perf_counter()
-                told = self.before(t_outputs, accumulates)
+                told = self.before(t_outputs, args[0] if args else (), accumulates)
                 scene.cost_s += perf_counter() - begun
             else:
-                told = self.before(t_outputs, accumulates)
+                told = self.before(t_outputs, args[0] if args else (), accumulates)
             result = original(t_outputs, *args, **kwargs)
             if told is not None:
                 if accumulates:
@@ -60,7 +64,7 @@ class BackwardProbe(Probe):
         engine_task, perf_counter, thread = scene.engine_task, time.perf_counter, threading.get_ident
         original = patch(stack, autograd, "_engine_run_backward", _engine_run_backward)
 
-    def before(self, outputs: Any, accumulates: bool) -> tuple[Site | None, str, bool] | None:
+    def before(self, outputs: Any, gradients: Any, accumulates: bool) -> tuple[Site | None, str, bool] | None:
         """Look at the loss, the gradients and, at sampled steps, the tape; nothing of it is kept."""
         scene = self.scene
         try:
@@ -74,7 +78,11 @@ class BackwardProbe(Probe):
             divided = kind in _SCALINGS
             if divided and scene.scaled_by is not None:
                 inner = node.next_functions[0][0] if node.next_functions else None
-                divided = inner is not None and inner.name() in _SCALINGS
+                divided = inner is not None and (inner.name() in _SCALINGS or _divided_terms(inner))
+            elif kind in _SUMS:
+                divided = _divided_terms(node)
+            if not divided and id(site) not in self._plain:
+                divided = self._weighed(site, gradients)
             with scene.reading:
                 moved = scene.ledger.before_backward() if scene.active else 0
                 mixed = scene.ledger.mixed_by_hand() if moved else 0
@@ -90,6 +98,17 @@ class BackwardProbe(Probe):
             scene.fail()
             return None
         return site, kind, divided
+
+    def _weighed(self, site: Site | None, gradients: Any) -> bool:
+        """Whether backward() at this line is given a number to multiply the loss by; settled at its first call."""
+        weighed = self._weights.get(id(site))
+        if weighed is None:
+            first = gradients[0] if gradients else None
+            weighed = type(first) is self._tensor and first.numel() == 1 and first.item() != 1.0
+            self._weights[id(site)] = weighed
+            if not weighed:
+                self._plain.add(id(site))
+        return weighed
 
     def _kind(self, node: Any) -> str:
         """Return the name of an operation; torch gives each of its own operations a type, which is a quick key."""
@@ -186,3 +205,9 @@ class BackwardProbe(Probe):
             scene.emit(event)
         except Exception:
             scene.fail()
+
+
+def _divided_terms(node: Any) -> bool:
+    """Whether an operation is a sum each of whose terms was divided, as in ``ce / n + penalty / n``."""
+    terms = node.next_functions if node.name() in _SUMS else ()
+    return bool(terms) and all(term is not None and term.name() == "DivBackward0" for term, _ in terms)

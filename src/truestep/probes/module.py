@@ -18,6 +18,8 @@ _SENSITIVE = (
     "Dropout", "AlphaDropout", "FeatureAlphaDropout", "RReLU", "BatchNorm", "SyncBatchNorm", "InstanceNorm",
     "DropPath", "StochasticDepth",
 )  # fmt: skip
+_RATES = ("p", "drop_prob", "drop_rate", "rate", "prob")
+"""What layers that drop at random call their rate."""
 _WRAPPERS = ("_orig_mod", "module", "_forward_module")
 _SENTINELS = 4
 _CALLING = ("_wrapped_call_impl", "_call_impl")
@@ -360,12 +362,18 @@ def _sensitive_kind(layer: Any) -> str:
     if any(name.startswith("_InstanceNorm") for name in names):
         return kind if layer.track_running_stats else ""
     if any(name == "_BatchNorm" for name in names):
-        return kind
+        return kind if layer.track_running_stats else ""
     if any(name == "_DropoutNd" for name in names):
         return kind if layer.p > 0 else ""
-    if kind == "MultiheadAttention" or any(name == "RNNBase" for name in names):
+    if any(name == "RNNBase" for name in names):
+        return kind if layer.dropout > 0 and layer.num_layers > 1 else ""
+    if kind == "MultiheadAttention":
         return kind if getattr(layer, "dropout", 0) > 0 else ""
-    return kind if kind.startswith(_SENSITIVE) else ""
+    if not kind.startswith(_SENSITIVE):
+        return ""
+    rates = [getattr(layer, name, None) for name in _RATES]
+    off = any(isinstance(rate, int | float) and rate == 0 for rate in rates)
+    return "" if off else kind
 
 
 def _first_tensor(value: Any, tensor: type, depth: int = 0) -> Any:

@@ -111,7 +111,8 @@ class AccumulationNotNormalised(Rule):
         seen = self._backwards.get(site, 0)
         self._backwards[site] = seen + 1
         self._accumulates |= seen > 0
-        if event.divided or event.loader is None or event.loader not in self._drawn or (seen and not event.onto_fresh):
+        alone = event.loader is None or event.loader not in self._drawn or (seen > 0 and not event.onto_fresh)
+        if event.divided or alone or event.root.startswith("SumBackward"):
             self._healthy.add(site)
         self._drawn.clear()
 

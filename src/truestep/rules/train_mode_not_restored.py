@@ -85,8 +85,8 @@ class TrainModeNotRestored(Rule):
                 model.calls.clear()
                 if event.training:
                     model.switched, model.evaluated, model.frozen = None, False, 0
-                elif model.trained_at and model.switched is None:
-                    model.switched = event.site
+                elif model.trained_at and (model.switched is None or model.evaluated):
+                    model.switched, model.evaluated = event.site, False
             case ModelCalled():
                 model = self._models.setdefault(event.model, _Model())
                 if event.grad:
