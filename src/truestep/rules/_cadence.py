@@ -52,11 +52,19 @@ def too_far(built: SchedulerBuilt, pace: Pace, counts: Counts, run: Progress, *,
     confidence = Confidence.LOW
     if fits_epochs or (within_pass and horizon <= _EPOCHS[0]):
         confidence = Confidence.HIGH
-    elif (within_pass and horizon <= _EPOCHS[1]) or pace.steps >= 20 * horizon:
+    elif within_pass and horizon <= _EPOCHS[1]:
+        confidence = Confidence.MEDIUM
+    elif pace.steps >= 20 * horizon and not counts.once(pace) and not _whole_passes(horizon, counts, run):
         confidence = Confidence.MEDIUM
     rises = (pace.steps - 1 + horizon) // (2 * horizon)
     cost = f"in {pace.steps} steps through a schedule of {horizon}, the lr began to rise {rises} times"
     return Misfit(confidence, "the schedule ran past its end, and the lr rises again", cost, help)
+
+
+def _whole_passes(horizon: int, counts: Counts, run: Progress) -> bool:
+    """Whether a horizon is a number of whole passes over the data, counted in batches."""
+    batches = counts.batches(run)
+    return batches > 1 and horizon % batches == 0
 
 
 def _died(built: SchedulerBuilt, pace: Pace, counts: Counts, run: Progress, *, ended: bool) -> Misfit | None:
@@ -80,13 +88,16 @@ def barely_begun(built: SchedulerBuilt, pace: Pace, counts: Counts, run: Progres
     if built.kind not in _TO_THE_END or not 0 < pace.steps < _BEGUN * horizon:
         return None
     updates, batches = counts.updates.get(built.optimizer, 0), counts.batches(run)
-    confidence = Confidence.MEDIUM if built.kind == "OneCycleLR" else Confidence.LOW
+    confidence = Confidence.LOW  # a run that stopped early leaves a schedule unfinished too
     help = f"make `{built.name}` as long as it is stepped"
     if counts.once(pace) and batches > 1:
         help = f"call `{built.name}.step()` after every `{run.optimizer_name(built.optimizer)}.step()`"
-        if abs(updates - horizon) <= 0.1 * updates:
+        whole = _whole_passes(horizon, counts, run)
+        if abs(updates - horizon) <= (0 if whole else counts.passes):
             confidence = Confidence.HIGH
-        elif batches >= 10 and horizon % batches == 0:
+        elif batches >= 10 and whole and horizon > _EPOCHS[1]:
             confidence = Confidence.MEDIUM
+    elif updates < counts.drawn and abs(counts.drawn - horizon) <= counts.passes:
+        confidence = Confidence.MEDIUM  # made for batches, stepped once in each window of several
     cost = f"{pace.steps} of {horizon} scheduler steps were made in {updates} optimizer steps"
     return Misfit(confidence, "the run ended when the schedule had barely begun", cost, help)

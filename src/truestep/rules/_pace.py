@@ -75,6 +75,11 @@ class Counts:
         """How many passes over the training loader have begun, 0 without a loader."""
         return 0 if self._loader is None else self._passes.get(self._loader, 0)
 
+    @property
+    def drawn(self) -> int:
+        """How many batches of the training loader were drawn."""
+        return 0 if self._loader is None else self._drawn.get(self._loader, 0)
+
     def batches(self, run: Progress) -> int:
         """How many batches a pass has, 0 where that is not known."""
         if self._loader is None:

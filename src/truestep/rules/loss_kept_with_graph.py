@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from truestep.events import BackwardEnded, Event, GraphsKept
+from truestep.events import BackwardEnded, Event, GraphsKept, ModelCalled, RunEnded
 from truestep.findings import Severity
 from truestep.rules._rule import Progress, Rule
 
@@ -50,7 +50,7 @@ class LossKeptWithGraph(Rule):
     id = "loss-kept-with-graph"
     since = "0.1"
     severity = Severity.ERROR
-    watches = (GraphsKept, BackwardEnded)
+    watches = (GraphsKept, BackwardEnded, ModelCalled)
     needs: ClassVar[tuple[type[Event], ...]] = ()
 
     ALIVE = 16
@@ -60,7 +60,10 @@ class LossKeptWithGraph(Rule):
 
     def __init__(self) -> None:
         super().__init__()
-        self._alive: dict[object, int] = {}
+        self._looks: dict[object, tuple[int, int]] = {}
+        """How many graphs were alive at the latest look, and in which step that was."""
+        self._unrolled: list[GraphsKept] = []
+        """Looks at graphs of calls that a backward pass may still use: a long roll-out."""
         self._backwards = 0
 
     def unobserved(self, run: Progress) -> str:
@@ -74,16 +77,32 @@ class LossKeptWithGraph(Rule):
         match event:
             case BackwardEnded():
                 self._backwards += 1
+                self._unrolled.clear()
+            case ModelCalled(training=True, grad=True):
+                self._settle(run)
+            case GraphsKept(backward_ran=False):
+                self._unrolled.append(event)
             case GraphsKept():
                 self._judge(event, run)
             case _:
                 pass
 
+    def ended(self, event: RunEnded, run: Progress) -> None:
+        self._settle(run)
+
+    def _settle(self, run: Progress) -> None:
+        """Judge graphs of calls that no backward pass has used before the training went on."""
+        for kept in self._unrolled:
+            self._judge(kept, run)
+        self._unrolled.clear()
+
     def _judge(self, event: GraphsKept, run: Progress) -> None:
         key = (event.site, event.name)
-        before, self._alive[key] = self._alive.get(key), event.alive
+        alive, step = self._looks.get(key, (event.alive, run.step))
+        self._looks[key] = event.alive, run.step
         draft = self._drafts.get(key)
-        if draft is None and (before is None or event.alive <= before or event.alive < self.ALIVE):
+        grown = event.alive > alive and (run.step > step or not event.backward_ran)
+        if draft is None and (not grown or event.alive < self.ALIVE):
             return
         name = f"`{event.name}`" if event.name else "a variable"
         state = "operations" if event.backward_ran else "operations and activations"
