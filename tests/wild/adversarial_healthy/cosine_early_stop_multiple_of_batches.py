@@ -28,6 +28,6 @@ for epoch in range(100):
         best, patience = value, 0
     else:
         patience += 1
-        if patience >= 4 and epoch >= 9:
+        if patience >= 4 and epoch >= 11:
             print("stopping at epoch", epoch)
             break
