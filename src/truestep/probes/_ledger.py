@@ -33,9 +33,14 @@ def version(tensor: Any) -> int:
         return -1
 
 
+def here(tensor: Any) -> Any:
+    """Return a gradient, of a DTensor the part on this rank: its norm would be a collective operation of all ranks."""
+    return getattr(tensor, "_local_tensor", tensor).detach()
+
+
 def looks_zero(tensor: Any) -> bool:
     """Whether a gradient holds only zeros: a few elements first, all of them when those are zero."""
-    tensor = getattr(tensor, "_local_tensor", tensor).detach()
+    tensor = here(tensor)
     if str(tensor.layout) != "torch.strided":
         return False
     flat = tensor.reshape(-1)
@@ -246,7 +251,7 @@ class Ledger:
             if held.state == USED and self._zeroed_unseen(panel, grad):
                 held.state = ZEROED
             if self.sampled and len(self._before) < _MEASURED and measurable(grad):
-                self._before.append((held, grad.detach().clone()))
+                self._before.append((held, here(grad).clone()))
         return moved
 
     def _zeroed_unseen(self, panel: Panel, grad: Any) -> bool:
@@ -311,7 +316,7 @@ class Ledger:
                 parameter = held.ref()
                 if parameter is None or held.state not in (FRESH, MIXED) or not measurable(parameter.grad):
                     continue
-                grad = parameter.grad.detach()
+                grad = here(parameter.grad)
                 added = grad - before[id(held)] if id(held) in before else grad
                 square += float(added.float().norm()) ** 2
             if square:
@@ -326,7 +331,7 @@ class Ledger:
         for held in panel.everything[:_MEASURED]:
             parameter = held.ref()
             if parameter is not None and measurable(parameter.grad):
-                square += float(parameter.grad.detach().float().norm()) ** 2
+                square += float(here(parameter.grad).float().norm()) ** 2
         mean = sum(panel.shares) / len(panel.shares)
         return math.sqrt(square) / mean if mean > 0 and math.isfinite(mean) and math.isfinite(square) else None
 

@@ -171,7 +171,10 @@ class OptimizerProbe(Probe):
         try:
             if scene.sampled:
                 begun = time.perf_counter()
-                unchanged(scene)
+                try:
+                    unchanged(scene)
+                except Exception:  # the step counts all the same
+                    scene.fail()
                 scene.cost_s += time.perf_counter() - begun
             if closure and not isinstance(counts, int) and not counts.fresh and not counts.mixed:
                 counts = scene.ledger.look(scene.ledger.owned(panel))

@@ -7,6 +7,7 @@ from typing import Any
 
 from truestep.events import BroadcastOnTape, Site, TapeRead
 from truestep.probes._scene import Scene
+from truestep.probes.shards import is_freed, shards
 
 _MOST_NODES = 50_000
 _RISKY = {
@@ -17,6 +18,8 @@ _RISKY = {
 _REDUCTIONS = {"MeanBackward0", "MeanBackward1", "SumBackward0", "SumBackward1"}
 _BETWEEN = {"PowBackward0", "AbsBackward0", "MulBackward0", "DivBackward0"}
 _OPAQUE = ("CompiledFunctionBackward", "GraphTask", "torch::jit")
+_TRANSPARENT = {"RegisterPostBackwardFunctionBackward"}
+"""Custom functions that hand on what they get (FSDP2 marks the end of a module with one)."""
 
 
 def read_tape(scene: Scene, outputs: list[Any], site: Site | None) -> None:
@@ -26,6 +29,7 @@ def read_tape(scene: Scene, outputs: list[Any], site: Site | None) -> None:
     opaque = False
     seen: set[Any] = set()
     leaf_root = True
+    sharded = shards()
     custom = scene.torch.autograd.function.BackwardCFunction
     for output in outputs:
         if output.grad_fn is not None:
@@ -36,11 +40,15 @@ def read_tape(scene: Scene, outputs: list[Any], site: Site | None) -> None:
         node, depth = queue.popleft()
         name = node.name()
         if name == "torch::autograd::AccumulateGrad":
-            held = scene.hold(node.variable)
+            variable = sharded.get(id(node.variable), node.variable)
+            if is_freed(variable):
+                opaque = True
+                continue
+            held = scene.hold(variable)
             reached.setdefault(held.number, depth)
             _free(scene, held)
             continue
-        if name.startswith(_OPAQUE) or isinstance(node, custom):
+        if name.startswith(_OPAQUE) or (isinstance(node, custom) and name not in _TRANSPARENT):
             opaque = True
         for following, _ in node.next_functions:
             if following is not None and following not in seen:

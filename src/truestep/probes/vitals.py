@@ -7,6 +7,7 @@ from typing import Any
 from truestep.events import Event, MixtureMeasured, ParametersUnchanged, Site, WindowMeasured
 from truestep.probes._ledger import Counts, Panel, version
 from truestep.probes._scene import Scene, is_lazy
+from truestep.probes.shards import is_freed
 
 _ELEMENTS = 16
 _MOST = 4000
@@ -49,7 +50,7 @@ def unchanged(scene: Scene) -> None:
 
 def _fingerprint(parameter: Any) -> list[str]:
     local = getattr(parameter, "_local_tensor", parameter).detach()
-    if not local.is_cpu or not local.numel() or local.is_sparse:
+    if not local.is_cpu or not local.numel() or local.is_sparse or is_freed(local):
         return []
     flat = local.reshape(-1)
     values = flat[:: max(1, flat.numel() // _ELEMENTS)][:_ELEMENTS]

@@ -1,0 +1,30 @@
+"""FSDP2: a forward runs on gathered parameters, which the tape names; the optimizer holds their shards."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+
+def shards() -> dict[int, Any]:
+    """Return the shard of every gathered parameter there is, by the identity of the gathered one."""
+    module = sys.modules.get("torch.distributed._composable_state")
+    mapping = getattr(module, "_module_state_mapping", None)
+    found: dict[int, Any] = {}
+    for reference in list(mapping.values()) if mapping else ():
+        state = reference()
+        groups = getattr(state, "_fsdp_param_groups", None) or (getattr(state, "_fsdp_param_group", None),)
+        for group in groups:
+            for parameter in getattr(group, "fsdp_params", ()):
+                gathered = getattr(parameter, "_unsharded_param", None)
+                if gathered is not None:
+                    found[id(gathered)] = parameter.sharded_param
+    return found
+
+
+def is_freed(tensor: Any) -> bool:
+    """Whether a tensor has a shape, but its memory was given back (a gathered parameter between its uses)."""
+    try:
+        return bool(tensor.numel()) and tensor.untyped_storage().size() == 0
+    except (NotImplementedError, RuntimeError):
+        return False
