@@ -151,6 +151,8 @@ class ScalerBuilt(Event):
     absent: ClassVar[str] = "no GradScaler"
     scaler: int
     enabled: bool = True
+    scale: float = 0.0
+    """The scale it begins with."""
     site: Site | None = None
 
 
@@ -362,6 +364,14 @@ class LossNotFinite(Event):
     """The first parameter (by registration) that was not finite."""
     operations: tuple[str, ...] = ()
     """Operations on the tape near the loss that can make such a value ("LogBackward0", "DivBackward0", ...)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class GradientsRepaired(Event):
+    """At a step after a backward from a loss that was not finite: all gradients were finite all the same."""
+
+    absent: ClassVar[str] = "no loss that is not finite"
+    optimizer: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

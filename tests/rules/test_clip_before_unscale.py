@@ -30,6 +30,14 @@ def test_a_limit_multiplied_by_the_scale_has_low_confidence():
     assert finding.confidence is Confidence.LOW
 
 
+def test_a_limit_near_a_small_first_scale_has_low_confidence():
+    met = [MET[0], ScalerBuilt(scaler=1, scale=256.0)]
+    (finding,) = judge(ClipBeforeUnscale, [*met, *[BACK, clip(scaled=True, max_norm=256.0)] * 3])
+    assert finding.confidence is Confidence.LOW
+    (finding,) = judge(ClipBeforeUnscale, [*met, *[BACK, clip(scaled=True, max_norm=1.0)] * 3])
+    assert finding.confidence is Confidence.HIGH
+
+
 @pytest.mark.parametrize(
     "quiet",
     [clip(), clip(scaled=True, max_norm=math.inf), clip(scaled=True, fresh=0, used=2)],

@@ -60,6 +60,8 @@ class Scene:
         self.sampled = True
         self.loader: int | None = None
         self.last_loss: float | None = None
+        self.bad_loss = False
+        """Whether a backward since the last step began from a loss that is not finite."""
         self.reads_losses = False
         """Whether every loss is looked at (a schedule on plateaus may be given it); else every other one."""
         self.scaled_by: int | None = None

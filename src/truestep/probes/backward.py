@@ -142,6 +142,7 @@ class BackwardProbe(Probe):
             return
         if scene.scaled_by is not None and math.isinf(value):
             return
+        scene.bad_loss = True
         if len(self._bad_losses) >= _MOST_BAD_LOSSES:
             scene.emit(self._bad_losses[-1])
             return

@@ -8,11 +8,11 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from typing import Any
 
-from truestep.events import OptimizerBuilt, OptimizerStepped, ParametersAdded, Site
+from truestep.events import GradientsRepaired, OptimizerBuilt, OptimizerStepped, ParametersAdded, Site
 from truestep.probes._ledger import Counts, Panel
 from truestep.probes._patch import patch
 from truestep.probes._probe import Probe
-from truestep.probes.vitals import mixture, unchanged
+from truestep.probes.vitals import finite_gradients, mixture, unchanged
 
 _SCALE_FREE = {
     "Adam",
@@ -145,6 +145,10 @@ class OptimizerProbe(Probe):
             mine = entry is not None and entry[0]() is optimizer
             panel = entry[1] if entry is not None and mine else self.built(optimizer, None)
             closure = (len(args) > 1 and args[1] is not None) or kwargs.get("closure") is not None
+            if scene.bad_loss:
+                scene.bad_loss = False
+                if finite_gradients(scene, panel):
+                    scene.emit(GradientsRepaired(optimizer=panel.number))
             counts: Counts | int = ledger.fresh_only(panel)
             if not counts:
                 if scene.sampled:

@@ -56,7 +56,8 @@ class ScalerProbe(Probe):
     def _number(self, scaler: Any) -> int:
         number, new = self.scene.number("scaler", scaler)
         if new:
-            self.scene.emit(ScalerBuilt(scaler=number, enabled=True, site=self.scene.site(2)))
+            scale = float(getattr(scaler, "_init_scale", 0.0))
+            self.scene.emit(ScalerBuilt(scaler=number, enabled=True, scale=scale, site=self.scene.site(2)))
         return number
 
     def _tell(self, kind: type[Event], **fields: Any) -> None:

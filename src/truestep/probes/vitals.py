@@ -30,6 +30,20 @@ def mixture(scene: Scene, panel: Panel, counts: Counts, site: Site | None) -> No
     scene.emit(event)
 
 
+def finite_gradients(scene: Scene, panel: Panel) -> bool:
+    """Whether all gradients of an optimizer are finite, and there are some."""
+    found = False
+    for held in panel.everything:
+        parameter = held.ref()
+        grad = None if parameter is None else parameter.grad
+        if grad is None or grad.is_sparse:
+            continue
+        found = True
+        if not bool(scene.torch.isfinite(getattr(grad, "_local_tensor", grad).detach()).all()):
+            return False
+    return found
+
+
 def unchanged(scene: Scene) -> None:
     """Tell which trainable parameters have kept their values since they were first looked at.
 

@@ -7,6 +7,8 @@ from truestep.rules._rule import Progress, Rule
 
 _ORDINARY = 1000.0
 """Above this max_norm, a limit is probably multiplied by the scale on purpose."""
+_PART = 0.1
+"""So is one that is not much smaller than the first scale itself."""
 
 
 class ClipBeforeUnscale(Rule):
@@ -42,8 +44,8 @@ class ClipBeforeUnscale(Rule):
 
     Known false alarms
     ------------------
-    A limit multiplied by ``scaler.get_scale()`` is right without ``unscale_``. Limits above 1000 are taken for that,
-    and have low confidence.
+    A limit multiplied by ``scaler.get_scale()`` is right without ``unscale_``. Limits above 1000, or above a tenth
+    of the first scale, are taken for that, and have low confidence.
 
     References
     ----------
@@ -53,15 +55,18 @@ class ClipBeforeUnscale(Rule):
     id = "clip-before-unscale"
     since = "0.1"
     severity = Severity.ERROR
-    watches = (BackwardEnded, GradientsClipped)
+    watches = (ScalerBuilt, BackwardEnded, GradientsClipped)
     needs = (ScalerBuilt, GradientsClipped)
 
     def __init__(self) -> None:
         super().__init__()
         self._backward: Site | None = None
+        self._ordinary = _ORDINARY
 
     def observe(self, event: Event, run: Progress) -> None:
         match event:
+            case ScalerBuilt(scale=scale) if scale:
+                self._ordinary = min(self._ordinary, _PART * scale)
             case BackwardEnded(scaled=True):
                 self._backward = event.site
             case GradientsClipped(scaled=True) if event.fresh and is_limit(event):
@@ -73,7 +78,7 @@ class ClipBeforeUnscale(Rule):
                     label=f"compares max_norm {event.max_norm:g} with scaled gradients",
                     related=(Mark(self._backward, "made scaled gradients"),) if self._backward else (),
                     help=f"call `scaler.unscale_({name})` before the clip",
-                    confidence=Confidence.LOW if event.max_norm > _ORDINARY else None,
+                    confidence=Confidence.LOW if event.max_norm > self._ordinary else None,
                 )
             case _:
                 pass

@@ -1,6 +1,14 @@
 from __future__ import annotations
 
-from truestep.events import BackwardEnded, Event, GradientsZeroed, LossNotFinite, OptimizerStepped, ScalerStepped
+from truestep.events import (
+    BackwardEnded,
+    Event,
+    GradientsRepaired,
+    GradientsZeroed,
+    LossNotFinite,
+    OptimizerStepped,
+    ScalerStepped,
+)
 from truestep.findings import Confidence, Mark, Severity
 from truestep.rules._rule import Progress, Rule
 
@@ -50,9 +58,8 @@ class NanOrInf(Rule):
 
     Known false alarms
     ------------------
-    A script that repairs such gradients by hand before the step: the first time is reported with medium confidence, and
-    with high confidence when it comes again. Steps that a gradient scaler skips, and batches that the script skips, are
-    not reported.
+    None known. Steps whose gradients are finite all the same (repaired with ``torch.nan_to_num``, or by hooks), steps
+    that a gradient scaler skips, and batches that the script skips are not reported.
 
     References
     ----------
@@ -63,7 +70,7 @@ class NanOrInf(Rule):
     id = "nan-or-inf"
     since = "0.1"
     severity = Severity.ERROR
-    watches = (LossNotFinite, BackwardEnded, GradientsZeroed, ScalerStepped, OptimizerStepped)
+    watches = (LossNotFinite, BackwardEnded, GradientsZeroed, GradientsRepaired, ScalerStepped, OptimizerStepped)
     needs = (BackwardEnded,)
 
     def __init__(self) -> None:
@@ -81,7 +88,7 @@ class NanOrInf(Rule):
                 self._pending, self._loss = self._loss or self._pending, None
             case GradientsZeroed(fresh=fresh) if fresh:
                 self._pending = None
-            case ScalerStepped(skipped=True):
+            case ScalerStepped(skipped=True) | GradientsRepaired():
                 self._pending = None
             case OptimizerStepped(fresh=fresh, mixed=mixed):
                 if self._pending is not None and fresh + mixed and not event.scaler:
