@@ -83,7 +83,7 @@ class Clearing:
                     self._added = Mark(event.site, label)
             case MixtureMeasured():
                 self._measured[event.optimizer] = (
-                    f"the gradient stepped on is {event.ratio:.1f}x the one the last backward made "
+                    f"the gradient stepped on is {_times(event.ratio)} the one the last backward made "
                     f"(norms measured at step {run.step})"
                 )
             case OptimizerStepped():
@@ -133,3 +133,8 @@ class Clearing:
         """Count steps that came again."""
         if isinstance(event, OptimizerStepped) and event.mixed and event.site in self.mixings:
             self.mixings[event.site].count += times
+
+
+def _times(ratio: float) -> str:
+    """Return a factor with as many digits as it deserves: "2.0x", "41x", "1,220x"."""
+    return f"{ratio:.1f}x" if ratio < 10 else f"{ratio:,.0f}x"
