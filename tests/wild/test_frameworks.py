@@ -32,9 +32,14 @@ def needed(program: Path) -> list[str]:
 def start(command: list[str], folder: Path) -> tuple[int, str, str]:
     quiet = {"OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1", "HF_HOME": str(folder), "PYTHONWARNINGS": "ignore"}
     done = subprocess.run(
-        [sys.executable, *command], cwd=folder, env={**os.environ, **quiet}, capture_output=True, text=True, timeout=180,
+        [sys.executable, *command],
+        cwd=folder,
+        env={**os.environ, **quiet},
+        capture_output=True,
+        text=True,
+        timeout=180,
         check=False,
-    )  # fmt: skip
+    )
     return done.returncode, done.stdout, done.stderr
 
 

@@ -20,10 +20,15 @@ class Endings:
     Args:
         ending: writes the report; called with how the program ended.
         forked: called in a forked child, where nothing is watched.
+        busy: whether the report is being written: a SIGTERM that comes meanwhile takes effect when it is done.
     """
 
-    def __init__(self, ending: Callable[[str], object], forked: Callable[[], None]) -> None:
+    def __init__(
+        self, ending: Callable[[str], object], forked: Callable[[], None], busy: Callable[[], bool] = lambda: False
+    ) -> None:
         self._ending = ending
+        self._busy = busy
+        self._terminated_late = False
         self._forked = forked
         self._launched = os.getpid()
         self._exit = os._exit
@@ -42,11 +47,17 @@ class Endings:
         )
 
     def remove(self) -> None:
-        """Put back what `install` replaced, unless the program has put something else there."""
+        """Put back what `install` replaced, unless the program has put something else there.
+
+        A SIGTERM that came while the report was written ends the process here.
+        """
         self._give_signal_back()
         self._waiting = False
         if os._exit == self._left:
             os._exit = self._exit
+        if self._terminated_late:
+            self._terminated_late = False
+            os.kill(os.getpid(), signal.SIGTERM)
 
     def _lend_signal(self) -> None:
         # A child that is born with our handler would miss a SIGTERM sent in its first moments.
@@ -69,11 +80,15 @@ class Endings:
         return False
 
     def _in_child(self) -> None:
+        self._terminated_late = False
         if self._waiting:
             self.remove()
             self._forked()
 
     def _terminated(self) -> None:
+        if self._busy():  # torchrun ends the other ranks at once when one has failed
+            self._terminated_late = True
+            return
         self._ending("interrupted")
         self._give_signal_back()
         os.kill(os.getpid(), signal.SIGTERM)

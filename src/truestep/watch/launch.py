@@ -53,7 +53,7 @@ def launch(
         hook.remove()
         forked()
 
-    endings = Endings(ending, in_child)
+    endings = Endings(ending, in_child, lambda: ending.busy)
     program.place()
     endings.install()
     hook.install()
@@ -82,11 +82,12 @@ class _Ending:
         self._ended = ended
         self._launched = os.getpid()
         self.over = False
+        self.busy = False
 
     def __call__(self, how: str) -> int | None:
         if self.over or os.getpid() != self._launched:
             return None
-        self.over = True
+        self.over = self.busy = True
         try:
             return self._ended(how)
         except KeyboardInterrupt:
@@ -96,6 +97,8 @@ class _Ending:
             with contextlib.suppress(OSError):
                 os.write(2, f"truestep: no report: {note}\n".encode(errors="replace"))
             return None
+        finally:
+            self.busy = False
 
 
 def _play(program: Program) -> tuple[str, object, bool]:

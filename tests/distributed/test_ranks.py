@@ -1,0 +1,104 @@
+"""Two ranks on gloo under torchrun: one report of all ranks, healthy runs silent, failures found, a dead rank named."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from programs import expected
+
+PROGRAMS = Path(__file__).parent / "programs"
+
+
+@dataclass
+class Run:
+    code: int
+    out: str
+    err: str
+    report: dict[str, Any]
+
+    @property
+    def found(self) -> set[tuple[str, int]]:
+        sure = [finding for finding in self.report["findings"] if finding["confidence"] != "low"]
+        return {(finding["rule"], finding["primary"]["site"]["line"]) for finding in sure}
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def torchrun(command: list[str], folder: Path, *, limit_s: float = 120) -> tuple[int, str, str]:
+    """Run a command on two ranks; leave no process behind."""
+    launcher = ["-m", "torch.distributed.run", "--nproc-per-node", "2", "--master-port", str(free_port())]
+    process = subprocess.Popen(
+        [sys.executable, *launcher, *command],
+        cwd=folder,
+        env={**os.environ, "OMP_NUM_THREADS": "1", "TMPDIR": str(folder), "TORCHELASTIC_ERROR_FILE": ""},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    try:
+        out, err = process.communicate(timeout=limit_s)
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+    return process.returncode, out, err
+
+
+def watch(name: str, folder: Path) -> Run:
+    report = folder / "report.json"
+    watching = ["-m", "truestep", "run", "--format", "json", "--output", str(report)]
+    code, out, err = torchrun([*watching, str(PROGRAMS / f"{name}.py")], folder)
+    assert report.exists(), err
+    return Run(code, out, err, json.loads(report.read_text(encoding="utf-8")))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["ddp_healthy", "fsdp2_healthy"])
+def test_healthy_ranks_are_quiet_and_unchanged(name: str, tmp_path: Path) -> None:
+    run = watch(name, tmp_path)
+    assert run.code == 0, run.err
+    assert run.found == set()
+    assert run.report["internal_errors"] == []
+    assert (run.report["ended"], run.report["ranks"], run.report["missing_ranks"]) == ("finished", 2, [])
+    assert run.report["steps"] >= 20
+    # FSDP2 gathers parameters: the tape names those, and is read all the same.
+    verdicts = {verdict["rule"]: verdict["outcome"] for verdict in run.report["verdicts"]}
+    assert verdicts["graph-cut"] == verdicts["parameters-not-optimized"] == "clear"
+    assert torchrun([str(PROGRAMS / f"{name}.py")], tmp_path)[:2] == (0, run.out)
+    assert [path.name for path in tmp_path.glob("truestep-ranks-*")] == []
+
+
+@pytest.mark.parametrize("name", ["ddp_missing_zero_grad", "fsdp2_missing_zero_grad"])
+def test_failure_of_all_ranks_is_one_finding(name: str, tmp_path: Path) -> None:
+    run = watch(name, tmp_path)
+    assert run.code == 0, run.err
+    assert run.found == expected(PROGRAMS / f"{name}.py")
+    (finding,) = run.report["findings"]
+    assert finding["seen"]["total"] == 2 * run.report["steps"] == 48
+    assert finding["seen"]["count"] >= 40
+    assert run.report["internal_errors"] == []
+    assert run.err.count("error[missing-zero-grad]") == 1
+
+
+def test_dead_rank_is_named(tmp_path: Path) -> None:
+    run = watch("dead_rank", tmp_path)
+    assert run.code != 0
+    assert run.report["missing_ranks"] == [1]
+    assert run.report["ended"] in ("interrupted", "crashed")
+    assert run.found == expected(PROGRAMS / "dead_rank.py")
+    assert any("1 of 2 ranks (1)" in note for note in run.report["notes"])
