@@ -40,7 +40,7 @@ bench: $(VENV)/dev.stamp ## measure what watching costs; ARGS="--save" keeps the
 	@set -e; for program in bench/[a-z]*.py; do echo "$(BIN)/python $$program $(ARGS)"; $(BIN)/python $$program $(ARGS); done
 
 docs: $(VENV)/docs.stamp ## build the documentation into site/
-	$(BIN)/python -m mkdocs build --strict
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
 
 new-rule: $(VENV)/dev.stamp ## write the skeletons of a rule: make new-rule ID=my-rule
 	@$(BIN)/python tools/new_rule.py "$(ID)"
