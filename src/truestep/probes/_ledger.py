@@ -38,6 +38,14 @@ def here(tensor: Any) -> Any:
     return getattr(tensor, "_local_tensor", tensor).detach()
 
 
+def _spot(parameter: Any) -> float | None:
+    """Return one value of a parameter, which shows writes past its version counter, where that is cheap."""
+    if not parameter.is_cpu or hasattr(parameter, "_local_tensor") or str(parameter.layout) != "torch.strided":
+        return None
+    value = float(parameter.detach().reshape(-1)[-1]) if parameter.numel() else math.nan
+    return None if math.isnan(value) else value
+
+
 def looks_zero(tensor: Any) -> bool:
     """Whether a gradient holds only zeros: a few elements first, all of them when those are zero."""
     tensor = here(tensor)
@@ -56,7 +64,19 @@ def measurable(tensor: Any) -> bool:
 class Held:
     """What is remembered of one parameter."""
 
-    __slots__ = ("base", "base_version", "cleared", "grad", "moved", "number", "panel", "ref", "state", "version")
+    __slots__ = (
+        "base",
+        "base_version",
+        "cleared",
+        "grad",
+        "moved",
+        "number",
+        "panel",
+        "ref",
+        "spot",
+        "state",
+        "version",
+    )
 
     def __init__(self, number: int, parameter: Any) -> None:
         self.number = number
@@ -66,6 +86,8 @@ class Held:
         self.state = NONE
         self.cleared = False
         self.moved = -1
+        self.spot: float | None = None
+        """One value of the parameter, after the latest backward."""
         self.base: list[str] | None = None
         self.base_version = -1
         self.panel: Panel | None = None
@@ -237,21 +259,30 @@ class Ledger:
                 if state == FRESH or state == MIXED:
                     held.cleared = True
                 held.state = NONE
+                panel = held.panel
+                if panel is not None and not panel.stepped and held.moved >= 0:
+                    moved += self._moved(held, parameter)
                 continue
             grad = held.look()
             panel = held.panel
             if panel is None:
                 continue
-            if not panel.stepped and held.moved >= 0 and held.state in (FRESH, MIXED):
-                now = version(parameter)
-                if now != held.moved:
+            if not panel.stepped and held.moved >= 0 and held.state in (FRESH, MIXED, ZEROED):
+                if self._moved(held, parameter):
                     moved += 1
-                    held.moved = now
-                    held.state = MIXED if held.state == MIXED else USED
+                    if held.state == FRESH:
+                        held.state = USED
             if held.state == USED and self._zeroed_unseen(panel, grad):
                 held.state = ZEROED
             if self.sampled and len(self._before) < _MEASURED and measurable(grad):
                 self._before.append((held, here(grad).clone()))
+        return moved
+
+    def _moved(self, held: Held, parameter: Any) -> bool:
+        """Whether a parameter that no optimizer has stepped yet moved since the latest backward, also by ``.data``."""
+        now, spot = version(parameter), _spot(parameter)
+        moved = (now, spot) != (held.moved, held.spot)
+        held.moved, held.spot = now, spot
         return moved
 
     def _zeroed_unseen(self, panel: Panel, grad: Any) -> bool:
@@ -302,7 +333,7 @@ class Ledger:
             written += 1
             held.cleared = False
             if held.panel is not None and not held.panel.stepped:
-                held.moved = version(parameter)
+                held.moved, held.spot = version(parameter), _spot(parameter)
         if self.sampled:
             self._share()
         return len(self.live), written, onto_used, onto_fresh

@@ -104,7 +104,7 @@ class BackwardProbe(Probe):
         weighed = self._weights.get(id(site))
         if weighed is None:
             first = gradients[0] if gradients else None
-            weighed = type(first) is self._tensor and first.numel() == 1 and first.item() != 1.0
+            weighed = first is not None and first.numel() == 1 and first.item() != 1.0
             self._weights[id(site)] = weighed
             if not weighed:
                 self._plain.add(id(site))

@@ -52,10 +52,10 @@ def too_far(built: SchedulerBuilt, pace: Pace, counts: Counts, run: Progress, *,
     confidence = Confidence.LOW
     if fits_epochs or (within_pass and horizon <= _EPOCHS[0]):
         confidence = Confidence.HIGH
-    elif within_pass and horizon <= _EPOCHS[1]:
-        confidence = Confidence.MEDIUM
-    elif pace.steps >= 20 * horizon and not counts.once(pace) and not _whole_passes(horizon, counts, run):
-        confidence = Confidence.MEDIUM
+    else:
+        on_purpose = counts.once(pace) or _whole_passes(horizon, counts, run)
+        if (within_pass and horizon <= _EPOCHS[1]) or (pace.steps >= 20 * horizon and not on_purpose):
+            confidence = Confidence.MEDIUM
     rises = (pace.steps - 1 + horizon) // (2 * horizon)
     cost = f"in {pace.steps} steps through a schedule of {horizon}, the lr began to rise {rises} times"
     return Misfit(confidence, "the schedule ran past its end, and the lr rises again", cost, help)
