@@ -13,12 +13,12 @@ from typing import Any
 
 import pytest
 
-pytest.importorskip("torch")
-
 import truestep
 from truestep.config import Options
 from truestep.findings import Finding, Summary
 from truestep.report import write
+
+pytest.importorskip("torch")
 
 SETUP = """
 import torch, truestep
