@@ -52,3 +52,17 @@ def receiver(site: Site | None, fallback: str) -> str:
     name = callee(site, "")
     owner = name.rpartition(".")[0]
     return owner or fallback
+
+
+def iterated(site: Site | None, fallback: str) -> str:
+    """Return what a loop goes over: "train_loader" for ``for x in train_loader``, also inside enumerate or tqdm."""
+    if site is None:
+        return fallback
+    try:
+        node = ast.parse(_segment(site).strip(), mode="eval").body
+    except (SyntaxError, ValueError):
+        return fallback
+    while isinstance(node, ast.Call) and node.args:
+        node = node.args[0]
+    name = ast.unparse(node) if isinstance(node, ast.Name | ast.Attribute | ast.Subscript) else ""
+    return name if 0 < len(name) <= 40 else fallback

@@ -7,6 +7,7 @@ from contextlib import ExitStack
 from typing import Any
 
 from truestep.events import BatchDrawn, LoaderEnded, LoaderMet, LoaderStarted
+from truestep.probes._names import iterated
 from truestep.probes._patch import patch
 from truestep.probes._probe import Probe
 
@@ -87,7 +88,7 @@ class DataProbe(Probe):
         self.scene.emit(
             LoaderMet(
                 loader=number,
-                name="loader",
+                name=iterated(site, "loader"),
                 dataset=dataset_number,
                 dataset_kind=type(dataset).__name__,
                 batch_size=loader.batch_size,
