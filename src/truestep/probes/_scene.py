@@ -17,6 +17,8 @@ from truestep.probes._sites import Sites
 _FIRST = (0, 1, 2, 3, 10, 20, 50, 100, 200, 500)
 _MOST_CHANGES = 16
 _NAMED_PARAMETERS = 4000
+MOST = {"optimizer": 5000, "scheduler": 5000, "loader": 10_000, "trained model": 5000}
+"""So many objects of a kind are told apart: rules remember each of them, and their memory has to end somewhere."""
 
 
 def is_lazy(parameter: Any) -> bool:
@@ -118,6 +120,8 @@ class Scene:
         if entry is not None and entry.ref() is thing:
             return entry.number, False
         self._last[family] = number = self._last.get(family, 0) + 1
+        if number > MOST.get(family, number):
+            self.lose_sight(f"more than {MOST[family]:,} {family}s came and went")
         known[id(thing)] = Known(number, thing)
         if number % 256 == 0:
             for key in [key for key, old in known.items() if old.ref() is None]:
@@ -187,6 +191,11 @@ class Scene:
         except Exception:
             self.fail()
 
+    def lose_sight(self, reason: str) -> None:
+        """Watch no more: what was found stays, and nothing is called clear."""
+        self.active = False
+        self.blind = reason
+
     # --- threads ---------------------------------------------------------------------------------------------------
 
     def take_over(self) -> bool:
@@ -197,8 +206,7 @@ class Scene:
         """
         with self.reading:
             if self.thread and any(thread.ident == self.thread for thread in threading.enumerate()):
-                self.active = False
-                self.blind = "several threads train at once"
+                self.lose_sight("several threads train at once")
             else:
                 self.thread = threading.get_ident()
             return self.active

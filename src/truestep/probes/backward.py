@@ -166,11 +166,14 @@ class BackwardProbe(Probe):
 
     def taken(self, site: Site | None, create_graph: bool) -> None:
         """Tell a call of ``autograd.grad``."""
-        key = (id(site), create_graph)
-        event = self._taken.get(key)
-        if event is None:
-            event = self._taken[key] = GradientsTaken(site=site, create_graph=create_graph)
-        self.scene.emit(event)
+        try:
+            key = (id(site), create_graph)
+            event = self._taken.get(key)
+            if event is None:
+                event = self._taken[key] = GradientsTaken(site=site, create_graph=create_graph)
+            self.scene.emit(event)
+        except Exception:
+            self.scene.fail()
 
     def after(self, told: tuple[Site | None, str, bool], retained: bool) -> None:
         """Look at the gradients again and tell the event."""

@@ -266,6 +266,7 @@ class ModuleProbe(Probe):
         model.count = len(parameters)
         if not parameters:
             return model
+        scene.number("trained model", module)
         model.device = parameters[0].device.type
         model.trainable = any(p.requires_grad for p in parameters)
         site = scene.sites.at(frame)

@@ -45,7 +45,7 @@ class SchedulerProbe(Probe):
                 original(scheduler, *args, **kwargs)
             finally:
                 scene.depth.schedule -= 1
-            if scene.active and scene.depth.schedule == 0 and scene.known("scheduler", scheduler) is None:
+            if scene.active and scene.depth.schedule == 0:
                 self.built(scheduler)
 
         patch(stack, cls, "__init__", __init__)
@@ -82,7 +82,9 @@ class SchedulerProbe(Probe):
     def built(self, scheduler: Any) -> None:
         scene = self.scene
         try:
-            number, _ = scene.number("scheduler", scheduler)
+            number, new = scene.number("scheduler", scheduler)
+            if not new:
+                return
             site = scene.site()
             kind = type(scheduler).__name__
             scene.reads_losses = scene.reads_losses or kind == "ReduceLROnPlateau"

@@ -86,7 +86,7 @@ class Judge:
 
     def findings(self) -> list[Finding]:
         """Return all findings, errors first, then in the order they were seen."""
-        said = [(rule, rule.findings(self.progress)) for rule in self.rules]
+        said = [(rule, self._said(rule)) for rule in self.rules]
         sure = [rule for rule, found in said if any(f.confidence is not Confidence.LOW for f in found)]
         explained = {id for rule in sure for id in rule.explains}
         found = [finding for rule, findings in said for finding in findings if rule.id not in explained]
@@ -102,7 +102,11 @@ class Judge:
         """
         made = []
         for rule in self.rules:
-            verdict = rule.verdict(self.progress)
+            try:
+                verdict = rule.verdict(self.progress)
+            except Exception:
+                self._fail(rule)
+                verdict = Verdict(rule.id, Outcome.NOT_OBSERVED)
             if rule.id in self._failed and verdict.outcome is not Outcome.FOUND:
                 verdict = Verdict(rule.id, Outcome.NOT_OBSERVED, "the rule failed")
             elif blind and verdict.outcome is Outcome.CLEAR:
@@ -111,6 +115,13 @@ class Judge:
                 verdict = Verdict(rule.id, Outcome.NOT_OBSERVED, given_up)
             made.append(verdict)
         return made
+
+    def _said(self, rule: Rule) -> list[Finding]:
+        try:
+            return rule.findings(self.progress)
+        except Exception:
+            self._fail(rule)
+            return []
 
     def _listeners(self, kind: type[Event]) -> list[Rule]:
         listeners = self._watching.get(kind)

@@ -129,7 +129,10 @@ class Session:
         if self._scene is not None:
             self._scene.active = False
             self._stack.close()
-            self._tell_waiting()
+            try:
+                self._tell_waiting()
+            except Exception:
+                self._scene.fail()
             self._stream.close()
             self._stream.settle()
             errors = self._scene.errors
@@ -201,6 +204,8 @@ class Session:
         """What was found so far, suppressed findings left out."""
         if self._summary is not None:
             return self._summary.shown()
+        if self._scene is None:
+            return ()
         self._stream.settle()
         return shown(tuple(marked(self._judge.findings())))
 

@@ -15,6 +15,7 @@ from truestep.watch.judge import Judge, Key
 SHOWINGS = 3
 _LONGEST = 512
 _MOST_CHUNKS = 4000
+_MOST_TRANSITIONS = 20_000
 
 
 class Log(Protocol):
@@ -72,6 +73,10 @@ class Stream:
         if shown >= SHOWINGS:
             self._pending[key] = self._pending.get(key, 0) + 1
             return
+        if not shown and len(self._shown) >= _MOST_TRANSITIONS:
+            self._forget()
+            number = self._previous = self._number(chunk)
+            key = (0, number)
         self._shown[key] = shown + 1
         self.settle()
         fired = self._judge.show(chunk, key)
@@ -88,14 +93,18 @@ class Stream:
 
     def _number(self, chunk: tuple[Event, ...]) -> int:
         if len(self._numbers) >= _MOST_CHUNKS:
-            self.settle()
-            self._judge.forget()
-            if self._log is not None:
-                self._log.forget()
-            self._numbers.clear()
-            self._chunks.clear()
-            self._shown.clear()
-            self._previous = 0
+            self._forget()
         number = self._numbers[chunk] = len(self._numbers) + 1
         self._chunks[number] = chunk
         return number
+
+    def _forget(self) -> None:
+        """Give out numbers anew: no two steps of this run are alike."""
+        self.settle()
+        self._judge.forget()
+        if self._log is not None:
+            self._log.forget()
+        self._numbers.clear()
+        self._chunks.clear()
+        self._shown.clear()
+        self._previous = 0

@@ -1,0 +1,336 @@
+"""Law 3: whatever fails inside a probe or a rule is recorded, and the training goes on as if nobody watched."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import io
+import pkgutil
+from collections.abc import Callable, Iterator
+from types import FunctionType
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+
+import truestep.probes
+from truestep import events as ev
+from truestep.findings import Outcome
+from truestep.rules import Rule, all_rules
+from truestep.watch import Session
+from truestep.watch.judge import Judge
+from truestep.watch.stream import Stream
+
+ENTRIES = {
+    "OptimizerProbe": {"told", "before", "after"},
+    "ZeroProbe": {"before", "after"},
+    "BackwardProbe": {"before", "after", "taken"},
+    "ModuleProbe": {"enter", "leave", "_parameter_registered", "_met_directly"},
+    "ModeProbe": {"told"},
+    "ClipProbe": {"before", "by_value", "written"},
+    "ScalerProbe": {"_tell", "scaled", "unscaled", "stepped", "updated"},
+    "SchedulerProbe": {"built", "stepped"},
+    "DataProbe": {"started", "drawn", "ended"},
+    "CheckpointProbe": {"saved", "loaded", "_tell"},
+    "Scene": {"fail", "close_step", "take_over"},
+}
+"""What torch's own code calls: these catch what goes wrong below them. All the others may raise."""
+BUILDING = {"install", "__init__", "__init_subclass__", "patch", "weave", "all_probes"}
+
+
+class Growing(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.layers = [nn.Linear(4, 4)]
+        self.head = nn.Sequential(nn.Dropout(0.1), nn.BatchNorm1d(4), nn.Linear(4, 3))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.head(nn.Linear(4, 4)(self.layers[0](x)))
+
+
+def train() -> list[object]:
+    """Use every seam; return everything that came out of it."""
+    torch.manual_seed(0)
+    said: list[object] = []
+    model = Growing()
+    optimizer = torch.optim.SGD(model.head.parameters(), 0.1, momentum=0.9)
+    optimizer.add_param_group({"params": model.layers[0].parameters()})
+    schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, 10)
+    plateau = torch.optim.lr_scheduler.ReduceLROnPlateau(optimizer)
+    scaler = torch.amp.GradScaler("cpu", init_scale=8.0)
+    data = torch.utils.data.TensorDataset(torch.randn(24, 4), torch.randint(0, 3, (24,)))
+    by_hand = torch.ones(3, requires_grad=True)
+    kept = []
+    for epoch in range(3):
+        model.train()
+        for number, (x, y) in enumerate(torch.utils.data.DataLoader(data, 4, shuffle=True)):
+            if number % 3:
+                optimizer.zero_grad()
+            else:
+                model.zero_grad()
+            out = model(x) if number % 2 else model.forward(x)
+            loss = nn.functional.cross_entropy(out.softmax(1) * by_hand, y)
+            kept.append(loss)
+            if epoch == 1:
+                scaler.scale(loss).backward()
+                scaler.unscale_(optimizer)
+                scaler.step(optimizer)
+                scaler.update()
+            else:
+                (loss / 2).backward()
+                nn.utils.clip_grad_norm_(model.parameters(), 0.5)
+                nn.utils.clip_grad_value_(model.parameters(), 0.1)
+                optimizer.step()
+            schedule.step()
+            with torch.no_grad():
+                by_hand -= 0.1 * by_hand.grad
+            said.append(loss.item())
+        plateau.step(loss.detach())
+        model.eval()
+        nn.functional.mse_loss(model(data.tensors[0])[:, :1], torch.zeros(24, 1))
+        (slope,) = torch.autograd.grad((model(data.tensors[0])[:, :1] - torch.zeros(24)).pow(2).mean(), by_hand, allow_unused=True)
+        said.append(slope)
+    for _ in range(10):
+        kept.append(model(data.tensors[0]).sum())
+        kept[-1].backward()
+    lbfgs = torch.optim.LBFGS(model.head.parameters(), max_iter=2)
+
+    def closure() -> torch.Tensor:
+        lbfgs.zero_grad()
+        loss = (model(data.tensors[0]) - torch.zeros(24, 3)).abs().mean()
+        loss.backward()
+        return loss
+
+    said.append(lbfgs.step(closure).item())
+    (model(data.tensors[0]).sum() * float("nan")).log().backward()
+    file = io.BytesIO()
+    torch.save({"model": model.state_dict()}, file)
+    file.seek(0)
+    model.load_state_dict(torch.load(file)["model"])
+    state = [*model.state_dict().values(), *(p.grad for p in model.parameters()), torch.get_rng_state()]
+    return said + [None if value is None else value.clone() for value in state]
+
+
+PLAIN = train()
+
+
+def same(result: list[object]) -> None:
+    for one, two in zip(result, PLAIN, strict=True):
+        if isinstance(one, torch.Tensor):
+            assert torch.equal(one.nan_to_num(7.5), two.nan_to_num(7.5))  # type: ignore[attr-defined]
+        else:
+            assert one == two
+
+
+def _modules() -> list[Any]:
+    package = truestep.probes
+    return [importlib.import_module(f"truestep.probes.{info.name}") for info in pkgutil.iter_modules(package.__path__)]
+
+
+def internals() -> Iterator[str]:
+    """Name every function and method of the probes that is not an entry."""
+    for module in _modules():
+        for name, value in vars(module).items():
+            if getattr(value, "__module__", "") != module.__name__ or name in BUILDING:
+                continue
+            if isinstance(value, FunctionType):
+                yield f"{module.__name__}:{name}"
+            elif inspect.isclass(value):
+                kept = ENTRIES.get(name, set()) | BUILDING
+                for method, body in vars(value).items():
+                    if isinstance(getattr(body, "__func__", body), FunctionType) and method not in kept:
+                        yield f"{module.__name__}:{name}.{method}"
+
+
+class Planted(Exception):
+    pass
+
+
+def plant(patch: pytest.MonkeyPatch, name: str, calls: list[str]) -> None:
+    """Make an internal raise, under every name by which it was imported."""
+
+    def raising(*args: object, **kwargs: object) -> object:
+        calls.append(name)
+        raise Planted(name)
+
+    place, _, path = name.partition(":")
+    owner: Any = importlib.import_module(place)
+    first, _, method = path.partition(".")
+    if method:
+        owner = getattr(owner, first)
+        static = isinstance(vars(owner)[method], staticmethod)
+        patch.setattr(owner, method, staticmethod(raising) if static else raising)
+        return
+    original = getattr(owner, first)
+    for module in _modules():
+        for known, value in list(vars(module).items()):
+            if value is original:
+                patch.setattr(module, known, raising)
+
+
+@pytest.mark.parametrize("name", sorted(internals()))
+def test_an_internal_that_raises_never_reaches_the_program(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: list[str] = []
+    session = Session()
+    session.start()
+    plant(monkeypatch, name, calls)
+    try:
+        result = train()
+    finally:
+        summary = session.stop()
+    same(result)
+    if calls:
+        assert summary.internal_errors
+        assert all("Traceback" in error and "Planted" in error for error in summary.internal_errors)
+        assert len(summary.internal_errors) <= 20
+
+
+@pytest.mark.parametrize("at", [0, 3, 17, "all"])
+def test_an_event_that_cannot_be_told_never_reaches_the_program(at: object) -> None:
+    count = 0
+
+    def also(event: ev.Event) -> None:
+        nonlocal count
+        count += 1
+        if at in ("all", count - 1):
+            raise Planted
+
+    with Session(also=also) as session:
+        result = train()
+    same(result)
+    assert len(session.stop().internal_errors) >= 1
+
+
+@pytest.mark.parametrize("rule", sorted(all_rules()))
+def test_a_rule_that_raises_is_not_observed(rule: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def observe(self: Rule, event: ev.Event, run: object) -> None:
+        raise Planted
+
+    monkeypatch.setattr(all_rules()[rule], "observe", observe)
+    with Session() as session:
+        result = train()
+    same(result)
+    summary = session.stop()
+    verdict = session.verdicts[rule]
+    if any(rule in error for error in summary.internal_errors):
+        assert (verdict.outcome, verdict.reason) == (Outcome.NOT_OBSERVED, "the rule failed")
+    assert all(f"rule {rule}\nTraceback" in error for error in summary.internal_errors)
+    others = [one.outcome for id, one in session.verdicts.items() if id != rule]
+    assert Outcome.CLEAR in others
+
+
+@pytest.mark.parametrize("method", ["ended", "again", "findings", "verdict"])
+def test_every_method_of_a_rule_may_raise(method: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def raising(*args: object) -> object:
+        raise Planted
+
+    monkeypatch.setattr(all_rules()["missing-zero-grad"], method, raising)
+    with Session() as session:
+        result = train()
+    same(result)
+    summary = session.stop()
+    assert len(summary.verdicts) == len(all_rules())
+
+
+@pytest.mark.parametrize("owner", [Judge, Stream])
+def test_what_keeps_the_events_may_raise(owner: type, monkeypatch: pytest.MonkeyPatch) -> None:
+    def raising(*args: object, **kwargs: object) -> object:
+        raise Planted
+
+    session = Session()
+    session.start()
+    with monkeypatch.context() as patch:
+        patch.setattr(owner, "show" if owner is Judge else "close", raising)
+        result = train()
+    same(result)
+    assert session.stop().internal_errors
+
+
+class Awkward(dict):  # type: ignore[type-arg]
+    def __iter__(self) -> Iterator[str]:
+        raise Planted
+
+
+def _odd_module() -> object:
+    class Odd(nn.Linear):
+        def __eq__(self, other: object) -> bool:
+            raise Planted
+
+        __hash__ = nn.Module.__hash__
+
+    return Odd(2, 1)(torch.ones(1, 2)).sum().backward()
+
+
+def _odd_result() -> object:
+    class Result:
+        @property
+        def __dict__(self) -> dict[str, object]:  # type: ignore[override]
+            raise Planted
+
+    class Odd(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.weight = nn.Parameter(torch.ones(1))
+
+        def forward(self) -> Result:
+            return Result()
+
+    return Odd()()
+
+
+def _odd_dataset() -> object:
+    class Odd(torch.utils.data.Dataset):  # type: ignore[type-arg]
+        def __getattr__(self, name: str) -> object:
+            raise Planted if name == "dataset" else AttributeError(name)
+
+        def __len__(self) -> int:
+            return 2
+
+        def __getitem__(self, index: int) -> int:
+            return index
+
+    return list(torch.utils.data.DataLoader(Odd()))
+
+
+def _odd_optimizer() -> object:
+    class Odd(torch.optim.SGD):
+        __slots__ = ()
+
+        @property
+        def param_groups(self) -> list[Any]:
+            return self.__dict__["param_groups"]
+
+        @param_groups.setter
+        def param_groups(self, value: list[Any]) -> None:
+            self.__dict__["param_groups"] = value
+
+    weight = nn.Parameter(torch.ones(2))
+    optimizer = Odd([weight], 0.1)
+    optimizer.param_groups[0]["lr"] = "0.1"
+    weight.sum().backward()
+    return None
+
+
+@pytest.mark.parametrize("odd", [_odd_module, _odd_result, _odd_dataset, _odd_optimizer])
+def test_odd_objects_of_the_program_raise_nothing(odd: Callable[[], object]) -> None:
+    with Session():
+        odd()
+
+
+def test_a_dict_that_cannot_be_listed_is_saved_as_ever() -> None:
+    plain, watched = io.BytesIO(), io.BytesIO()
+    torch.save(Awkward(a=1), plain)
+    with Session() as session:
+        torch.save(Awkward(a=1), watched)
+    assert len(plain.getvalue()) == len(watched.getvalue())
+    assert len(session.stop().internal_errors) == 1
+
+
+def test_ctrl_c_and_exit_pass_through() -> None:
+    for error in (KeyboardInterrupt, SystemExit):
+        with pytest.raises(error):
+            with Session():
+                model = nn.Linear(2, 1)
+                model.register_forward_hook(lambda *_: (_ for _ in ()).throw(error()))  # noqa: B023
+                model(torch.ones(1, 2))
