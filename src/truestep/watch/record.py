@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import Iterator
 from dataclasses import fields
@@ -79,7 +80,8 @@ class Recorder:
         """Write the end of the run, and why some of it was not watched."""
         unseen = {"given_up": given_up, "blind": blind}
         self._write({"ended": how, "truncated": self.truncated, "internal_errors": errors} | unseen)
-        self._file.close()
+        with contextlib.suppress(OSError, ValueError):
+            self._file.close()
 
     def _event(self, event: Event) -> int:
         number = self._events.get(id(event))
@@ -135,9 +137,12 @@ def read(folder: Path, *, select: tuple[type[Rule], ...] = ()) -> Summary:
     judge = Judge(select or all_rules().values())
     replay = _Replay(judge)
     try:
-        with path.open(encoding="utf-8") as lines:
+        with path.open(encoding="utf-8", errors="replace") as lines:
+            number = -1
             for number, line in enumerate(lines):
                 replay.take(_parse(line, number, path))
+            if number < 0:
+                _parse("", 0, path)
     except FileNotFoundError:
         raise BadRecord(
             f"there is no record in {folder}",
