@@ -41,7 +41,7 @@ def read_tape(scene: Scene, outputs: list[Any], site: Site | None) -> None:
         name = node.name()
         if name == "torch::autograd::AccumulateGrad":
             variable = sharded.get(id(node.variable), node.variable)
-            if is_freed(variable):
+            if is_freed(variable) or _is_flat(scene, variable):  # FSDP's own: what it stands for is not known
                 opaque = True
                 continue
             held = scene.hold(variable)
@@ -68,6 +68,14 @@ def read_tape(scene: Scene, outputs: list[Any], site: Site | None) -> None:
             leaf_root=leaf_root,
         )
     )
+
+
+def _is_flat(scene: Scene, variable: Any) -> bool:
+    """Whether it is what FSDP1 made of several parameters, and the optimizer holds those."""
+    if not getattr(variable, "_is_flat_param", False):
+        return False
+    held = scene.ledger.held(variable)
+    return held is None or held.panel is None or held.panel is scene.ledger.free
 
 
 def _free(scene: Scene, held: Any) -> None:
