@@ -136,6 +136,10 @@ class SchedulerBuilt(Event):
     optimizer: int | None = None
     horizon: int | None = None
     """How many of its own steps the schedule is made for (T_max, total_steps, last milestone), where it says so."""
+    tail: str = ""
+    """Kind of the last schedule of a SequentialLR."""
+    tail_horizon: int | None = None
+    """How many steps that one is made for."""
     periodic: bool = False
     """Whether it is meant to go round again (warm restarts, cyclic)."""
     mode: str = ""
@@ -499,7 +503,7 @@ class GradientsClipped(Event):
     optimizer: int | None = None
     """The optimizer that owns most of the clipped parameters."""
     foreign: int = 0
-    """Clipped parameters that no optimizer holds."""
+    """Clipped parameters that no optimizer holds and that have no gradient, where all of them are such."""
     unclipped: int = 0
     """Parameters of that optimizer with a fresh gradient that were not given to the clip."""
     optimizers: tuple[int, ...] = ()

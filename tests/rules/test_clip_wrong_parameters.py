@@ -46,7 +46,7 @@ def test_a_clip_of_another_network_that_is_then_cleared_is_found():
 
 
 def test_a_clip_of_parameters_that_no_optimizer_holds_is_found():
-    copy = GradientsClipped(site=CLIP, given=12, observed=0, foreign=8)
+    copy = GradientsClipped(site=CLIP, given=12, observed=0, foreign=12)
     assert len(judge(ClipWrongParameters, [D, *[BACK, copy, D_STEP] * 4])) == 1
 
 

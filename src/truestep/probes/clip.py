@@ -9,7 +9,7 @@ from contextlib import ExitStack
 from typing import Any
 
 from truestep.events import GradientsClipped
-from truestep.probes._ledger import FRESH, MIXED, NONE, USED, WRITTEN
+from truestep.probes._ledger import FRESH, MIXED, NONE, USED, WRITTEN, ZEROED, looks_zero
 from truestep.probes._patch import patch
 from truestep.probes._probe import Probe
 
@@ -68,6 +68,14 @@ class ClipProbe(Probe):
         except Exception:
             scene.fail()
 
+    def _foreign(self, parameters: Sequence[Any]) -> int:
+        """Count parameters that no optimizer holds and that have no gradient; 0 where others are among them."""
+        for parameter in parameters:
+            held = self.scene.ledger.held(parameter)
+            if parameter.grad is not None or (held is not None and held.panel is not None and held.panel.number):
+                return 0
+        return len(parameters)
+
     def before(self, kind: str, parameters: Sequence[Any], limit: Any, *, given: int | None = None) -> None:
         """Look at the gradients right before they are clipped."""
         scene = self.scene
@@ -79,9 +87,10 @@ class ClipProbe(Probe):
             owners: dict[int, int] = {}
             clipped = {id(p) for p in parameters}
             for held in ledger.among(parameters):
-                held.look()
+                grad = held.look()
                 observed += 1
-                states[held.state] = states.get(held.state, 0) + 1
+                state = NONE if held.state == ZEROED and grad is not None and looks_zero(grad) else held.state
+                states[state] = states.get(state, 0) + 1
                 if held.panel is not None and held.panel.number:
                     owners[held.panel.number] = owners.get(held.panel.number, 0) + 1
             owner = max(owners, key=lambda number: owners[number], default=None)
@@ -97,7 +106,7 @@ class ClipProbe(Probe):
                     if parameter is not None and id(parameter) not in clipped and held.state in (FRESH, MIXED):
                         unclipped += 1
             max_norm = float(limit) if isinstance(limit, int | float) else math.nan
-            foreign = sum(1 for p in parameters[:8] if ledger.held(p) is None)
+            foreign = self._foreign(parameters) if observed == 0 else 0
             key: tuple[Any, ...] = (kind, id(site), len(parameters), observed, max_norm, tuple(sorted(states.items())))
             key += (scaled, owner, foreign, unclipped, tuple(sorted(owners)))
             event = self._events.get(key)

@@ -89,6 +89,7 @@ class SchedulerProbe(Probe):
             kind = type(scheduler).__name__
             scene.reads_losses = scene.reads_losses or kind == "ReduceLROnPlateau"
             optimizer = self._optimizer(scheduler)
+            last = scheduler._schedulers[-1] if kind == "SequentialLR" else None
             scene.emit(
                 SchedulerBuilt(
                     scheduler=number,
@@ -96,6 +97,8 @@ class SchedulerProbe(Probe):
                     kind=kind,
                     optimizer=optimizer,
                     horizon=_horizon(scheduler),
+                    tail="" if last is None else type(last).__name__,
+                    tail_horizon=None if last is None else _horizon(last),
                     periodic=kind in _PERIODIC,
                     mode=str(getattr(scheduler, "mode", "")) if kind == "ReduceLROnPlateau" else "",
                     patience=getattr(scheduler, "patience", None) if kind == "ReduceLROnPlateau" else None,

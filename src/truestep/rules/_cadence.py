@@ -47,7 +47,8 @@ def too_far(built: SchedulerBuilt, pace: Pace, counts: Counts, run: Progress, *,
     if built.kind == "MultiStepLR" and fits_epochs and within_pass and pace.steps >= 20 * horizon:
         cost = f"all milestones up to {horizon} were passed within the first of {counts.passes} epochs"
         return Misfit(Confidence.HIGH, "a schedule made for epochs was stepped for every batch", cost, help)
-    if built.kind != "CosineAnnealingLR" or pace.steps < 2 * horizon:
+    wave = built.tail_horizon or horizon
+    if "CosineAnnealingLR" not in (built.kind, built.tail) or pace.steps < 2 * horizon:
         return None
     confidence = Confidence.LOW
     if fits_epochs or (within_pass and horizon <= _EPOCHS[0]):
@@ -56,7 +57,7 @@ def too_far(built: SchedulerBuilt, pace: Pace, counts: Counts, run: Progress, *,
         on_purpose = counts.once(pace) or _whole_passes(horizon, counts, run)
         if (within_pass and horizon <= _EPOCHS[1]) or (pace.steps >= 20 * horizon and not on_purpose):
             confidence = Confidence.MEDIUM
-    rises = (pace.steps - 1 + horizon) // (2 * horizon)
+    rises = (pace.steps - (horizon - wave) - 1 + wave) // (2 * wave)
     cost = f"in {pace.steps} steps through a schedule of {horizon}, the lr began to rise {rises} times"
     return Misfit(confidence, "the schedule ran past its end, and the lr rises again", cost, help)
 

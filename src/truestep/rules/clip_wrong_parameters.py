@@ -6,8 +6,6 @@ from truestep.findings import Confidence, Mark, Severity
 from truestep.rules._clipping import is_limit
 from truestep.rules._rule import Progress, Rule
 
-_LOOKED_AT_FOREIGN = 8
-
 
 class ClipWrongParameters(Rule):
     """The parameters that are clipped are not those that the optimizer steps.
@@ -103,8 +101,7 @@ class ClipWrongParameters(Rule):
         if not clip.given:
             self._found(clip, event, run, "no parameters were given to it")
             return
-        foreign = clip.foreign == min(clip.given, _LOOKED_AT_FOREIGN)
-        if foreign:
+        if clip.foreign == clip.given:
             self._found(clip, event, run, "no optimizer holds the parameters given to it")
         elif clip.observed == clip.given and event.optimizer not in clip.optimizers:
             if clip.fresh and clip.optimizers:
