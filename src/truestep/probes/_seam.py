@@ -64,6 +64,8 @@ def weave(function: Any, names: dict[str, Any]) -> Callable[..., Any] | None:
     attempt.body = [call]
     definition.body = woven
     scope = dict(function.__globals__) | names
+    # TorchDynamo takes the globals of a function from the module of this name, where ours are not.
+    del scope["__name__"]
     code = compile(ast.fix_missing_locations(tree), function.__code__.co_filename, "exec")
     made: dict[str, Any] = {}
     exec(code, scope, made)

@@ -45,7 +45,7 @@ class LossProbe(Probe):
 
         @functools.wraps(original, assigned=("__name__", "__doc__"))
         def loss(input: Any, target: Any, *args: Any, **kwargs: Any) -> Any:
-            if not compiling() and scene.active and engine_task() == -1:
+            if not compiling() and scene.active and engine_task() == -1 and tracing() is None:
                 try:
                     site = scene.sites.quick(2)
                     known = None if scene.sampled else self._latest.get((kind, id(site)))
@@ -58,6 +58,7 @@ class LossProbe(Probe):
             return original(input, target, *args, **kwargs)
 
         engine_task, grad_enabled = scene.engine_task, scene.torch.is_grad_enabled
+        tracing = scene.torch._C._get_tracing_state
 
         patch(stack, functions, name, loss)
         self._teach_script(stack, original, loss)

@@ -71,6 +71,7 @@ class ModuleProbe(Probe):
         self._grad_enabled = torch.is_grad_enabled
         self._autocast_enabled = torch.is_autocast_enabled
         self._compiling = torch.compiler.is_compiling
+        self._tracing = torch._C._get_tracing_state
         self._models: dict[int, Model] = {}
         self._callsites: dict[tuple[int, int, int], CallSite] = {}
         self._unregistered: dict[tuple[Any, ...], UnregisteredModuleCalled] = {}
@@ -118,7 +119,7 @@ class ModuleProbe(Probe):
         depth = scene.depth
         before = depth.inside
         try:
-            if depth.fetching or not scene.active or scene.engine_task() != -1 or self._compiling():
+            if depth.fetching or not scene.active or scene.engine_task() != -1 or self._compiling() or self._tracing():
                 depth.inside = 1
                 return before, None, False
             if before:

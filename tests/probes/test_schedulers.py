@@ -1,0 +1,150 @@
+"""Schedules: each step told once, construction never, warnings keep file and line."""
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+from torch.optim import lr_scheduler as schedules
+
+from truestep.events import Event, SchedulerBuilt, SchedulerStepped
+from truestep.testing import capture_events
+
+KINDS: dict[str, Callable[[Any], Any]] = {
+    "LambdaLR": lambda o: schedules.LambdaLR(o, lambda step: 0.9**step),
+    "MultiplicativeLR": lambda o: schedules.MultiplicativeLR(o, lambda step: 0.9),
+    "StepLR": lambda o: schedules.StepLR(o, 2),
+    "MultiStepLR": lambda o: schedules.MultiStepLR(o, [2, 3]),
+    "ConstantLR": lambda o: schedules.ConstantLR(o, 0.5, 2),
+    "LinearLR": lambda o: schedules.LinearLR(o, 0.5, total_iters=2),
+    "ExponentialLR": lambda o: schedules.ExponentialLR(o, 0.9),
+    "PolynomialLR": lambda o: schedules.PolynomialLR(o, 9),
+    "CosineAnnealingLR": lambda o: schedules.CosineAnnealingLR(o, 9),
+    "CosineAnnealingWarmRestarts": lambda o: schedules.CosineAnnealingWarmRestarts(o, 3),
+    "CyclicLR": lambda o: schedules.CyclicLR(o, 0.01, 0.1, step_size_up=2),
+    "OneCycleLR": lambda o: schedules.OneCycleLR(o, 0.1, total_steps=9),
+    "ReduceLROnPlateau": lambda o: schedules.ReduceLROnPlateau(o),
+    "SequentialLR": lambda o: schedules.SequentialLR(
+        o, [schedules.ConstantLR(o), schedules.SequentialLR(o, [schedules.StepLR(o, 1)], [])], [2]
+    ),
+    "ChainedScheduler": lambda o: schedules.ChainedScheduler([schedules.ConstantLR(o), schedules.ExponentialLR(o, 0.9)]),
+    "SWALR": lambda o: torch.optim.swa_utils.SWALR(o, 0.05),
+}
+
+
+def told(events: list[Event]) -> list[SchedulerStepped]:
+    return [event for event in events if isinstance(event, SchedulerStepped)]
+
+
+def optimizer() -> torch.optim.Optimizer:
+    return torch.optim.SGD(nn.Linear(2, 1).parameters(), 0.1, momentum=0.9)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_each_step_is_told_once_and_construction_is_not(kind: str) -> None:
+    made = optimizer()
+    with capture_events() as events:
+        schedule = KINDS[kind](made)
+        assert told(events) == []
+        for _ in range(5):
+            made.step()
+            schedule.step(*([1.0] if kind == "ReduceLROnPlateau" else []))
+    numbers = [event.scheduler for event in told(events)]
+    assert len(numbers) == 5
+    assert len(set(numbers)) == 1
+    built = {event.scheduler: event.kind for event in events if isinstance(event, SchedulerBuilt)}
+    assert built[numbers[0]] == kind
+    assert [event.optimizer_steps for event in told(events)] == [1] * 5
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_lr_is_the_same_to_the_last_bit(kind: str) -> None:
+    def run() -> list[object]:
+        made = optimizer()
+        schedule = KINDS[kind](made)
+        seen: list[object] = []
+        for step in range(6):
+            made.step()
+            schedule.step(*([1.0 / (step + 1)] if kind == "ReduceLROnPlateau" else []))
+            seen.append(made.param_groups[0]["lr"])
+        return seen
+
+    plain = run()
+    with capture_events():
+        assert run() == plain
+
+
+def test_a_subclass_of_the_users_own_is_told_once() -> None:
+    class Own(schedules.StepLR):
+        def __init__(self, optimizer: torch.optim.Optimizer) -> None:
+            super().__init__(optimizer, 2)
+
+        def step(self, epoch: int | None = None) -> None:
+            super().step()
+
+    made = optimizer()
+    with capture_events() as events:
+        schedule = Own(made)
+        made.step()
+        schedule.step()
+    assert len(told(events)) == 1
+    assert [event.kind for event in events if isinstance(event, SchedulerBuilt)] == ["Own"]
+
+
+def _too_early() -> None:
+    schedules.StepLR(optimizer(), 3).step()
+
+
+def _epoch() -> None:
+    schedules.StepLR(optimizer(), 3).step(2)
+
+
+def _plateau_epoch() -> None:
+    schedules.ReduceLROnPlateau(optimizer()).step(1.0, epoch=2)
+
+
+def _duplicates() -> None:
+    weight = nn.Parameter(torch.ones(1))
+    torch.optim.SGD([{"params": [weight, weight]}], 0.1)
+
+
+@pytest.mark.parametrize("case", [_too_early, _epoch, _plateau_epoch, _duplicates])
+def test_warnings_keep_their_file_and_line(case: Callable[[], None]) -> None:
+    def shown() -> list[tuple[str, str, int]]:
+        with warnings.catch_warnings(record=True, action="always") as caught:
+            case()
+        return [(str(one.message), one.filename, one.lineno) for one in caught]
+
+    plain = shown()
+    assert plain
+    with capture_events():
+        assert shown() == plain
+
+
+@pytest.mark.parametrize(
+    ("metric", "expected"),
+    [(1.0, "float"), (float("nan"), "nan"), (torch.tensor(1.0), "tensor"), (torch.ones((), requires_grad=True), "tensor with graph")],
+    ids=["float", "nan", "tensor", "graph"],
+)
+def test_what_a_plateau_is_given(metric: Any, expected: str) -> None:
+    made = optimizer()
+    with capture_events() as events, warnings.catch_warnings(action="ignore"):
+        schedule = schedules.ReduceLROnPlateau(made)
+        made.step()
+        schedule.step(metric)
+    assert told(events)[0].metric == expected
+
+
+def test_horizons() -> None:
+    made = optimizer()
+    with capture_events() as events:
+        schedules.CosineAnnealingLR(made, 30)
+        schedules.OneCycleLR(made, 0.1, total_steps=40)
+        schedules.MultiStepLR(made, [5, 50])
+        schedules.SequentialLR(made, [schedules.ConstantLR(made), schedules.CosineAnnealingLR(made, 9)], [7])
+    built = {event.kind: event.horizon for event in events if isinstance(event, SchedulerBuilt)}
+    assert built["OneCycleLR"] == 40
+    assert built["MultiStepLR"] == 50
+    assert built["SequentialLR"] == 16

@@ -1,0 +1,153 @@
+"""Reading the tape disturbs nothing: no saved tensor is touched, nothing is kept."""
+
+import pytest
+import torch
+from torch import nn
+from torch.utils.checkpoint import checkpoint
+
+from truestep.events import BroadcastOnTape, Event, TapeRead
+from truestep.testing import capture_events
+
+X = torch.randn(16, 4)
+
+
+def reads(events: list[Event]) -> list[TapeRead]:
+    return [event for event in events if isinstance(event, TapeRead)]
+
+
+@pytest.mark.parametrize("reentrant", [True, False])
+def test_a_checkpointed_block_runs_as_often_as_without_us(reentrant: bool) -> None:
+    def run() -> tuple[object, ...]:
+        torch.manual_seed(0)
+        ran = 0
+
+        class Block(nn.Module):
+            def __init__(self) -> None:
+                super().__init__()
+                self.layer, self.norm = nn.Linear(4, 4), nn.BatchNorm1d(4)
+
+            def forward(self, x: torch.Tensor) -> torch.Tensor:
+                nonlocal ran
+                ran += 1
+                return nn.functional.dropout(torch.relu(self.norm(self.layer(x))), 0.3)
+
+        block, head = Block(), nn.Linear(4, 3)
+        optimizer = torch.optim.SGD([*block.parameters(), *head.parameters()], 0.1)
+        for _ in range(12):
+            optimizer.zero_grad()
+            out = head(checkpoint(block, X.clone().requires_grad_(), use_reentrant=reentrant))
+            nn.functional.cross_entropy(out, torch.arange(16) % 3).backward()
+            optimizer.step()
+        return ran, int(block.norm.num_batches_tracked), block.norm.running_mean.tolist(), block.layer.weight.tolist()
+
+    plain = run()
+    with capture_events() as events:
+        assert run() == plain
+    assert plain[:2] == (24, 24)
+    assert reads(events)
+
+
+def test_one_shot_hooks_of_saved_tensors_are_unharmed() -> None:
+    store: dict[int, torch.Tensor] = {}
+    unpacked = 0
+
+    def pack(tensor: torch.Tensor) -> int:
+        store[len(store)] = tensor
+        return len(store) - 1
+
+    def unpack(key: int) -> torch.Tensor:
+        nonlocal unpacked
+        unpacked += 1
+        value = store[key]
+        store[key] = None  # type: ignore[assignment]
+        assert value is not None
+        return value
+
+    layer = nn.Linear(4, 3)
+    with capture_events() as events:
+        with torch.autograd.graph.saved_tensors_hooks(pack, unpack):
+            loss = nn.functional.cross_entropy(layer(X).softmax(1), torch.arange(16) % 3)
+        loss.backward()
+    assert unpacked == len(store)
+    assert reads(events)
+
+
+def test_reached_parameters_and_their_depth() -> None:
+    used, unused = nn.Linear(4, 4), nn.Linear(4, 4)
+    with capture_events() as events:
+        torch.optim.SGD([*used.parameters(), *unused.parameters()], 0.1)
+        used(X).relu().sum().backward()
+    (read,) = reads(events)
+    assert read.reached == (1, 2)
+    assert len(read.depths) == 2
+    assert not read.opaque
+    assert not read.leaf_root
+
+
+def test_parameters_are_reached_through_compiled_nodes() -> None:
+    torch._dynamo.reset()
+    model = nn.Sequential(nn.Linear(4, 4), nn.ReLU(), nn.Linear(4, 2))
+    compiled = torch.compile(model, backend="aot_eager")
+    with capture_events() as events:
+        torch.optim.SGD(model.parameters(), 0.1)
+        compiled(X).sum().backward()
+    (read,) = reads(events)
+    assert read.reached == (1, 2, 3, 4)
+    assert read.opaque
+
+
+def test_a_function_of_the_users_own_and_a_double_backward() -> None:
+    backwards = 0
+
+    class Cube(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx: torch.autograd.function.FunctionCtx, x: torch.Tensor) -> torch.Tensor:
+            ctx.save_for_backward(x)
+            return x**3
+
+        @staticmethod
+        def backward(ctx: torch.autograd.function.FunctionCtx, grad: torch.Tensor) -> torch.Tensor:
+            nonlocal backwards
+            backwards += 1
+            (x,) = ctx.saved_tensors  # type: ignore[attr-defined]
+            return 3 * x**2 * grad
+
+    weight = nn.Parameter(torch.tensor([1.0, 2.0]))
+    with capture_events() as events:
+        torch.optim.SGD([weight], 0.1)
+        (slope,) = torch.autograd.grad(Cube.apply(weight).sum(), weight, create_graph=True)
+        slope.sum().backward()
+    assert backwards == 1
+    assert weight.grad is not None
+    assert weight.grad.tolist() == [6.0, 12.0]
+    assert reads(events)[-1].reached == (1,)
+
+
+def test_sparse_and_several_roots() -> None:
+    embed = nn.Embedding(10, 3, sparse=True)
+    with capture_events() as events:
+        torch.optim.SparseAdam(embed.parameters())
+        out = embed(torch.tensor([1, 2]))
+        torch.autograd.backward([out.sum(), out.pow(2).sum()])
+        torch.zeros(1, requires_grad=True).backward()
+    first, second = reads(events)
+    assert first.reached == (1,)
+    assert second.leaf_root
+
+
+def test_a_graph_that_is_freed_already_raises_what_it_always_raised() -> None:
+    with capture_events():
+        loss = nn.Linear(4, 1)(X).exp().sum()
+        loss.backward()
+        with pytest.raises(RuntimeError, match="second time"):
+            loss.backward()
+
+
+@pytest.mark.parametrize("wrong", [True, False])
+def test_a_broadcast_before_a_loss_by_hand(wrong: bool) -> None:
+    layer = nn.Linear(4, 1)
+    target = torch.zeros(16) if wrong else torch.zeros(16, 1)
+    with capture_events() as events:
+        (layer(X) - target).pow(2).mean().backward()
+    found = [(event.shape, event.wide) for event in events if isinstance(event, BroadcastOnTape)]
+    assert found == ([((16, 1), (16, 16))] if wrong else [])
