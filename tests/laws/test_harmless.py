@@ -332,5 +332,5 @@ def test_ctrl_c_and_exit_pass_through() -> None:
         with pytest.raises(error):
             with Session():
                 model = nn.Linear(2, 1)
-                model.register_forward_hook(lambda *_: (_ for _ in ()).throw(error()))  # noqa: B023
+                model.register_forward_hook(lambda *_: (_ for _ in ()).throw(error()))
                 model(torch.ones(1, 2))

@@ -27,7 +27,7 @@ KINDS: dict[str, Callable[[Any], Any]] = {
     "OneCycleLR": lambda o: schedules.OneCycleLR(o, 0.1, total_steps=9),
     "ReduceLROnPlateau": lambda o: schedules.ReduceLROnPlateau(o),
     "SequentialLR": lambda o: schedules.SequentialLR(
-        o, [schedules.ConstantLR(o), schedules.SequentialLR(o, [schedules.StepLR(o, 1)], [])], [2]
+        o, [schedules.ConstantLR(o), schedules.StepLR(o, 1)], [2]
     ),
     "ChainedScheduler": lambda o: schedules.ChainedScheduler([schedules.ConstantLR(o), schedules.ExponentialLR(o, 0.9)]),
     "SWALR": lambda o: torch.optim.swa_utils.SWALR(o, 0.05),

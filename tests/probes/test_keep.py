@@ -1,0 +1,72 @@
+"""Graphs that outlive their step, and the variable that keeps them."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import torch
+from torch import nn
+
+from truestep.events import GraphsKept
+from truestep.testing import capture_events
+
+X = torch.randn(8, 4)
+
+
+def kept(keep: Callable[[torch.Tensor, int], object], *, backward: bool = True) -> list[GraphsKept]:
+    with capture_events() as events:
+        model = nn.Linear(4, 2)
+        optimizer = torch.optim.SGD(model.parameters(), 0.01)
+        for step in range(70):
+            optimizer.zero_grad()
+            if not backward:
+                model.eval()
+            loss = model(X).pow(2).mean()
+            if backward:
+                loss.backward()
+                optimizer.step()
+            keep(loss, step)
+    return [event for event in events if isinstance(event, GraphsKept)]
+
+
+def training() -> None:
+    """Apart from the test: pytest's own assertions call locals() in the frames that they stand in."""
+    losses: list[torch.Tensor] = []
+    model = nn.Linear(4, 2)
+    for _ in range(30):
+        loss = model(X).mean()
+        loss.backward()
+        losses.append(loss)
+
+
+def test_a_list_is_named_with_its_line() -> None:
+    with capture_events() as events:
+        training()
+    (event,) = (event for event in events if isinstance(event, GraphsKept))
+    assert event.name == "losses"
+    assert event.backward_ran
+    assert event.site is not None
+    lines = Path(__file__).read_text(encoding="utf-8").splitlines()
+    assert lines[event.site.line - 1].strip() == "losses.append(loss)"
+
+
+def test_kept_without_a_backward_has_a_size() -> None:
+    outs: list[torch.Tensor] = []
+    found = kept(lambda loss, step: outs.append(loss), backward=False)
+    assert found
+    assert not found[0].backward_ran
+    assert found[0].kept_bytes > 0
+
+
+@pytest.mark.parametrize(
+    "keep",
+    [
+        lambda loss, step: None,
+        lambda loss, step: loss.item(),
+        lambda loss, step, seen=[]: seen.append(loss.detach()),
+        lambda loss, step, seen=[]: (seen.append(loss), seen.clear() if len(seen) == 8 else None),
+    ],
+    ids=["nothing", "item", "detached", "a window of eight"],
+)
+def test_what_does_not_grow_is_quiet(keep: Callable[[torch.Tensor, int], object]) -> None:
+    assert kept(keep) == []
