@@ -7,7 +7,7 @@ import random
 import sys
 import tracemalloc
 import weakref
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -212,7 +212,8 @@ def held(session: Session) -> int:
             count += len(thing)
             rest += list(thing)
         elif type(thing).__module__.startswith("truestep"):
-            rest += [getattr(thing, name, None) for cls in type(thing).__mro__ for name in getattr(cls, "__slots__", ())]
+            names = [name for cls in type(thing).__mro__ for name in getattr(cls, "__slots__", ())]
+            rest += [getattr(thing, name, None) for name in names]
             rest += list(getattr(thing, "__dict__", {}).values())
     return count
 

@@ -89,7 +89,8 @@ def train() -> list[object]:
         plateau.step(loss.detach())
         model.eval()
         nn.functional.mse_loss(model(data.tensors[0])[:, :1], torch.zeros(24, 1))
-        (slope,) = torch.autograd.grad((model(data.tensors[0])[:, :1] - torch.zeros(24)).pow(2).mean(), by_hand, allow_unused=True)
+        wide = (model(data.tensors[0])[:, :1] - torch.zeros(24)).pow(2).mean()
+        (slope,) = torch.autograd.grad(wide, by_hand, allow_unused=True)
         said.append(slope)
     for _ in range(10):
         kept.append(model(data.tensors[0]).sum())

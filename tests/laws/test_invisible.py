@@ -31,7 +31,7 @@ def python(*arguments: str, **environment: str) -> Run:
 
 
 def constant(text: str) -> str:
-    """Blank what differs between two runs of plain python too: addresses, and the times and processes of torch's log."""
+    """Blank what differs between two runs of plain python too: addresses, and times and processes in logs."""
     said = [line for line in text.splitlines() if not line.startswith("truestep: ")]
     return re.sub(r"0x[0-9a-f]+|(?<=^[WEI])\d{4} [\d:.]+ +\d+", "-", "\n".join(said), flags=re.MULTILINE)
 

@@ -98,6 +98,7 @@ def test_the_same_run_gives_the_same_record(tmp_path: Path) -> None:
     """Sampling follows step numbers, never the clock."""
     texts = []
     for name, slow in (("one", 0.0), ("two", 0.003)):
+
         def program(slow: float = slow) -> None:
             for _ in range(2):
                 train(30)

@@ -21,7 +21,10 @@ def test_what_a_file_holds(tmp_path: Path) -> None:
         model.load_state_dict(loaded["model"])
         model.load_state_dict({"weight": torch.zeros(1, 2), "extra": torch.zeros(1)}, strict=False)
     saved = [event for event in events if isinstance(event, CheckpointSaved)]
-    assert [(event.holds, event.whole_model) for event in saved] == [(("model", "optimizer", "3"), False), (("Linear",), True)]
+    assert [(event.holds, event.whole_model) for event in saved] == [
+        (("model", "optimizer", "3"), False),
+        (("Linear",), True),
+    ]
     assert sum(isinstance(event, CheckpointLoaded) for event in events) == 1
     states = [event for event in events if isinstance(event, StateLoaded)]
     assert [(event.model, event.missing, event.unexpected) for event in states] == [(1, 0, 0), (1, 1, 1)]

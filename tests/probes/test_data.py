@@ -51,7 +51,11 @@ def test_a_stream_without_a_length() -> None:
 
 def test_two_loaders_over_one_dataset_share_its_number() -> None:
     with capture_events() as events:
-        for loader in (DataLoader(DATA, 4), DataLoader(DATA, 6), *map(DataLoader, random_split(Subset(DATA, range(4)), [2, 2]))):
+        for loader in (
+            DataLoader(DATA, 4),
+            DataLoader(DATA, 6),
+            *map(DataLoader, random_split(Subset(DATA, range(4)), [2, 2])),
+        ):
             next(iter(loader))
     numbers = [event.dataset for event in events if isinstance(event, LoaderMet)]
     assert numbers[0] == numbers[1]

@@ -26,10 +26,10 @@ KINDS: dict[str, Callable[[Any], Any]] = {
     "CyclicLR": lambda o: schedules.CyclicLR(o, 0.01, 0.1, step_size_up=2),
     "OneCycleLR": lambda o: schedules.OneCycleLR(o, 0.1, total_steps=9),
     "ReduceLROnPlateau": lambda o: schedules.ReduceLROnPlateau(o),
-    "SequentialLR": lambda o: schedules.SequentialLR(
-        o, [schedules.ConstantLR(o), schedules.StepLR(o, 1)], [2]
+    "SequentialLR": lambda o: schedules.SequentialLR(o, [schedules.ConstantLR(o), schedules.StepLR(o, 1)], [2]),
+    "ChainedScheduler": lambda o: schedules.ChainedScheduler(
+        [schedules.ConstantLR(o), schedules.ExponentialLR(o, 0.9)]
     ),
-    "ChainedScheduler": lambda o: schedules.ChainedScheduler([schedules.ConstantLR(o), schedules.ExponentialLR(o, 0.9)]),
     "SWALR": lambda o: torch.optim.swa_utils.SWALR(o, 0.05),
 }
 
@@ -125,7 +125,12 @@ def test_warnings_keep_their_file_and_line(case: Callable[[], None]) -> None:
 
 @pytest.mark.parametrize(
     ("metric", "expected"),
-    [(1.0, "float"), (float("nan"), "nan"), (torch.tensor(1.0), "tensor"), (torch.ones((), requires_grad=True), "tensor with graph")],
+    [
+        (1.0, "float"),
+        (float("nan"), "nan"),
+        (torch.tensor(1.0), "tensor"),
+        (torch.ones((), requires_grad=True), "tensor with graph"),
+    ],
     ids=["float", "nan", "tensor", "graph"],
 )
 def test_what_a_plateau_is_given(metric: Any, expected: str) -> None:
