@@ -65,7 +65,7 @@ def weave(function: Any, names: dict[str, Any]) -> Callable[..., Any] | None:
     definition.body = woven
     scope = dict(function.__globals__) | names
     # TorchDynamo takes the globals of a function from the module of this name, where ours are not.
-    del scope["__name__"]
+    scope.pop("__name__", None)
     code = compile(ast.fix_missing_locations(tree), function.__code__.co_filename, "exec")
     made: dict[str, Any] = {}
     exec(code, scope, made)
