@@ -28,7 +28,8 @@ x = read("train-images-idx3-ubyte.gz", 16).reshape(-1, 1, 28, 28)[:{samples}].fl
 y = read("train-labels-idx1-ubyte.gz", 8).long()[:{samples}]
 loader = DataLoader(TensorDataset(x, y), batch_size=64, shuffle=True)
 model = nn.Sequential(
-    nn.Conv2d(1, 16, 3), nn.BatchNorm2d(16), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(), nn.Dropout(0.2), nn.Linear(2704, 10)
+    nn.Conv2d(1, 16, 3), nn.BatchNorm2d(16), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(), nn.Dropout(0.2),
+    nn.Linear(2704, 10),
 )
 optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
 criterion = nn.CrossEntropyLoss()

@@ -6,7 +6,7 @@ import ast
 import linecache
 import sys
 import weakref
-from collections.abc import Iterator
+from collections import deque
 from typing import Any
 
 from truestep.events import GraphsKept, Site
@@ -69,58 +69,92 @@ class Keep:
             if self.scene.sites._kind.get(id(frame.f_code)) == 0 and readable(frame):
                 optimized = bool(frame.f_code.co_flags & _CO_OPTIMIZED)
                 names = frame.f_locals
-                found = next((name for name, value in _candidates(names) if _holds_graphs(value)), "")
+                found = _find(names, frame.f_code.co_filename)
                 if optimized and sys.version_info < (3, 13):
                     names.clear()
-                if found:
-                    return found, _line_of(found, frame)
+                if found is not None:
+                    name, inside, owner = found
+                    return name, _line_of(inside, frame, owner)
             frame = frame.f_back
         return "", None
 
 
-def _candidates(names: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+def _find(names: dict[str, Any], path: str) -> tuple[str, str, str] | None:
+    """Find what holds graphs: its name here, its name where it is filled, and the class that fills it."""
+    meters: list[tuple[str, Any]] = []
     for name, value in list(names.items()):
-        yield name, value
+        inner = {name: value}
         if name == "self" and hasattr(value, "__dict__"):
-            for attribute, inner in list(vars(value).items())[:200]:
-                yield f"self.{attribute}", inner
+            inner |= {f"self.{attribute}": held for attribute, held in list(vars(value).items())[:200]}
+        for label, held in inner.items():
+            key = _holds_graphs(held)
+            if key is not None:
+                return label + key, label + key, ""
+            if label != "self" and hasattr(held, "__dict__") and _defined_in(type(held), path):
+                meters.append((label, held))
+    for label, meter in meters[:50]:
+        for attribute, held in list(vars(meter).items())[:50]:
+            key = _holds_graphs(held)
+            if key is not None:
+                return f"{label}.{attribute}{key}", f"self.{attribute}{key}", type(meter).__name__
+    return None
 
 
-def _holds_graphs(value: Any, depth: int = 0) -> bool:
-    """Whether a value is a container of many tensors with a history, or a sum that grew a long one."""
-    if isinstance(value, list | tuple) and len(value) >= _ENOUGH:
-        sample = value[:: max(1, len(value) // _ENOUGH)]
-        return sum(getattr(item, "grad_fn", None) is not None for item in sample) >= _ENOUGH // 2
+def _defined_in(cls: type, path: str) -> bool:
+    """Whether a class is defined in this file."""
+    codes = (getattr(value, "__code__", None) for value in vars(cls).values())
+    return any(code is not None and code.co_filename == path for code in codes)
+
+
+def _holds_graphs(value: Any, depth: int = 0) -> str | None:
+    """Say where a value holds graphs, as a subscript ("" for the value itself), None where it does not.
+
+    Such a value is a container of many tensors with a history, or a sum that grew a long one.
+    """
+    if isinstance(value, list | tuple | deque) and len(value) >= _ENOUGH:
+        sample = list(value)[:: max(1, len(value) // _ENOUGH)]
+        return "" if sum(getattr(item, "grad_fn", None) is not None for item in sample) >= _ENOUGH // 2 else None
     if isinstance(value, dict) and depth == 0:
-        return any(_holds_graphs(item, 1) for item in list(value.values())[:50])
+        return next((f"[{key!r}]" for key, item in list(value.items())[:50] if _holds_graphs(item, 1) == ""), None)
     node = getattr(value, "grad_fn", None)
     if node is None or not hasattr(node, "next_functions"):
-        return False
+        return None
     for _ in range(_RECENT):
         if not node.name().startswith("Add"):
-            return False
+            return None
         adders = [f for f, _ in node.next_functions if f is not None and f.name().startswith("Add")]
         if not adders:
-            return False
+            return None
         node = adders[0]
-    return True
+    return ""
 
 
-def _line_of(name: str, frame: Any) -> Site | None:
-    """Return the line of the user's file that appends to, or adds to, this variable."""
+def _line_of(name: str, frame: Any, owner: str) -> Site | None:
+    """Return the line of the user's file that appends to, or adds to, this variable (in the class of that name)."""
     path = frame.f_code.co_filename
     try:
-        tree = ast.parse("".join(linecache.getlines(path)))
+        tree: ast.AST = ast.parse("".join(linecache.getlines(path)))
     except (SyntaxError, ValueError):
         return None
+    if owner:
+        classes = (node for node in ast.walk(tree) if isinstance(node, ast.ClassDef) and node.name == owner)
+        tree = next(classes, tree)
+    return _filling(name, tree, frame) or _filling(name.partition("[")[0], tree, frame)
+
+
+def _filling(name: str, tree: ast.AST, frame: Any) -> Site | None:
+    path = frame.f_code.co_filename
+    whole = "[" in name
     for node in ast.walk(tree):
         if (
             isinstance(node, ast.Call)
             and isinstance(node.func, ast.Attribute)
-            and node.func.attr in ("append", "extend", "add")
+            and node.func.attr in ("append", "extend", "add", "appendleft")
         ):
-            owner = node.func.value.value if isinstance(node.func.value, ast.Subscript) else node.func.value
-            if ast.unparse(owner) == name:
+            holder = node.func.value
+            if not whole and isinstance(holder, ast.Subscript):
+                holder = holder.value
+            if ast.unparse(holder) == name:
                 return _site(path, node, frame)
         if isinstance(node, ast.AugAssign) and ast.unparse(node.target) == name:
             return _site(path, node, frame)

@@ -270,6 +270,8 @@ class ModuleProbe(Probe):
         scene.number("trained model", module)
         model.device = parameters[0].device.type
         model.trainable = any(p.requires_grad for p in parameters)
+        if model.trainable and scene.step and self._grad_enabled():
+            scene.changed()
         site = scene.sites.at(frame)
         name = name or scene.callee(site, type(module).__name__.lower())
         numbers = [scene.hold(p, f"{name}.{key}", model.number).number for key, p in module.named_parameters()]

@@ -35,6 +35,7 @@ class OptimizerProbe(Probe):
     def install(self, stack: ExitStack) -> None:
         from torch.optim import optimizer as module
 
+        self._compiling = self.scene.torch.compiler.is_dynamo_compiling
         self._events: dict[tuple[Any, ...], OptimizerStepped] = {}
         self._pending: tuple[Panel, Site | None, Counts | int, bool] | None = None
         self._panels: dict[int, tuple[Callable[[], Any], Panel]] = {}
@@ -59,8 +60,8 @@ class OptimizerProbe(Probe):
 
         patch(stack, module.Optimizer, "__init__", __init__)
         patch(stack, module.Optimizer, "add_param_group", add_param_group)
-        stack.callback(module.register_optimizer_step_pre_hook(self.before).remove)
-        stack.callback(module.register_optimizer_step_post_hook(self.after).remove)
+        stack.callback(module.register_optimizer_step_pre_hook(_untraced(self.before)).remove)
+        stack.callback(module.register_optimizer_step_post_hook(_untraced(self.after)).remove)
 
     def told(self, optimizer: Any, *, added: bool = False) -> None:
         """Take up that user code built an optimizer, or added parameters to one."""
@@ -131,6 +132,8 @@ class OptimizerProbe(Probe):
 
     def before(self, optimizer: Any, args: Any, kwargs: Any) -> None:
         """Global pre-hook: runs for every optimizer, nested ones too."""
+        if self._compiling():
+            return
         scene = self.scene
         if not scene.active:
             return
@@ -163,6 +166,8 @@ class OptimizerProbe(Probe):
 
     def after(self, optimizer: Any, args: Any, kwargs: Any) -> None:
         """Global post-hook."""
+        if self._compiling():
+            return
         scene = self.scene
         depth = scene.depth
         if not scene.active or depth.step == 0:
@@ -217,6 +222,13 @@ def _stepped(number: int, site: Site | None, counts: Counts | int, closure: bool
         closure=closure,
         scaler=scaler,
     )
+
+
+def _untraced(hook: Any) -> Any:
+    """Mark a hook as torch.compiler.disable does: inside a compiled step it is called, not traced."""
+    hook.__func__._torchdynamo_disable = True
+    hook.__func__._torchdynamo_disable_msg = None
+    return hook
 
 
 def _number(value: Any) -> float:

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from truestep.events import (
     Event,
+    ModelCalled,
     ModelMet,
     OptimizerBuilt,
     OptimizerStepped,
@@ -12,6 +13,9 @@ from truestep.events import (
 )
 from truestep.findings import Mark, Severity
 from truestep.rules._rule import Progress, Rule
+
+_IDLE = 10
+"""A model that is not called for so many steps is not in use."""
 
 
 class OptimizerHoldsStaleParameters(Rule):
@@ -55,7 +59,7 @@ class OptimizerHoldsStaleParameters(Rule):
     id = "optimizer-holds-stale-parameters"
     since = "0.1"
     severity = Severity.ERROR
-    watches = (ModelMet, TapeRead, OptimizerStepped, ParametersUnchanged)
+    watches = (ModelMet, ModelCalled, TapeRead, OptimizerStepped, ParametersUnchanged)
     needs = (OptimizerStepped, TapeRead)
     explains = ("parameters-not-optimized",)
 
@@ -64,6 +68,9 @@ class OptimizerHoldsStaleParameters(Rule):
         self._models: dict[int, set[int]] = {}
         self._reached: set[int] = set()
         self._empty: dict[int, int] = {}
+        self._steps = 0
+        self._called: dict[int, int] = {}
+        """Model to the number of steps before its latest call."""
         self._unchanged: set[int] | None = None
 
     def observe(self, event: Event, run: Progress) -> None:
@@ -74,8 +81,8 @@ class OptimizerHoldsStaleParameters(Rule):
                 self._models[event.model] = new
             case TapeRead():
                 self._reached.update(event.reached)
-            case OptimizerStepped(absent_grad=count) if count:
-                self._empty[event.optimizer] = self._empty.get(event.optimizer, 0) + 1
+            case ModelCalled() | OptimizerStepped():
+                self.again(event, 1)
             case ParametersUnchanged():
                 self._unchanged = set(event.parameters)
                 if run.step >= 10:
@@ -84,8 +91,15 @@ class OptimizerHoldsStaleParameters(Rule):
                 pass
 
     def again(self, event: Event, times: int) -> None:
-        if isinstance(event, OptimizerStepped) and event.absent_grad:
-            self._empty[event.optimizer] = self._empty.get(event.optimizer, 0) + times
+        match event:
+            case ModelCalled():
+                self._called[event.model] = self._steps
+            case OptimizerStepped():
+                self._steps += times
+                if event.absent_grad:
+                    self._empty[event.optimizer] = self._empty.get(event.optimizer, 0) + times
+            case _:
+                pass
 
     def ended(self, event: RunEnded, run: Progress) -> None:
         if event.how == "finished":
@@ -93,10 +107,12 @@ class OptimizerHoldsStaleParameters(Rule):
 
     def _judge(self, run: Progress) -> None:
         known = set(self._drafts)
-        used = {p for model in run.models.values() for p in model.parameters}
+        models = [m for m in run.models.values() if self._steps - self._called.get(m.model, self._steps) < _IDLE]
+        used = {p for model in models for p in model.parameters}
+        left = {p for model in run.models.values() if model not in models for p in model.parameters}
         fresh = [
             (model, run.parameters[p])
-            for model in run.models.values()
+            for model in models
             for p in model.parameters
             if p in self._reached and p in run.parameters and run.parameters[p].trainable and not run.held_by.get(p)
             if self._unchanged is None or p in self._unchanged
@@ -105,7 +121,7 @@ class OptimizerHoldsStaleParameters(Rule):
             if self._empty.get(number, 0) < 3:
                 continue
             held = [p for p, holders in run.held_by.items() if number in holders]
-            stale = [p for p in held if p not in used and p not in self._reached]
+            stale = [p for p in held if p not in used and (p not in self._reached or p in left)]
             pairs = [pair for pair in fresh if any(_alike(pair[1], run.parameters.get(p)) for p in stale)]
             if pairs:
                 near = [pair for pair in fresh if pair[0] is pairs[0][0]]
