@@ -69,6 +69,8 @@ class Watch:
                 if how not in ("interrupted", "exited"):
                     sys.stdout.flush()
             with _folder(self._here), _open(self._stream) as stream:
+                if self._options.format == "text" and stream.isatty():
+                    stream.write("\n")  # apart from what the script printed
                 write(summary, self._options, stream)
         if not watched and not self._options.quiet:
             self._say("nothing to report: the script never imported torch")
