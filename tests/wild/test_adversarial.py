@@ -1,0 +1,44 @@
+"""Programs written against the rules: healthy ones that look like failures, and failures as people write them."""
+
+from pathlib import Path
+
+import pytest
+from programs import expected, supervise
+
+HEALTHY = sorted((Path(__file__).parent / "adversarial_healthy").glob("*.py"))
+BROKEN = sorted((Path(__file__).parent / "adversarial_broken").glob("*.py"))
+KNOWN_MISSES: dict[str, str] = {}
+"""Broken programs that are not found, and why."""
+
+
+@pytest.mark.parametrize("program", HEALTHY, ids=lambda path: path.stem)
+def test_healthy_program_is_quiet(program: Path) -> None:
+    run = supervise(program)
+    assert run.how == "finished", str(run)
+    assert run.found == set(), str(run)
+    assert run.errors == [], str(run)
+
+
+@pytest.mark.parametrize("program", BROKEN, ids=lambda path: path.stem)
+def test_failure_is_found_at_its_line(program: Path) -> None:
+    run, marked = supervise(program), expected(program)
+    assert marked, "no line is marked"
+    assert run.how == "finished", str(run)
+    assert run.errors == [], str(run)
+    if program.stem in KNOWN_MISSES:
+        assert run.found == set(), f"found after all, remove it from KNOWN_MISSES: {run}"
+        return
+    assert run.found == marked, str(run)
+
+
+def test_there_are_enough_of_them() -> None:
+    assert len(HEALTHY) >= 40
+    assert len(BROKEN) >= 60
+    assert len(KNOWN_MISSES) <= 8
+
+
+def test_every_rule_is_attacked_twice() -> None:
+    from truestep.rules import all_rules
+
+    attacked = [rule for program in BROKEN for rule in {rule for rule, _ in expected(program)}]
+    assert {rule: attacked.count(rule) for rule in all_rules() if attacked.count(rule) < 2} == {}
