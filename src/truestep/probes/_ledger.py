@@ -119,7 +119,7 @@ class Held:
                     self.panel.scaled = False
                 self.version = now
         else:
-            self.sync(grad, ZEROED if state == ZEROED else HAND)
+            self.sync(grad, HAND)
         return grad
 
 
