@@ -72,6 +72,8 @@ class Scene:
         """Optimizer number to how often it stepped, or a scaler tried to."""
         self.forwarded: set[int] = set()
         """Trainable parameters whose modules ran since the last step (sampled steps only)."""
+        self.kept: set[str] = set()
+        """Variables that were found to keep the graphs of losses."""
         self.errors: list[str] = []
         self.thread = 0
         """The thread that runs the backward passes."""
@@ -127,6 +129,10 @@ class Scene:
             for key in [key for key, old in known.items() if old.ref() is None]:
                 del known[key]
         return number, True
+
+    def count(self, family: str) -> int:
+        """Return how many objects of a family were numbered so far."""
+        return self._last.get(family, 0)
 
     def known(self, family: str, thing: Any) -> int | None:
         """Return the number of an object that was met before."""

@@ -16,6 +16,8 @@ from truestep.probes._sites import readable
 _MARKS = 64
 _ENOUGH = 16
 _RECENT = 8
+_AFTER = 4
+"""Outputs are looked at so many calls later than losses, which keep the graphs of outputs too."""
 _CO_OPTIMIZED = 0x1
 
 
@@ -26,8 +28,10 @@ class _Token:
 class Keep:
     """Marks the graphs of the first backward passes and looks how many of them stay alive."""
 
-    def __init__(self, scene: Scene) -> None:
+    def __init__(self, scene: Scene, *, named: bool = False) -> None:
         self.scene = scene
+        self.named = named
+        """Whether graphs are told only when the variable that keeps them is found."""
         self.marks: list[weakref.ref[_Token]] = []
         self.full = False
 
@@ -40,7 +44,8 @@ class Keep:
         self.marks.append(weakref.ref(token))
         count = len(self.marks)
         self.full = count >= _MARKS
-        if count in (_ENOUGH + _RECENT, 2 * _ENOUGH + _RECENT, _MARKS):
+        later = _AFTER if self.named else 0
+        if count in (_ENOUGH + _RECENT + later, 2 * _ENOUGH + _RECENT + later, _MARKS):
             del token
             self._judge(site, backward, node)
 
@@ -51,6 +56,10 @@ class Keep:
             return
         nodes, kept = _size(node)
         name, line = self._keeper(self.scene.sites.frame(1))
+        if self.named and (not name or name in self.scene.kept):
+            return
+        if not self.named:
+            self.scene.kept.add(name)
         self.scene.emit(
             GraphsKept(
                 alive=alive,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from contextlib import ExitStack
 from typing import Any
 
@@ -17,6 +18,7 @@ class ModeProbe(Probe):
         scene, module = self.scene, self.scene.torch.nn.Module
         compiling = scene.torch.compiler.is_dynamo_compiling
         self._events: dict[tuple[Any, ...], ModeSet] = {}
+        self._wrappers: dict[int, tuple[weakref.ref[Any] | None, int, tuple[int | None, ...]]] = {}
 
         def train(module: Any, mode: bool = True) -> Any:
             if compiling() or not scene.active or scene.depth.mode:
@@ -34,12 +36,22 @@ class ModeProbe(Probe):
     def told(self, module: Any, mode: bool) -> None:
         scene = self.scene
         try:
-            number = scene.known("model", module)
             site = scene.site()
-            key = (number, bool(mode), id(site))
-            event = self._events.get(key)
-            if event is None:
-                event = self._events[key] = ModeSet(model=number, training=bool(mode), site=site)
-            scene.emit(event)
+            for model in self._parts(module):
+                key = (model, bool(mode), id(site))
+                event = self._events.get(key)
+                if event is None:
+                    event = self._events[key] = ModeSet(model=model, training=bool(mode), site=site)
+                scene.emit(event)
         except Exception:
             scene.fail()
+
+    def _parts(self, module: Any) -> tuple[int | None, ...]:
+        """Return the models in a module: itself, what it wraps, the parts of a system that are called one by one."""
+        met = self.scene.count("model")
+        ref, models, parts = self._wrappers.get(id(module), (None, -1, ()))
+        if ref is None or ref() is not module or models != met:
+            known = (self.scene.known("model", part) for part in module.modules())
+            parts = tuple(number for number in known if number is not None) or (None,)
+            self._wrappers[id(module)] = (weakref.ref(module), met, parts)
+        return parts

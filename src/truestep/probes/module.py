@@ -81,6 +81,7 @@ class ModuleProbe(Probe):
         self._registered: set[int] = set()
         self._created: weakref.WeakSet[Any] = weakref.WeakSet()
         self.keep = Keep(scene)
+        self.outputs = Keep(scene, named=True)
         names = {
             "_truestep_compiling": torch.compiler.is_dynamo_compiling,
             "_truestep_depth": scene.depth,
@@ -172,6 +173,8 @@ class ModuleProbe(Probe):
             scene.emit(event)
             if tracked and not training and not self.keep.full:
                 self.keep.mark(tensor.grad_fn, place.site, backward=False)
+            elif tracked and training and not self.outputs.full:
+                self.outputs.mark(tensor.grad_fn, place.site, backward=True)
             scene.full()
         except Exception:
             scene.fail()
