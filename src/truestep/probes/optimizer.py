@@ -35,7 +35,6 @@ class OptimizerProbe(Probe):
     def install(self, stack: ExitStack) -> None:
         from torch.optim import optimizer as module
 
-        self._compiling = self.scene.torch.compiler.is_dynamo_compiling
         self._events: dict[tuple[Any, ...], OptimizerStepped] = {}
         self._pending: tuple[Panel, Site | None, Counts | int, bool] | None = None
         self._panels: dict[int, tuple[Callable[[], Any], Panel]] = {}
@@ -132,8 +131,6 @@ class OptimizerProbe(Probe):
 
     def before(self, optimizer: Any, args: Any, kwargs: Any) -> None:
         """Global pre-hook: runs for every optimizer, nested ones too."""
-        if self._compiling():
-            return
         scene = self.scene
         if not scene.active:
             return
@@ -166,8 +163,6 @@ class OptimizerProbe(Probe):
 
     def after(self, optimizer: Any, args: Any, kwargs: Any) -> None:
         """Global post-hook."""
-        if self._compiling():
-            return
         scene = self.scene
         depth = scene.depth
         if not scene.active or depth.step == 0:
