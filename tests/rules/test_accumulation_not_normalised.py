@@ -99,3 +99,10 @@ def test_one_backward_per_step_is_not_observed():
         if isinstance(event, rule.watches):
             rule.observe(event, run)
     assert rule.verdict(run).reason == "no accumulation"
+
+
+def test_a_sum_over_samples_written_by_hand_is_quiet():
+    back = [
+        BackwardEnded(site=BACKWARD, observed=2, written=2, onto_fresh=n, loader=1, root="SumBackward0") for n in (0, 2)
+    ]
+    assert judge(AccumulationNotNormalised, [SGD, *[DRAWN, back[0], DRAWN, back[1], STEPPED] * 4]) == []

@@ -1,4 +1,12 @@
-from truestep.events import BackwardEnded, GradientsZeroed, LossNotFinite, OptimizerStepped, ScalerStepped, Site
+from truestep.events import (
+    BackwardEnded,
+    GradientsRepaired,
+    GradientsZeroed,
+    LossNotFinite,
+    OptimizerStepped,
+    ScalerStepped,
+    Site,
+)
 from truestep.findings import Confidence, Outcome
 from truestep.rules import Progress
 from truestep.rules.nan_or_inf import NanOrInf
@@ -64,3 +72,7 @@ def test_a_bad_loss_inside_a_window_is_found_when_the_window_closes():
 def test_a_run_without_a_backward_pass_is_not_observed():
     verdict = NanOrInf().verdict(Progress())
     assert (verdict.outcome, verdict.reason) == (Outcome.NOT_OBSERVED, "no backward pass")
+
+
+def test_gradients_that_were_repaired_are_quiet():
+    assert judge(NanOrInf, [BAD, BACKWARD, GradientsRepaired(optimizer=1), STEPPED] * 3) == []

@@ -1,4 +1,5 @@
 from truestep.events import (
+    ModelCalled,
     ModelMet,
     OptimizerBuilt,
     OptimizerStepped,
@@ -84,3 +85,17 @@ def test_a_run_that_was_stopped_early_is_quiet():
 def test_a_run_without_a_tape_is_not_observed():
     verdict = OptimizerHoldsStaleParameters().verdict(Progress(met={OptimizerStepped}))
     assert (verdict.outcome, verdict.reason) == (Outcome.NOT_OBSERVED, "no readable autograd tape")
+
+
+def test_a_model_that_is_no_longer_called_is_not_in_use():
+    old, new = (
+        ModelMet(model=1, name="net", parameters=(1,)),
+        ModelMet(model=2, name="net", parameters=(4,), site=CALLED),
+    )
+    met = [*BODY, ParameterMet(parameter=4, name="body.weight", shape=(8, 4), model=2)]
+    first = [ModelCalled(model=1), TapeRead(reached=(1,)), OptimizerStepped(optimizer=1, observed=1, fresh=1)]
+    then = [ModelCalled(model=2), TapeRead(reached=(4,)), OptimizerStepped(optimizer=1, observed=1, absent_grad=1)]
+    built = OptimizerBuilt(optimizer=1, name="opt", parameters=(1,), site=BUILT)
+    events = [*met, old, built, *first * 12, new, *then * 15, ParametersUnchanged(parameters=(4,), steps=27)]
+    (finding,) = judge(OptimizerHoldsStaleParameters, events)
+    assert finding.primary.site == BUILT

@@ -156,3 +156,33 @@ def test_training_on_the_whole_set_at_once_is_not_shown():
 def test_a_stream_without_epochs_is_not_shown():
     events = [OPTIMIZER, schedule("CosineAnnealingLR", horizon=50), LoaderMet(loader=1), LoaderStarted(loader=1)]
     assert shown(judge(SchedulerWrongCadence, [*events, *[BatchDrawn(loader=1), BACK, STEPPED, PER_STEP] * 300])) == []
+
+
+def test_a_sequence_that_ends_in_a_cosine_and_is_stepped_per_batch_is_found():
+    built = schedule("SequentialLR", horizon=10, tail="CosineAnnealingLR", tail_horizon=8)
+    (finding,) = judge(SchedulerWrongCadence, run_of(built, epochs=10, batches=25, per_step=True))
+    assert finding.confidence is Confidence.HIGH
+    assert finding.cost == "in 250 steps through a schedule of 10, the lr began to rise 15 times"
+
+
+@pytest.mark.parametrize(
+    ("built", "epochs", "batches", "per_step"),
+    [
+        (schedule("CosineAnnealingLR", horizon=3), 66, 3, False),
+        (schedule("CosineAnnealingLR", horizon=10), 24, 10, True),
+        (schedule("CosineAnnealingLR", horizon=100), 12, 10, False),
+        (schedule("OneCycleLR", horizon=800), 5, 20, True),
+    ],
+    ids=["waves over epochs", "a wave per epoch", "early stop, epochs", "early stop, steps"],
+)
+def test_waves_on_purpose_and_early_stops_are_not_shown(built, epochs, batches, per_step):
+    events = run_of(built, epochs=epochs, batches=batches, per_step=per_step)
+    assert shown(judge(SchedulerWrongCadence, events)) == []
+
+
+def test_a_schedule_of_batches_stepped_once_per_window_is_found():
+    micro = [BatchDrawn(loader=1), BACK]
+    epoch = [LoaderStarted(loader=1), *[*micro * 8, STEPPED, PER_STEP] * 5]
+    events = [OPTIMIZER, schedule("OneCycleLR", horizon=160), LoaderMet(loader=1, batches=40), *epoch * 4]
+    (finding,) = shown(judge(SchedulerWrongCadence, events))
+    assert finding.confidence is Confidence.MEDIUM

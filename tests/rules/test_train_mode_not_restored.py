@@ -86,3 +86,7 @@ def test_a_model_without_sensitive_layers_is_quiet():
 def test_a_run_that_never_sets_a_mode_is_not_observed():
     verdict = TrainModeNotRestored().verdict(Progress(met={ModelCalled, BackwardEnded, OptimizerStepped}))
     assert (verdict.outcome, verdict.reason) == (Outcome.NOT_OBSERVED, "no call of train() or eval()")
+
+
+def test_eval_mode_set_again_for_the_training_itself_is_quiet():
+    assert judge(TrainModeNotRestored, [*MET, *train(), *[OFF, LOOK, OFF, *train(False) * 3] * 3]) == []
