@@ -72,6 +72,8 @@ class Scene:
         """Optimizer number to how often it stepped, or a scaler tried to."""
         self.forwarded: set[int] = set()
         """Trainable parameters whose modules ran since the last step (sampled steps only)."""
+        self.unchanged: tuple[int, ...] = ()
+        """The parameters last told to have kept their values."""
         self.kept: set[str] = set()
         """Variables that were found to keep the graphs of losses."""
         self.errors: list[str] = []

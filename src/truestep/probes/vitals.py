@@ -11,6 +11,8 @@ from truestep.probes.shards import is_freed
 
 _ELEMENTS = 16
 _MOST = 4000
+_SETTLED = 1000
+"""After this many steps, what has not changed is told again only when it is another set."""
 
 
 def mixture(scene: Scene, panel: Panel, counts: Counts, site: Site | None) -> None:
@@ -58,8 +60,11 @@ def unchanged(scene: Scene) -> None:
             held.base, held.base_version = _fingerprint(parameter), version(parameter)
         elif held.base_version == version(parameter) and held.base == _fingerprint(parameter):
             still.append(held.number)
-    if scene.step >= 3:
-        scene.emit(ParametersUnchanged(parameters=tuple(still[:_MOST]), steps=scene.step))
+    told = tuple(still[:_MOST])
+    if scene.step < 3 or (scene.step > _SETTLED and told == scene.unchanged):
+        return
+    scene.unchanged = told
+    scene.emit(ParametersUnchanged(parameters=told, steps=scene.step))
 
 
 def _fingerprint(parameter: Any) -> list[str]:
