@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import traceback
 import weakref
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any
 
 from truestep import events as ev
@@ -166,9 +166,6 @@ class Scene:
             trainable=bool(parameter.requires_grad),
             model=model,
         )
-
-    def numbers(self, parameters: Iterable[Any]) -> tuple[int, ...]:
-        return tuple(self.hold(p).number for p in parameters)
 
     def parameter_name(self, number: int) -> str:
         """Return the name a parameter was last told with."""
