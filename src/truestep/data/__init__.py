@@ -1,0 +1,1 @@
+"""Data sets that are made once and read fast."""

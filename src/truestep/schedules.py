@@ -1,0 +1,1 @@
+"""Learning-rate schedules whose horizon is taken from the run."""
