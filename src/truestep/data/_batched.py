@@ -1,0 +1,33 @@
+"""The seam between data sets in memory and the loader: whole batches by index."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol, Self, runtime_checkable
+
+if TYPE_CHECKING:
+    import torch
+
+
+@runtime_checkable
+class Batched(Protocol):
+    """A data set that gives whole batches by index; the loader reads it without workers."""
+
+    def __len__(self) -> int:
+        """How many samples there are."""
+
+    def batch(self, indices: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        """Return the samples at `indices`.
+
+        Args:
+            indices: int64, shape (batch,), on the device of the data.
+
+        Returns:
+            One tensor per field, each of shape (batch, ...), on the device of the data.
+        """
+
+    def to(self, device: torch.device) -> Self:
+        """Move the data to a device where they fit, in place; data on a disk stay where they are."""
+
+    @property
+    def device(self) -> torch.device:
+        """Where the data are."""
