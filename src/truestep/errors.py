@@ -8,6 +8,11 @@ TrueStepError
 │   ├── UnknownRule     no rule of that name
 │   ├── UnwritableFolder
 │   ├── BadConfiguration
+│   ├── UnknownPrecision
+│   ├── UnknownDevice   no such device, or none here
+│   ├── BadSchedule     an argument of a schedule that means nothing
+│   ├── UnboundSchedule a schedule was stepped before it knew how long the training is
+│   ├── ClosureWithScaler
 │   └── BadRecord       a record that cannot be read
 └── FindingsRaised      `truestep.testing.assert_clean` found something (an AssertionError too)
 """
@@ -83,6 +88,36 @@ class BadRecord(UsageError):
     """A record of a run cannot be read."""
 
     slug = "bad-record"
+
+
+class BadSchedule(UsageError):
+    """An argument of a schedule, or how it is to be stepped, means nothing."""
+
+    slug = "bad-schedule"
+
+
+class UnknownPrecision(UsageError):
+    """There is no precision of that name."""
+
+    slug = "unknown-precision"
+
+
+class UnknownDevice(UsageError):
+    """There is no device of that name, or none on this machine."""
+
+    slug = "unknown-device"
+
+
+class UnboundSchedule(UsageError):
+    """A schedule was stepped before it knew how long the training is."""
+
+    slug = "unbound-schedule"
+
+
+class ClosureWithScaler(UsageError):
+    """An optimizer was to be stepped with a closure while gradients are scaled for fp16."""
+
+    slug = "closure-with-scaler"
 
 
 class FindingsRaised(TrueStepError, AssertionError):
