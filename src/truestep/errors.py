@@ -13,7 +13,14 @@ TrueStepError
 │   ├── BadSchedule     an argument of a schedule that means nothing
 │   ├── UnboundSchedule a schedule was stepped before it knew how long the training is
 │   ├── ClosureWithScaler
+│   ├── BadSettings     a setting of a run that means nothing
+│   ├── BadPart         a model, an optimizer or an object that does not fit the run
+│   ├── FolderHoldsRun  the folder holds the checkpoints of another run
+│   ├── BadLogValue     what was logged is no number
+│   ├── MetricMissing   a plateau schedule follows a value that was not logged
 │   └── BadRecord       a record that cannot be read
+├── OpenWindow          a loop was left in the middle of a window of accumulation
+├── ScaledGradients     an optimizer was stepped by hand on gradients in the scale of fp16
 └── FindingsRaised      `truestep.testing.assert_clean` found something (an AssertionError too)
 """
 
@@ -82,6 +89,48 @@ class BadConfiguration(UsageError):
     """The configuration holds a key or a value that means nothing."""
 
     slug = "bad-configuration"
+
+
+class BadSettings(UsageError):
+    """A setting of a run means nothing."""
+
+    slug = "bad-settings"
+
+
+class BadPart(UsageError):
+    """A model, an optimizer or another object does not fit the run."""
+
+    slug = "bad-part"
+
+
+class FolderHoldsRun(UsageError):
+    """The folder of a new run holds the checkpoints of another one."""
+
+    slug = "folder-holds-run"
+
+
+class BadLogValue(UsageError):
+    """A logged value is no number, no text and no tensor of one element."""
+
+    slug = "bad-log-value"
+
+
+class MetricMissing(UsageError):
+    """A schedule follows a value that was not logged in this epoch."""
+
+    slug = "metric-missing"
+
+
+class OpenWindow(TrueStepError):
+    """A loop was left in the middle of a window of accumulation."""
+
+    slug = "open-window"
+
+
+class ScaledGradients(TrueStepError):
+    """An optimizer was stepped by hand on gradients that carry the scale of fp16."""
+
+    slug = "scaled-gradients"
 
 
 class BadRecord(UsageError):
