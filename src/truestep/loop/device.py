@@ -1,0 +1,146 @@
+"""Where a training computes, and how a batch gets there."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import inspect
+from collections.abc import Callable, Hashable, Mapping
+from functools import lru_cache
+from typing import Any, cast
+
+import torch
+
+from truestep.errors import UnknownDevice
+
+
+def pick(name: str | torch.device = "auto") -> torch.device:
+    """Return the device of a name.
+
+    Args:
+        name: "auto" for the accelerator that this machine has (cuda, mps, ...) and else the cpu; or "cpu", "cuda",
+            "cuda:1", "mps", as torch writes them.
+
+    Raises:
+        UnknownDevice: no device of that name, or none on this machine.
+
+    >>> pick("cpu")
+    device(type='cpu')
+    """
+    accelerator = torch.accelerator.current_accelerator() if torch.accelerator.is_available() else None
+    best = "cpu" if accelerator is None else accelerator.type
+    if name == "auto":
+        return torch.device(best)
+    try:
+        device = torch.device(name)
+    except RuntimeError:
+        device = None
+    if device is None or device.type == "meta":
+        raise UnknownDevice(
+            f'"{name}" is not a device to train on',
+            expected='expected "auto", "cpu", "cuda", "cuda:0" or "mps"',
+            remedy=f'use "{best}" on this machine',
+        )
+    if device.type != "cpu" and (accelerator is None or device.type != best):
+        raise UnknownDevice(
+            f'"{name}" is not available: {_why(device.type)}',
+            expected=f'expected "auto" or "{best}"' if best == "cpu" else f'expected "auto", "cpu" or "{best}"',
+            remedy=f'use "{best}" on this machine',
+        )
+    count = 1 if device.type == "cpu" else torch.accelerator.device_count()
+    if device.index is not None and device.index >= count:
+        raise UnknownDevice(
+            f'"{name}" is not available: the last {device.type} device is number {count - 1}',
+            expected=f'expected "{device.type}" or "{device.type}:0" to "{device.type}:{count - 1}"',
+            remedy=f'use "{device.type}"',
+        )
+    return device
+
+
+def to_device(batch: Any, device: torch.device, non_blocking: bool = False) -> Any:
+    """Return a batch with everything that can move on a device.
+
+    Moves tensors and whatever has a method `to(device)` (packed sequences, Transformers' `BatchEncoding`, graphs),
+    inside any nesting of tuples, named tuples, lists, mappings and dataclasses, whose types are kept. Everything else
+    (strings, numbers, arrays of numpy, None) stays as it is. Nothing that was given is written to; where nothing has
+    to move, the batch itself is returned.
+
+    Args:
+        batch: what a loader gave.
+        device: where it is to be.
+        non_blocking: let copies from pinned memory overlap with what is computed; ignored towards the cpu, where the
+            values could be read before they have arrived.
+
+    >>> to_device({"x": torch.ones(2), "name": "a"}, torch.device("meta"))
+    {'x': tensor(..., device='meta', size=(2,)), 'name': 'a'}
+    """
+    return _moved(batch, device, non_blocking and device.type != "cpu")
+
+
+def _moved(value: Any, device: torch.device, non_blocking: bool) -> Any:
+    if isinstance(value, torch.Tensor):
+        return value.to(device, non_blocking=non_blocking)
+    if isinstance(value, str | bytes | int | float | type) or value is None:
+        return value
+    if callable(getattr(value, "to", None)):
+        if non_blocking and _takes_non_blocking(getattr(type(value), "to", None)):
+            return value.to(device, non_blocking=True)
+        return value.to(device)
+    if isinstance(value, tuple | list):
+        return _sequence(value, [_moved(item, device, non_blocking) for item in value])
+    if isinstance(value, Mapping):
+        return _mapping(value, {key: _moved(item, device, non_blocking) for key, item in value.items()})
+    if dataclasses.is_dataclass(value):
+        fields = [field.name for field in dataclasses.fields(value) if hasattr(value, field.name)]
+        return _attributes(value, {name: _moved(getattr(value, name), device, non_blocking) for name in fields})
+    return value
+
+
+def _sequence(old: Any, items: list[Any]) -> Any:
+    if all(new is item for new, item in zip(items, old, strict=True)):
+        return old
+    kind = type(old)
+    if hasattr(old, "_fields"):
+        return kind._make(items)
+    if kind is list or isinstance(old, tuple):
+        return kind(items)
+    new = copy.copy(old)
+    new[:] = items
+    return new
+
+
+def _mapping(old: Any, items: dict[Any, Any]) -> Any:
+    if all(new is old[key] for key, new in items.items()):
+        return old
+    if type(old) is dict:
+        return items
+    new = copy.copy(old)  # keeps what the type carries besides its items: a default factory, an order
+    for key, item in items.items():
+        new[key] = item
+    return new
+
+
+def _attributes(old: Any, values: dict[str, Any]) -> Any:
+    changed = {name: new for name, new in values.items() if new is not getattr(old, name)}
+    if not changed:
+        return old
+    new = copy.copy(old)
+    for name, value in changed.items():
+        object.__setattr__(new, name, value)  # a frozen dataclass refuses the plain way
+    return new
+
+
+@lru_cache(maxsize=128)
+def _takes_non_blocking(move: Hashable) -> bool:
+    """Whether a method takes the keyword."""
+    try:
+        parameters = inspect.signature(cast(Callable[..., Any], move)).parameters.values()
+    except (TypeError, ValueError):
+        return False
+    return any(parameter.name == "non_blocking" or parameter.kind is parameter.VAR_KEYWORD for parameter in parameters)
+
+
+def _why(kind: str) -> str:
+    if kind == "cuda" and torch.version.cuda is None and torch.version.hip is None:
+        return f"torch {torch.__version__} was built without it"
+    return f"torch finds no {kind} device here"
