@@ -18,9 +18,16 @@ TrueStepError
 │   ├── FolderHoldsRun  the folder holds the checkpoints of another run
 │   ├── BadLogValue     what was logged is no number
 │   ├── MetricMissing   a plateau schedule follows a value that was not logged
+│   ├── BadLoader       a data set or an argument that a loader cannot use
+│   ├── UnsavableState  a checkpoint was to hold what does not come back from a file
+│   ├── BadCheckpoint   a checkpoint that is missing, damaged or of another run
+│   ├── KeysDoNotMatch  weights whose names or shapes are not those of the model
+│   ├── FolderInUse     another run is writing into the folder
 │   └── BadRecord       a record that cannot be read
+├── DiskFull            a checkpoint did not fit on the disk; earlier ones are untouched
 ├── OpenWindow          a loop was left in the middle of a window of accumulation
 ├── ScaledGradients     an optimizer was stepped by hand on gradients in the scale of fp16
+├── WorkerDied          a worker of a loader was killed or did not answer
 └── FindingsRaised      `truestep.testing.assert_clean` found something (an AssertionError too)
 """
 
@@ -133,6 +140,48 @@ class ScaledGradients(TrueStepError):
     slug = "scaled-gradients"
 
 
+class BadLoader(UsageError):
+    """A loader was given a data set or an argument it cannot use."""
+
+    slug = "bad-loader"
+
+
+class WorkerDied(TrueStepError):
+    """A worker of a loader was killed, or did not answer in time."""
+
+    slug = "worker-died"
+
+
+class UnsavableState(UsageError):
+    """A checkpoint was to hold something that does not come back from a file as what it was."""
+
+    slug = "unsavable-state"
+
+
+class BadCheckpoint(UsageError):
+    """A checkpoint or a file of weights is missing, damaged or not what was asked for."""
+
+    slug = "bad-checkpoint"
+
+
+class KeysDoNotMatch(UsageError):
+    """The names or shapes of saved weights are not those of the model."""
+
+    slug = "keys-do-not-match"
+
+
+class FolderInUse(UsageError):
+    """Another run is writing into the folder."""
+
+    slug = "folder-in-use"
+
+
+class DiskFull(TrueStepError):
+    """A checkpoint did not fit on the disk; those before it are untouched."""
+
+    slug = "disk-full"
+
+
 class BadRecord(UsageError):
     """A record of a run cannot be read."""
 
@@ -173,3 +222,19 @@ class FindingsRaised(TrueStepError, AssertionError):
     """A test asked for other findings than there were."""
 
     slug = "findings"
+
+
+class TrueStepWarning(UserWarning):
+    """The root of all warnings given on purpose: what happened, in one line."""
+
+
+class SamplesReadAgain(TrueStepWarning):
+    """A stream without a state of its own was read from its beginning to get to where a run stopped."""
+
+
+class InexactResume(TrueStepWarning):
+    """A resumed run cannot repeat the one that was stopped."""
+
+
+class BrokenCheckpoint(TrueStepWarning):
+    """A checkpoint in the folder is damaged; it is left alone, and an older one is taken."""

@@ -1,0 +1,104 @@
+"""A lock on the folder of a run: two runs that write into one folder would destroy each other's checkpoints."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import socket
+import weakref
+from pathlib import Path
+
+from truestep.errors import FolderInUse, UnwritableFolder
+
+_held: weakref.WeakSet[FolderLock] = weakref.WeakSet()
+
+
+class FolderLock:
+    """Holds a folder for this process until `release()`, or until the process ends in whatever way.
+
+    The lock is `flock` on `<folder>/.lock`. It belongs to an open file, and forked children share open files: a worker
+    that outlives a killed run would go on holding it. So children close theirs as they are forked. Where the file
+    system knows no such lock, or the platform (Windows), nothing is held.
+
+    Args:
+        folder: the folder, which is made if it is missing.
+
+    Raises:
+        FolderInUse: another process, or this one, holds it; says which, by process number and host.
+        UnwritableFolder: the folder cannot be made or written.
+
+    Example:
+        >>> import tempfile
+        >>> with tempfile.TemporaryDirectory() as name, FolderLock(Path(name)):
+        ...     FolderLock(Path(name))  # doctest: +ELLIPSIS
+        Traceback (most recent call last):
+        ...
+        truestep.errors.FolderInUse: ...
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._descriptor = -1
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            self._descriptor = os.open(folder / ".lock", os.O_RDWR | os.O_CREAT, 0o644)
+        except OSError as error:
+            raise UnwritableFolder(
+                f"cannot write into {folder}: {error.strerror}", remedy="give another folder, or make this one writable"
+            ) from error
+        try:
+            self._take()
+        except BaseException:
+            self.release()
+            raise
+        _held.add(self)
+
+    def _take(self) -> None:
+        try:
+            import fcntl
+        except ModuleNotFoundError:
+            return
+        try:
+            fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise FolderInUse(
+                f"the folder {self.folder} is in use by another run: {self._holder()}",
+                expected="one run at a time writes into a folder",
+                remedy="wait for it or end it, or give this run another folder",
+            ) from None
+        except OSError as error:
+            if error.errno not in (errno.ENOLCK, errno.ENOTSUP, errno.ENOSYS, errno.EINVAL):
+                raise
+        os.ftruncate(self._descriptor, 0)
+        os.pwrite(self._descriptor, json.dumps({"pid": os.getpid(), "host": socket.gethostname()}).encode(), 0)
+
+    def _holder(self) -> str:
+        """Who wrote into the lock; it is written just after it is taken, so it can still be empty."""
+        try:
+            written = json.loads(os.pread(self._descriptor, 4096, 0))
+            return f"process {written['pid']} on {written['host']}"
+        except (ValueError, KeyError, TypeError):
+            return "a process that is just starting"
+
+    def release(self) -> None:
+        """Let others have the folder; doing it again does nothing."""
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+            self._descriptor = -1
+        _held.discard(self)
+
+    def __enter__(self) -> FolderLock:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.release()
+
+
+def _close_in_child() -> None:
+    for lock in list(_held):
+        lock.release()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_close_in_child)
