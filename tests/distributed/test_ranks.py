@@ -59,16 +59,16 @@ def torchrun(command: list[str], folder: Path, *, limit_s: float = 120) -> tuple
     return process.returncode, out, err
 
 
-def watch(name: str, folder: Path) -> Run:
+def watch(name: str, folder: Path, *arguments: str) -> Run:
     report = folder / "report.json"
     watching = ["-m", "truestep", "run", "--format", "json", "--output", str(report)]
-    code, out, err = torchrun([*watching, str(PROGRAMS / f"{name}.py")], folder)
+    code, out, err = torchrun([*watching, str(PROGRAMS / f"{name}.py"), *arguments], folder)
     assert report.exists(), err
     return Run(code, out, err, json.loads(report.read_text(encoding="utf-8")))
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["ddp_healthy", "fsdp2_healthy"])
+@pytest.mark.parametrize("name", ["ddp_healthy", "fsdp1_healthy", "fsdp2_healthy"])
 def test_healthy_ranks_are_quiet_and_unchanged(name: str, tmp_path: Path) -> None:
     run = watch(name, tmp_path)
     assert run.code == 0, run.err
@@ -93,6 +93,20 @@ def test_failure_of_all_ranks_is_one_finding(name: str, tmp_path: Path) -> None:
     assert finding["seen"]["count"] >= 40
     assert run.report["internal_errors"] == []
     assert run.err.count("error[missing-zero-grad]") == 1
+
+
+@pytest.mark.parametrize(
+    "arguments", [(), ("original",), ("original", "early"), ("window",), ("original", "window")], ids=" ".join
+)
+def test_gradients_that_fsdp1_makes_anew_over_those_of_before_are_mixed(
+    arguments: tuple[str, ...], tmp_path: Path
+) -> None:
+    run = watch("fsdp1_missing_zero_grad", tmp_path, *arguments)
+    assert run.code == 0, run.err
+    assert run.found == expected(PROGRAMS / "fsdp1_missing_zero_grad.py")
+    (finding,) = run.report["findings"]
+    assert finding["seen"]["count"] >= 30
+    assert run.report["internal_errors"] == []
 
 
 def test_dead_rank_is_named(tmp_path: Path) -> None:

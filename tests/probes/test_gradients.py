@@ -235,3 +235,20 @@ def test_a_closure_that_clears_is_quiet_and_one_that_does_not_is_mixed() -> None
 
     assert sum(step.mixed for step in run(clears=True)) == 0
     assert sum(step.mixed for step in run(clears=False)) > 0
+
+
+@pytest.mark.filterwarnings("ignore:Using backward:UserWarning")
+@pytest.mark.parametrize("clears", [False, True])
+def test_a_gradient_that_a_kept_graph_adds_out_of_place_is_mixed_unless_cleared(clears: bool) -> None:
+    with capture_events() as events:
+        model = net()
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+        for _ in range(12):
+            loss(model).backward(create_graph=True)
+            optimizer.step()
+            if clears:
+                optimizer.zero_grad()
+    seen = steps(events)
+    assert [step.mixed for step in seen[1:]] == [0 if clears else step.observed for step in seen[1:]]
+    for parameter in model.parameters():
+        parameter.grad = None

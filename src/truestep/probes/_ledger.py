@@ -12,6 +12,8 @@ import weakref
 from collections.abc import Iterable
 from typing import Any
 
+from truestep.probes.shards import is_flattened
+
 NONE, FRESH, USED, MIXED, HAND, ZEROED = range(6)
 """No gradient; made by a backward; used by a step; a backward added to a used one; set by the user; cleared."""
 
@@ -68,20 +70,28 @@ class Held:
         "base",
         "base_version",
         "cleared",
+        "flattened",
         "grad",
+        "memory",
         "moved",
         "number",
         "panel",
         "ref",
         "spot",
         "state",
+        "used_memory",
         "version",
     )
 
     def __init__(self, number: int, parameter: Any) -> None:
         self.number = number
         self.ref = weakref.ref(parameter)
+        self.flattened = is_flattened(parameter)
         self.grad: weakref.ref[Any] | None = None
+        self.memory = 0
+        """Of a flattened parameter: where its gradient lies. FSDP1 makes tensors anew over the same memory."""
+        self.used_memory = 0
+        """Of a flattened parameter: where the gradient lies that a step has used, 0 once it is cleared."""
         self.version = -1
         self.state = NONE
         self.cleared = False
@@ -96,8 +106,11 @@ class Held:
         """Remember the gradient as it is now, with its state."""
         if grad is None:
             self.grad, self.state = None, NONE
-            return
-        self.grad, self.version, self.state = weakref.ref(grad), version(grad), state
+        else:
+            self.grad, self.version, self.state = weakref.ref(grad), version(grad), state
+        if self.flattened:
+            self.memory = 0 if grad is None else grad.data_ptr()
+            self.used_memory = self.memory if state == USED else 0
 
     def look(self) -> Any:
         """Take up what the user did to the gradient since the last look, and return it."""
@@ -107,20 +120,32 @@ class Held:
         if grad is None:
             if state == FRESH or state == MIXED:
                 self.cleared = True
-            self.grad, self.state = None, NONE
+            self.grad, self.state, self.used_memory = None, NONE, 0
             return None
         known = self.grad() if self.grad is not None else None
-        if known is grad:
+        if known is grad or (self.flattened and state != NONE and grad.data_ptr() == self.memory):
             now = version(grad)
+            if known is not grad:
+                self.grad = weakref.ref(grad)
             if now != self.version:
                 if state == USED and self.version != WRITTEN:
-                    self.state = ZEROED
+                    self.state, self.used_memory = ZEROED, 0
                 elif state == FRESH and self.version != WRITTEN and self.panel is not None:
                     self.panel.scaled = False
                 self.version = now
         else:
+            self.flattened = self.flattened or is_flattened(parameter)
             self.sync(grad, HAND)
         return grad
+
+    def adds(self, grad: Any) -> bool:
+        """Whether a backward put the gradient of before and its own into another tensor, this one."""
+        if not self.flattened:  # with create_graph, torch writes a sum beside the gradient of before
+            return grad.grad_fn is not None and grad.grad_fn.name() == "AddBackward0"
+        again = grad.data_ptr() == self.used_memory
+        if again and self.state == FRESH:  # what a step has used was set aside while the ranks did not exchange
+            self.state = USED
+        return again or self.state == FRESH
 
 
 class Panel:
@@ -258,7 +283,7 @@ class Ledger:
                 state = held.state
                 if state == FRESH or state == MIXED:
                     held.cleared = True
-                held.state = NONE
+                held.state, held.used_memory = NONE, 0
                 panel = held.panel
                 if panel is not None and not panel.stepped and held.moved >= 0:
                     moved += self._moved(held, parameter)
@@ -271,9 +296,9 @@ class Ledger:
                 if self._moved(held, parameter):
                     moved += 1
                     if held.state == FRESH:
-                        held.state = USED
+                        held.state, held.used_memory = USED, held.memory
             if held.state == USED and self._zeroed_unseen(panel, grad):
-                held.state = ZEROED
+                held.state, held.used_memory = ZEROED, 0
             if self.sampled and len(self._before) < _MEASURED and measurable(grad):
                 self._before.append((held, here(grad).clone()))
         return moved
@@ -313,6 +338,8 @@ class Ledger:
             parameter = held.ref()
             grad = None if parameter is None else parameter.grad
             if grad is None:
+                if held.flattened:  # of this rank's shard it has no part
+                    held.state = NONE
                 continue
             now = grad._version if type(grad) is plain else version(grad)
             if held.state == NONE:
@@ -321,8 +348,9 @@ class Ledger:
             else:
                 known = held.grad() if held.grad is not None else None
                 if known is grad and now == held.version:
-                    continue
-                if known is not grad or held.state in (HAND, ZEROED):
+                    if not held.flattened or grad.shape == parameter.shape:  # under no_sync versions stay
+                        continue
+                if held.state in (HAND, ZEROED) or (known is not grad and not held.adds(grad)):
                     held.state = FRESH
                 elif held.state == USED or held.state == MIXED:
                     held.state = MIXED
@@ -332,6 +360,8 @@ class Ledger:
                 held.grad, held.version = weakref.ref(grad), now
             written += 1
             held.cleared = False
+            if held.flattened:
+                held.memory = grad.data_ptr()
             if held.panel is not None and not held.panel.stepped:
                 held.moved, held.spot = version(parameter), _spot(parameter)
         if self.sampled:
@@ -348,8 +378,12 @@ class Ledger:
                 if parameter is None or held.state not in (FRESH, MIXED) or not measurable(parameter.grad):
                     continue
                 grad = here(parameter.grad)
-                added = grad - before[id(held)] if id(held) in before else grad
-                square += float(added.float().norm()) ** 2
+                earlier = before.get(id(held))
+                if earlier is not None and earlier.shape != grad.shape:  # FSDP1: whole gradients, then those of shards
+                    panel.shares.clear()
+                    square = 0.0
+                    break
+                square += float((grad if earlier is None else grad - earlier).float().norm()) ** 2
             if square:
                 panel.shares.append(math.sqrt(square))
         self._before.clear()
@@ -394,6 +428,7 @@ class Ledger:
             for held in panel.sentinels:
                 held.cleared = False
                 held.state = NONE if held.state == NONE else USED
+                held.used_memory = held.memory
             return
         bumps = False
         for held in panel.everything if next_sampled or self.sampled else panel.sentinels:
@@ -413,7 +448,7 @@ class Ledger:
         for held in some:
             if held.state == FRESH or held.state == MIXED:
                 held.cleared = True
-            held.state = ZEROED
+            held.state, held.used_memory = ZEROED, 0
             if self.sampled and held.panel is not None:
                 held.panel.shares.clear()
 

@@ -1,4 +1,4 @@
-"""FSDP2: a forward runs on gathered parameters, which the tape names; the optimizer holds their shards."""
+"""What FSDP makes of parameters: FSDP2 gathers them for a forward, FSDP1 lays them one behind the other."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 
 def shards() -> dict[int, Any]:
-    """Return the shard of every gathered parameter there is, by the identity of the gathered one."""
+    """Return the shard that the optimizer holds of every gathered parameter (FSDP2), by the gathered one's identity."""
     module = sys.modules.get("torch.distributed._composable_state")
     mapping = getattr(module, "_module_state_mapping", None)
     found: dict[int, Any] = {}
@@ -28,3 +28,8 @@ def is_freed(tensor: Any) -> bool:
         return bool(tensor.numel()) and tensor.untyped_storage().size() == 0
     except (NotImplementedError, RuntimeError):
         return False
+
+
+def is_flattened(parameter: Any) -> bool:
+    """Whether a parameter is what FSDP1 made of several, or one of these."""
+    return bool(getattr(parameter, "_is_flat_param", False) or getattr(parameter, "_fsdp_flattened", False))
