@@ -1,0 +1,299 @@
+"""The generators that a run's loops walk over.
+
+Between two steps, when a loop asks for its next batch, the body of the last one has ended: there, and nowhere else,
+steps end, schedules catch up, checkpoints are written and signals are obeyed. A loop that is left by `break` or by an
+exception does none of this, because its body did not end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from truestep.errors import BadSettings, MetricMissing, OpenWindow
+from truestep.loop.device import to_device
+from truestep.loop.seed import rng_state, set_rng_state
+from truestep.loop.walks import Walk, Walks
+
+if TYPE_CHECKING:
+    import torch
+
+    from truestep.loop.loader import Loader
+    from truestep.loop.logs import Logs
+    from truestep.loop.parts import Parts
+    from truestep.loop.saving import Saving
+    from truestep.loop.signals import Signals
+    from truestep.loop.updates import Updates
+
+_END = object()
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """When a run is over, and how often it saves.
+
+    Attributes:
+        max_epochs: passes of `run.epochs()`; None for no limit.
+        max_steps: steps; None for no limit.
+        save_every_n_steps: a checkpoint after every so many steps; None for none of these.
+    """
+
+    max_epochs: int | None = None
+    max_steps: int | None = None
+    save_every_n_steps: int | None = None
+
+
+class Loops:
+    """Walks over epochs, batches and steps; knows where the run is."""
+
+    def __init__(
+        self,
+        parts: Parts,
+        saving: Saving,
+        logs: Logs,
+        signals: Signals,
+        limits: Limits,
+        *,
+        device: torch.device,
+        saves: bool,
+        close: Callable[[Updates], None],
+        bind: Callable[[int | None], None],
+    ) -> None:
+        self.global_step = 0
+        self.walks = Walks()
+        self._parts, self._saving, self._logs, self._signals = parts, saving, logs, signals
+        self._limits = limits
+        self._device = device
+        self._saves = saves
+        self._close = close
+        self._bind = bind
+        self._counted = False
+        self._asked: tuple[float | None, str] | None = None
+        self._begun = False
+        self._bound = False
+        self._in_epoch = False
+        self._rng: dict[str, Any] = {}
+        self._saved_step = -1
+
+    # --- what a user's loop walks over ---
+
+    def epochs(self) -> Iterator[int]:
+        """Give the number of each epoch, from where the run is, until it is over."""
+        limits = self._limits
+        if limits.max_epochs is None and limits.max_steps is None:
+            raise BadSettings(
+                "the run has no end",
+                expected="max_epochs or max_steps",
+                remedy="pass max_epochs=... to Run",
+            )
+        self._begin()
+        self._signals.install()
+        try:
+            while (limits.max_epochs is None or self.walks.epoch < limits.max_epochs) and not self._has_all_steps():
+                self._in_epoch = True
+                yield self.walks.epoch
+                self._end_epoch()
+        finally:
+            self._in_epoch = False
+            self._signals.remove()
+
+    def train(self, loader: Loader) -> Iterator[Any]:
+        """Give the batches of one pass, from where the run is, on the run's device."""
+        self.no_open_window("the next training loop")
+        self._begin()
+        walk = self.walks.enter(loader.name)
+        if walk is None:
+            return
+        self._bind_once(loader)
+        batches = loader.epoch(walk.number, start=walk.finished, state=walk.stream)
+        yield from self._walk(walk, batches, _length(loader))
+
+    def steps(self, count: int | None = None) -> Iterator[int]:
+        """Give the numbers of `count` steps, or as many as the run has, from where it is."""
+        total = count if count is not None else self._limits.max_steps
+        if total is None:
+            raise BadSettings("the run has no end", expected="a number of steps", remedy="write run.steps(1000)")
+        self.no_open_window("the next training loop")
+        self._begin()
+        walk = self.walks.enter("steps")
+        if walk is None:
+            return
+        self._bind_once(total)
+        yield from self._walk(walk, iter(range(walk.finished, total)), total)
+
+    def _walk(self, walk: Walk, batches: Iterator[Any], length: int | None) -> Iterator[Any]:
+        walks = self.walks
+        self._signals.install()
+        ended = False
+        try:
+            batch = next(batches, _END)
+            if walk.resumed and walks.is_first(walk):
+                set_rng_state(self._rng.pop("step"))
+            while batch is not _END and not self._has_all_steps():
+                following: Any = None
+                if length is None:
+                    following = next(batches, _END)
+                walk.last = following is _END if length is None else walk.finished == length - 1
+                walk.given = walk.finished + 1
+                yield to_device(batch, self._device)
+                walk.finished = walk.given
+                if length is None:
+                    batch = following
+                    if walks.is_first(walk):
+                        self._boundary()
+                else:
+                    if walks.is_first(walk):
+                        self._boundary()
+                    batch = next(batches, _END)
+            if walks.is_first(walk) and self._parts.open_windows:
+                for updates in self._parts.open_windows:  # the loop skipped its last batches
+                    self._close(updates)
+                self._boundary()
+            ended = True
+        finally:
+            walks.leave(walk, ended=ended)
+            self._signals.remove()
+
+    # --- what happens between two steps ---
+
+    @property
+    def closes(self) -> bool:
+        """Whether the batch under way is the last of its loop, so that its window closes as it is."""
+        active = self.walks.active
+        return bool(active) and active[0].last
+
+    def count(self, updates: Updates) -> None:
+        """Count a window that was closed: one step for each body of a loop, however many optimizers it updates."""
+        if self.walks.active:
+            if not self._counted:
+                self._counted = True
+                self.global_step += 1
+        elif updates is next(iter(self._parts.updates.values())):
+            self.global_step += 1
+
+    def ask(self, metric: float | None, mode: str) -> None:
+        """Ask for a checkpoint: at the end of the body under way, or now where no loop is."""
+        if self.walks.is_resuming:
+            return
+        self._asked = (metric, mode)
+        if not self.walks.active:
+            self.no_open_window("run.save()")
+            if not self._in_epoch:
+                self.save_what_was_asked()
+
+    def save_what_was_asked(self) -> None:
+        """Write the checkpoint that was asked for, if there is one."""
+        if self._asked is not None:
+            metric, mode = self._asked
+            self._asked = None
+            self._save(metric, mode)
+
+    def no_open_window(self, where: str) -> None:
+        """Refuse to go on where a loop was left in the middle of a window.
+
+        Args:
+            where: what is about to begin, for the message.
+
+        Raises:
+            OpenWindow: gradients wait for an update, and no loop is under way that could still complete them.
+        """
+        waiting = self._parts.open_windows
+        if waiting and not self.walks.active:
+            window = waiting[0].window
+            raise OpenWindow(
+                f"gradients of {window.micro_steps} of {window.accumulate} micro-steps wait for an update at {where}",
+                expected=f'closed windows, got an open one for "{waiting[0].name}"',
+                remedy="call run.flush() after the loop to update with what there is, or run.discard() to drop it",
+            )
+
+    def _boundary(self) -> None:
+        for updates in self._parts.updates.values():
+            updates.schedule()
+        stepped, self._counted = self._counted, False
+        if self._parts.open_windows:
+            return
+        every = self._limits.save_every_n_steps
+        if every and stepped and self.global_step % every == 0 and self._asked is None:
+            self._asked = (None, "min")
+        self._obey()
+
+    def _obey(self) -> None:
+        """Save where it was asked for, and end where a signal asked for that."""
+        if self._asked is not None:
+            self.save_what_was_asked()
+        if self._signals.received:
+            if self._saves and self._saved_step != self.global_step:
+                self._save(None, "min")
+            self._saving.wait()
+            raise SystemExit(self._signals.exit_code)
+
+    def _save(self, metric: float | None, mode: str) -> None:
+        self._saving.save(
+            step=self.global_step,
+            epoch=self.walks.epoch,
+            loops={"walks": self.walks.state_dict(), "global_step": self.global_step},
+            rng={"epoch": self._rng.get("epoch"), "step": rng_state()},
+            metric=metric,
+            mode=mode,
+        )
+        self._saved_step = self.global_step
+
+    def _end_epoch(self) -> None:
+        self.no_open_window("the end of the epoch")
+        for updates in self._parts.updates.values():
+            updates.schedule()
+        self._counted = False
+        self._schedule_epoch()
+        self.walks.end_epoch()
+        self._in_epoch = False
+        self._rng["epoch"] = rng_state()
+        self._obey()
+
+    def _schedule_epoch(self) -> None:
+        planned = [s for s in self._parts.schedules.values() if s.every == "epoch"]
+        if any(s.metric for s in planned):
+            self._logs.flush()
+        for schedule in planned:
+            if not schedule.metric:
+                schedule.scheduler.step()
+            elif schedule.metric in self._logs.last:
+                schedule.scheduler.step(self._logs.last[schedule.metric])
+            else:
+                raise MetricMissing(
+                    f'the schedule "{schedule.name}" follows "{schedule.metric}", which was not logged in this epoch',
+                    expected=f"a value every epoch; logged so far: {sorted(self._logs.last)}",
+                    remedy=f'write run.log({{"{schedule.metric}": value}}) in the body of the epoch',
+                )
+
+    # --- beginning ---
+
+    def _begin(self) -> None:
+        """Take up the checkpoint, once, when the first loop begins."""
+        if self._begun:
+            return
+        self._begun = True
+        if not self._saving.is_resuming:
+            self._rng["epoch"] = rng_state()
+            return
+        place = self._saving.restore()
+        self._rng = place["rng"]
+        self.walks.load_state_dict(place["loops"]["walks"])
+        self.global_step = self._saved_step = place["loops"]["global_step"]
+        set_rng_state(self._rng["epoch"] if self.walks.is_resuming else self._rng.pop("step"))
+
+    def _bind_once(self, loader: Loader | int) -> None:
+        if not self._bound:
+            self._bound = True
+            self._bind(loader if isinstance(loader, int) else _length(loader))
+
+    def _has_all_steps(self) -> bool:
+        return self._limits.max_steps is not None and self.global_step >= self._limits.max_steps
+
+
+def _length(loader: Loader) -> int | None:
+    """Return how many batches a pass has; None where nobody knows."""
+    try:
+        return len(loader)
+    except TypeError:
+        return None

@@ -1,0 +1,44 @@
+"""The two switches of evaluation, set together and put back as they were, submodule by submodule."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import torch
+from torch import nn
+
+
+def train_mode(model: nn.Module) -> None:
+    """Put a model in train mode where its root is in eval mode; a submodule that was frozen in eval mode stays so."""
+    if not model.training:
+        model.train()
+
+
+@contextmanager
+def evaluating(*models: nn.Module, inference_mode: bool = False) -> Iterator[None]:
+    """Put models in eval mode and switch gradients off; restore both, for every submodule, also after an exception.
+
+    Args:
+        models: whose train or eval mode is set.
+        inference_mode: `torch.inference_mode` instead of `torch.no_grad`: a little faster, but what a model caches
+            under it makes later training raise.
+
+    Example:
+        >>> model = nn.Sequential(nn.Linear(2, 2), nn.Dropout())
+        >>> model[1].eval() and None
+        >>> with evaluating(model):
+        ...     print(model.training, torch.is_grad_enabled())
+        False False
+        >>> model.training, model[1].training
+        (True, False)
+    """
+    before = [(module, module.training) for model in models for module in model.modules()]
+    for model in models:
+        model.eval()
+    try:
+        with torch.inference_mode() if inference_mode else torch.no_grad():
+            yield
+    finally:
+        for module, training in before:
+            module.training = training

@@ -1,0 +1,123 @@
+"""What belongs to a run, by name: models, optimizers, schedules, loaders and whatever the user registered."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+
+from truestep.errors import BadPart
+
+if TYPE_CHECKING:
+    from torch import nn
+    from torch.optim import Optimizer
+
+    from truestep.loop.loader import Loader
+    from truestep.loop.plan import Schedule
+    from truestep.loop.updates import Updates
+
+
+@runtime_checkable
+class Stateful(Protocol):
+    """What joins a checkpoint: `state_dict` and `load_state_dict`."""
+
+    def state_dict(self) -> Any:
+        """Return the state."""
+
+    def load_state_dict(self, state: Any) -> Any:
+        """Take up a state."""
+
+
+class State(dict[str, Any]):
+    """Values of the user's that are saved and restored with the run: `run.state.best = 0.9`.
+
+    Local variables of a script are not: after a restart they begin anew.
+
+    Example:
+        >>> state = State(patience=3)
+        >>> state.patience -= 1
+        >>> dict(state)
+        {'patience': 2}
+    """
+
+    def __getattr__(self, name: str) -> Any:
+        try:
+            return self[name]
+        except KeyError:
+            raise AttributeError(f"run.state has no {name!r}; it has {sorted(self)}") from None
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        self[name] = value
+
+    def __delattr__(self, name: str) -> None:
+        del self[name]
+
+
+class Parts:
+    """The named parts of one run."""
+
+    def __init__(self) -> None:
+        self.models: dict[str, nn.Module] = {}
+        self.updates: dict[str, Updates] = {}
+        self.schedules: dict[str, Schedule] = {}
+        self.loaders: dict[str, Loader] = {}
+        self.registered: dict[str, Stateful] = {}
+        self._by_optimizer: dict[int, Updates] = {}
+
+    def add(self, shelf: dict[str, Any], kind: str, name: str | None, part: Any) -> str:
+        """Put a part on a shelf under its name; the first is called `kind`, the next `kind_2` where no name is given.
+
+        Raises:
+            BadPart: the name is taken, or the same part was added before.
+        """
+        if name is None:
+            name = kind if not shelf else f"{kind}_{len(shelf) + 1}"
+        if not name or "/" in name or name.startswith("."):
+            raise BadPart(
+                f'"{name}" cannot name a {kind}', expected="a name that a file can have", remedy="use letters and dots"
+            )
+        if name in shelf:
+            raise BadPart(
+                f'there is a {kind} called "{name}" already',
+                expected=f"a new name beside {sorted(shelf)}",
+                remedy=f'pass another name="..." for this {kind}',
+            )
+        shelf[name] = part
+        return name
+
+    def add_updates(self, updates: Updates) -> None:
+        """Put the updates of an optimizer on their shelf."""
+        self.updates[updates.name] = updates
+        self._by_optimizer[id(updates.optimizer)] = updates
+
+    def of(self, optimizer: Optimizer | None) -> Updates:
+        """Return the updates of an optimizer; None means the only one.
+
+        Raises:
+            BadPart: there is none, there are several, or this one was not given to the run.
+        """
+        if optimizer is not None:
+            updates = self._by_optimizer.get(id(optimizer))
+            if updates is not None:
+                return updates
+            raise BadPart(
+                f"this {type(optimizer).__name__} does not belong to the run",
+                expected=f"one of {sorted(self.updates)}" if self.updates else "an optimizer given to run.optimizer()",
+                remedy="write optimizer = run.optimizer(optimizer) before the loop",
+            )
+        if len(self.updates) == 1:
+            return next(iter(self.updates.values()))
+        if not self.updates:
+            raise BadPart(
+                "the run has no optimizer",
+                expected="an optimizer given to run.optimizer()",
+                remedy="write optimizer = run.optimizer(torch.optim.AdamW(model.parameters())) before the loop",
+            )
+        raise BadPart(
+            f"the run has {len(self.updates)} optimizers",
+            expected=f"which one to update, of {sorted(self.updates)}",
+            remedy="pass it: run.step(loss, optimizer=...)",
+        )
+
+    @property
+    def open_windows(self) -> list[Updates]:
+        """The optimizers for which gradients wait."""
+        return [updates for updates in self.updates.values() if updates.window.is_open]

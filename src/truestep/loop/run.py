@@ -1,0 +1,476 @@
+"""`Run`: what a training loop that you own needs, one line at a time.
+
+    run = Run(out="runs/lab", seed=42, max_epochs=10, accumulate=4, clip_norm=1.0)
+    train = run.loader(dataset, batch_size=64, shuffle=True)
+    model = run.model(Net())
+    optimizer = run.optimizer(torch.optim.AdamW(model.parameters(), lr=1e-3))
+    for epoch in run.epochs():
+        for x, y in run.train(train, model):
+            with run.autocast():
+                loss = criterion(model(x), y)
+            run.step(loss)
+
+The model stays your `nn.Module`, the optimizer your `torch.optim.Optimizer`.
+"""
+
+from __future__ import annotations
+
+import atexit
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, ExitStack
+from dataclasses import asdict
+from typing import Any, Literal, Self, TypeVar
+
+import torch
+from torch import nn
+
+from truestep.config import Options
+from truestep.errors import BadPart, BadSettings
+from truestep.loop import environment
+from truestep.loop.deterministic import deterministic
+from truestep.loop.device import pick, to_device
+from truestep.loop.folder import RunFolder
+from truestep.loop.loader import Loader
+from truestep.loop.logs import Logs
+from truestep.loop.loops import Limits, Loops
+from truestep.loop.modes import evaluating, train_mode
+from truestep.loop.parts import Parts, State, Stateful
+from truestep.loop.plan import bind_all, planned
+from truestep.loop.precision import Precision
+from truestep.loop.saving import Saving
+from truestep.loop.seed import seed_everything
+from truestep.loop.settings import Settings
+from truestep.loop.signals import Signals
+from truestep.loop.strategy import SingleProcess, Strategy
+from truestep.loop.updates import Updates
+from truestep.report import write
+from truestep.watch.session import Session
+
+Model = TypeVar("Model", bound=nn.Module)
+AnyOptimizer = TypeVar("AnyOptimizer", bound=torch.optim.Optimizer)
+AnyScheduler = TypeVar("AnyScheduler")
+Part = TypeVar("Part", bound=Stateful)
+Closure = Callable[[], torch.Tensor]
+
+
+class Run:
+    """One training run.
+
+    Args:
+        settings: a `Settings`, or a dataclass that extends it.
+        **changes: single settings, by name, over those.
+
+    Raises:
+        BadSettings: a setting that means nothing.
+        UnknownPrecision: a precision that there is not, or not on this device.
+        FolderHoldsRun: `out` holds the checkpoints of another run, and `resume` was not given.
+        FolderInUse: another process trains into `out`.
+
+    Example:
+        >>> run = Run(seed=1, max_epochs=2, device="cpu")
+        >>> model = run.model(nn.Linear(2, 1))
+        >>> optimizer = run.optimizer(torch.optim.SGD(model.parameters(), lr=0.1))
+        >>> loader = run.loader(torch.utils.data.TensorDataset(torch.randn(6, 2), torch.randn(6, 1)), batch_size=3)
+        >>> for epoch in run.epochs():
+        ...     for x, y in run.train(loader, model):
+        ...         done = run.step(nn.functional.mse_loss(model(x), y))
+        >>> run.global_step
+        4
+    """
+
+    def __init__(self, settings: Settings | None = None, **changes: Any) -> None:
+        self.settings = (settings or Settings()).changed(**changes)
+        settings = self.settings
+        self.precision = Precision(settings.precision, pick(settings.device))
+        self.device = self.precision.device
+        self.strategy: Strategy = SingleProcess()
+        self.state = State()
+        self.grad_norm: torch.Tensor | None = None
+        """The norm of the gradients before the last clipping; a tensor of no dimension."""
+        self._parts = Parts()
+        self._stack = ExitStack()
+        self._stack.enter_context(self.precision)
+        if settings.deterministic:
+            self._stack.enter_context(deterministic())
+        seed_everything(settings.seed)
+        self._folder = RunFolder.open(settings) if settings.out is not None else None
+        folder = self._folder
+        self._logs = Logs(folder.path / "metrics.jsonl" if folder else None, every=settings.log_every_n_steps)
+        self._saving = Saving(
+            self._parts,
+            self.state,
+            self._logs,
+            folder.checkpoints if folder else None,
+            folder.resumed if folder else None,
+            self.device,
+        )
+        self._loops = Loops(
+            self._parts,
+            self._saving,
+            self._logs,
+            Signals(),
+            Limits(settings.max_epochs, settings.max_steps, settings.save_every_n_steps),
+            device=self.device,
+            saves=folder is not None,
+            close=self._close,
+            bind=self._bind,
+        )
+        if folder is not None:
+            environment.write(folder.path, asdict(settings), self.device)
+            self._stack.callback(folder.close)
+        self._closed = False
+        self._session: Session | None = None
+        if settings.watch:
+            self._session = Session(Options(), script=sys.argv[0])
+            self._session.start()
+        atexit.register(self._at_exit)
+
+    # --- what belongs to the run ---
+
+    def model(self, model: Model, *, name: str | None = None) -> Model:
+        """Move a model to the device, and make it part of the checkpoints; a resumed run loads its weights here.
+
+        Args:
+            model: any `nn.Module`; it stays what it is.
+            name: its name in the checkpoint; "model", "model_2", ... where none is given.
+        """
+        model = self.strategy.prepare(model, self.device)
+        name = self._parts.add(self._parts.models, "model", name, model)
+        self._saving.load_model(name, model)
+        return model
+
+    def optimizer(
+        self,
+        optimizer: AnyOptimizer,
+        *,
+        name: str | None = None,
+        accumulate: int | None = None,
+        clip_norm: float | None = None,
+    ) -> AnyOptimizer:
+        """Make an optimizer part of the run.
+
+        Args:
+            optimizer: any optimizer of torch or built like one.
+            name: its name in the checkpoint; "optimizer", "optimizer_2", ... where none is given.
+            accumulate: micro-steps in its window, where it differs from the run's.
+            clip_norm: largest norm of its gradients, where it differs from the run's.
+        """
+        settings = self.settings
+        name = self._parts.add(dict(self._parts.updates), "optimizer", name, optimizer)
+        self._parts.add_updates(
+            Updates(
+                name,
+                optimizer,
+                accumulate=accumulate if accumulate is not None else settings.accumulate,
+                clip_norm=clip_norm if clip_norm is not None else settings.clip_norm,
+                scaler=self.precision.new_scaler(),
+                count=self._loops.count,
+            )
+        )
+        return optimizer
+
+    def scheduler(
+        self,
+        scheduler: AnyScheduler,
+        *,
+        every: Literal["step", "epoch"] = "step",
+        metric: str = "",
+        name: str | None = None,
+    ) -> AnyScheduler:
+        """Let the run step a schedule.
+
+        Args:
+            scheduler: any scheduler of torch, or one of `truestep.schedules`.
+            every: "step" after each update of its optimizer that was applied, "epoch" at the end of each epoch.
+            metric: for ReduceLROnPlateau, the name of the value that `run.log()` gets once per epoch.
+            name: its name in the checkpoint; "schedule", "schedule_2", ... where none is given.
+
+        Raises:
+            BadSchedule: a cadence that there is not, or a plateau without metric.
+        """
+        schedule = planned(name or "", scheduler, every, metric)
+        updates = self._parts.of(schedule.scheduler.optimizer)
+        schedule.name = self._parts.add(self._parts.schedules, "schedule", name, schedule)
+        updates.schedules.append(schedule)
+        return scheduler
+
+    def loader(self, dataset: Any, batch_size: int, *, name: str | None = None, **options: Any) -> Loader:
+        """Make a loader over a data set, whose order and random samples follow from the run's seed.
+
+        Args:
+            dataset: one of `truestep.data`, or any data set of torch.
+            batch_size: samples in a batch.
+            name: what its order is made from, and its name in the checkpoint; "loader", "loader_2", ...
+            **options: what `Loader` takes: shuffle, drop_last, num_workers, collate_fn, transform, ...
+        """
+        taken = self._parts.loaders
+        name = name if name is not None else "loader" if not taken else f"loader_{len(taken) + 1}"
+        loader = Loader(dataset, batch_size=batch_size, seed=self.settings.seed, device=self.device, name=name, **options)
+        self._parts.add(taken, "loader", name, loader)
+        return loader
+
+    def register(self, name: str, part: Part) -> Part:
+        """Let anything with `state_dict` and `load_state_dict` join the checkpoints; a resumed run loads it here.
+
+        Raises:
+            BadPart: it has no such methods, or the name is taken.
+        """
+        if not isinstance(part, Stateful):
+            raise BadPart(
+                f"{type(part).__name__} cannot join a checkpoint",
+                expected="an object with state_dict() and load_state_dict()",
+                remedy="keep plain values in run.state instead",
+            )
+        self._parts.add(self._parts.registered, "part", name, part)
+        self._saving.load_registered(name)
+        return part
+
+    # --- the step, whole and line by line ---
+
+    def step(
+        self,
+        loss: torch.Tensor | Closure,
+        *,
+        weight: int | float | torch.Tensor | None = None,
+        optimizer: torch.optim.Optimizer | None = None,
+    ) -> bool:
+        """Take one micro-step, and at the window's end one step.
+
+        Args:
+            loss: a tensor of one element: a mean, or with `weight` a sum. Or, for optimizers that evaluate the loss
+                several times (LBFGS, SAM), a function that computes and returns the mean, without a backward pass.
+            weight: what a summed loss holds (tokens, samples): the step's gradient is then that of the sum of all
+                losses in the window divided by the sum of their weights.
+            optimizer: which one to update; may be left out where there is one.
+
+        Returns:
+            Whether the window closed.
+        """
+        updates = self._parts.of(optimizer)
+        if not isinstance(loss, torch.Tensor):
+            self._step_closure(updates, loss)
+            return True
+        self.backward(loss, weight=weight, optimizer=optimizer)
+        if not updates.window.is_full and not self._loops.closes:
+            return False
+        self._close(updates)
+        return True
+
+    def _close(self, updates: Updates) -> None:
+        """End a window."""
+        if updates.clip_norm is not None:
+            self.grad_norm = updates.clip_grad_norm_(updates.clip_norm)  # unscales before it clips
+        updates.apply()  # through the scaler, which may skip it
+        updates.schedule()  # moves only if it was applied
+        updates.optimizer.zero_grad()
+        updates.reset()
+
+    def _step_closure(self, updates: Updates, closure: Closure) -> None:
+        """Take a step of an optimizer that evaluates the loss several times."""
+        if updates.scaler is not None or updates.window.accumulate > 1 or updates.window.is_open:
+            raise BadSettings(
+                "a function was given to run.step() in a run with fp16 or accumulation",
+                expected='precision "fp32" or "bf16", and accumulate=1: its optimizer evaluates whole steps',
+                remedy="pass run.optimizer(optimizer, accumulate=1), and another precision than fp16",
+            )
+
+        def evaluate() -> torch.Tensor:
+            updates.discard()
+            loss = closure()
+            self.backward(loss, optimizer=updates.optimizer)
+            if updates.clip_norm is not None:
+                self.grad_norm = updates.clip_grad_norm_(updates.clip_norm)
+            return loss.detach()
+
+        updates.apply(evaluate)
+        updates.schedule()
+        updates.optimizer.zero_grad()
+        updates.reset()
+
+    def backward(
+        self,
+        loss: torch.Tensor,
+        *,
+        weight: int | float | torch.Tensor | None = None,
+        optimizer: torch.optim.Optimizer | None = None,
+    ) -> None:
+        """Divide the loss by what its window holds, scale it, and run its backward pass: one micro-step.
+
+        Where the run has several optimizers, the window of this one opens on cleared gradients, and with accumulation
+        the backward pass reaches the parameters of this one only.
+        """
+        updates = self._parts.of(optimizer)
+        several = len(self._parts.updates) > 1
+        if several and not updates.window.is_open:
+            updates.optimizer.zero_grad()  # what other losses left there
+        divisor = updates.window.divisor(weight)
+        if divisor != 1:
+            loss = loss / divisor
+        if updates.scaler is not None:
+            loss = updates.scaler.scale(loss)
+        if several and updates.window.accumulate > 1:
+            loss.backward(inputs=[parameter for parameter in updates.parameters() if parameter.requires_grad])
+        else:
+            loss.backward()
+
+    def unscale_(self, optimizer: torch.optim.Optimizer | None = None) -> None:
+        """Make the gradients those of the window's mean, out of the scale of fp16; once per window."""
+        self._parts.of(optimizer).unscale_()
+
+    def clip_grad_norm_(self, max_norm: float, optimizer: torch.optim.Optimizer | None = None) -> torch.Tensor:
+        """Scale the gradients of one optimizer down to `max_norm`; return their norm before, without dimension."""
+        self.grad_norm = self._parts.of(optimizer).clip_grad_norm_(max_norm)
+        return self.grad_norm
+
+    def optimizer_step(self, optimizer: torch.optim.Optimizer | None = None) -> bool:
+        """Apply the update and move its schedule; return False where the scaler skipped it. Closes the window."""
+        updates = self._parts.of(optimizer)
+        applied = updates.apply()
+        updates.schedule()
+        updates.reset()
+        return applied
+
+    def zero_grad(self, optimizer: torch.optim.Optimizer | None = None) -> None:
+        """Clear the gradients of one optimizer; an open window is dropped."""
+        self._parts.of(optimizer).discard()
+
+    def flush(self) -> None:
+        """Update with what the open windows hold: after a loop that was left in the middle of a window."""
+        for updates in self._parts.open_windows:
+            self._close(updates)
+
+    def discard(self) -> None:
+        """Drop what the open windows hold."""
+        for updates in self._parts.open_windows:
+            updates.discard()
+
+    def autocast(self) -> AbstractContextManager[object]:
+        """Return the context of the forward pass, for the run's precision."""
+        return self.precision.autocast()
+
+    # --- loops ---
+
+    @property
+    def global_step(self) -> int:
+        """Steps taken: bodies of a loop in which at least one window closed."""
+        return self._loops.global_step
+
+    @property
+    def epoch(self) -> int:
+        """Epochs that have ended, which is the number of the one under way."""
+        return self._loops.walks.epoch
+
+    @property
+    def skipped_steps(self) -> int:
+        """Updates that were skipped because a gradient overflowed in fp16."""
+        return sum(updates.skipped for updates in self._parts.updates.values())
+
+    def epochs(self) -> Iterator[int]:
+        """Give the numbers of the epochs, from where the run is to `max_epochs`, or until `max_steps` are taken.
+
+        A resumed run enters the epoch that it was stopped in again: what its body does before the training loop is
+        done again, with the random state that the epoch began with; loops that had ended give nothing.
+        """
+        return self._loops.epochs()
+
+    def train(self, loader: Loader, *models: nn.Module) -> Iterator[Any]:
+        """Give the batches of one pass on the run's device, from where the run is.
+
+        Args:
+            loader: from `run.loader()`.
+            *models: put in train mode, where their root is in eval mode.
+
+        Raises:
+            OpenWindow: gradients of the loop before wait for an update.
+        """
+        for model in models:
+            train_mode(model)
+        return self._loops.train(loader)
+
+    def steps(self, count: int | None = None, *models: nn.Module) -> Iterator[int]:
+        """Give the numbers of `count` steps, or up to `max_steps`, from where the run is: for loops without a loader."""
+        for model in models:
+            train_mode(model)
+        return self._loops.steps(count)
+
+    def batches(self, loader: Loader) -> Iterator[Any]:
+        """Give the batches of a loader on the run's device, in the same order and with the same samples every time."""
+        for batch in loader.epoch(0):
+            yield to_device(batch, self.device)
+
+    def evaluate(self, *models: nn.Module, inference_mode: bool = False) -> AbstractContextManager[None]:
+        """Return a context with models in eval mode and no gradients; both are restored, for every submodule.
+
+        Raises:
+            OpenWindow: gradients of a loop that was left wait for an update.
+        """
+        self._loops.no_open_window("run.evaluate()")
+        return evaluating(*models, inference_mode=inference_mode)
+
+    # --- what is kept ---
+
+    def log(self, values: Mapping[str, Any]) -> None:
+        """Write values down with step and epoch. Tensors are read later, many in one copy.
+
+        Args:
+            values: numbers, strings, or tensors of one element, by name.
+        """
+        if not self._loops.walks.is_resuming:
+            self._logs.log(values, step=self.global_step, epoch=self.epoch)
+
+    def save(self, metric: float | torch.Tensor | None = None, *, mode: Literal["min", "max"] = "min") -> None:
+        """Ask for a checkpoint: it is written when the body under way has ended, or at once outside of loops.
+
+        Args:
+            metric: what "best" is judged by.
+            mode: whether the best metric is the smallest or the largest.
+
+        Raises:
+            BadSettings: the run has no folder, or `mode` is neither.
+            OpenWindow: gradients of a loop that was left wait for an update.
+        """
+        if self._folder is None:
+            raise BadSettings("the run has no folder to save into", expected="out=", remedy='pass out="runs/name" to Run')
+        if mode not in ("min", "max"):
+            raise BadSettings(f'mode is "{mode}"', expected='"min" or "max"', remedy='pass mode="min" for a loss')
+        self._loops.ask(None if metric is None else float(metric), mode)
+
+    def close(self) -> None:
+        """End the run: write what waits, let go of the folder and of torch's settings. Happens at exit, too."""
+        if not self._closed:
+            self._loops.save_what_was_asked()
+            self._let_go("finished")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
+        if kind is None:
+            self.close()
+        else:
+            self._let_go("crashed")
+
+    def _at_exit(self) -> None:
+        """End a run that nobody closed; after an exception nothing is saved, since the body of its loop did not end."""
+        if getattr(sys, "last_value", None) is None:
+            self.close()
+        else:
+            self._let_go("crashed")
+
+    def _let_go(self, how: str) -> None:
+        if self._closed:
+            return
+        self._closed = True
+        atexit.unregister(self._at_exit)
+        self._logs.flush()
+        try:
+            self._saving.wait()
+        finally:
+            self._stack.close()
+            if self._session is not None:
+                write(self._session.stop(how), Options())
+
+    def _bind(self, batches: int | None) -> None:
+        """Tell the schedules how long the run is, as soon as that is known."""
+        bind_all(self._parts, batches, self.settings.max_epochs, self.settings.max_steps)

@@ -1,0 +1,145 @@
+"""What a checkpoint of a run holds, and the order in which a resumed run takes it up.
+
+Weights are loaded when a model is given to the run, so that what is built from them (an average, a copy) starts right,
+and once more when the loop begins, in case an initialisation came between. Then come schedules, and optimizers last,
+because building a schedule writes learning rates into its optimizer.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from truestep.errors import BadCheckpoint
+from truestep.loop.updates import load_optimizer
+from truestep.loop.weights import load_weights
+
+if TYPE_CHECKING:
+    import torch
+    from torch import nn
+
+    from truestep.loop.checkpoint import Checkpoint, Checkpoints
+    from truestep.loop.logs import Logs
+    from truestep.loop.parts import Parts, State
+
+
+class Saving:
+    """Writes the parts of a run into checkpoints, and reads them back.
+
+    Args:
+        parts: what belongs to the run.
+        state: the user's own values.
+        logs: cut back on resume to what they were.
+        checkpoints: where to write; None for a run without folder.
+        resumed: what to start from; None for a new run.
+        device: where tensors are loaded to.
+    """
+
+    def __init__(
+        self,
+        parts: Parts,
+        state: State,
+        logs: Logs,
+        checkpoints: Checkpoints | None,
+        resumed: Checkpoint | None,
+        device: torch.device,
+    ) -> None:
+        self._parts = parts
+        self._user = state
+        self._logs = logs
+        self._checkpoints = checkpoints
+        self._resumed = resumed
+        self._device = device
+        self._loaded: dict[str, Any] = {} if resumed is None else resumed.state(device=None)
+        if self._loaded:
+            state.update(self._loaded["user"])
+
+    @property
+    def is_resuming(self) -> bool:
+        """Whether there is a checkpoint that has not been taken up in full."""
+        return self._resumed is not None
+
+    def save(
+        self, *, step: int, epoch: int, loops: dict[str, Any], rng: dict[str, Any], metric: float | None, mode: str
+    ) -> None:
+        """Write a checkpoint. The run is between two steps: no window is open.
+
+        Args:
+            step: updates taken.
+            epoch: epochs that have ended.
+            loops: where the loops are.
+            rng: random states at the beginning of the epoch and now.
+            metric: what "best" is judged by; None for a checkpoint that is not judged.
+            mode: "min" or "max".
+        """
+        assert self._checkpoints is not None
+        parts = self._parts
+        state = {
+            "loops": loops,
+            "user": dict(self._user),
+            "log_bytes": self._logs.secure(),
+            "logged": dict(self._logs.last),
+            "optimizers": {name: updates.optimizer.state_dict() for name, updates in parts.updates.items()},
+            "updates": {name: updates.state_dict() for name, updates in parts.updates.items()},
+            "schedules": {name: schedule.scheduler.state_dict() for name, schedule in parts.schedules.items()},
+            "registered": {name: part.state_dict() for name, part in parts.registered.items()},
+        }
+        self._checkpoints.save(
+            step,
+            epoch=epoch,
+            models={name: model.state_dict() for name, model in parts.models.items()},
+            state=state,
+            rng=rng,
+            metric=metric,
+            mode=mode,
+        )
+
+    def wait(self) -> None:
+        """Return when everything is on the disk."""
+        if self._checkpoints is not None:
+            self._checkpoints.wait()
+
+    def load_model(self, name: str, model: nn.Module) -> None:
+        """Load the weights that a model had, if the run is resumed."""
+        if self._resumed is not None:
+            load_weights(model, self._resumed.path, name=name, device=self._device)
+
+    def load_registered(self, name: str) -> None:
+        """Load the state that a registered object had, if the run is resumed."""
+        if name in self._loaded.get("registered", {}):
+            self._parts.registered[name].load_state_dict(self._loaded["registered"][name])
+
+    def restore(self) -> dict[str, Any]:
+        """Bring every part to where it was; return where the loops were, and the random states."""
+        resumed, loaded, parts = self._resumed, self._loaded, self._parts
+        assert resumed is not None
+        self._compare()
+        for name, model in parts.models.items():
+            self.load_model(name, model)
+        for name, schedule in parts.schedules.items():
+            schedule.scheduler.load_state_dict(loaded["schedules"][name])
+        for name, updates in parts.updates.items():
+            load_optimizer(updates.optimizer, loaded["optimizers"][name])
+            updates.load_state_dict(loaded["updates"][name])
+        self._logs.cut(loaded["log_bytes"])
+        self._logs.last.update(loaded["logged"])
+        place = {"loops": loaded["loops"], "rng": resumed.rng()}
+        self._resumed, self._loaded = None, {}
+        return place
+
+    def _compare(self) -> None:
+        """Refuse to resume with other parts than those that were saved: what is left out would be lost in silence."""
+        assert self._resumed is not None
+        parts, loaded = self._parts, self._loaded
+        shelves = {
+            "model": (parts.models, self._resumed.models),
+            "optimizer": (parts.updates, loaded["optimizers"]),
+            "schedule": (parts.schedules, loaded["schedules"]),
+            "registered object": (parts.registered, loaded["registered"]),
+        }
+        for kind, (present, saved) in shelves.items():
+            if set(present) != set(saved):
+                raise BadCheckpoint(
+                    f"the checkpoint {self._resumed.path} was made by a run with other parts",
+                    expected=f"{kind}s {sorted(saved)}, got {sorted(present)}",
+                    remedy="give the run the same parts, or begin a new run from its weights with load_weights()",
+                )

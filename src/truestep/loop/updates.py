@@ -1,0 +1,180 @@
+"""One optimizer of a run: its window, its scaler, its schedules, and how often it was applied.
+
+Everything that the update of one optimizer needs is here, so that several optimizers in one loop do not meet: each has
+a window and a scaler of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from truestep.errors import ScaledGradients
+from truestep.loop.window import Window
+
+if TYPE_CHECKING:
+    from truestep.loop.plan import Schedule
+
+
+class Updates:
+    """The updates of one optimizer.
+
+    Args:
+        name: its name in the checkpoint.
+        optimizer: any `torch.optim.Optimizer`.
+        accumulate: micro-steps in a full window.
+        clip_norm: largest norm of the gradients of all its parameters together; None for no limit.
+        scaler: what scales its losses in fp16; None elsewhere.
+        count: told of every window that closes.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        optimizer: torch.optim.Optimizer,
+        *,
+        accumulate: int = 1,
+        clip_norm: float | None = None,
+        scaler: torch.amp.GradScaler | None = None,
+        count: Callable[[Updates], None],
+    ) -> None:
+        self.name = name
+        self.optimizer = optimizer
+        self.window = Window(accumulate)
+        self.clip_norm = clip_norm
+        self.scaler = scaler
+        self.schedules: list[Schedule] = []
+        self.applied = 0
+        """Updates that changed parameters: a step that the scaler skipped is none."""
+        self.skipped = 0
+        """Updates that the scaler skipped because a gradient was infinite or NaN."""
+        self._count = count
+        self._scheduled = 0
+        self._prepared = False
+        self._stepping = False
+        optimizer.register_step_pre_hook(self._before)
+        optimizer.register_step_post_hook(self._after)
+
+    def parameters(self) -> Iterator[torch.nn.Parameter]:
+        """Give the optimizer's parameters, in its order."""
+        for group in self.optimizer.param_groups:
+            yield from group["params"]
+
+    def gradients(self) -> list[torch.Tensor]:
+        """Return the gradients that are there."""
+        return [parameter.grad for parameter in self.parameters() if parameter.grad is not None]
+
+    def unscale_(self) -> None:
+        """Make the gradients those of the window's mean: out of the scaler's scale, and corrected. Once per window."""
+        if self._prepared:
+            return
+        self._prepared = True
+        if self.scaler is not None:
+            self.scaler.unscale_(self.optimizer)
+        factor = self.window.correction() if self.window.is_open else None
+        if factor is None:
+            return
+        for gradient in self.gradients():
+            gradient.mul_(factor)
+
+    def clip_grad_norm_(self, max_norm: float) -> torch.Tensor:
+        """Scale the gradients down to `max_norm`; return their norm before, a tensor of no dimension."""
+        self.unscale_()
+        return torch.nn.utils.clip_grad_norm_(self.parameters(), max_norm)
+
+    def apply(self, closure: Any = None) -> bool:
+        """Step the optimizer, through the scaler where there is one. Return whether parameters were updated."""
+        applied = self.applied
+        self._stepping = True
+        try:
+            if closure is not None:
+                self.optimizer.step(closure)
+            elif self.scaler is None:
+                self.unscale_()
+                self.optimizer.step()
+            else:
+                self.unscale_()
+                self.scaler.step(self.optimizer)
+                self.scaler.update()
+        finally:
+            self._stepping = False
+        if self.applied == applied:
+            self.skipped += 1
+            return False
+        return True
+
+    def schedule(self) -> None:
+        """Bring the schedules that follow updates to where the applied updates are, also those made by hand."""
+        while self._scheduled < self.applied:
+            self._scheduled += 1
+            for schedule in self.schedules:
+                if schedule.every == "step":
+                    schedule.scheduler.step()
+
+    def reset(self) -> None:
+        """Close the window after its update, and begin a new one."""
+        self.window.close()
+        self._prepared = False
+        self._count(self)
+
+    def discard(self) -> None:
+        """Drop what the window holds."""
+        self.optimizer.zero_grad()
+        self.window.close()
+        self._prepared = False
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return what a resumed run needs besides the optimizer's own state."""
+        return {
+            "applied": self.applied,
+            "skipped": self.skipped,
+            "scaler": None if self.scaler is None else self.scaler.state_dict(),
+        }
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Take up where another run was."""
+        self.applied = self._scheduled = state["applied"]
+        self.skipped = state["skipped"]
+        if self.scaler is not None and state["scaler"]:
+            self.scaler.load_state_dict(state["scaler"])
+
+    def _before(self, optimizer: torch.optim.Optimizer, args: Any, kwargs: Any) -> None:
+        """Look at a step that is about to be taken: one called by hand gets the gradients of the window's mean."""
+        if self._stepping or not self.window.is_open:
+            return
+        if self.scaler is not None:
+            raise ScaledGradients(
+                f"{type(optimizer).__name__}.step() was called on gradients that carry the scale of fp16",
+                expected=f"gradients out of the scale of {self.scaler.get_scale():g}",
+                remedy="call run.optimizer_step() instead: it unscales, steps and updates the scale",
+            )
+        self.unscale_()
+
+    def _after(self, optimizer: torch.optim.Optimizer, args: Any, kwargs: Any) -> None:
+        skipped = getattr(optimizer, "found_inf", None)
+        if skipped is None or not skipped.item():  # a fused step is called also where its kernel is to skip it
+            self.applied += 1
+        if not self._stepping:
+            self.reset()
+
+
+def load_optimizer(optimizer: torch.optim.Optimizer, state: dict[str, Any]) -> None:
+    """Load an optimizer's state without casting it.
+
+    `Optimizer.load_state_dict` casts floating-point state to the parameter's dtype, which makes float32 moments of
+    bfloat16 parameters bfloat16; here they keep the dtype that they were saved with.
+
+    Args:
+        optimizer: with the same groups and parameters as the one that was saved.
+        state: what its `state_dict()` returned.
+    """
+    optimizer.load_state_dict(state)
+    numbers = [number for group in state["param_groups"] for number in group["params"]]
+    parameters = [parameter for group in optimizer.param_groups for parameter in group["params"]]
+    for number, parameter in zip(numbers, parameters, strict=True):
+        saved, loaded = state["state"].get(number, {}), optimizer.state.get(parameter, {})
+        for key, value in saved.items():
+            if isinstance(value, torch.Tensor) and loaded[key].dtype != value.dtype:
+                loaded[key] = value.to(device=loaded[key].device, copy=True)

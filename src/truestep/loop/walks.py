@@ -1,0 +1,141 @@
+"""Where a run is: epochs, the loops inside one, their batches, and how a resumed run finds its way back.
+
+A *walk* is one pass of a loop over a loader, or over a number of steps. The first walk under way is the one at whose
+boundary things happen: steps are counted, checkpoints written, signals obeyed. A batch counts as finished when the
+loop asks for the next one, since only then has its body ended; of zipped loops the first asks first, so at its
+boundary the batches of the others have been used too.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(eq=False, slots=True)
+class Walk:
+    """One pass over a loader.
+
+    Attributes:
+        name: the loader's name.
+        number: how many passes over this loader were begun before: its order follows from it.
+        finished: batches whose body has ended.
+        given: batches handed out.
+        resumed: the batch to begin with, after a restart.
+        last: whether the batch under way is the last one.
+        stream: the state of an iterable data set that keeps one, before the batch under way and after it.
+    """
+
+    name: str
+    number: int
+    finished: int = 0
+    given: int = 0
+    resumed: bool = False
+    last: bool = False
+    stream: Any = None
+
+
+@dataclass(eq=False, slots=True)
+class _Plan:
+    """What a resumed run still has to find again in the epoch it stopped in."""
+
+    active: list[dict[str, Any]] = field(default_factory=list)
+    finished: dict[str, int] = field(default_factory=dict)
+
+
+class Walks:
+    """The position of a run.
+
+    Example:
+        >>> walks = Walks()
+        >>> walk = walks.enter("train")
+        >>> walk.given = walk.finished = 3
+        >>> again = Walks()
+        >>> again.load_state_dict(walks.state_dict())
+        >>> found = again.enter("train")
+        >>> found.finished, found.resumed
+        (3, True)
+    """
+
+    def __init__(self) -> None:
+        self.epoch = 0
+        """Epochs that have ended."""
+        self.active: list[Walk] = []
+        self._passes: dict[str, int] = {}
+        self._finished: dict[str, int] = {}
+        self._plan = _Plan()
+
+    @property
+    def is_resuming(self) -> bool:
+        """Whether a loop of the epoch that the run stopped in is still to be found again."""
+        return bool(self._plan.active)
+
+    def enter(self, name: str) -> Walk | None:
+        """Begin a pass over the loader of that name; None where it had ended before the run stopped."""
+        plan = self._plan
+        if plan.active:
+            if plan.finished.get(name, 0):
+                plan.finished[name] -= 1
+                return None
+            for index, known in enumerate(plan.active):
+                if known["name"] == name:
+                    del plan.active[index]
+                    plan.finished.clear()
+                    walk = Walk(
+                        name, known["number"], known["finished"], known["finished"], True, stream=known["stream"]
+                    )
+                    self.active.append(walk)
+                    return walk
+        elif plan.finished.get(name, 0):
+            plan.finished[name] -= 1
+            return None
+        walk = Walk(name, self._passes.get(name, 0))
+        self._passes[name] = walk.number + 1
+        self.active.append(walk)
+        return walk
+
+    def leave(self, walk: Walk, *, ended: bool) -> None:
+        """End a pass: at its last batch, or because the loop was left."""
+        if walk in self.active:
+            self.active.remove(walk)
+        self._finished[walk.name] = self._finished.get(walk.name, 0) + 1
+
+    def is_first(self, walk: Walk) -> bool:
+        """Whether things happen at this walk's boundary."""
+        if walk not in self.active:
+            self.active.append(walk)
+        return self.active[0] is walk
+
+    def end_epoch(self) -> None:
+        """Count an epoch. Passes that are still under way go on in the next one."""
+        self.epoch += 1
+        self.begin_epoch()
+
+    def begin_epoch(self) -> None:
+        """Forget the loops of the epoch before."""
+        self.active.clear()
+        self._finished.clear()
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return where the run is, at the boundary of the first walk under way or between two epochs."""
+        return {
+            "epoch": self.epoch,
+            "passes": dict(self._passes),
+            "finished": dict(self._finished),
+            "active": [
+                {
+                    "name": walk.name,
+                    "number": walk.number,
+                    "finished": walk.given if index else walk.finished,
+                    "stream": walk.stream,
+                }
+                for index, walk in enumerate(self.active)
+            ],
+        }
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Take up where another run was."""
+        self.epoch = state["epoch"]
+        self._passes = dict(state["passes"])
+        self._finished = dict(state["finished"])
+        self._plan = _Plan([dict(walk) for walk in state["active"]], dict(state["finished"]))

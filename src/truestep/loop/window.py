@@ -1,0 +1,105 @@
+"""The window of gradient accumulation: what a loss is divided by, and what is put right at the window's end.
+
+A window holds the micro-steps between two updates. Every loss is divided before its backward pass, so that sums stay
+small in fp16: by `accumulate` where losses are means, by the first weight times `accumulate` where they are sums. When
+the window closes with another total (a partial last window, uneven weights), the gradients are multiplied once by what
+the division was off. A window that is full and evenly weighted needs no correction, and is bit for bit the loop that
+divides every loss by `accumulate`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import torch
+
+    Number = int | float | torch.Tensor
+    Divided = float | torch.Tensor
+
+
+class Window:
+    """Counts the micro-steps of one update and what they weigh.
+
+    Args:
+        accumulate: micro-steps in a full window, at least 1.
+
+    Example:
+        >>> window = Window(4)
+        >>> [window.divisor(None) for _ in range(2)]
+        [4, 4]
+        >>> window.correction()  # two of four: every loss was divided by twice too much
+        2.0
+        >>> window.close()
+        >>> window.is_open
+        False
+    """
+
+    __slots__ = ("accumulate", "micro_steps", "reference", "total")
+
+    def __init__(self, accumulate: int = 1) -> None:
+        self.accumulate = accumulate
+        self.micro_steps = 0
+        """Backward passes since the window opened."""
+        self.reference: Divided | None = None
+        """What weighted losses are divided by; None while the losses are means."""
+        self.total: Divided = 0.0
+
+    @property
+    def is_open(self) -> bool:
+        """Whether gradients wait for an update."""
+        return self.micro_steps > 0
+
+    @property
+    def is_full(self) -> bool:
+        """Whether it holds as many micro-steps as it should."""
+        return self.micro_steps >= self.accumulate
+
+    def divisor(self, weight: Number | None) -> Divided | int:
+        """Count a micro-step, and return what its loss is divided by.
+
+        Args:
+            weight: what a summed loss holds (tokens, samples), a number or a tensor of no dimension; None for a mean.
+
+        Raises:
+            ValueError: weighted and unweighted losses in one window.
+        """
+        if self.micro_steps and (weight is None) != (self.reference is None):
+            raise ValueError("one window holds losses with weight= and without: their sum has no mean")
+        self.micro_steps += 1
+        if weight is None:
+            return self.accumulate
+        if isinstance(weight, int | float):
+            weight = float(weight)
+        elif weight.is_cpu:
+            weight = float(weight.item())
+        if self.reference is None:
+            self.reference = _at_least_one(weight) * self.accumulate
+            self.total = 0.0
+        self.total = self.total + weight
+        return self.reference
+
+    def correction(self) -> Divided | None:
+        """Return the factor that makes the window's gradients those of its mean; None where they are already.
+
+        A window without weight (every token masked) has gradients of zero, which stay zero.
+        """
+        if self.reference is None:
+            if self.micro_steps >= self.accumulate:
+                return None
+            return self.accumulate / self.micro_steps
+        if isinstance(self.total, float) and isinstance(self.reference, float):
+            return None if self.total == self.reference else self.reference / (self.total or 1.0)
+        return self.reference / _at_least_one(self.total)
+
+    def close(self) -> None:
+        """Begin anew."""
+        self.micro_steps = 0
+        self.reference = None
+
+
+def _at_least_one(weight: Divided) -> Divided:
+    """Return the weight, or 1 for a weight of zero; without reading a tensor."""
+    if isinstance(weight, float):
+        return weight or 1.0
+    return weight + (weight == 0)
