@@ -1,0 +1,131 @@
+"""Batches, calls of models, losses."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from truestep.events._event import Event, Site
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class LoaderStarted(Event):
+    absent: ClassVar[str] = "no DataLoader"
+    loader: int
+    site: Site | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class BatchDrawn(Event):
+    absent: ClassVar[str] = "no DataLoader"
+    loader: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class LoaderEnded(Event):
+    """The loader gave its last batch (a loop left by ``break`` has no such event)."""
+
+    absent: ClassVar[str] = "no DataLoader read to its end"
+    loader: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class BatchesAwaited(Event):
+    """Told once, when watching ends: how long the run waited for batches of all its DataLoaders together."""
+
+    absent: ClassVar[str] = "no DataLoader"
+    waited_s: float
+    watched_s: float
+    """How long the run was watched."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class ModeSet(Event):
+    """``model.train()`` or ``model.eval()`` was called by the user on this module."""
+
+    absent: ClassVar[str] = "no call of train() or eval()"
+    model: int | None
+    """None for a module that was never called as a model (a submodule, or one not met yet)."""
+    training: bool
+    site: Site | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class ModelCalled(Event):
+    """A module was called from user code, outside any other module, any backward and any DataLoader."""
+
+    absent: ClassVar[str] = "no model call"
+    model: int
+    site: Site | None = None
+    training: bool = True
+    """The root module's own mode."""
+    sensitive: tuple[str, ...] = ()
+    """Kinds of mode-sensitive layers that were in train mode during this call."""
+    frozen_sensitive: bool = False
+    """Whether some mode-sensitive layers were in eval mode during this call."""
+    grad: bool = True
+    """Whether gradients were on."""
+    tracked: bool = True
+    """Whether the result requires grad."""
+    discarded: bool = False
+    """Whether the caller dropped the result at once (a bare ``model(x)`` statement, as in update_bn)."""
+    same_input: bool = False
+    """Whether the first argument is the very object of the previous call of this model (MC dropout)."""
+    loader: int | None = None
+    """The loader that gave the latest batch, None when the last loop over a loader has ended."""
+    compiled: bool = False
+    autocast: bool = False
+    """Whether autocast was on for the model's device."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class ForwardCalledDirectly(Event):
+    """User code ran ``module.forward(...)`` instead of ``module(...)``; hooks of that module did not run."""
+
+    absent: ClassVar[str] = "no model call"
+    kind: str
+    name: str = "model"
+    hooks: int = 0
+    """How many hooks of the module (and global ones of the user) were skipped."""
+    hook_names: tuple[str, ...] = ()
+    site: Site | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class UnregisteredModuleCalled(Event):
+    """Inside a model's forward, a module with trainable parameters ran that the model does not register."""
+
+    absent: ClassVar[str] = "no model call"
+    model: int
+    kind: str = "Linear"
+    name: str = ""
+    """Where the model holds it, such as "layers[0]" for a plain list attribute; empty when not found."""
+    parameters: tuple[int, ...] = ()
+    fresh: bool = False
+    """Whether it was created during this very forward call."""
+    site: Site | None = None
+    """The line in forward that calls it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class LossComputed(Event):
+    """One of torch's loss functions was called (as a module or as a function)."""
+
+    absent: ClassVar[str] = "no loss function of torch"
+    kind: str
+    """"cross_entropy", "nll_loss", "mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss", "binary_cross_entropy"..."""
+    site: Site | None = None
+    input_rank: int = 0
+    target_rank: int = 0
+    classes: int = 0
+    """Size of the class dimension of the input (dimension 1, or 0 for a single sample)."""
+    input_from: str = ""
+    """Name of the operation that made the input, such as "SoftmaxBackward0"; empty when it tracks no gradient."""
+    softmax_dim: int | None = None
+    """The dimension of that softmax, counted from the end (-1 is the last), where input_from is one."""
+    sums_to_one: bool | None = None
+    """Whether rows of the input were seen to be non-negative and to sum to one; None when not looked at."""
+    broadcast: tuple[tuple[int, ...], tuple[int, ...]] | None = None
+    """Shapes of input and target where they differ and broadcast to something larger than both."""
+    reduction: str = "mean"
+    grad: bool = True

@@ -1,0 +1,120 @@
+"""The run, and what the numbers stand for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from truestep.events._event import Event, Site
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class RunStarted(Event):
+    script: str
+    python: str = ""
+    torch: str = ""
+    rank: int = 0
+    world_size: int = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class RunEnded(Event):
+    """The end of watching. Rules about whole runs speak only when ``how`` is "finished"."""
+
+    how: str
+    """"finished", "exited" (sys.exit), "crashed", "interrupted" or "stopped" (by --steps or --stop-on)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class ParameterMet(Event):
+    parameter: int
+    name: str
+    shape: tuple[int, ...] = ()
+    dtype: str = "float32"
+    trainable: bool = True
+    model: int | None = None
+    """The model that registers it, None for a tensor that no model holds."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class ModelMet(Event):
+    """A module was called from user code for the first time, or its set of parameters changed."""
+
+    absent: ClassVar[str] = "no model call"
+    model: int
+    name: str = "model"
+    kind: str = "Module"
+    parameters: tuple[int, ...] = ()
+    sensitive: tuple[str, ...] = ()
+    """Kinds of its layers whose result depends on train/eval mode, such as "Dropout" or "BatchNorm1d"."""
+    site: Site | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class OptimizerBuilt(Event):
+    absent: ClassVar[str] = "no optimizer"
+    optimizer: int
+    name: str = "optimizer"
+    kind: str = "SGD"
+    parameters: tuple[int, ...] = ()
+    lr: float = 0.0
+    weight_decay: float = 0.0
+    scale_free: bool = False
+    """Whether the size of the gradients does not matter to its update (Adam and its kin)."""
+    site: Site | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class ParametersAdded(Event):
+    optimizer: int
+    parameters: tuple[int, ...] = ()
+    site: Site | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class LoaderMet(Event):
+    absent: ClassVar[str] = "no DataLoader"
+    loader: int
+    name: str = "loader"
+    dataset: int = 0
+    """Number of the dataset object; two loaders over one dataset share it."""
+    dataset_kind: str = "Dataset"
+    batch_size: int | None = None
+    batches: int | None = None
+    """len(loader), None where it has none."""
+    shuffled: bool = False
+    workers: int = 0
+    site: Site | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class SchedulerBuilt(Event):
+    absent: ClassVar[str] = "no scheduler"
+    scheduler: int
+    name: str = "scheduler"
+    kind: str = "StepLR"
+    optimizer: int | None = None
+    horizon: int | None = None
+    """How many of its own steps the schedule is made for (T_max, total_steps, last milestone), where it says so."""
+    tail: str = ""
+    """Kind of the last schedule of a SequentialLR."""
+    tail_horizon: int | None = None
+    """How many steps that one is made for."""
+    periodic: bool = False
+    """Whether it is meant to go round again (warm restarts, cyclic)."""
+    mode: str = ""
+    """ReduceLROnPlateau's "min" or "max"."""
+    patience: int | None = None
+    step_size: int | None = None
+    gamma: float | None = None
+    site: Site | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class ScalerBuilt(Event):
+    absent: ClassVar[str] = "no GradScaler"
+    scaler: int
+    enabled: bool = True
+    scale: float = 0.0
+    """The scale it begins with."""
+    site: Site | None = None
