@@ -12,7 +12,7 @@ import weakref
 from collections.abc import Iterable
 from typing import Any
 
-from truestep.probes.shards import is_flattened
+from truestep.probes.shards import is_flattened, is_whole
 
 NONE, FRESH, USED, MIXED, HAND, ZEROED = range(6)
 """No gradient; made by a backward; used by a step; a backward added to a used one; set by the user; cleared."""
@@ -347,9 +347,8 @@ class Ledger:
                 held.grad, held.version = weakref.ref(grad), now
             else:
                 known = held.grad() if held.grad is not None else None
-                if known is grad and now == held.version:
-                    if not held.flattened or grad.shape == parameter.shape:  # under no_sync versions stay
-                        continue
+                if known is grad and now == held.version and not (held.flattened and is_whole(parameter, grad)):
+                    continue
                 if held.state in (HAND, ZEROED) or (known is not grad and not held.adds(grad)):
                     held.state = FRESH
                 elif held.state == USED or held.state == MIXED:

@@ -33,3 +33,8 @@ def is_freed(tensor: Any) -> bool:
 def is_flattened(parameter: Any) -> bool:
     """Whether a parameter is what FSDP1 made of several, or one of these."""
     return bool(getattr(parameter, "_is_flat_param", False) or getattr(parameter, "_fsdp_flattened", False))
+
+
+def is_whole(parameter: Any, grad: Any) -> bool:
+    """Whether a gradient is that of a whole parameter, on a rank that holds a part: writes to it change no version."""
+    return bool(parameter.shape != grad.shape)
