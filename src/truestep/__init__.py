@@ -13,11 +13,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from truestep import schedules
     from truestep.findings import Confidence, Finding, Severity, Verdict
     from truestep.watch import Session, watch
 
 __version__ = "0.1.0"
-__all__ = ["Confidence", "Finding", "Session", "Severity", "Verdict", "__version__", "watch"]
+__all__ = ["Confidence", "Finding", "Session", "Severity", "Verdict", "__version__", "schedules", "watch"]
 
 _HOMES = {
     "Confidence": "truestep.findings",
@@ -29,11 +30,17 @@ _HOMES = {
 }
 
 
+_ROOMS = {"schedules"}
+"""Modules that are public under their own names."""
+
+
 def __getattr__(name: str) -> object:
-    if name not in _HOMES:
+    if name not in _HOMES and name not in _ROOMS:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     import importlib
 
+    if name in _ROOMS:
+        return importlib.import_module(f"{__name__}.{name}")
     return getattr(importlib.import_module(_HOMES[name]), name)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import dataclasses
 import inspect
+from collections import UserDict
 from collections.abc import Callable, Hashable, Mapping
 from functools import lru_cache
 from typing import Any, cast
@@ -61,9 +62,9 @@ def to_device(batch: Any, device: torch.device, non_blocking: bool = False) -> A
     """Return a batch with everything that can move on a device.
 
     Moves tensors and whatever has a method `to(device)` (packed sequences, Transformers' `BatchEncoding`, graphs),
-    inside any nesting of tuples, named tuples, lists, mappings and dataclasses, whose types are kept. Everything else
-    (strings, numbers, arrays of numpy, None) stays as it is. Nothing that was given is written to; where nothing has
-    to move, the batch itself is returned.
+    inside any nesting of tuples, named tuples, lists, mappings and dataclasses. Their types are kept, except that a
+    mapping that is no `dict` or `UserDict` becomes a `dict`. Everything else (strings, numbers, arrays of numpy, None)
+    stays as it is. Nothing that was given is written to; where nothing has to move, the batch itself is returned.
 
     Args:
         batch: what a loader gave.
@@ -112,7 +113,7 @@ def _sequence(old: Any, items: list[Any]) -> Any:
 def _mapping(old: Any, items: dict[Any, Any]) -> Any:
     if all(new is old[key] for key, new in items.items()):
         return old
-    if type(old) is dict:
+    if type(old) is dict or not isinstance(old, dict | UserDict):
         return items
     new = copy.copy(old)  # keeps what the type carries besides its items: a default factory, an order
     for key, item in items.items():
