@@ -30,7 +30,7 @@ class Logs:
         self.path = path
         self.every = every
         self.last: dict[str, float] = {}
-        """The last value of every name, as of the last writing."""
+        """The last value of every name in this epoch, as of the last writing."""
         self._lines: list[tuple[int, int, dict[str, Any]]] = []
 
     def log(self, values: Mapping[str, Any], *, step: int, epoch: int) -> None:
@@ -81,6 +81,11 @@ class Logs:
         if self.path is not None:
             with self.path.open("a", encoding="utf-8") as file:
                 file.write("\n".join(written) + "\n")
+
+    def end_epoch(self) -> None:
+        """Forget the values of the epoch; its lines are written."""
+        self.flush()
+        self.last.clear()
 
     def secure(self) -> int:
         """Write everything, to the disk itself, and return how many bytes the file has."""

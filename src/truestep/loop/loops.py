@@ -106,8 +106,10 @@ class Loops:
         if walk is None:
             return
         self._bind_once(loader)
-        batches = loader.epoch(walk.number, start=walk.finished, state=walk.stream)
-        yield from self._walk(walk, batches, _length(loader))
+        if walk.resumed:
+            loader.check_exact()
+            loader.load_state_dict(walk.place())
+        yield from self._walk(walk, loader.epoch(walk.number, walk.finished), _length(loader))
 
     def steps(self, count: int | None = None) -> Iterator[int]:
         """Give the numbers of `count` steps, or as many as the run has, from where it is."""
@@ -125,7 +127,6 @@ class Loops:
     def _walk(self, walk: Walk, batches: Iterator[Any], length: int | None) -> Iterator[Any]:
         walks = self.walks
         self._signals.install()
-        ended = False
         try:
             batch = next(batches, _END)
             if walk.resumed and walks.is_first(walk):
@@ -150,9 +151,8 @@ class Loops:
                 for updates in self._parts.open_windows:  # the loop skipped its last batches
                     self._close(updates)
                 self._boundary()
-            ended = True
         finally:
-            walks.leave(walk, ended=ended)
+            walks.leave(walk)
             self._signals.remove()
 
     # --- what happens between two steps ---
@@ -229,6 +229,7 @@ class Loops:
             raise SystemExit(self._signals.exit_code)
 
     def _save(self, metric: float | None, mode: str) -> None:
+        self.walks.note_streams(self._parts.loaders)
         self._saving.save(
             step=self.global_step,
             epoch=self.walks.epoch,
@@ -245,6 +246,7 @@ class Loops:
             updates.schedule()
         self._counted = False
         self._schedule_epoch()
+        self._logs.end_epoch()
         self.walks.end_epoch()
         self._in_epoch = False
         self._rng["epoch"] = rng_state()

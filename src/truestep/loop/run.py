@@ -206,7 +206,17 @@ class Run:
         """
         taken = self._parts.loaders
         name = name if name is not None else "loader" if not taken else f"loader_{len(taken) + 1}"
-        loader = Loader(dataset, batch_size=batch_size, seed=self.settings.seed, device=self.device, name=name, **options)
+        strategy = self.strategy
+        loader = Loader(
+            dataset,
+            batch_size=batch_size,
+            seed=self.settings.seed,
+            device=self.device,
+            name=name,
+            rank=strategy.rank,
+            world_size=strategy.world_size,
+            **options,
+        )
         self._parts.add(taken, "loader", name, loader)
         return loader
 

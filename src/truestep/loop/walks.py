@@ -8,8 +8,12 @@ boundary the batches of the others have been used too.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from truestep.loop.loader import Loader
 
 
 @dataclass(eq=False, slots=True)
@@ -23,7 +27,7 @@ class Walk:
         given: batches handed out.
         resumed: the batch to begin with, after a restart.
         last: whether the batch under way is the last one.
-        stream: the state of an iterable data set that keeps one, before the batch under way and after it.
+        stream: the state of an iterable data set that keeps one, after the finished batches.
     """
 
     name: str
@@ -33,6 +37,11 @@ class Walk:
     resumed: bool = False
     last: bool = False
     stream: Any = None
+
+    def place(self) -> dict[str, Any]:
+        """Return where the loader goes on, as its `load_state_dict` takes it."""
+        place = {"epoch": self.number, "position": self.finished}
+        return place if self.stream is None else {**place, "dataset": self.stream}
 
 
 @dataclass(eq=False, slots=True)
@@ -94,7 +103,7 @@ class Walks:
         self.active.append(walk)
         return walk
 
-    def leave(self, walk: Walk, *, ended: bool) -> None:
+    def leave(self, walk: Walk) -> None:
         """End a pass: at its last batch, or because the loop was left."""
         if walk in self.active:
             self.active.remove(walk)
@@ -116,6 +125,16 @@ class Walks:
         self.active.clear()
         self._finished.clear()
 
+    def done(self, walk: Walk) -> int:
+        """Return how many batches of a walk have been used, at the boundary of the first one."""
+        return walk.finished if walk is self.active[0] else walk.given
+
+    def note_streams(self, loaders: Mapping[str, Loader]) -> None:
+        """Ask the loaders of iterable data sets for the state that goes with where the walks are."""
+        for walk in self.active:
+            if walk.name in loaders:
+                walk.stream = loaders[walk.name].state_dict(self.done(walk)).get("dataset")
+
     def state_dict(self) -> dict[str, Any]:
         """Return where the run is, at the boundary of the first walk under way or between two epochs."""
         return {
@@ -126,10 +145,10 @@ class Walks:
                 {
                     "name": walk.name,
                     "number": walk.number,
-                    "finished": walk.given if index else walk.finished,
+                    "finished": self.done(walk),
                     "stream": walk.stream,
                 }
-                for index, walk in enumerate(self.active)
+                for walk in self.active
             ],
         }
 
