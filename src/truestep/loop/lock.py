@@ -9,7 +9,8 @@ import socket
 import weakref
 from pathlib import Path
 
-from truestep.errors import FolderInUse, UnwritableFolder
+from truestep.errors import FolderInUse
+from truestep.loop.checkpoint_files import unwritable
 
 _held: weakref.WeakSet[FolderLock] = weakref.WeakSet()
 
@@ -44,9 +45,7 @@ class FolderLock:
             folder.mkdir(parents=True, exist_ok=True)
             self._descriptor = os.open(folder / ".lock", os.O_RDWR | os.O_CREAT, 0o644)
         except OSError as error:
-            raise UnwritableFolder(
-                f"cannot write into {folder}: {error.strerror}", remedy="give another folder, or make this one writable"
-            ) from error
+            raise unwritable(folder, error) from error
         try:
             self._take()
         except BaseException:

@@ -1,0 +1,80 @@
+"""Tensors as they are now, on the CPU, while training goes on changing them."""
+
+from __future__ import annotations
+
+import torch
+
+
+class Snapshot:
+    """Takes tensors to the CPU; the same view of the same storage is taken once, so that tied weights stay tied.
+
+    Args:
+        copies: whether every tensor is copied. If not, one that is on the CPU and fills its storage is taken as it is:
+            enough where nothing changes it before it is written.
+
+    Example:
+        >>> weight = torch.zeros(2)
+        >>> snapshot = Snapshot(copies=True)
+        >>> taken = snapshot.take(weight)
+        >>> weight.add_(1.0).sum(), taken.sum(), taken is snapshot.take(weight)
+        (tensor(2.), tensor(0.), True)
+        >>> snapshot.bytes
+        8
+    """
+
+    def __init__(self, *, copies: bool) -> None:
+        self._copies = copies
+        self._taken: dict[tuple[object, ...], torch.Tensor] = {}
+        self._sources: list[torch.Tensor] = []
+        self._on_the_way = False
+        self.bytes = 0
+        """How much all tensors take that were taken so far."""
+
+    def take(self, tensor: torch.Tensor) -> torch.Tensor:
+        """Return the tensor on the CPU, detached, in a storage of its own size.
+
+        Copies from a CUDA device are under way until `finish()`.
+        """
+        tensor = tensor.detach()
+        if tensor.layout is not torch.strided or tensor.is_quantized:
+            self.bytes += _sparse_bytes(tensor)
+            return tensor.to("cpu", copy=True)
+        self.bytes += tensor.nbytes
+        key = _view(tensor)
+        if tensor.numel() and key in self._taken:
+            self.bytes -= tensor.nbytes
+            return self._taken[key]
+        taken = self._copy(tensor)
+        self._taken[key] = taken
+        self._sources.append(tensor)  # a freed storage's address can come again
+        return taken
+
+    def _copy(self, tensor: torch.Tensor) -> torch.Tensor:
+        if tensor.is_conj() or tensor.is_neg():
+            tensor = tensor.resolve_conj().resolve_neg()
+        if tensor.device.type == "cuda" and self._copies:
+            self._on_the_way = True
+            return torch.empty_like(tensor, device="cpu", pin_memory=True).copy_(tensor, non_blocking=True)
+        if tensor.device.type != "cpu":
+            return tensor.to("cpu")
+        fills = tensor.untyped_storage().nbytes() == tensor.nbytes
+        return tensor if fills and not self._copies else tensor.clone()
+
+    def finish(self) -> None:
+        """Wait for copies that are under way, and let go of what was copied."""
+        if self._on_the_way:
+            torch.cuda.synchronize()
+        self._sources.clear()
+        self._taken.clear()
+
+
+def _view(tensor: torch.Tensor) -> tuple[object, ...]:
+    """What two tensors share that are the same part of the same storage."""
+    return tensor.data_ptr(), tensor.device, tensor.shape, tensor.stride(), tensor.dtype, tensor.is_conj()
+
+
+def _sparse_bytes(tensor: torch.Tensor) -> int:
+    if tensor.layout is torch.sparse_coo:
+        tensor = tensor.coalesce()
+        return tensor.values().nbytes + tensor.indices().nbytes
+    return tensor.nbytes if tensor.is_quantized else tensor.values().nbytes * 3

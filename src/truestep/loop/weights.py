@@ -1,0 +1,260 @@
+"""Weights into a model, from a checkpoint of ours or of anybody, with an exact account of what did not match."""
+
+from __future__ import annotations
+
+import pickle
+from collections import OrderedDict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import nn
+from torch.nn.parameter import is_lazy
+
+from truestep.errors import BadCheckpoint, KeysDoNotMatch
+from truestep.loop.checkpoint import Checkpoint, find
+from truestep.loop.manifest import NAME
+from truestep.loop.tensor_file import read_tensors
+
+_WRAPPERS = {"module", "_orig_mod", "_checkpoint_wrapped_module", "_fsdp_wrapped_module"}
+"""What DDP, torch.compile, checkpointing and FSDP put between the parts of a key."""
+_NESTS = ("state_dict", "model_state_dict", "model", "module", "net", "weights", "params")
+_FILES = ("model.safetensors", "pytorch_model.bin")
+_SHOWN = 5
+
+
+@dataclass(frozen=True)
+class Report:
+    """What became of each weight.
+
+    Args:
+        loaded: keys of the model that were loaded.
+        missing: keys of the model that the file lacks; they keep their values.
+        unexpected: keys of the file that the model lacks.
+        reshaped: keys whose shapes differ, with the shape in the file and in the model; they keep their values.
+    """
+
+    loaded: list[str]
+    missing: list[str]
+    unexpected: list[str]
+    reshaped: dict[str, tuple[tuple[int, ...], tuple[int, ...]]]
+
+    @property
+    def complete(self) -> bool:
+        """Whether every weight of the file went into the model, and the model was filled."""
+        return not (self.missing or self.unexpected or self.reshaped)
+
+    def __str__(self) -> str:
+        lines = [f"{len(self.loaded)} loaded"]
+        if self.missing:
+            near = {key: get_close_matches(key, self.unexpected, 1) for key in self.missing[:_SHOWN]}
+            shown = [f"{key} (the file has {near[key][0]})" if near.get(key) else key for key in self.missing]
+            lines.append(f"{len(self.missing)} missing in the file: {_some(shown)}")
+        if self.unexpected:
+            lines.append(f"{len(self.unexpected)} unknown to the model: {_some(self.unexpected)}")
+        if self.reshaped:
+            shapes = [f"{key} {list(file)} in the file, {list(model)} in the model" for key, (file, model) in
+                      self.reshaped.items()]  # fmt: skip
+            lines.append(f"{len(self.reshaped)} of another shape: {_some(shapes)}")
+        return "; ".join(lines)
+
+
+def load_weights(
+    model: nn.Module,
+    source: Path | str | Checkpoint | Mapping[str, Any],
+    *,
+    name: str | None = None,
+    partial: bool = False,
+    device: torch.device | str = "cpu",
+) -> Report:
+    """Load weights into a model; nothing is changed unless everything matches.
+
+    Keys match with and without what DDP, `torch.compile`, activation checkpointing and FSDP put into them
+    (`module.`, `_orig_mod.` and so on), in the file and in the model.
+
+    Args:
+        model: any module; it keeps its types and devices.
+        source: a checkpoint, a run or its `last` or `best`; a `.safetensors` file; a file of `torch.save`, read with
+            `weights_only=True`, also with the weights under `"state_dict"`, `"model"` and the like; or a mapping.
+        name: which model of a checkpoint, or which entry of a file, where there are several.
+        partial: whether to load what matches and report the rest; something must match.
+        device: where the weights are read to.
+
+    Returns:
+        What was loaded, missing, unexpected and of another shape.
+
+    Raises:
+        KeysDoNotMatch: keys or shapes differ and `partial` is not given, or nothing at all matches.
+        BadCheckpoint: the file is missing, damaged, or holds no weights that can be read safely.
+
+    Example:
+        >>> small, large = nn.Linear(2, 3), nn.Sequential(nn.Linear(2, 3), nn.Linear(3, 1))
+        >>> weights = {"module." + key: value for key, value in small.state_dict().items()}
+        >>> load_weights(small, weights).loaded
+        ['weight', 'bias']
+        >>> report = load_weights(large, {"0.weight": torch.ones(3, 2), "0.bias": torch.ones(7)}, partial=True)
+        >>> print(report)
+        1 loaded; 2 missing in the file: 1.weight, 1.bias; 1 of another shape: 0.bias [7] in the file, [3] in the model
+    """
+    said = "the weights" if isinstance(source, Mapping) else str(getattr(source, "path", source))
+    state = read_weights(source, name=name, device=device)
+    own = model.state_dict()
+    places = _places(state, own)
+    loaded: dict[str, Any] = {}
+    reshaped: dict[str, tuple[tuple[int, ...], tuple[int, ...]]] = {}
+    for key, target in places.items():
+        file, mine = _shape(state[key]), _shape(own[target])
+        if file is not None and mine is not None and file != mine:
+            reshaped[target] = (file, mine)
+        else:
+            loaded[target] = state[key]
+    named = loaded.keys() | reshaped.keys()
+    missing = [key for key in own if key not in named and not _comes_along(key, own, loaded, state)]
+    unexpected = [key for key in state if key not in places]
+    report = Report([key for key in own if key in loaded], missing, unexpected, reshaped)
+    if not report.complete and not (partial and loaded):
+        raise KeysDoNotMatch(
+            f"no weight of {said} matches the model" if not loaded else f"{said} does not match the model",
+            expected=str(report),
+            remedy="give the weights of this model"
+            if not loaded
+            else "give the weights of this model, or partial=True to load what matches",
+        )
+    if hasattr(state, "_metadata"):
+        loaded = OrderedDict(loaded)
+        loaded._metadata = state._metadata  # type: ignore[attr-defined]
+    model.load_state_dict(loaded, strict=False)
+    return report
+
+
+def read_weights(
+    source: Path | str | Checkpoint | Mapping[str, Any], *, name: str | None = None, device: torch.device | str = "cpu"
+) -> Mapping[str, Any]:
+    """Return the weights that a checkpoint, a file or a mapping holds, by their keys as written.
+
+    Args:
+        source: as for `load_weights`.
+        name: which model or entry, where there are several.
+        device: where they are read to.
+
+    Raises:
+        BadCheckpoint: the file is missing, damaged, or holds no weights that can be read safely.
+    """
+    if isinstance(source, Mapping):
+        return _unnested(source, name, "the weights")
+    if isinstance(source, Checkpoint):
+        return _of_checkpoint(source, name, device)
+    path = Path(source)
+    if path.is_dir() and not (path / NAME).exists():
+        path = next((path / file for file in _FILES if (path / file).exists()), path)
+    if not path.is_file():
+        ours = (path / NAME).exists()
+        return _of_checkpoint(Checkpoint(path) if ours else find(path), name, device)
+    if path.suffix == ".safetensors":
+        return read_tensors(path, device)
+    return _unnested(_loaded(path, device), name, str(path))
+
+
+def _of_checkpoint(checkpoint: Checkpoint, name: str | None, device: torch.device | str) -> Mapping[str, Any]:
+    if name is None and len(checkpoint.models) == 1:
+        name = checkpoint.models[0]
+    if name is None:
+        raise BadCheckpoint(
+            f"the checkpoint {checkpoint.path} holds {len(checkpoint.models)} models",
+            expected=f"one of {', '.join(map(repr, checkpoint.models))}",
+            remedy="say which one by name=",
+        )
+    return checkpoint.model(name, device)
+
+
+def _loaded(path: Path, device: torch.device | str) -> Any:
+    try:
+        return torch.load(path, map_location=device, weights_only=True)
+    except pickle.UnpicklingError as error:
+        raise BadCheckpoint(
+            f"{path} cannot be read without running code from it",
+            expected=f"tensors and plain containers; got: {_reason(error)}",
+            remedy="if you trust the file, load it once with torch.load(weights_only=False) and save its state_dict()",
+        ) from error
+    except (RuntimeError, EOFError, ValueError, KeyError, OSError) as error:
+        raise BadCheckpoint(
+            f"{path} is damaged, or is no file of torch.save: {_reason(error)}", remedy="fetch or save the file again"
+        ) from error
+
+
+def _reason(error: Exception) -> str:
+    """What torch says in the middle of a page of advice."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    told = next((line for line in lines if "WeightsUnpickler error" in line or "Unsupported" in line), "")
+    return (told or (lines[0] if lines else type(error).__name__)).rstrip(".")[:200]
+
+
+def _unnested(content: Any, name: str | None, said: str) -> Mapping[str, Any]:
+    """The mapping in which the weights are."""
+    names = [name] if name is not None else []
+    for _ in range(4):
+        if not isinstance(content, Mapping) or (not names and _holds_tensors(content)):
+            break
+        inner = next((content[key] for key in (*names, *_NESTS) if isinstance(content.get(key), Mapping)), None)
+        if inner is None:
+            break
+        names = [] if names and content.get(names[0]) is inner else names
+        content = inner
+    if isinstance(content, Mapping) and not names and (_holds_tensors(content) or not content):
+        return content
+    got = f"keys {_some([str(key) for key in content])}" if isinstance(content, Mapping) else type(content).__name__
+    raise BadCheckpoint(
+        f"no weights were found in {said}" + (f" under {name!r}" if name else ""),
+        expected=f"tensors by their names, also under {', '.join(map(repr, _NESTS[:3]))}; got {got}",
+        remedy="say under which key they are by name=, or give the mapping itself",
+    )
+
+
+def _holds_tensors(content: Mapping[str, Any]) -> bool:
+    return any(isinstance(value, torch.Tensor) for value in content.values())
+
+
+def _places(state: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, str]:
+    """Which key of the model each key of the file belongs to: itself, or the one that differs by wrappers only."""
+    bare: dict[str, str | None] = {}
+    for key in own:
+        bare[_bare(key)] = None if _bare(key) in bare else key
+    places = {key: key for key in state if key in own}
+    taken = set(places)
+    for key in state:
+        target = bare.get(_bare(key))
+        if key not in places and target is not None and target not in taken:
+            places[key] = target
+            taken.add(target)
+    return places
+
+
+def _comes_along(key: str, own: Mapping[str, Any], loaded: Mapping[str, Any], state: Mapping[str, Any]) -> bool:
+    """Whether a key that a file lacks is filled in any case: it is tied to one that is loaded, or torch counts anew."""
+    if key.endswith("num_batches_tracked"):
+        return not hasattr(state, "_metadata")  # files older than the counter
+    mine = own[key]
+    if _shape(mine) is None or not mine.numel():
+        return False
+    same = (other for other in loaded if _shape(own[other]) == _shape(mine))
+    return any(own[other].data_ptr() == mine.data_ptr() for other in same)
+
+
+def _bare(key: str) -> str:
+    return ".".join(part for part in key.split(".") if part not in _WRAPPERS)
+
+
+def _shape(value: Any) -> tuple[int, ...] | None:
+    """The shape of a tensor; None for other state, and for parameters that get theirs at the first call."""
+    if not isinstance(value, torch.Tensor) or is_lazy(value):
+        return None
+    return tuple(value.shape)
+
+
+def _some(texts: Iterable[str]) -> str:
+    texts = list(texts)
+    more = len(texts) - _SHOWN
+    return ", ".join(texts[:_SHOWN]) + (f" and {more} more" if more > 0 else "")
