@@ -15,7 +15,7 @@ from typing import Any
 import torch
 
 try:
-    import numpy
+    import numpy as numpy
 except ImportError:  # torch works without it
     numpy = None  # type: ignore[assignment]
 
@@ -108,7 +108,7 @@ def rng_state() -> State:
     }
     if numpy is not None:
         state["numpy"] = _to_plain(numpy.random.get_state(legacy=False))
-    if torch.cuda.is_available() and torch.cuda.is_initialized():
+    if torch.cuda.is_available() and torch.cuda.is_initialized():  # type: ignore[no-untyped-call]
         state["cuda"] = torch.cuda.get_rng_state_all()
     if torch.backends.mps.is_available():
         state["mps"] = torch.mps.get_rng_state()
@@ -171,7 +171,7 @@ def borrowed(device: torch.device | None = None, *, restore: bool = True) -> Ite
     """
     generators = [torch.default_generator]
     if device is not None and device.type == "cuda":
-        torch.cuda.init()
+        torch.cuda.init()  # type: ignore[no-untyped-call]
         index = torch.cuda.current_device() if device.index is None else device.index
         generators.append(torch.cuda.default_generators[index])
     on_mps = device is not None and device.type == "mps"

@@ -1,0 +1,173 @@
+"""torch's DataLoader, driven by requests: who asks for what decides the order, workers only fetch."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import torch
+from torch.utils.data import DataLoader, Dataset, default_collate
+
+from truestep.errors import BadLoader, WorkerDied
+from truestep.loop.seed import mix
+
+
+@dataclass(frozen=True, slots=True)
+class Workers:
+    """The processes that fetch: torch's own arguments."""
+
+    num_workers: int = 0
+    pin_memory: bool = False
+    persistent_workers: bool = True
+    prefetch_factor: int | None = None
+    timeout: float = 0
+    multiprocessing_context: Any = None
+
+
+class Source(Protocol):
+    """What answers requests, in this process or in a worker."""
+
+    def __getitems__(self, request: Any) -> Any:
+        """Return the batch that a request asks for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Assembly:
+    """How samples become a batch: collated, then transformed.
+
+    Args:
+        collate_fn: makes a batch of a list of samples; torch's `default_collate` where None.
+        transform: called with the batch's fields (`transform(x, y)`), or with the batch where it is no tuple or list.
+    """
+
+    collate_fn: Callable[[list[Any]], Any] | None = None
+    transform: Callable[..., Any] | None = None
+
+    def batch(self, samples: list[Any]) -> Any:
+        """Collate and transform."""
+        return self.transformed((self.collate_fn or default_collate)(samples))
+
+    def transformed(self, batch: Any) -> Any:
+        """Transform a batch."""
+        if self.transform is None:
+            return batch
+        return self.transform(*batch) if isinstance(batch, tuple | list) else self.transform(batch)
+
+
+class Feed:
+    """A DataLoader whose workers live as long as it does, and that is asked for something else in every epoch.
+
+    Args:
+        source: what answers requests.
+        workers: where it answers them.
+        seed: what workers are started with; torch's global generator is not drawn from.
+        name: the loader's, for messages.
+        one_at_a_time: whether an epoch must not go on after another one has begun; always so with workers that stay.
+    """
+
+    def __init__(self, source: Source, workers: Workers, seed: int, name: str, *, one_at_a_time: bool = False) -> None:
+        self._source = source
+        self._workers = workers
+        self._seed = mix(seed)
+        self._name = name
+        stay = workers.num_workers > 0 and workers.persistent_workers
+        self._one_at_a_time = one_at_a_time or stay
+        self._requests = _Requests()
+        self._loader: DataLoader[Any] | None = None
+        self._turn = 0
+
+    def ask(self, requests: Callable[[], Iterable[Any]]) -> Iterator[Any]:
+        """Give the answer to each request, in their order.
+
+        Raises:
+            BadLoader: another epoch of the same workers has begun since.
+            WorkerDied: a worker was killed, or did not answer in time.
+        """
+        self._turn += 1
+        turn = self._turn
+        self._requests.make = requests
+        if self._loader is None:
+            self._loader = self._open()
+        try:
+            answers = iter(self._loader)
+            while True:
+                if self._one_at_a_time and turn != self._turn:
+                    raise BadLoader(
+                        f"an epoch of loader {self._name!r} went on after its next one had begun",
+                        expected="expected one epoch at a time",
+                        remedy="make a second loader of the data set",
+                    )
+                try:
+                    answer = next(answers)
+                except StopIteration:
+                    return
+                yield answer
+        except RuntimeError as error:
+            happened = str(error)
+            if not happened.startswith(("DataLoader worker (pid", "DataLoader timed out")):
+                raise
+            self.close()
+            raise WorkerDied(
+                f"a worker of loader {self._name!r} was lost: {happened.splitlines()[0].rstrip('. ')}",
+                expected="expected it to answer; a worker that is killed is often out of memory",
+                remedy="set num_workers=0 to see what it does, or lower num_workers and prefetch_factor",
+            ) from error
+
+    def close(self) -> None:
+        """End the workers; a later request starts new ones."""
+        self._turn += 1
+        self._loader = None
+
+    def _open(self) -> DataLoader[Any]:
+        workers = self._workers
+        busy: dict[str, Any] = {}
+        if workers.num_workers:
+            busy = {
+                "num_workers": workers.num_workers,
+                "persistent_workers": workers.persistent_workers,
+                "prefetch_factor": workers.prefetch_factor,
+                "timeout": workers.timeout,
+                "multiprocessing_context": workers.multiprocessing_context,
+                "worker_init_fn": _begin_worker,
+            }
+        return DataLoader(
+            _Answers(self._source),
+            batch_sampler=self._requests,
+            collate_fn=_unchanged,
+            pin_memory=workers.pin_memory,
+            generator=torch.Generator().manual_seed(self._seed),
+            **busy,
+        )
+
+
+class _Requests:
+    """A batch sampler whose batches are requests."""
+
+    make: Callable[[], Iterable[Any]]
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.make())
+
+
+class _Answers(Dataset[Any]):
+    """A data set of one method: a request in, a batch out."""
+
+    def __init__(self, source: Source) -> None:
+        self.dataset = source
+
+    def __getitems__(self, request: Any) -> Any:
+        return self.dataset.__getitems__(request)
+
+
+def _unchanged(batch: Any) -> Any:
+    """Return what the source has collated already, under the batch's own seed."""
+    return batch
+
+
+def _begin_worker(worker_id: int) -> None:
+    """Leave signals to the main process: Ctrl-C goes to the whole group, and handlers were forked with the rest."""
+    signal.set_wakeup_fd(-1)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)

@@ -1,0 +1,139 @@
+"""Data sets in memory: read batch by batch, without workers, where the model is if they fit."""
+
+import random
+
+import pytest
+import torch
+from datasets_of_tests import Fields, NoisyFields
+from torch.utils.data import DataLoader, Subset, TensorDataset
+
+from truestep.loop import memory
+from truestep.loop.loader import Loader
+from truestep.loop.seed import rng_state, set_rng_state
+
+X, Y = torch.randn(23, 5), torch.arange(23)
+
+
+def same(ours, theirs):
+    return all(
+        torch.equal(a, b) for one, other in zip(ours, theirs, strict=True) for a, b in zip(one, other, strict=True)
+    )
+
+
+@pytest.mark.parametrize("dataset", [TensorDataset(X, Y), Fields(X, Y), Subset(TensorDataset(X, Y), range(23))])
+def test_batches_are_those_of_the_data_loader(dataset):
+    assert same(Loader(dataset, batch_size=4), DataLoader(TensorDataset(X, Y), batch_size=4))
+
+
+def test_a_subset_of_a_subset_is_read_by_its_own_indices():
+    part = Subset(Subset(TensorDataset(X, Y), [9, 7, 5, 3]), [3, 0, 1])
+    assert [y.tolist() for _, y in Loader(part, batch_size=2)] == [[3, 9], [7]]
+
+
+def test_a_batch_is_a_copy_of_the_data():
+    data = TensorDataset(X.clone())
+    for (x,) in Loader(data, batch_size=8):
+        x.zero_()
+    assert torch.equal(data.tensors[0], X)
+
+
+def test_workers_are_not_started_for_data_in_memory():
+    loader = Loader(Fields(Y), batch_size=4, num_workers=2)
+    assert [y.tolist() for (y,) in loader] == [y.tolist() for (y,) in Loader(Fields(Y), batch_size=4)]
+
+
+def test_a_collate_fn_reads_sample_by_sample():
+    loader = Loader(TensorDataset(Y), batch_size=3, collate_fn=lambda samples: [int(y) for (y,) in samples])
+    assert next(iter(loader)) == [0, 1, 2]
+
+
+class Squares(TensorDataset):
+    def __getitem__(self, index):
+        return super().__getitem__(index)[0] ** 2
+
+
+def test_a_tensor_data_set_with_code_of_its_own_is_read_by_it():
+    assert next(iter(Loader(Squares(Y), batch_size=3))).tolist() == [0, 1, 4]
+
+
+def noise(x, *rest):
+    return (x + torch.rand(len(x)), *rest)
+
+
+@pytest.mark.parametrize(
+    ("dataset", "transform"),
+    [(TensorDataset(Y), noise), (NoisyFields(Y), None), (Subset(NoisyFields(Y), range(23)), None)],
+    ids=["transform of the loader", "draws in its batch", "subset"],
+)
+def test_augmentation_is_by_batch_and_leaves_the_generators_alone(dataset, transform):
+    loader = Loader(dataset, batch_size=4, shuffle=True, transform=transform)
+    state = rng_state()
+    whole = [[field.tolist() for field in batch] for batch in loader.epoch(1)]
+    expected = torch.rand(3).tolist(), random.random()
+    set_rng_state(state)
+    assert (torch.rand(3).tolist(), random.random()) == expected
+    random.random(), torch.rand(())
+    assert [[field.tolist() for field in batch] for batch in loader.epoch(1, start=2)] == whole[2:]
+    assert [[field.tolist() for field in batch] for batch in loader.epoch(2)] != whole
+    assert len({str(batch) for batch in whole}) == len(whole)
+
+
+CUDA = torch.device("cuda", 0)
+
+
+@pytest.mark.parametrize(("free", "moves"), [(2 * X.nbytes, [CUDA]), (2 * X.nbytes - 1, [])], ids=["fits", "does not"])
+def test_data_move_to_the_device_if_they_take_at_most_half_of_its_free_memory(monkeypatch, free, moves):
+    monkeypatch.setattr(torch.cuda, "mem_get_info", lambda device: (free, 10 * free))
+    dataset = Fields(X)
+    memory.moved(dataset, CUDA)
+    assert dataset.moves == moves
+
+
+def test_data_that_know_their_size_are_asked(monkeypatch):
+    monkeypatch.setattr(torch.cuda, "mem_get_info", lambda device: (99, 99))
+    dataset = Fields(X)
+    dataset.nbytes = 49
+    memory.moved(dataset, CUDA)
+    assert dataset.moves == [CUDA]
+
+
+def test_a_subset_takes_the_room_of_the_whole():
+    assert memory.bytes_of(memory.in_memory(Subset(TensorDataset(X), [1]))) == X.nbytes
+
+
+def test_data_stay_where_they_are_for_other_devices():
+    dataset = Fields(X)
+    memory.moved(dataset, torch.device("cpu"))
+    memory.moved(dataset, torch.device("mps"))
+    assert dataset.moves == []
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+def test_batches_come_from_the_gpu_and_the_data_sets_tensors_stay():
+    dataset = TensorDataset(X, Y)
+    loader = Loader(dataset, batch_size=4, shuffle=True, device=CUDA, transform=noise_on_gpu)
+    state = rng_state()
+    whole = [[field.cpu() for field in batch] for batch in loader.epoch(1)]
+    assert next(loader.epoch(0))[0].is_cuda
+    assert dataset.tensors[0].is_cpu
+    expected = torch.rand(3, device=CUDA).tolist()
+    set_rng_state(state)
+    assert torch.rand(3, device=CUDA).tolist() == expected
+    rest = [[field.cpu() for field in batch] for batch in loader.epoch(1, start=3)]
+    assert same(rest, whole[3:])
+    plain = [y.tolist() for _, y in Loader(dataset, batch_size=4, shuffle=True).epoch(1)]
+    assert [y.tolist() for _, y in whole] == plain
+
+
+def noise_on_gpu(x, y):
+    assert x.is_cuda
+    return x + torch.rand_like(x), y
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+def test_batches_for_a_gpu_are_pinned():
+    loader = Loader([float(y) for y in Y], batch_size=4, num_workers=1, device=CUDA)
+    assert all(batch.is_pinned() for batch in loader)
+    loader.close()
