@@ -15,7 +15,8 @@ from torch import nn
 from torch.nn.parameter import is_lazy
 
 from truestep.errors import BadCheckpoint, KeysDoNotMatch
-from truestep.loop.checkpoint import Checkpoint, find
+from truestep.loop.checkpoint import Checkpoint
+from truestep.loop.checkpoints import find
 from truestep.loop.manifest import NAME
 from truestep.loop.tensor_file import read_tensors
 

@@ -1,0 +1,265 @@
+"""A folder of checkpoints: crash-safe, rolling, verified.
+
+checkpoints/step-000123/    model.safetensors     one for each model
+                            models.pt             what of the models is no dense tensor
+                            state.pt              all other state; loads with `torch.load(weights_only=True)`
+                            rng-rank0.pt          one for each process
+                            manifest.json         written last: sizes and checksums of all
+checkpoints/last, best      links for people; the manifests are the truth
+"""
+
+from __future__ import annotations
+
+import math
+import time
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+from truestep.errors import BadCheckpoint, BrokenCheckpoint
+from truestep.loop import checkpoint_files as files
+from truestep.loop.background import Background
+from truestep.loop.checkpoint import Checkpoint
+from truestep.loop.checkpoint_content import Content
+from truestep.loop.manifest import NAME, Manifest
+
+
+def listed(folder: Path, *, warn: bool = False) -> list[Checkpoint]:
+    """Return the finished checkpoints in a folder, the newest first; newest by the count of saves, not by any clock.
+
+    Args:
+        folder: a `checkpoints` folder.
+        warn: whether to name what is not whole.
+    """
+    found = []
+    for path in sorted(folder.glob("step-*")):
+        try:
+            found.append(Checkpoint(path))
+        except BadCheckpoint as error:
+            if warn:
+                _tell(error)
+    return sorted(found, key=lambda checkpoint: checkpoint.manifest.save, reverse=True)
+
+
+def _first_sound(checkpoints: Iterable[Checkpoint]) -> Checkpoint | None:
+    for checkpoint in checkpoints:
+        try:
+            checkpoint.verify()
+        except BadCheckpoint as error:
+            _tell(error)
+        else:
+            return checkpoint
+    return None
+
+
+def _tell(error: BadCheckpoint) -> None:
+    warnings.warn(f"{error.happened}; it is left alone", BrokenCheckpoint, stacklevel=4)
+
+
+def _judged(checkpoints: Iterable[Checkpoint]) -> list[Checkpoint]:
+    """Those with a metric, of checkpoints sorted from new to old; the best first, of equals the newest."""
+    judged = [found for found in checkpoints if found.metric is not None and not math.isnan(found.metric)]
+    sign = -1.0 if judged and judged[0].manifest.mode == "max" else 1.0
+    return sorted(judged, key=lambda found: sign * (found.metric or 0.0))
+
+
+def find(path: Path | str) -> Checkpoint:
+    """Return the checkpoint that a path means, verified. Nothing is written.
+
+    Args:
+        path: a checkpoint; a folder of checkpoints or of a run, for the newest in it; or one of these and `last` or
+            `best`.
+
+    Raises:
+        BadCheckpoint: there is none, or it is damaged.
+    """
+    path = Path(path)
+    if (path / NAME).exists() or (path.is_dir() and path.name.startswith("step-")):
+        checkpoint = Checkpoint(path.resolve() if path.is_symlink() else path)
+        checkpoint.verify()
+        return checkpoint
+    named = path.name in ("last", "best") and not path.is_dir()
+    folder = _folder_of(path.parent if named else path)
+    if folder is not None:
+        candidates = listed(folder, warn=True)
+        found = _first_sound(_judged(candidates) if named and path.name == "best" else candidates)
+        if found is not None:
+            return found
+    raise BadCheckpoint(
+        f"no checkpoint at {path}",
+        expected=f"a folder with a {NAME}, or a run; got {_what_is(path)}",
+        remedy="give the folder of a run, or one of the folders in its checkpoints/",
+    )
+
+
+def _folder_of(path: Path) -> Path | None:
+    """The folder of checkpoints that a path is or holds."""
+    for folder in (path / "checkpoints", path):
+        if any(folder.glob("step-*")):
+            return folder
+    return None
+
+
+def _what_is(path: Path) -> str:
+    if not path.exists():
+        return "nothing"
+    if not path.is_dir():
+        return "a file"
+    return f"a folder with {', '.join(sorted(entry.name for entry in path.iterdir())[:5]) or 'nothing in it'}"
+
+
+class Checkpoints:
+    """A folder of checkpoints that this process writes; hold its run with a `FolderLock`.
+
+    What a killed process left is cleared away at once: unfinished folders go, and a finished one that was being
+    replaced is put back.
+
+    Args:
+        folder: made if it is missing.
+        keep_last: how many of the newest are kept, at least 1; the best one is kept in any case.
+        asynchronous: whether to write in another thread, while training goes on. Saving then takes as long as a copy
+            of all tensors, and that much memory.
+
+    Raises:
+        UnwritableFolder: the folder cannot be made or written.
+
+    Example:
+        >>> import tempfile, torch
+        >>> folder = tempfile.TemporaryDirectory()
+        >>> checkpoints = Checkpoints(Path(folder.name), keep_last=2)
+        >>> net = torch.nn.Linear(2, 1)
+        >>> for step in (10, 20, 30):
+        ...     path = checkpoints.save(step, epoch=0, models={"model": net.state_dict()}, metric=step / 10)
+        >>> checkpoints.newest().step, checkpoints.best().step
+        (30, 10)
+        >>> sorted(entry.name for entry in Path(folder.name).iterdir())
+        ['best', 'last', 'step-000010', 'step-000020', 'step-000030']
+        >>> checkpoints.newest().model("model").keys()
+        odict_keys(['weight', 'bias'])
+        >>> folder.cleanup()
+    """
+
+    def __init__(self, folder: Path, *, keep_last: int = 3, asynchronous: bool = False) -> None:
+        if keep_last < 1:
+            raise ValueError(f"keep_last is {keep_last}, expected at least 1")
+        self.folder = folder
+        self.keep_last = keep_last
+        self.asynchronous = asynchronous
+        self.last_stall_s = 0.0
+        """How long the last `save` kept the training waiting."""
+        self._background = Background("truestep-checkpoint")
+        self._proved = False
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            with files.failures_of(folder):
+                files.sweep(folder, is_whole=_is_whole)
+                probe = folder / f".link-{id(self):x}"
+                probe.touch()
+                probe.unlink()
+        except (FileExistsError, NotADirectoryError, PermissionError) as error:
+            raise files.unwritable(folder, error) from error
+        self._saves = max((found.manifest.save for found in listed(folder)), default=0)
+
+    def save(
+        self,
+        step: int,
+        *,
+        epoch: int,
+        models: Mapping[str, Mapping[str, Any]],
+        state: Mapping[str, Any] | None = None,
+        rng: Mapping[str, Any] | Sequence[Mapping[str, Any]] = (),
+        metric: float | None = None,
+        mode: Literal["min", "max"] | str = "min",
+    ) -> Path:
+        """Write a checkpoint; then remove those that are neither among the last nor the best.
+
+        Args:
+            step: optimizer updates taken. A checkpoint of the same step is replaced.
+            epoch: epochs that have ended.
+            models: the `state_dict` of each model, by name.
+            state: everything else: containers of numbers, text, tensors and arrays.
+            rng: random states of this process, or of each in the order of ranks.
+            metric: what "best" is judged by; None or nan is never best.
+            mode: whether the lowest ("min") or the highest ("max") is best.
+
+        Returns:
+            The folder of the checkpoint; if asynchronous, it is there after `wait()`.
+
+        Raises:
+            UnsavableState: something in the state does not come back from a file; nothing was written.
+            DiskFull: it does not fit; nothing is left of it, and earlier checkpoints are untouched.
+            UnwritableFolder: the folder has become read-only.
+            BaseException: what went wrong in the last asynchronous save.
+        """
+        begun = time.perf_counter()
+        self.wait()
+        if mode not in ("min", "max"):
+            raise ValueError(f'mode is {mode!r}, expected "min" or "max"')
+        ranks = [rng] if isinstance(rng, Mapping) else list(rng)
+        content = Content.of(models, state or {}, ranks, copies=self.asynchronous)
+        self._saves += 1
+        manifest = Manifest(
+            step=int(step),
+            epoch=int(epoch),
+            save=self._saves,
+            metric=None if metric is None else float(metric),
+            mode=mode,
+        )
+        final = self.folder / f"step-{manifest.step:06d}"
+        if self.asynchronous:
+            self._background.start(lambda: self._write(final, content, manifest))
+        else:
+            self._write(final, content, manifest)
+        self.last_stall_s = time.perf_counter() - begun
+        return final
+
+    def wait(self) -> None:
+        """Return when every checkpoint is on the disk.
+
+        Raises:
+            BaseException: what went wrong in an asynchronous save.
+        """
+        self._background.wait()
+
+    def newest(self) -> Checkpoint | None:
+        """Return the checkpoint saved last, verified; None if there is none.
+
+        One that is damaged is left alone, with the warning `BrokenCheckpoint`, and the one before it is taken.
+        """
+        self.wait()
+        return _first_sound(listed(self.folder, warn=True))
+
+    def best(self) -> Checkpoint | None:
+        """Return the verified checkpoint with the best metric, of equals the newest; None if none has a metric."""
+        self.wait()
+        return _first_sound(_judged(listed(self.folder, warn=True)))
+
+    def _write(self, final: Path, content: Content, manifest: Manifest) -> None:
+        fresh = files.temporary(final)
+        with files.failures_of(self.folder):
+            files.require_space(self.folder, content.bytes)
+            try:
+                fresh.mkdir()
+                content.write(fresh, manifest, proving=not self._proved)
+                files.publish(fresh, final)
+            except BaseException:
+                files.discard(fresh)
+                raise
+            self._proved = True
+            whole = listed(self.folder)
+            best = next(iter(_judged(whole)), None)
+            files.relink(self.folder / "last", final.name)
+            if best is not None:
+                files.relink(self.folder / "best", best.path.name)
+            for checkpoint in whole[self.keep_last :]:
+                if best is None or checkpoint.path != best.path:
+                    files.remove(checkpoint.path)
+
+
+def _is_whole(path: Path) -> bool:
+    try:
+        Checkpoint(path)
+    except BadCheckpoint:
+        return False
+    return True
