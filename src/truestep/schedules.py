@@ -124,9 +124,12 @@ def wsd(
     """Raise the lr linearly, keep it, and lower it at the end (warm-up, stable, decay).
 
     Args:
-        optimizer, warmup, min_lr_ratio, total_steps: as for `warmup_cosine`.
+        optimizer: its groups' lr are the peak, each group its own.
+        warmup: a float in [0, 1) is a fraction of `total_steps`, rounded to whole steps; an int is a number of steps.
         decay: a float in [0, 1] is a fraction of `total_steps`, an int a number of steps; it never cuts the warm-up.
         shape: how it falls over the decay's progress p: "linear" 1 - p, "cosine" half a cosine, "sqrt" 1 - sqrt(p).
+        min_lr_ratio: the lr from `total_steps` on, as a part of the peak, in [0, 1].
+        total_steps: how often `step()` will be called; may be left out inside a run.
 
     Raises:
         BadSchedule: an argument out of its range.

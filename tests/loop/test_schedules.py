@@ -1,9 +1,11 @@
 """The schedules against hand-written `LambdaLR`s: the same lr, to the last bit, at every step."""
 
 import copy
+import importlib.util
 import math
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 import torch
@@ -194,8 +196,9 @@ def test_the_decay_does_not_cut_the_warm_up():
 
 
 def test_a_fraction_is_rounded_to_whole_steps():
-    lrs = lrs_of(schedules.constant(optimizer(1.0), 0.07, total_steps=100), 9)
-    assert lrs[6:] == [[7 / 8], [1.0], [1.0]]
+    assert 0.29 * 100 < 29
+    lrs = lrs_of(schedules.constant(optimizer(1.0), 0.29, total_steps=100), 30)
+    assert lrs[27:] == [[28 / 30], [29 / 30], [1.0]]
 
 
 def test_a_schedule_of_unknown_length_is_built_with_the_lr_that_was_given():
@@ -264,3 +267,12 @@ def test_importing_the_schedules_imports_no_torch():
     code = "import sys, truestep; truestep.schedules.warmup_cosine; assert 'torch' not in sys.modules"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+
+
+def test_the_how_to_shows_what_the_schedules_do():
+    docs = Path(__file__).parents[2] / "docs"
+    spec = importlib.util.spec_from_file_location("drawn_schedules", docs / "assets" / "schedules.py")
+    drawn = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(drawn)
+    assert drawn.table() in (docs / "how-to" / "schedules.md").read_text(encoding="utf-8")
+    assert drawn.picture() == (docs / "assets" / "schedules.svg").read_text(encoding="utf-8")
