@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from torch.utils.data import Subset, get_worker_info
 
+from truestep.loop.draws import Draws
 from truestep.loop.feed import Assembly, Feed, Workers
 from truestep.loop.order import Batching
 from truestep.loop.seed import borrowed, mix, mix_each
@@ -26,7 +27,8 @@ class Samples:
 
     Around each sample, python's, numpy's and torch's global generators are seeded with `mix(seed, epoch, index)`, so
     augmentation depends neither on workers nor on the order or on a resume. A data set with `__getitems__` draws for a
-    whole batch: it is seeded once, with the batch's first index. The generators come back as they were.
+    whole batch: it is seeded once, with the batch's first index. The generators come back as they were. (`Draws` leaves
+    out seeds that no sample asks for; a batch in which a sample first draws after many that did not is read twice.)
 
     Args:
         dataset: anything with `__getitem__`; with `set_epoch` it is told the epoch.
@@ -39,6 +41,7 @@ class Samples:
         self._batching = batching
         self._assembly = assembly
         self._epoch: int | None = None
+        self._draws = Draws()
 
     def __getitems__(self, request: Request) -> Any:
         epoch, position, indices = request
@@ -49,23 +52,26 @@ class Samples:
             if gives_batches(self.dataset):
                 samples = self._together(indices, epoch, seed)
             else:
-                samples = self._each(indices, epoch, seed)
+                samples = self._each(indices, epoch)
             seed(self._batching.batch_seed(epoch, position))
             return self._assembly.batch(samples)
 
-    def _each(self, indices: list[int], epoch: int, seed: Callable[[int], None]) -> list[Any]:
-        samples = []
-        index = None
+    def _each(self, indices: list[int], epoch: int) -> list[Any]:
+        base = self._batching.seed
+        index = indices[0]
+
+        def get(which: int) -> Any:
+            nonlocal index
+            index = which
+            return self.dataset[which]
+
         try:
-            for index, number in zip(indices, mix_each(self._batching.seed, epoch, last=indices), strict=True):
-                seed(number)
-                samples.append(self.dataset[index])
+            return self._draws.read(get, indices, lambda: mix_each(base, epoch, last=indices), mix(base, epoch, index))
         except StopIteration as error:
             raise ended_itself(f"index {index}", epoch) from error
         except Exception as error:
             error.add_note(place(f"index {index}", epoch))
             raise
-        return samples
 
     def _together(self, indices: list[int], epoch: int, seed: Callable[[int], None]) -> list[Any]:
         seed(mix(self._batching.seed, epoch, indices[0]))
