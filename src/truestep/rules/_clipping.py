@@ -1,4 +1,4 @@
-"""Where a clip stands that found no fresh gradient: shared by clip-after-step and clip-before-backward."""
+"""Clips in the wrong place, which found no fresh gradient: what clip-after-step and clip-before-backward share."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from truestep.events import (
     OptimizerStepped,
     Site,
 )
-from truestep.rules._rule import Progress
+from truestep.findings import Severity
+from truestep.rules._rule import Progress, Rule
 
 LOGGING = 1e6
 """From this max_norm on, a clip is there to read the norm."""
@@ -87,6 +88,26 @@ class Clipping:
         if event.site is not None and (step.path, step.function) == (event.site.path, event.site.function):
             return Place.AFTER_STEP if event.site.line >= step.line else Place.BEFORE_BACKWARD
         return Place.AFTER_STEP if self._since_step else Place.BEFORE_BACKWARD
+
+
+class MisplacedClip(Rule):
+    """A rule about clips that stand in one of the wrong places."""
+
+    severity = Severity.ERROR
+    watches = (
+        BackwardEnded,
+        BatchDrawn,
+        GradientsClipped,
+        GradientsZeroed,
+        HandStepped,
+        ModelCalled,
+        OptimizerStepped,
+    )
+    needs = (GradientsClipped,)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._clipping = Clipping()
 
 
 def is_limit(event: GradientsClipped) -> bool:

@@ -1,13 +1,12 @@
 from __future__ import annotations
 
-from truestep import events as ev
-from truestep.events import Event
-from truestep.findings import Confidence, Mark, Severity
-from truestep.rules._clipping import Clipping, Place
-from truestep.rules._rule import Progress, Rule
+from truestep.events import Event, GradientsClipped
+from truestep.findings import Confidence, Mark
+from truestep.rules._clipping import MisplacedClip, Place
+from truestep.rules._rule import Progress
 
 
-class ClipAfterStep(Rule):
+class ClipAfterStep(MisplacedClip):
     """Gradients are clipped after the step that has already used them.
 
     What it does
@@ -48,27 +47,11 @@ class ClipAfterStep(Rule):
 
     id = "clip-after-step"
     since = "0.1"
-    severity = Severity.ERROR
-    watches = (
-        ev.BackwardEnded,
-        ev.BatchDrawn,
-        ev.GradientsClipped,
-        ev.GradientsZeroed,
-        ev.HandStepped,
-        ev.ModelCalled,
-        ev.OptimizerStepped,
-    )
-    needs = (ev.GradientsClipped,)
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._clipping = Clipping()
 
     def observe(self, event: Event, run: Progress) -> None:
         place = self._clipping.observe(event, run)
-        if not isinstance(event, ev.GradientsClipped) or place is not Place.AFTER_STEP:
+        if not isinstance(event, GradientsClipped) or place is not Place.AFTER_STEP:
             return
-        name = run.optimizer_name(event.optimizer)
         state = "have been used by the step" if event.used else "are cleared already"
         draft = self.report(
             event.site,
@@ -76,7 +59,7 @@ class ClipAfterStep(Rule):
             run=run,
             label=f"all gradients given to it {state}",
             related=(Mark(self._clipping.step_of(event), "stepped on the gradients without the limit"),),
-            help=f"move the clip between the backward pass and `{name}.step()`",
+            help=f"move the clip between the backward pass and `{run.optimizer_name(event.optimizer)}.step()`",
             confidence=Confidence.LOW,
         )
         if draft.count == 1:

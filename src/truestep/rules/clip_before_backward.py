@@ -1,13 +1,12 @@
 from __future__ import annotations
 
-from truestep import events as ev
-from truestep.events import Event, Site
-from truestep.findings import Confidence, Mark, Severity
-from truestep.rules._clipping import Clipping, Place
-from truestep.rules._rule import Progress, Rule
+from truestep.events import BackwardEnded, Event, GradientsClipped, HandStepped, OptimizerStepped, Site
+from truestep.findings import Confidence, Mark
+from truestep.rules._clipping import MisplacedClip, Place
+from truestep.rules._rule import Progress
 
 
-class ClipBeforeBackward(Rule):
+class ClipBeforeBackward(MisplacedClip):
     """Gradients are clipped before the backward pass that makes them.
 
     What it does
@@ -49,37 +48,25 @@ class ClipBeforeBackward(Rule):
 
     id = "clip-before-backward"
     since = "0.1"
-    severity = Severity.ERROR
-    watches = (
-        ev.BackwardEnded,
-        ev.BatchDrawn,
-        ev.GradientsClipped,
-        ev.GradientsZeroed,
-        ev.HandStepped,
-        ev.ModelCalled,
-        ev.OptimizerStepped,
-    )
-    needs = (ev.GradientsClipped,)
 
     def __init__(self) -> None:
         super().__init__()
-        self._clipping = Clipping()
-        self._early: dict[Site | None, ev.GradientsClipped] = {}
+        self._early: dict[Site | None, GradientsClipped] = {}
         self._backward: Site | None = None
 
     def observe(self, event: Event, run: Progress) -> None:
         place = self._clipping.observe(event, run)
         match event:
-            case ev.GradientsClipped():
+            case GradientsClipped():
                 if place is Place.BEFORE_BACKWARD:
                     self._early[event.site] = event
                 elif event.fresh:
                     self._early.clear()
-            case ev.BackwardEnded() if event.written and self._early:
+            case BackwardEnded() if event.written and self._early:
                 self._backward = event.site
-            case ev.HandStepped():
+            case HandStepped():
                 self._close()
-            case ev.OptimizerStepped():
+            case OptimizerStepped():
                 if self._backward is not None and (event.fresh or event.mixed):
                     for clip in self._early.values():
                         if clip.optimizer in (None, event.optimizer):
@@ -92,7 +79,7 @@ class ClipBeforeBackward(Rule):
         self._early.clear()
         self._backward = None
 
-    def _found(self, clip: ev.GradientsClipped, step: ev.OptimizerStepped, run: Progress) -> None:
+    def _found(self, clip: GradientsClipped, step: OptimizerStepped, run: Progress) -> None:
         state = "all gradients given to it are those of the last step" if clip.used else "no gradient is there yet"
         draft = self.report(
             clip.site,
