@@ -13,14 +13,36 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from truestep import schedules
+    from truestep import data, schedules
     from truestep.findings import Confidence, Finding, Severity, Verdict
+    from truestep.loop.loader import Loader
+    from truestep.loop.run import Run
+    from truestep.loop.settings import Settings
+    from truestep.loop.weights import load_weights
     from truestep.watch import Session, watch
 
 __version__ = "0.1.0"
-__all__ = ["Confidence", "Finding", "Session", "Severity", "Verdict", "__version__", "schedules", "watch"]
+__all__ = [
+    "Confidence",
+    "Finding",
+    "Loader",
+    "Run",
+    "Session",
+    "Settings",
+    "Severity",
+    "Verdict",
+    "__version__",
+    "data",
+    "load_weights",
+    "schedules",
+    "watch",
+]
 
 _HOMES = {
+    "Loader": "truestep.loop.loader",
+    "Run": "truestep.loop.run",
+    "Settings": "truestep.loop.settings",
+    "load_weights": "truestep.loop.weights",
     "Confidence": "truestep.findings",
     "Finding": "truestep.findings",
     "Severity": "truestep.findings",
@@ -30,7 +52,7 @@ _HOMES = {
 }
 
 
-_ROOMS = {"schedules"}
+_ROOMS = {"data", "schedules"}
 """Modules that are public under their own names."""
 
 

@@ -272,28 +272,28 @@ def two_loaders(out, stop_at=None, kind="zip"):
     first = run.loader(data(12), batch_size=2, shuffle=True, name="first")
     second = run.loader(data(18), batch_size=3, shuffle=True, name="second")
     endless = forever(run, second, model) if kind == "forever" else None
-    for _ in run.epochs():
-        if kind == "one after the other":
-            for batch in run.train(first, model):
-                use(run, model, batch)
+    with run:
+        for _ in run.epochs():
+            if kind == "one after the other":
+                for batch in run.train(first, model):
+                    use(run, model, batch)
+                    if run.global_step == stop_at:
+                        raise KeyboardInterrupt
+                for batch in run.train(second, model):
+                    use(run, model, batch)
+                    if run.global_step == stop_at:
+                        raise KeyboardInterrupt
+                continue
+            if kind == "zip":
+                pairs = zip(run.train(first, model), run.train(second, model), strict=False)
+            elif kind == "inner":
+                pairs = ((a, b) for a in run.train(first, model) for b in [next(iter(run.train(second, model)))])
+            else:
+                pairs = ((a, next(endless)) for a in run.train(first, model))
+            for a, b in pairs:
+                use(run, model, (torch.cat([a[0], b[0]]), torch.cat([a[1], b[1]])))
                 if run.global_step == stop_at:
                     raise KeyboardInterrupt
-            for batch in run.train(second, model):
-                use(run, model, batch)
-                if run.global_step == stop_at:
-                    raise KeyboardInterrupt
-            continue
-        if kind == "zip":
-            pairs = zip(run.train(first, model), run.train(second, model), strict=False)
-        elif kind == "inner":
-            pairs = ((a, b) for a in run.train(first, model) for b in [next(iter(run.train(second, model)))])
-        else:
-            pairs = ((a, next(endless)) for a in run.train(first, model))
-        for a, b in pairs:
-            use(run, model, (torch.cat([a[0], b[0]]), torch.cat([a[1], b[1]])))
-            if run.global_step == stop_at:
-                raise KeyboardInterrupt
-    run.close()
     return model.state_dict(), (out / "metrics.jsonl").read_text()
 
 
@@ -326,16 +326,16 @@ def test_what_an_epoch_does_before_its_loop_is_done_again_with_its_random_state(
     def go(out, stop_at=None):
         run, model, _ = made(out=out, max_epochs=3, resume="auto", save_every_n_steps=2)
         loader = run.loader(data(), batch_size=2, shuffle=True)
-        for _ in run.epochs():
-            drawn = torch.rand(()).item()
-            run.log({"drawn": drawn})
-            for batch in run.train(loader, model):
-                loss = loss_of(model, batch) * (1 + drawn)
-                run.step(loss)
-                run.log({"loss": loss, "draw": torch.rand(())})
-                if run.global_step == stop_at:
-                    raise KeyboardInterrupt
-        run.close()
+        with run:
+            for _ in run.epochs():
+                drawn = torch.rand(()).item()
+                run.log({"drawn": drawn})
+                for batch in run.train(loader, model):
+                    loss = loss_of(model, batch) * (1 + drawn)
+                    run.step(loss)
+                    run.log({"loss": loss, "draw": torch.rand(())})
+                    if run.global_step == stop_at:
+                        raise KeyboardInterrupt
         return (out / "metrics.jsonl").read_text()
 
     whole = go(tmp_path / "whole")

@@ -73,7 +73,8 @@ class Loops:
         self._begun = False
         self._bound = False
         self._in_epoch = False
-        self._rng: dict[str, Any] = {}
+        self._epoch_rng: dict[str, Any] = {}
+        self._resumed_rng: dict[str, Any] = {}
         self._saved_step = -1
 
     # --- what a user's loop walks over ---
@@ -88,6 +89,7 @@ class Loops:
                 remedy="pass max_epochs=... to Run",
             )
         self._begin()
+        self._set_rng("epoch" if self.walks.is_resuming else "step")
         self._signals.install()
         try:
             while (limits.max_epochs is None or self.walks.epoch < limits.max_epochs) and not self._has_all_steps():
@@ -102,14 +104,14 @@ class Loops:
         """Give the batches of one pass, from where the run is, on the run's device."""
         self.no_open_window("the next training loop")
         self._begin()
-        walk = self.walks.enter(loader.name)
+        walk = self.walks.claim(loader.name)
         if walk is None:
-            return
+            return iter(())
         self._bind_once(loader)
         if walk.resumed:
             loader.check_exact()
             loader.load_state_dict(walk.place())
-        yield from self._walk(walk, loader.epoch(walk.number, walk.finished), _length(loader))
+        return self._walk(walk, loader.epoch(walk.number, walk.finished), _length(loader))
 
     def steps(self, count: int | None = None) -> Iterator[int]:
         """Give the numbers of `count` steps, or as many as the run has, from where it is."""
@@ -118,19 +120,19 @@ class Loops:
             raise BadSettings("the run has no end", expected="a number of steps", remedy="write run.steps(1000)")
         self.no_open_window("the next training loop")
         self._begin()
-        walk = self.walks.enter("steps")
+        walk = self.walks.claim("steps")
         if walk is None:
-            return
+            return iter(())
         self._bind_once(total)
-        yield from self._walk(walk, iter(range(walk.finished, total)), total)
+        return self._walk(walk, iter(range(walk.finished, total)), total)
 
     def _walk(self, walk: Walk, batches: Iterator[Any], length: int | None) -> Iterator[Any]:
         walks = self.walks
         self._signals.install()
         try:
+            if walks.is_first(walk):
+                self._set_rng("step")
             batch = next(batches, _END)
-            if walk.resumed and walks.is_first(walk):
-                set_rng_state(self._rng.pop("step"))
             while batch is not _END and not self._has_all_steps():
                 following: Any = None
                 if length is None:
@@ -234,7 +236,7 @@ class Loops:
             step=self.global_step,
             epoch=self.walks.epoch,
             loops={"walks": self.walks.state_dict(), "global_step": self.global_step},
-            rng={"epoch": self._rng.get("epoch"), "step": rng_state()},
+            rng={"epoch": self._epoch_rng, "step": rng_state()},
             metric=metric,
             mode=mode,
         )
@@ -249,7 +251,7 @@ class Loops:
         self._logs.end_epoch()
         self.walks.end_epoch()
         self._in_epoch = False
-        self._rng["epoch"] = rng_state()
+        self._epoch_rng = rng_state()
         self._obey()
 
     def _schedule_epoch(self) -> None:
@@ -276,13 +278,19 @@ class Loops:
             return
         self._begun = True
         if not self._saving.is_resuming:
-            self._rng["epoch"] = rng_state()
+            self._epoch_rng = rng_state()
             return
         place = self._saving.restore()
-        self._rng = place["rng"]
+        self._resumed_rng = place["rng"]
+        self._epoch_rng = place["rng"]["epoch"]
         self.walks.load_state_dict(place["loops"]["walks"])
         self.global_step = self._saved_step = place["loops"]["global_step"]
-        set_rng_state(self._rng["epoch"] if self.walks.is_resuming else self._rng.pop("step"))
+
+    def _set_rng(self, which: str) -> None:
+        """Go on with the random numbers of the run that was stopped; those of the step once."""
+        state = self._resumed_rng.pop(which, None)
+        if state is not None:
+            set_rng_state(state)
 
     def _bind_once(self, loader: Loader | int) -> None:
         if not self._bound:

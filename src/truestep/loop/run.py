@@ -20,6 +20,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any, Literal, Self, TypeVar
 
 import torch
@@ -94,7 +95,7 @@ class Run:
         if settings.deterministic:
             self._stack.enter_context(deterministic())
         seed_everything(settings.seed)
-        self._folder = RunFolder.open(settings) if settings.out is not None else None
+        self._folder = RunFolder.open(Path(settings.out), settings) if settings.out is not None else None
         folder = self._folder
         self._logs = Logs(folder.path / "metrics.jsonl" if folder else None, every=settings.log_every_n_steps)
         self._saving = Saving(

@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     import torch
     from torch import nn
 
-    from truestep.loop.checkpoint import Checkpoint, Checkpoints
+    from truestep.loop.checkpoint import Checkpoint
+    from truestep.loop.checkpoints import Checkpoints
     from truestep.loop.logs import Logs
     from truestep.loop.parts import Parts, State
 
@@ -86,7 +87,7 @@ class Saving:
         self._checkpoints.save(
             step,
             epoch=epoch,
-            models={name: model.state_dict() for name, model in parts.models.items()},
+            models={name: _plain(model).state_dict() for name, model in parts.models.items()},
             state=state,
             rng=rng,
             metric=metric,
@@ -101,7 +102,7 @@ class Saving:
     def load_model(self, name: str, model: nn.Module) -> None:
         """Load the weights that a model had, if the run is resumed."""
         if self._resumed is not None:
-            load_weights(model, self._resumed.path, name=name, device=self._device)
+            load_weights(_plain(model), self._resumed.model(name, self._device))
 
     def load_registered(self, name: str) -> None:
         """Load the state that a registered object had, if the run is resumed."""
@@ -143,3 +144,9 @@ class Saving:
                     expected=f"{kind}s {sorted(saved)}, got {sorted(present)}",
                     remedy="give the run the same parts, or begin a new run from its weights with load_weights()",
                 )
+
+
+def _plain(model: nn.Module) -> nn.Module:
+    """Return the module that torch.compile wrapped, whose keys have no prefix."""
+    inner: nn.Module = getattr(model, "_orig_mod", model)
+    return inner

@@ -46,10 +46,17 @@ class Walk:
 
 @dataclass(eq=False, slots=True)
 class _Plan:
-    """What a resumed run still has to find again in the epoch it stopped in."""
+    """What a resumed run still has to find again in the epoch it stopped in.
+
+    Attributes:
+        active: the walks that were under way, the first one first.
+        finished: walks that had ended in this epoch, by name; forgotten when the first walk is found.
+        waiting: whether the first walk is still to be found.
+    """
 
     active: list[dict[str, Any]] = field(default_factory=list)
     finished: dict[str, int] = field(default_factory=dict)
+    waiting: bool = False
 
 
 class Walks:
@@ -57,11 +64,13 @@ class Walks:
 
     Example:
         >>> walks = Walks()
-        >>> walk = walks.enter("train")
+        >>> walk = walks.claim("train")
+        >>> walks.is_first(walk)
+        True
         >>> walk.given = walk.finished = 3
         >>> again = Walks()
         >>> again.load_state_dict(walks.state_dict())
-        >>> found = again.enter("train")
+        >>> found = again.claim("train")
         >>> found.finished, found.resumed
         (3, True)
     """
@@ -76,31 +85,28 @@ class Walks:
 
     @property
     def is_resuming(self) -> bool:
-        """Whether a loop of the epoch that the run stopped in is still to be found again."""
-        return bool(self._plan.active)
+        """Whether the loop that the run stopped in is still to be found again."""
+        return self._plan.waiting
 
-    def enter(self, name: str) -> Walk | None:
-        """Begin a pass over the loader of that name; None where it had ended before the run stopped."""
+    def claim(self, name: str) -> Walk | None:
+        """Return the pass over the loader of that name which a loop is about to make; None for one that had ended.
+
+        Loops claim when they are written down (`run.train(...)`) and begin at their first batch, so that of zipped
+        loops each finds its own, also where the first has nothing left to give.
+        """
         plan = self._plan
-        if plan.active:
-            if plan.finished.get(name, 0):
-                plan.finished[name] -= 1
-                return None
-            for index, known in enumerate(plan.active):
-                if known["name"] == name:
-                    del plan.active[index]
-                    plan.finished.clear()
-                    walk = Walk(
-                        name, known["number"], known["finished"], known["finished"], True, stream=known["stream"]
-                    )
-                    self.active.append(walk)
-                    return walk
-        elif plan.finished.get(name, 0):
+        if plan.finished.get(name, 0):
             plan.finished[name] -= 1
             return None
+        for index, known in enumerate(plan.active):
+            if known["name"] == name:
+                del plan.active[index]
+                if plan.waiting and index == 0:
+                    plan.waiting = False
+                    plan.finished.clear()
+                return Walk(name, known["number"], known["finished"], known["finished"], True, stream=known["stream"])
         walk = Walk(name, self._passes.get(name, 0))
         self._passes[name] = walk.number + 1
-        self.active.append(walk)
         return walk
 
     def leave(self, walk: Walk) -> None:
@@ -110,7 +116,7 @@ class Walks:
         self._finished[walk.name] = self._finished.get(walk.name, 0) + 1
 
     def is_first(self, walk: Walk) -> bool:
-        """Whether things happen at this walk's boundary."""
+        """Whether things happen at this walk's boundary; a walk that was not under way is from now on."""
         if walk not in self.active:
             self.active.append(walk)
         return self.active[0] is walk
@@ -157,4 +163,5 @@ class Walks:
         self.epoch = state["epoch"]
         self._passes = dict(state["passes"])
         self._finished = dict(state["finished"])
-        self._plan = _Plan([dict(walk) for walk in state["active"]], dict(state["finished"]))
+        active = [dict(walk) for walk in state["active"]]
+        self._plan = _Plan(active, dict(state["finished"]), waiting=bool(active))
