@@ -109,7 +109,7 @@ class _Walk:
             factory = mapping.default_factory
             name = getattr(factory, "__name__", "")
             if _FACTORIES.get(name) is not factory:
-                raise _unsavable(where, f"a defaultdict of {name or factory!r}", mapping)
+                raise _unsavable(where, f"a defaultdict of {name or repr(factory)}", mapping)
             return {_TAG: "defaultdict", "items": items, "factory": name}
         if type(mapping) in (OrderedDict, Counter):
             return type(mapping)(items)

@@ -62,7 +62,7 @@ def write_tensors(sink: Sink, tensors: Mapping[str, torch.Tensor]) -> None:
             metadata[name] = kept[id(tensor)]
         else:
             kept.setdefault(id(tensor), name)
-    own = [(name, tensor) for name, tensor in tensors.items() if name == "format" or name not in metadata]
+    own = [(name, tensor) for name, tensor in tensors.items() if name not in metadata]
     own.sort(key=lambda item: (-item[1].element_size(), item[0]))  # keeps every tensor aligned
     header: dict[str, object] = {"__metadata__": metadata}
     end = 0

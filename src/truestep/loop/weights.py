@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import re
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -23,6 +24,8 @@ from truestep.loop.tensor_file import read_tensors
 _WRAPPERS = {"module", "_orig_mod", "_checkpoint_wrapped_module", "_fsdp_wrapped_module"}
 """What DDP, torch.compile, checkpointing and FSDP put between the parts of a key."""
 _NESTS = ("state_dict", "model_state_dict", "model", "module", "net", "weights", "params")
+_NEEDS_CODE = re.compile("Unsupported global|unsupported GLOBAL|Can only create|Can only build")
+"""How torch names what `weights_only=True` refuses; what else it says is about a damaged file."""
 _FILES = ("model.safetensors", "pytorch_model.bin")
 _SHOWN = 5
 
@@ -100,7 +103,7 @@ def load_weights(
         >>> print(report)
         1 loaded; 2 missing in the file: 1.weight, 1.bias; 1 of another shape: 0.bias [7] in the file, [3] in the model
     """
-    said = "the weights" if isinstance(source, Mapping) else str(getattr(source, "path", source))
+    said = "what was given" if isinstance(source, Mapping) else str(getattr(source, "path", source))
     state = read_weights(source, name=name, device=device)
     own = model.state_dict()
     places = _places(state, own)
@@ -118,7 +121,7 @@ def load_weights(
     report = Report([key for key in own if key in loaded], missing, unexpected, reshaped)
     if not report.complete and not (partial and loaded):
         raise KeysDoNotMatch(
-            f"no weight of {said} matches the model" if not loaded else f"{said} does not match the model",
+            f"nothing in {said} matches the model" if not loaded else f"{said} does not match the model",
             expected=str(report),
             remedy="give the weights of this model"
             if not loaded
@@ -145,7 +148,7 @@ def read_weights(
         BadCheckpoint: the file is missing, damaged, or holds no weights that can be read safely.
     """
     if isinstance(source, Mapping):
-        return _unnested(source, name, "the weights")
+        return _unnested(source, name, "what was given")
     if isinstance(source, Checkpoint):
         return _of_checkpoint(source, name, device)
     path = Path(source)
@@ -174,27 +177,25 @@ def _of_checkpoint(checkpoint: Checkpoint, name: str | None, device: torch.devic
 def _loaded(path: Path, device: torch.device | str) -> Any:
     try:
         return torch.load(path, map_location=device, weights_only=True)
-    except pickle.UnpicklingError as error:
+    except Exception as error:  # a damaged file makes torch's readers stumble in any way
+        reason = _NEEDS_CODE.search(str(error))
+        if reason is not None and isinstance(error, pickle.UnpicklingError):
+            refused = str(error)[reason.start() :].partition(" was ")[0].splitlines()[0]
+            raise BadCheckpoint(
+                f"{path} cannot be read without running code from it",
+                expected=f"tensors and plain containers; got: {refused}",
+                remedy="if you trust it, load it with torch.load(weights_only=False) and save its state_dict() again",
+            ) from error
         raise BadCheckpoint(
-            f"{path} cannot be read without running code from it",
-            expected=f"tensors and plain containers; got: {_reason(error)}",
-            remedy="if you trust the file, load it once with torch.load(weights_only=False) and save its state_dict()",
+            f"{path} is damaged, or is no file of torch.save",
+            expected=f"a whole file; got {path.stat().st_size:,} bytes that cannot be read",
+            remedy="fetch or save the file again",
         ) from error
-    except (RuntimeError, EOFError, ValueError, KeyError, OSError) as error:
-        raise BadCheckpoint(
-            f"{path} is damaged, or is no file of torch.save: {_reason(error)}", remedy="fetch or save the file again"
-        ) from error
-
-
-def _reason(error: Exception) -> str:
-    """What torch says in the middle of a page of advice."""
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    told = next((line for line in lines if "WeightsUnpickler error" in line or "Unsupported" in line), "")
-    return (told or (lines[0] if lines else type(error).__name__)).rstrip(".")[:200]
 
 
 def _unnested(content: Any, name: str | None, said: str) -> Mapping[str, Any]:
     """The mapping in which the weights are."""
+    whole = content
     names = [name] if name is not None else []
     for _ in range(4):
         if not isinstance(content, Mapping) or (not names and _holds_tensors(content)):
@@ -206,7 +207,7 @@ def _unnested(content: Any, name: str | None, said: str) -> Mapping[str, Any]:
         content = inner
     if isinstance(content, Mapping) and not names and (_holds_tensors(content) or not content):
         return content
-    got = f"keys {_some([str(key) for key in content])}" if isinstance(content, Mapping) else type(content).__name__
+    got = f"keys {_some([str(key) for key in whole])}" if isinstance(whole, Mapping) else f"a {type(whole).__name__}"
     raise BadCheckpoint(
         f"no weights were found in {said}" + (f" under {name!r}" if name else ""),
         expected=f"tensors by their names, also under {', '.join(map(repr, _NESTS[:3]))}; got {got}",

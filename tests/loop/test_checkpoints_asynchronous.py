@@ -1,0 +1,141 @@
+"""Checkpoints written in another thread hold what was there when they were asked for."""
+
+import os
+import subprocess
+import sys
+import threading
+import warnings
+
+import pytest
+import torch
+
+from truestep.errors import DiskFull
+from truestep.loop import checkpoint_content
+from truestep.loop.background import Background
+from truestep.loop.checkpoints import Checkpoints
+
+EXITING = """
+import sys, time
+from pathlib import Path
+import torch
+from truestep.loop import checkpoint_content
+from truestep.loop.checkpoints import Checkpoints
+
+write = checkpoint_content.write_tensors
+def slow(*arguments):
+    time.sleep(0.5)
+    if sys.argv[2] == "fails":
+        raise OSError(28, "No space left on device")
+    write(*arguments)
+checkpoint_content.write_tensors = slow
+checkpoints = Checkpoints(Path(sys.argv[1]), asynchronous=True)
+checkpoints.save(1, epoch=0, models={"model": {"weight": torch.ones(3)}})
+print(len(list(Path(sys.argv[1]).glob("step-*"))))
+"""
+
+
+@pytest.fixture
+def gate(monkeypatch):
+    """Writing waits until the gate is opened."""
+    opened = threading.Event()
+    write = checkpoint_content.write_tensors
+
+    def waiting(*arguments):
+        assert opened.wait(30)
+        write(*arguments)
+
+    monkeypatch.setattr(checkpoint_content, "write_tensors", waiting)
+    yield opened
+    opened.set()
+
+
+def test_training_goes_on_and_the_checkpoint_holds_what_was_there(tmp_path, gate):
+    checkpoints = Checkpoints(tmp_path, asynchronous=True)
+    weight, moment, counts = torch.zeros(3), torch.zeros(3), {"seen": [1]}
+    path = checkpoints.save(
+        1, epoch=0, models={"model": {"weight": weight}}, state={"moment": moment, "counts": counts}
+    )
+    weight += 1
+    moment += 1
+    counts["seen"].append(2)
+    assert not path.exists()
+    gate.set()
+    checkpoints.wait()
+    found = checkpoints.newest()
+    assert found.model("model")["weight"].tolist() == [0, 0, 0]
+    assert found.state()["moment"].tolist() == [0, 0, 0]
+    assert found.state()["counts"] == {"seen": [1]}
+    assert checkpoints.last_stall_s > 0
+
+
+def test_one_save_is_under_way_at_a_time(tmp_path, gate):
+    checkpoints = Checkpoints(tmp_path, asynchronous=True)
+    first = checkpoints.save(1, epoch=0, models={"model": {"weight": torch.ones(1)}})
+    threading.Timer(0.2, gate.set).start()
+    checkpoints.save(2, epoch=0, models={"model": {"weight": torch.ones(1)}})
+    assert first.exists()
+    checkpoints.wait()
+    assert checkpoints.newest().step == 2
+
+
+@pytest.mark.parametrize("where", ["wait", "save", "newest"])
+def test_a_failure_is_raised_where_the_training_sees_it_once(tmp_path, monkeypatch, where):
+    checkpoints = Checkpoints(tmp_path, asynchronous=True)
+    models = {"model": {"weight": torch.ones(1)}}
+    checkpoints.save(1, epoch=0, models=models)
+    checkpoints.wait()
+
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(checkpoint_content, "write_tensors", full)
+        checkpoints.save(2, epoch=0, models=models)
+        with pytest.raises(DiskFull):
+            {"wait": checkpoints.wait, "newest": checkpoints.newest}.get(
+                where, lambda: checkpoints.save(3, epoch=0, models=models)
+            )()
+    checkpoints.wait()
+    assert checkpoints.newest().step == 1
+    checkpoints.save(4, epoch=0, models=models)
+    assert checkpoints.newest().step == 4
+
+
+def test_the_process_ends_after_the_checkpoint_is_written(tmp_path):
+    done = subprocess.run(
+        [sys.executable, "-c", EXITING, str(tmp_path), "works"], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.strip() == "0"
+    assert Checkpoints(tmp_path).newest().step == 1
+
+
+def test_a_failure_that_nobody_waited_for_is_told_at_exit(tmp_path):
+    done = subprocess.run(
+        [sys.executable, "-c", EXITING, str(tmp_path), "fails"], capture_output=True, text=True, check=False
+    )
+    assert "DiskFull: the checkpoint does not fit" in done.stderr
+    assert Checkpoints(tmp_path).newest() is None
+
+
+def test_a_forked_child_does_not_wait_for_its_parents_checkpoint(tmp_path, gate):
+    checkpoints = Checkpoints(tmp_path, asynchronous=True)
+    checkpoints.save(1, epoch=0, models={"model": {"weight": torch.ones(1)}})
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # python 3.12 names threads at every fork
+        child = os.fork()
+    if child == 0:
+        checkpoints.wait()
+        os._exit(7)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
+    gate.set()
+    assert checkpoints.newest().step == 1
+
+
+def test_a_job_begins_after_the_one_before(tmp_path):
+    done = []
+    background = Background("test")
+    for number in range(5):
+        background.start(lambda number=number: done.append(number))
+    background.wait()
+    background.wait()
+    assert done == [0, 1, 2, 3, 4]
