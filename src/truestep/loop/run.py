@@ -136,7 +136,7 @@ class Run:
             model: any `nn.Module`; it stays what it is.
             name: its name in the checkpoint; "model", "model_2", ... where none is given.
         """
-        model = self.strategy.prepare(model, self.device)
+        self.strategy.prepare(model, self.device)
         name = self._parts.add(self._parts.models, "model", name, model)
         self._saving.load_model(name, model)
         return model
@@ -321,9 +321,9 @@ class Run:
         if updates.scaler is not None:
             loss = updates.scaler.scale(loss)
         if several and updates.window.accumulate > 1:
-            loss.backward(inputs=[parameter for parameter in updates.parameters() if parameter.requires_grad])
+            torch.autograd.backward(loss, inputs=[p for p in updates.parameters() if p.requires_grad])
         else:
-            loss.backward()
+            torch.autograd.backward(loss)
 
     def unscale_(self, optimizer: torch.optim.Optimizer | None = None) -> None:
         """Make the gradients those of the window's mean, out of the scale of fp16; once per window."""
@@ -442,7 +442,9 @@ class Run:
             OpenWindow: gradients of a loop that was left wait for an update.
         """
         if self._folder is None:
-            raise BadSettings("the run has no folder to save into", expected="out=", remedy='pass out="runs/name" to Run')
+            raise BadSettings(
+                "the run has no folder to save into", expected="out=", remedy='pass out="runs/name" to Run'
+            )
         if mode not in ("min", "max"):
             raise BadSettings(f'mode is "{mode}"', expected='"min" or "max"', remedy='pass mode="min" for a loss')
         self._loops.ask(None if metric is None else float(metric), mode)

@@ -7,6 +7,7 @@ because building a schedule writes learning rates into its optimizer.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from truestep.errors import BadCheckpoint
@@ -131,7 +132,7 @@ class Saving:
         """Refuse to resume with other parts than those that were saved: what is left out would be lost in silence."""
         assert self._resumed is not None
         parts, loaded = self._parts, self._loaded
-        shelves = {
+        shelves: dict[str, tuple[Iterable[str], Iterable[str]]] = {
             "model": (parts.models, self._resumed.models),
             "optimizer": (parts.updates, loaded["optimizers"]),
             "schedule": (parts.schedules, loaded["schedules"]),

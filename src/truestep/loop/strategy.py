@@ -21,8 +21,8 @@ class Strategy(Protocol):
     limits_backward: bool
     """Whether a backward pass can be limited to the parameters of one optimizer."""
 
-    def prepare(self, model: nn.Module, device: torch.device) -> nn.Module:
-        """Return the model to call, on the device; the keys of its `state_dict` stay plain."""
+    def prepare(self, model: nn.Module, device: torch.device) -> None:
+        """Move the model to the device and make it ready, in place: the keys of its `state_dict` stay plain."""
 
     def accumulating(self, *, closing: bool) -> AbstractContextManager[object]:
         """Return the context of a backward pass: gradients are exchanged only where the window closes."""
@@ -41,9 +41,9 @@ class SingleProcess:
     def __init__(self) -> None:
         self._nothing = nullcontext()
 
-    def prepare(self, model: nn.Module, device: torch.device) -> nn.Module:
+    def prepare(self, model: nn.Module, device: torch.device) -> None:
         """Move the model to the device."""
-        return model.to(device)
+        model.to(device)
 
     def accumulating(self, *, closing: bool) -> AbstractContextManager[object]:
         """Return a context that does nothing."""

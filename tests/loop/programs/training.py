@@ -70,6 +70,7 @@ class Stopped(Exception):
 
 def main(arguments):
     chosen = options(arguments)
+    torch.set_num_threads(1)
     run = Run(
         out=chosen.out,
         seed=3,
