@@ -75,6 +75,8 @@ def test_an_epoch_goes_on_from_any_position(dataset, start):
 def test_a_start_beyond_the_epoch_is_an_error(dataset):
     with pytest.raises(BadLoader, match="was to start at batch 7"):
         Loader(dataset, batch_size=4).epoch(0, 7)
+    with pytest.raises(BadLoader, match="was to start at batch -1"):
+        Loader(dataset, batch_size=4).epoch(0, -1)
 
 
 @pytest.mark.parametrize("length", range(1, 26))

@@ -1,9 +1,13 @@
 """Map-style data sets: randomness by (seed, epoch, index), workers that come and go, errors with their place."""
 
 import io
+import multiprocessing
 import os
 import random
 import signal
+import subprocess
+import sys
+import time
 
 import datasets
 import numpy as np
@@ -252,6 +256,7 @@ def test_the_users_error_comes_through_with_its_place_in_the_data(dataset, where
         assert "in __getitem__" in said, "the worker's traceback"
         assert next(loader.epoch(0)).tolist() == [0, 1, 2, 3], "the workers go on"
     loader.close()
+    assert not multiprocessing.active_children(), "not even while the traceback is kept"
 
 
 @pytest.mark.parametrize("dataset", [Broken, BrokenBatches])
@@ -275,23 +280,67 @@ def test_a_killed_worker_is_an_error_that_teaches():
     assert "num_workers=0" in caught.value.remedy
 
 
-class Signals(Dataset):
+class Sleepy(Dataset):
+    def __len__(self):
+        return 1
+
+    def __getitem__(self, index):
+        time.sleep(1)
+
+
+def test_a_worker_that_does_not_answer_in_time_is_an_error():
+    with pytest.raises(WorkerDied, match=r"timed out after 0\.2 seconds"):
+        list(Loader(Sleepy(), batch_size=1, num_workers=1, timeout=0.2))
+
+
+class Terminated(Dataset):
     def __len__(self):
         return 2
 
     def __getitem__(self, index):
-        return int(signal.getsignal(signal.SIGINT)), int(signal.getsignal(signal.SIGTERM))
+        os.kill(os.getpid(), signal.SIGTERM)
+        time.sleep(60)
 
 
-def test_workers_leave_signals_to_the_main_process():
+def test_a_handler_of_the_main_process_does_not_keep_a_worker_alive():
     before = signal.signal(signal.SIGTERM, lambda *_: None)
     try:
-        loader = Loader(Signals(), batch_size=2, num_workers=1)
-        (batch,) = loader
-        assert [field.tolist() for field in batch] == [[int(signal.SIG_IGN)] * 2, [int(signal.SIG_DFL)] * 2]
-        loader.close()
+        with pytest.raises(WorkerDied):
+            list(Loader(Terminated(), batch_size=2, num_workers=1))
     finally:
         signal.signal(signal.SIGTERM, before)
+
+
+INTERRUPTED = """
+import os, signal, time
+from torch.utils.data import Dataset
+from truestep.loop.loader import Loader
+
+class Slow(Dataset):
+    def __len__(self):
+        return 1000
+    def __getitem__(self, index):
+        time.sleep(0.01)
+        return os.getpid()
+
+try:
+    for count, batch in enumerate(Loader(Slow(), batch_size=2, num_workers=2).epoch(0)):
+        print(batch[0].item(), flush=True)
+        if count == 3:
+            os.killpg(0, signal.SIGINT)
+except KeyboardInterrupt:
+    print("interrupted", flush=True)
+"""
+
+
+def test_ctrl_c_goes_to_the_main_process_alone_and_leaves_no_worker():
+    done = subprocess.run(
+        [sys.executable, "-c", INTERRUPTED], capture_output=True, text=True, start_new_session=True, timeout=120
+    )
+    *pids, last = done.stdout.split()
+    assert (done.returncode, done.stderr, last) == (0, "", "interrupted")
+    assert len(set(pids)) == 2
+    assert not [pid for pid in pids if alive(int(pid))]
 
 
 def test_spawned_workers_give_the_same():

@@ -90,6 +90,7 @@ class Feed:
         self._requests.make = requests
         if self._loader is None:
             self._loader = self._open()
+        answers: Any = None
         try:
             answers = iter(self._loader)
             while True:
@@ -114,10 +115,14 @@ class Feed:
                 expected="expected it to answer; a worker that is killed is often out of memory",
                 remedy="set num_workers=0 to see what it does, or lower num_workers and prefetch_factor",
             ) from error
+        finally:
+            if not self._workers.persistent_workers:
+                _end_workers(answers)
 
     def close(self) -> None:
         """End the workers; a later request starts new ones."""
         self._turn += 1
+        _end_workers(getattr(self._loader, "_iterator", None))
         self._loader = None
 
     def _open(self) -> DataLoader[Any]:
@@ -166,8 +171,17 @@ def _unchanged(batch: Any) -> Any:
     return batch
 
 
+def _end_workers(answers: Any) -> None:
+    """End workers now: when they go with their iterator, a traceback that holds it keeps them alive."""
+    end = getattr(answers, "_shutdown_workers", None)
+    if callable(end):
+        end()
+
+
 def _begin_worker(worker_id: int) -> None:
-    """Leave signals to the main process: Ctrl-C goes to the whole group, and handlers were forked with the rest."""
+    """Leave Ctrl-C, which goes to the whole group, to the main process.
+
+    torch has set SIGTERM already, below Python's handlers: the worker ends, quietly if the main process asked for it.
+    """
     signal.set_wakeup_fd(-1)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    signal.signal(signal.SIGTERM, signal.SIG_DFL)

@@ -127,6 +127,7 @@ class Loader:
         return len(self._reader)
 
     def __iter__(self) -> Iterator[Any]:
+        """Give the batches of epoch 0, every time the same: training asks for `epoch(0)`, `epoch(1)` and so on."""
         return self.epoch(0)
 
     def epoch(self, epoch: int, start: int = 0) -> Iterator[Any]:
@@ -141,10 +142,10 @@ class Loader:
             BadLoader: `start` lies beyond the epoch, or another epoch began while this one went on.
             WorkerDied: a worker was killed, or did not answer in time.
         """
-        if start and not isinstance(self._reader, StreamReader) and start > len(self):
+        if start < 0 or (start and not isinstance(self._reader, StreamReader) and start > len(self)):
             raise BadLoader(
                 f"loader {self.name!r} was to start at batch {start}",
-                expected=f"expected at most {len(self)}, the batches of an epoch",
+                expected="expected at least 0" if start < 0 else f"expected at most {len(self)}, all of an epoch",
                 remedy="use the data set and the batch size of the run that is resumed",
             )
         return self._counted(epoch, start)
