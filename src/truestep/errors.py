@@ -12,12 +12,13 @@ TrueStepError
 │   ├── UnknownDevice   no such device, or none here
 │   ├── BadSchedule     an argument of a schedule that means nothing
 │   ├── UnboundSchedule a schedule was stepped before it knew how long the training is
-│   ├── ClosureWithScaler
 │   ├── BadSettings     a setting of a run that means nothing
 │   ├── BadPart         a model, an optimizer or an object that does not fit the run
 │   ├── FolderHoldsRun  the folder holds the checkpoints of another run
 │   ├── BadLogValue     what was logged is no number
 │   ├── MetricMissing   a plateau schedule follows a value that was not logged
+│   ├── BadData         a file or an argument of a data set that cannot be used
+│   ├── PackageMissing  a package that the call needs is not installed
 │   ├── BadLoader       a data set or an argument that a loader cannot use
 │   ├── UnsavableState  a checkpoint was to hold what does not come back from a file
 │   ├── BadCheckpoint   a checkpoint that is missing, damaged or of another run
@@ -32,6 +33,8 @@ TrueStepError
 """
 
 from __future__ import annotations
+
+from pathlib import Path
 
 
 class TrueStepError(Exception):
@@ -140,6 +143,34 @@ class ScaledGradients(TrueStepError):
     slug = "scaled-gradients"
 
 
+class BadData(UsageError):
+    """A file of data, or what a data set is to be made of, cannot be used.
+
+    Args:
+        happened: what happened, without a full stop.
+        path: the file or folder; empty where no file is to blame.
+        where: the place in it, such as "line 7" or "index 3"; may be empty.
+        expected: what was expected and what was got; may be empty.
+        remedy: one imperative sentence.
+    """
+
+    slug = "bad-data"
+
+    def __init__(
+        self, happened: str, *, path: str | Path = "", where: str = "", expected: str = "", remedy: str = ""
+    ) -> None:
+        self.path = str(path)
+        self.where = where
+        place = ", ".join(part for part in (self.path, where) if part)
+        super().__init__(f"{happened} ({place})" if place else happened, expected=expected, remedy=remedy)
+
+
+class PackageMissing(UsageError):
+    """A package that the call needs is not installed."""
+
+    slug = "package-missing"
+
+
 class BadLoader(UsageError):
     """A loader was given a data set or an argument it cannot use."""
 
@@ -210,12 +241,6 @@ class UnboundSchedule(UsageError):
     """A schedule was stepped before it knew how long the training is."""
 
     slug = "unbound-schedule"
-
-
-class ClosureWithScaler(UsageError):
-    """An optimizer was to be stepped with a closure while gradients are scaled for fp16."""
-
-    slug = "closure-with-scaler"
 
 
 class FindingsRaised(TrueStepError, AssertionError):

@@ -192,7 +192,7 @@ def test_a_plateau_without_its_metric_says_what_is_missing():
 
 
 def test_a_metric_is_that_of_its_epoch():
-    run, model, optimizer = made(max_epochs=3)
+    run, _, optimizer = made(max_epochs=3)
     plateau = torch.optim.lr_scheduler.ReduceLROnPlateau(optimizer)
     run.scheduler(plateau, every="epoch", metric="val_loss")
     with pytest.raises(MetricMissing, match="not logged in this epoch"):
@@ -268,7 +268,7 @@ def test_max_steps_is_a_length_too():
 
 def two_loaders(out, stop_at=None, kind="zip"):
     """Train from two loaders; return the samples that were used, in order."""
-    run, model, optimizer = made(out=out, max_epochs=2, resume="auto", save_every_n_steps=3)
+    run, model, _ = made(out=out, max_epochs=2, resume="auto", save_every_n_steps=3)
     first = run.loader(data(12), batch_size=2, shuffle=True, name="first")
     second = run.loader(data(18), batch_size=3, shuffle=True, name="second")
     endless = forever(run, second, model) if kind == "forever" else None

@@ -412,18 +412,19 @@ def blow_up(data, at):
     return [(x * 1e30 if index in at else x, y) for index, (x, y) in enumerate(data)]
 
 
+@pytest.mark.parametrize("kind", OPTIMIZERS)
 @pytest.mark.parametrize("accumulate", [1, 2])
-def test_fp16_is_the_loop_with_a_scaler(pair, accumulate):
+def test_fp16_is_the_loop_with_a_scaler(pair, accumulate, kind):
     ours, twin = pair
     data = blow_up(batches(12), at=(4,))
     run = Run(device="cpu", precision="fp16", accumulate=accumulate, clip_norm=0.5, max_epochs=1)
-    optimizer = run.optimizer(OPTIMIZERS["adamw"](run.model(ours).parameters()))
+    optimizer = run.optimizer(OPTIMIZERS[kind](run.model(ours).parameters()))
     schedule = run.scheduler(torch.optim.lr_scheduler.ExponentialLR(optimizer, 0.9), every="step")
     for x, y in walk(run, data):
         with run.autocast():
             loss = nn.functional.cross_entropy(ours(x), y)
         run.step(loss)
-    by_hand = OPTIMIZERS["adamw"](twin.parameters())
+    by_hand = OPTIMIZERS[kind](twin.parameters())
     theirs = torch.optim.lr_scheduler.ExponentialLR(by_hand, 0.9)
     scaler = torch.amp.GradScaler("cpu")
     skipped = 0
@@ -458,6 +459,32 @@ def test_a_hand_called_step_on_scaled_gradients_is_refused(pair):
         optimizer.step()
     run.optimizer_step()
     assert run.global_step == 1
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
+@pytest.mark.parametrize("fused", [False, True])
+def test_skipped_steps_are_counted_on_a_gpu(fused):
+    run = Run(device="cuda", precision="fp16", max_epochs=1)
+    model = run.model(net())
+    run.optimizer(torch.optim.AdamW(model.parameters(), lr=1e-2, fused=fused))
+    for index in run.steps(3):
+        with run.autocast():
+            loss = model(torch.ones(2, 6, device="cuda")).float().sum() * (1e30 if index == 1 else 1.0)
+        run.step(loss)
+    assert run.skipped_steps == 1
+    assert run.global_step == 3
+
+
+def test_a_resumed_run_of_another_precision_starts_a_fresh_scale(pair):
+    ours, _ = pair
+    saved = Run(device="cpu", precision="bf16")
+    saved.optimizer(OPTIMIZERS["sgd"](ours.parameters()))
+    state = saved._parts.of(None).state_dict()
+    run = Run(device="cpu", precision="fp16")
+    run.optimizer(OPTIMIZERS["sgd"](ours.parameters()))
+    run._parts.of(None).load_state_dict(state)
+    assert run._parts.of(None).scaler.get_scale() == 2.0**16
 
 
 def test_bf16_is_the_loop_under_autocast(pair):

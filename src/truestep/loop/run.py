@@ -400,7 +400,10 @@ class Run:
         return self._loops.train(loader)
 
     def steps(self, count: int | None = None, *models: nn.Module) -> Iterator[int]:
-        """Give the numbers of `count` steps, or up to `max_steps`, from where the run is: for loops without a loader."""
+        """Give the numbers of `count` steps, or up to `max_steps`, from where the run is.
+
+        For loops without a loader: reinforcement learning, physics.
+        """
         for model in models:
             train_mode(model)
         return self._loops.steps(count)

@@ -24,7 +24,7 @@ class Settings:
         clip_norm: largest norm of the gradients of one optimizer; None for no limit.
         device: "auto", "cpu", "cuda", "cuda:1", "mps".
         deterministic: use deterministic kernels only; some are slower, and some operations have none and raise.
-        resume: "auto" for the newest whole checkpoint in `out`, if there is one; a path for that one; None for a new run.
+        resume: "auto" for the newest whole checkpoint in `out`, if there is one; a path for that one; None to begin.
         keep_last: checkpoints kept besides the best one.
         save_every_n_steps: save after every so many steps, besides what `run.save()` asks for.
         asynchronous: write checkpoints in the background, from a copy.
