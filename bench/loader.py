@@ -91,7 +91,7 @@ def seeding_us() -> dict[str, float]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=7)
-    parser.add_argument("--threads", type=int, default=torch.get_num_threads())
+    parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--save", action="store_true", help="write bench/results/loader.json")
     options = parser.parse_args()
     torch.set_num_threads(options.threads)
