@@ -9,7 +9,7 @@ WORKERS ?= 2
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo picture test lint proofs proofs-slow bench docs new-rule clean
+.PHONY: help demo picture test lint faults proofs proofs-slow bench docs new-rule clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' $(MAKEFILE_LIST) | while IFS='|' read -r target what; do \
@@ -29,6 +29,9 @@ lint: $(VENV)/dev.stamp ## format, style, types and layers
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+faults: $(VENV)/dev.stamp ## kill -9, full disks, torn files and read-only folders against checkpoints
+	$(BIN)/python -m pytest -n $(WORKERS) tests/faults
 
 proofs: $(VENV)/dev.stamp ## measure the harm of every proof; RULES="..." for some
 	$(BIN)/python proofs/measure.py $(RULES)
