@@ -137,3 +137,15 @@ def test_batches_for_a_gpu_are_pinned():
     loader = Loader([float(y) for y in Y], batch_size=4, num_workers=1, device=CUDA)
     assert all(batch.is_pinned() for batch in loader)
     loader.close()
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+def test_a_transform_that_draws_on_the_gpu_is_seeded_by_batch_also_sample_by_sample():
+    loader = Loader(list(range(23)), batch_size=4, device=CUDA, transform=lambda x: torch.rand(len(x), device=CUDA))
+    state = rng_state()
+    whole = [batch.tolist() for batch in loader.epoch(1)]
+    expected = torch.rand(3, device=CUDA).tolist()
+    set_rng_state(state)
+    assert torch.rand(3, device=CUDA).tolist() == expected
+    assert [batch.tolist() for batch in loader.epoch(1, start=2)] == whole[2:]

@@ -109,9 +109,9 @@ class Loader:
         if data is not None:
             self._reader = MemoryReader(data, batching, assembly, device)
         elif iterable:
-            self._reader = StreamReader(dataset, batching, assembly, workers)
+            self._reader = StreamReader(dataset, batching, assembly, workers, device)
         else:
-            self._reader = SampleReader(dataset, batching, assembly, workers)
+            self._reader = SampleReader(dataset, batching, assembly, workers, device)
         least = batching.global_size if drop_last else 1
         if not iterable and len(dataset) < least:
             raise BadLoader(

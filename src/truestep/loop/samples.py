@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
+import torch
 from torch.utils.data import Subset, get_worker_info
 
 from truestep.loop.draws import Draws
@@ -34,12 +35,14 @@ class Samples:
         dataset: anything with `__getitem__`; with `set_epoch` it is told the epoch.
         batching: the seed and the rank.
         assembly: how samples become a batch.
+        device: where its generator is seeded too, once a batch, when samples are read in this process.
     """
 
-    def __init__(self, dataset: Any, batching: Batching, assembly: Assembly) -> None:
+    def __init__(self, dataset: Any, batching: Batching, assembly: Assembly, device: torch.device | None) -> None:
         self.dataset = dataset
         self._batching = batching
         self._assembly = assembly
+        self._device = device
         self._epoch: int | None = None
         self._draws = Draws()
 
@@ -48,15 +51,15 @@ class Samples:
         if epoch != self._epoch:
             tell_epoch(self.dataset, epoch)
             self._epoch = epoch
-        with borrowed(restore=get_worker_info() is None) as seed:
-            if gives_batches(self.dataset):
-                samples = self._together(indices, epoch, seed)
-            else:
-                samples = self._each(indices, epoch)
+        here = get_worker_info() is None
+        with borrowed(self._device if here else None, restore=here) as seed:
+            number = mix(self._batching.seed, epoch, indices[0])
+            seed(number)
+            samples = (self._together if gives_batches(self.dataset) else self._each)(indices, epoch, number)
             seed(self._batching.batch_seed(epoch, position))
             return self._assembly.batch(samples)
 
-    def _each(self, indices: list[int], epoch: int) -> list[Any]:
+    def _each(self, indices: list[int], epoch: int, number: int) -> list[Any]:
         base = self._batching.seed
         index = indices[0]
 
@@ -66,15 +69,14 @@ class Samples:
             return self.dataset[which]
 
         try:
-            return self._draws.read(get, indices, lambda: mix_each(base, epoch, last=indices), mix(base, epoch, index))
+            return self._draws.read(get, indices, lambda: mix_each(base, epoch, last=indices), number)
         except StopIteration as error:
             raise ended_itself(f"index {index}", epoch) from error
         except Exception as error:
             error.add_note(place(f"index {index}", epoch))
             raise
 
-    def _together(self, indices: list[int], epoch: int, seed: Callable[[int], None]) -> list[Any]:
-        seed(mix(self._batching.seed, epoch, indices[0]))
+    def _together(self, indices: list[int], epoch: int, _: int) -> list[Any]:
         few = ", ".join(map(str, indices[:8])) + ", ..." * (len(indices) > 8)
         try:
             return list(self.dataset.__getitems__(indices))
@@ -88,10 +90,12 @@ class Samples:
 class SampleReader:
     """Reads a map-style data set through workers, from any batch of any epoch."""
 
-    def __init__(self, dataset: Any, batching: Batching, assembly: Assembly, workers: Workers) -> None:
+    def __init__(
+        self, dataset: Any, batching: Batching, assembly: Assembly, workers: Workers, device: torch.device
+    ) -> None:
         self._dataset: Sequence[Any] = dataset
         self._batching = batching
-        self._feed = Feed(Samples(dataset, batching, assembly), workers, batching.seed, batching.name)
+        self._feed = Feed(Samples(dataset, batching, assembly, device), workers, batching.seed, batching.name)
 
     def __len__(self) -> int:
         return self._batching.batches(len(self._dataset))

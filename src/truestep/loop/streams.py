@@ -19,6 +19,7 @@ from collections import deque
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
+import torch
 from torch.utils.data import IterableDataset, get_worker_info
 
 from truestep.errors import SamplesReadAgain
@@ -57,16 +58,25 @@ class Stream:
         assembly: how items become a batch.
         splits_workers: whether the data set gives each worker a part of its own.
         splits_ranks: whether it gives each rank a part of its own.
+        device: where its generator is seeded too when items are read in this process.
     """
 
     def __init__(
-        self, dataset: Any, batching: Batching, assembly: Assembly, *, splits_workers: bool, splits_ranks: bool
+        self,
+        dataset: Any,
+        batching: Batching,
+        assembly: Assembly,
+        *,
+        splits_workers: bool,
+        splits_ranks: bool,
+        device: torch.device | None = None,
     ) -> None:
         self.dataset = dataset
         self._batching = batching
         self._assembly = assembly
         self._splits_workers = splits_workers
         self._splits_ranks = splits_ranks
+        self._device = device
         self._read: Any = dataset
         self._items: Iterator[Any] = iter(())
         self._turn = -1
@@ -103,7 +113,7 @@ class Stream:
         if self._splits_ranks:
             lane.append(self._batching.rank)
         first = ask.position // workers * self.size
-        with borrowed(restore=info is None) as seed:
+        with borrowed(self._device if info is None else None, restore=info is None) as seed:
             if ask.turn != self._turn or first < self._next:
                 seed(mix(base, epoch, *lane))
                 self.begin(ask.turn, epoch)
@@ -147,14 +157,18 @@ class StreamReader:
     kept_states = 3
     """Batches whose state is kept: a loop that looks ahead has drawn one more than it has finished."""
 
-    def __init__(self, dataset: Any, batching: Batching, assembly: Assembly, workers: Workers) -> None:
+    def __init__(
+        self, dataset: Any, batching: Batching, assembly: Assembly, workers: Workers, device: torch.device
+    ) -> None:
         splits_ranks = batching.world_size > 1 and _splits_ranks(dataset)
         if batching.world_size > 1 and not splits_ranks and _is_hugging_face(dataset):
             distributed = importlib.import_module("datasets.distributed")
             dataset = distributed.split_dataset_by_node(dataset, batching.rank, batching.world_size)
             splits_ranks = True
         splits_workers = asks_for(dataset, "get_worker_info")
-        self._stream = Stream(dataset, batching, assembly, splits_workers=splits_workers, splits_ranks=splits_ranks)
+        self._stream = Stream(
+            dataset, batching, assembly, splits_workers=splits_workers, splits_ranks=splits_ranks, device=device
+        )
         self._lanes = workers.num_workers if splits_workers and workers.num_workers else 1
         self._batching = batching
         self._feed = Feed(self._stream, workers, batching.seed, batching.name, one_at_a_time=True)
