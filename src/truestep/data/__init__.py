@@ -1,1 +1,45 @@
-"""Data sets that are made once and read fast."""
+"""Data sets that are made once and read fast.
+
+    train = truestep.data.idx("data/train-images", "data/train-labels")
+    x, y = train[0]
+
+Each set in memory or in a memory map is read a whole batch at a time (`Batched`), without workers. It is a map-style
+data set too: any `DataLoader` takes it. What is wrong in a file is a `BadData` error that names the file and the line.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from truestep.data._batched import Batched
+
+if TYPE_CHECKING:
+    from truestep.data.idx_files import idx
+    from truestep.data.image_folder import images
+    from truestep.data.table import csv
+    from truestep.data.tensor_set import tensors
+    from truestep.data.text_set import text
+    from truestep.data.token_blocks import tokens
+
+__all__ = ["Batched", "csv", "idx", "images", "tensors", "text", "tokens"]
+
+_HOMES = {
+    "csv": "truestep.data.table",
+    "idx": "truestep.data.idx_files",
+    "images": "truestep.data.image_folder",
+    "tensors": "truestep.data.tensor_set",
+    "text": "truestep.data.text_set",
+    "tokens": "truestep.data.token_blocks",
+}
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    import importlib
+
+    return getattr(importlib.import_module(_HOMES[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,114 @@
+"""Lines of text, each with its class."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from truestep.data._files import decoded
+from truestep.errors import BadData
+
+Side = Literal["first", "last"]
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One line of a file.
+
+    Attributes:
+        text: without the label and the line's end.
+        label: the name of its class.
+        path, number: where it is; lines are counted from 1.
+    """
+
+    text: str
+    label: str
+    path: Path
+    number: int
+
+
+def labelled_lines(
+    source: str | Path | Mapping[str, str | Path], encoding: str, label: Side
+) -> tuple[list[Line], tuple[str, ...]]:
+    """Return the lines of a source of `text`, and the classes in the order of their labels.
+
+    Raises:
+        BadData: nothing there, an empty line, or a line without a tab.
+    """
+    if label not in ("first", "last"):
+        raise BadData(f"label={label!r} is no side of a tab", remedy='pass "first" or "last"')
+    if isinstance(source, Mapping):
+        return _by_file({name: Path(path) for name, path in source.items()}, encoding)
+    path = Path(source)
+    if path.is_dir():
+        return _by_file(_classes_of(path), encoding)
+    lines = list(_tabbed(path, encoding, label))
+    return lines, tuple(sorted({line.label for line in lines}))
+
+
+def _classes_of(folder: Path) -> dict[str, Path]:
+    """Return the files of a folder by class: by the name without its end, or by the end where only that differs."""
+    files = sorted(path for path in folder.iterdir() if path.is_file() and not path.name.startswith("."))
+    if not files:
+        raise BadData("the folder holds no files", path=folder, remedy="check the path")
+    for names in ([path.name.partition(".")[0] for path in files], [path.suffix.lstrip(".") for path in files]):
+        if len(set(names)) == len(files) and all(names):
+            return dict(sorted(zip(names, files, strict=True)))
+    raise BadData(
+        "the files' names do not tell their classes",
+        path=folder,
+        expected=f"expected one file per class, got {', '.join(path.name for path in files[:4])}",
+        remedy='pass {"class": path, ...}',
+    )
+
+
+def _by_file(files: Mapping[str, Path], encoding: str) -> tuple[list[Line], tuple[str, ...]]:
+    lines = [Line(text, name, path, number) for name, path in files.items() for number, text in _filled(path, encoding)]
+    return lines, tuple(files)
+
+
+def _tabbed(path: Path, encoding: str, label: Side) -> Iterator[Line]:
+    for number, line in _filled(path, encoding):
+        tabs = line.count("\t")
+        if tabs != 1:
+            raise BadData(
+                f"the line has {tabs} tabs",
+                path=path,
+                where=f"line {number}",
+                expected="expected a text and its label with one tab between them",
+                remedy="correct the line, or read the file with `data.csv`",
+            )
+        text, name = line.split("\t") if label == "last" else reversed(line.split("\t"))
+        yield Line(text, name.strip(), path, number)
+
+
+def _filled(path: Path, encoding: str) -> Iterator[tuple[int, str]]:
+    """Give the numbered lines of a file; its lines end at a newline only, which latin-1's 0x85 is not."""
+    lines = decoded(path, encoding).removesuffix("\n").split("\n")
+    if lines == [""]:
+        raise BadData("the file is empty", path=path, remedy="check the path")
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            raise BadData("the line is empty", path=path, where=f"line {number}", remedy="delete the line")
+        yield number, line.removesuffix("\r")
+
+
+def labels_of(lines: Sequence[Line], classes: Sequence[str]) -> list[int]:
+    """Return the place of each line's label among the classes.
+
+    Raises:
+        BadData: a label that is none of them.
+    """
+    places = {name: place for place, name in enumerate(classes)}
+    for line in lines:
+        if line.label not in places:
+            raise BadData(
+                f"label {line.label!r} is none of the classes",
+                path=line.path,
+                where=f"line {line.number}",
+                expected=f"expected {', '.join(classes[:8])}",
+                remedy="correct the label, or add it to classes=",
+            )
+    return [places[line.label] for line in lines]

@@ -1,0 +1,124 @@
+"""Decoded images in one file, which is mapped: pixels, labels, a description in JSON, its length, a mark."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import os
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass
+from functools import partial
+from pathlib import Path
+
+import torch
+
+from truestep.data._pictures import pixels_of
+from truestep.errors import BadData
+
+_MARK = b"TSIMAGE1"
+_TAIL = len(_MARK) + 8
+_AHEAD = 256
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """What a packed file was made of; one that was made of something else is made again."""
+
+    files: str
+    """The names, sizes and times of the files, hashed."""
+    classes: tuple[str, ...]
+    channels: int
+    size: tuple[int, int] | None
+
+
+def origin(
+    folder: Path, files: Sequence[Path], classes: Sequence[str], channels: int, size: tuple[int, int] | None
+) -> Origin:
+    """Return what a packed file of these images is made of."""
+    hashed = hashlib.sha256()
+    for path in files:
+        told = path.stat()
+        hashed.update(f"{path.relative_to(folder).as_posix()}\0{told.st_size}\0{told.st_mtime_ns}\n".encode())
+    return Origin(hashed.hexdigest(), tuple(classes), channels, size)
+
+
+def read(path: Path, wanted: Origin) -> tuple[torch.Tensor, torch.Tensor] | None:
+    """Return the images of a packed file, uint8 and mapped, and the labels, int64.
+
+    Returns:
+        None where there is no such file, it is no packed file, or it was made of something else.
+    """
+    try:
+        length = path.stat().st_size
+        tail = _tail(path)
+        if not tail.endswith(_MARK):
+            return None
+        with path.open("rb") as file:
+            told = int.from_bytes(tail[:8], "little")
+            file.seek(length - _TAIL - told)
+            held = json.loads(file.read(told))
+            shape = tuple(held.pop("shape"))
+            if held != json.loads(json.dumps(asdict(wanted))):
+                return None
+            file.seek(math.prod(shape))
+            labels = torch.frombuffer(bytearray(file.read(8 * shape[0])), dtype=torch.int64)
+    except (FileNotFoundError, ValueError, KeyError):
+        return None
+    pixels = torch.from_file(str(path), shared=False, size=math.prod(shape), dtype=torch.uint8)
+    return pixels.view(shape), labels
+
+
+def write(path: Path, files: Sequence[Path], labels: Sequence[int], made_of: Origin) -> None:
+    """Decode images and write them to a packed file; it appears whole or not at all.
+
+    Raises:
+        BadData: an image that cannot be decoded, images of different sizes, or a file there that is no packed one.
+    """
+    if path.exists() and not _tail(path).endswith(_MARK):
+        raise BadData(
+            "a file that is no packed file is in the way",
+            path=path,
+            remedy="pass another name in pack=, or move the file away",
+        )
+    path.parent.mkdir(parents=True, exist_ok=True)
+    unfinished = path.with_name(f"{path.name}.{os.getpid()}.unfinished")
+    shape: torch.Size | None = None
+    try:
+        with unfinished.open("wb") as file:
+            for place, pixels in zip(files, _decoded(files, made_of), strict=True):
+                shape = shape or pixels.shape
+                if pixels.shape != shape:
+                    raise BadData(
+                        f"the image is {_size(pixels.shape)} and the first one is {_size(shape)}",
+                        path=place,
+                        expected="expected images of one size in a packed file",
+                        remedy="pass size=224 to bring all images to one size",
+                    )
+                file.write(pixels.numpy().tobytes())
+            file.write(torch.tensor(labels, dtype=torch.int64).numpy().tobytes())
+            told = json.dumps({**asdict(made_of), "shape": [len(files), *(shape or ())]}).encode()
+            file.write(told + len(told).to_bytes(8, "little") + _MARK)
+        unfinished.replace(path)
+    finally:
+        unfinished.unlink(missing_ok=True)
+
+
+def _tail(path: Path) -> bytes:
+    """Return the last bytes of a file: the description's length and the mark, if it is a packed one."""
+    with path.open("rb") as file:
+        file.seek(max(0, path.stat().st_size - _TAIL))
+        return file.read()
+
+
+def _decoded(files: Sequence[Path], made_of: Origin) -> Iterator[torch.Tensor]:
+    """Decode in threads, a few images ahead: Pillow lets go of the interpreter while it decodes."""
+    decode = partial(pixels_of, channels=made_of.channels, size=made_of.size)
+    with ThreadPoolExecutor() as pool:
+        for start in range(0, len(files), _AHEAD):
+            yield from pool.map(decode, files[start : start + _AHEAD])
+
+
+def _size(shape: torch.Size) -> str:
+    return f"{shape[-2]} by {shape[-1]} pixels"

@@ -1,0 +1,132 @@
+"""What sets in memory share: samples by index, a batch-wise transform, parts, a description."""
+
+from __future__ import annotations
+
+import copy
+import operator
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from typing import Any, Self
+
+import torch
+from torch.utils.data import Dataset
+
+from truestep.errors import BadData
+
+Transform = Callable[[Any], Any]
+
+
+class Samples(Dataset[tuple[torch.Tensor, ...]], ABC):
+    """Samples in memory or in a memory map, read a whole batch at a time.
+
+    Args:
+        count: how many there are.
+        transform: called with the first field of a whole batch, where the data are; returns what replaces it.
+        classes: the classes' names, at the places that labels count from 0; empty where there are none.
+    """
+
+    def __init__(self, count: int, transform: Transform | None, classes: Sequence[str]) -> None:
+        self._count = count
+        self._rows: torch.Tensor | None = None
+        self.transform = transform
+        self.classes = tuple(classes)
+
+    @abstractmethod
+    def fields(self, rows: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        """Return what is held at `rows` of the whole data, int64 of shape (batch,), before the transform."""
+
+    @abstractmethod
+    def place(self, rows: torch.Tensor | None, device: torch.device) -> torch.Tensor | None:
+        """Put the data at `rows` on a device, all of them where `rows` is None; return their rows in what is there."""
+
+    @property
+    @abstractmethod
+    def device(self) -> torch.device:
+        """Where the data are."""
+
+    @property
+    @abstractmethod
+    def held_bytes(self) -> int:
+        """What the whole data take, those outside of this part too."""
+
+    def __len__(self) -> int:
+        return self._count if self._rows is None else len(self._rows)
+
+    def __getitem__(self, index: int) -> tuple[torch.Tensor, ...]:
+        number = checked(index, len(self))
+        return tuple(field[0] for field in self.batch(torch.tensor([number], device=self.device)))
+
+    def batch(self, indices: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        """Return the samples at `indices`: int64, shape (batch,), on the device of the data.
+
+        Returns:
+            One tensor per field, each of shape (batch, ...).
+        """
+        rows = indices if self._rows is None else self._rows.index_select(0, indices)
+        fields = self.fields(rows)
+        return fields if self.transform is None else (self.transform(fields[0]), *fields[1:])
+
+    def to(self, device: torch.device | str) -> Self:
+        """Move the data of this set to a device, in place; parts of the same data stay where they are."""
+        goal = torch.device(device)
+        here = self.device
+        if goal.type != here.type or goal.index not in (None, here.index):
+            count, self._rows = len(self), self.place(self._rows, goal)
+            self._count = count if self._rows is None else self._count
+        return self
+
+    @property
+    def nbytes(self) -> int:
+        """What the data of this set take where they are."""
+        return self.held_bytes * len(self) // max(1, self._count)
+
+    def split(self, part: float, *, seed: int | None) -> tuple[Self, Self]:
+        """Return two sets without a sample in common, which share the data.
+
+        Args:
+            part: of the first set; a float in (0, 1) is a part of the samples, an int a number of them.
+            seed: draws the first set at random; None takes the samples that come first. Both keep the data's order.
+
+        Raises:
+            BadData: one of the sets is empty.
+        """
+        first, second = parted(len(self), part, seed)
+        return self._part(first), self._part(second)
+
+    def _part(self, indices: torch.Tensor) -> Self:
+        made = copy.copy(self)
+        rows = indices.to(self.device)
+        made._rows = rows if self._rows is None else self._rows.index_select(0, rows)
+        return made
+
+    def describe(self) -> str:
+        """Return how many samples there are, of which fields, and what they take, in one line."""
+        row = torch.zeros(1, dtype=torch.int64, device=self.device) if self._rows is None else self._rows[:1]
+        fields = ", ".join(
+            f"{str(field.dtype).removeprefix('torch.')} {tuple(field.shape[1:])}" for field in self.fields(row)
+        )
+        classes = f"; {len(self.classes)} classes" if self.classes else ""
+        return f"{len(self):,} samples of {fields}{classes}; {self.nbytes / 1e6:.1f} MB on {self.device}"
+
+
+def checked(index: int, count: int) -> int:
+    """Return an index counted from the front; raise IndexError beyond the ends, which is what ends a plain loop."""
+    number = operator.index(index)
+    if not -count <= number < count:
+        raise IndexError(f"index {number} of {count} samples")
+    return number % count
+
+
+def parted(count: int, part: float, seed: int | None) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return the indices of two parts of `count` samples, each in ascending order; see `Samples.split`."""
+    first = round(part * count) if isinstance(part, float) else part
+    if not 0 < first < count:
+        raise BadData(
+            f"part {part!r} of {count} samples leaves one of the two sets empty",
+            expected="expected a float in (0, 1), or a number of samples",
+            remedy="pass 0.9 for nine tenths",
+        )
+    if seed is None:
+        return torch.arange(first), torch.arange(first, count)
+    order = torch.randperm(count, generator=torch.Generator().manual_seed(seed))
+    return order[:first].sort().values, order[first:].sort().values

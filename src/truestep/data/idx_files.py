@@ -1,0 +1,173 @@
+"""The idx files of the MNIST family."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from truestep.data._files import contents
+from truestep.data._pixels import Numbers, Pixels, fits_in_memory
+from truestep.data._samples import Transform
+from truestep.data.tensor_set import TensorSet
+from truestep.errors import BadData
+
+_TYPES = {0x08: "u1", 0x09: "i1", 0x0B: ">i2", 0x0C: ">i4", 0x0D: ">f4", 0x0E: ">f8"}
+"""The third byte of the magic number, and numpy's name of what it stands for."""
+
+
+def idx(
+    images: str | Path,
+    labels: str | Path | None = None,
+    *,
+    dtype: torch.dtype | str = torch.float32,
+    mean: Numbers | None = None,
+    std: Numbers | None = None,
+    transform: Transform | None = None,
+    classes: Sequence[str] | None = None,
+) -> TensorSet:
+    """Read images and their labels from idx files: MNIST, FashionMNIST, KMNIST, EMNIST.
+
+    Images of bytes are divided by 255 and normalised once, here; where the result does not fit in half of the free
+    memory the bytes are kept, and each batch is normalised when it is read, to the same values.
+
+    Args:
+        images: a file, gzip or not. A part of the name will do: "data/train-images" finds
+            "data/train-images-idx3-ubyte.gz" if no other file begins so.
+        labels: the file of labels, found in the same way; None for images alone.
+        dtype: of the images: a floating dtype or its name; uint8 gives the bytes. Other numbers than bytes keep their
+            own type, and are not normalised.
+        mean, std: subtracted from and divided into pixels in [0, 1]; MNIST's are 0.1307 and 0.3081, FashionMNIST's
+            0.2860 and 0.3530.
+        transform: called with the images of a whole batch, where the data are; returns what replaces them.
+        classes: names of the labels 0, 1, ...; the numbers themselves where None.
+
+    Returns:
+        A set of images, `dtype` of shape (1, height, width), and labels, int64 of shape ().
+
+    Raises:
+        BadData: no such file or several, a wrong magic number, a file cut short, another number of labels than of
+            images, a label without a class.
+
+    Source: the format is described with MNIST, http://yann.lecun.com/exdb/mnist.
+
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from truestep import data
+    >>> with TemporaryDirectory() as folder:
+    ...     _ = (Path(folder) / "x-idx3-ubyte").write_bytes(bytes([0, 0, 8, 3, *b"\\0\\0\\0\\1" * 3, 51]))
+    ...     _ = (Path(folder) / "y-idx1-ubyte").write_bytes(bytes([0, 0, 8, 1, *b"\\0\\0\\0\\1", 7]))
+    ...     data.idx(f"{folder}/x", f"{folder}/y")[0]
+    (tensor([[[0.2000]]]), tensor(7))
+    """
+    source = _found(Path(images))
+    held = read_idx(source)
+    if not len(held):
+        raise BadData("the file holds no samples", path=source, remedy="fetch the file again")
+    if held.dim() == 3:
+        held = held.unsqueeze(1)
+    decode = None
+    if held.dtype == torch.uint8:
+        pixels = Pixels(held.shape[1] if held.dim() == 4 else 1, dtype, mean, std)
+        if pixels.dtype != torch.uint8:
+            if fits_in_memory(pixels.bytes_for(held)):
+                held = pixels(held)
+            else:
+                decode = pixels
+    elif mean is not None or std is not None:
+        raise BadData(
+            f"only bytes are normalised, and the file holds {str(held.dtype).removeprefix('torch.')}",
+            path=source,
+            remedy="leave out mean and std, and normalise in transform=",
+        )
+    if labels is None:
+        return TensorSet((held,), transform=transform, decode=decode)
+    place = _found(Path(labels))
+    numbers, names = _labels(place, len(held), classes)
+    return TensorSet((held, numbers), transform=transform, classes=names, decode=decode)
+
+
+def read_idx(path: Path) -> torch.Tensor:
+    """Return what an idx file holds, in its own shape and type.
+
+    Raises:
+        BadData: no idx file, or one that is cut short.
+    """
+    import numpy
+
+    held = contents(path)
+    kind = _TYPES.get(held[2]) if len(held) >= 4 and held[:2] == b"\0\0" else None
+    if kind is None:
+        raise BadData(
+            "the file is no idx file",
+            path=path,
+            where="byte 0",
+            expected=f"expected the magic number 00 00 08 and the number of dimensions, got {held[:4].hex(' ')}",
+            remedy="pass the file as it was published, gzip or not",
+        )
+    dimensions = held[3]
+    begin = 4 + 4 * dimensions
+    shape = [int.from_bytes(held[4 + 4 * at : 8 + 4 * at], "big") for at in range(dimensions)]
+    size = math.prod(shape) * numpy.dtype(kind).itemsize
+    if len(held) != begin + size or not dimensions:
+        raise BadData(
+            "the file is cut short" if len(held) < begin + size else "the file goes on after its data",
+            path=path,
+            where=f"byte {min(len(held), begin + size)}",
+            expected=f"expected {begin + size} bytes for shape {tuple(shape)}, got {len(held)}",
+            remedy="fetch the file again",
+        )
+    values: Any = numpy.frombuffer(held, dtype=kind, offset=begin).reshape(shape)
+    return torch.from_numpy(values.astype(values.dtype.newbyteorder("=")))
+
+
+def _found(path: Path) -> Path:
+    """Return the file of that name, or the only one in its folder whose name begins so."""
+    if path.is_file():
+        return path
+    if not path.parent.is_dir():
+        raise BadData("there is no such folder", path=path.parent, remedy="check the path")
+    names = sorted(other.name for other in path.parent.iterdir() if other.is_file())
+    candidates = [name for name in names if name.startswith(path.name) and name[len(path.name)] in "-._"]
+    whole = [name for name in candidates if not name.endswith(".gz") or name.removesuffix(".gz") not in candidates]
+    if len(whole) == 1:
+        return path.parent / whole[0]
+    if whole:
+        raise BadData(
+            f"{len(whole)} files begin with {path.name!r}",
+            path=path.parent,
+            expected=f"expected one, got {', '.join(whole[:4])}",
+            remedy="pass the whole name",
+        )
+    raise BadData(
+        f"no file begins with {path.name!r}",
+        path=path.parent,
+        expected=f"the folder has {', '.join(names[:8]) or 'no files'}",
+        remedy="check the path",
+    )
+
+
+def _labels(path: Path, count: int, classes: Sequence[str] | None) -> tuple[torch.Tensor, tuple[str, ...]]:
+    labels = read_idx(path).to(torch.int64)
+    if labels.dim() != 1 or len(labels) != count:
+        raise BadData(
+            "the labels do not fit the images",
+            path=path,
+            expected=f"expected shape ({count},), got {tuple(labels.shape)}",
+            remedy="pass the labels of these images",
+        )
+    names = tuple(map(str, range(int(labels.max()) + 1))) if classes is None else tuple(classes)
+    unknown = ((labels < 0) | (labels >= len(names))).nonzero()
+    if len(unknown):
+        index = int(unknown[0])
+        raise BadData(
+            f"label {int(labels[index])} has no class",
+            path=path,
+            where=f"index {index}",
+            expected=f"expected 0 to {len(names) - 1}",
+            remedy="pass a name for each class in classes=",
+        )
+    return labels, names

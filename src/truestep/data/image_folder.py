@@ -1,0 +1,191 @@
+"""Images in a folder per class: decoded when they are asked for, or packed once into one mapped file."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Self, overload
+
+import torch
+from torch.utils.data import Dataset
+
+from truestep.data import _packed
+from truestep.data._files import package
+from truestep.data._pictures import labelled_files, pixels_of
+from truestep.data._pixels import Numbers, Pixels
+from truestep.data._samples import Transform, checked, parted
+from truestep.data.tensor_set import TensorSet
+from truestep.errors import BadData
+
+Size = int | tuple[int, int]
+
+
+class ImageFolder(Dataset[tuple[torch.Tensor, torch.Tensor]]):
+    """Images that are decoded when they are asked for; a loader's workers do it.
+
+    Args:
+        files: the image files.
+        labels: int64, shape (files,).
+        classes: the classes' names.
+        size: height and width that images are brought to, or None.
+        pixels: turns bytes into numbers.
+        channels: 3 for colours, 1 for grey.
+        transform: called with one image, after `pixels`; returns what replaces it.
+    """
+
+    def __init__(
+        self,
+        files: Sequence[Path],
+        labels: torch.Tensor,
+        classes: Sequence[str],
+        size: tuple[int, int] | None,
+        pixels: Pixels,
+        channels: int,
+        transform: Transform | None,
+    ) -> None:
+        self.files = list(files)
+        self.labels = labels
+        self.classes = tuple(classes)
+        self.transform = transform
+        self._size = size
+        self._pixels = pixels
+        self._channels = channels
+
+    def __len__(self) -> int:
+        return len(self.files)
+
+    def __getitem__(self, index: int) -> tuple[torch.Tensor, torch.Tensor]:
+        number = checked(index, len(self))
+        image = self._pixels(pixels_of(self.files[number], self._channels, self._size).unsqueeze(0))[0]
+        return image if self.transform is None else self.transform(image), self.labels[number]
+
+    def split(self, part: float, *, seed: int | None) -> tuple[Self, Self]:
+        """Return two sets without a sample in common.
+
+        Args:
+            part: of the first set; a float in (0, 1) is a part of the samples, an int a number of them.
+            seed: draws the first set at random; None takes the samples that come first, which are the first classes.
+
+        Raises:
+            BadData: one of the sets is empty.
+        """
+        first, second = parted(len(self), part, seed)
+        return self._part(first), self._part(second)
+
+    def _part(self, indices: torch.Tensor) -> Self:
+        made = copy.copy(self)
+        made.files = [self.files[index] for index in indices.tolist()]
+        made.labels = self.labels[indices]
+        return made
+
+    def describe(self) -> str:
+        """Return how many images there are, and of which size, in one line."""
+        size = "their own sizes" if self._size is None else f"{self._size[0]} by {self._size[1]} pixels"
+        return f"{len(self):,} images of {size}, {self._channels} channels; {len(self.classes)} classes; on disk"
+
+
+@overload
+def images(
+    folder: str | Path,
+    *,
+    size: Size | None = None,
+    channels: int = 3,
+    dtype: torch.dtype | str = torch.float32,
+    mean: Numbers | None = None,
+    std: Numbers | None = None,
+    transform: Transform | None = None,
+    classes: Sequence[str] | None = None,
+    pack: None = None,
+) -> ImageFolder: ...
+
+
+@overload
+def images(
+    folder: str | Path,
+    *,
+    size: Size | None = None,
+    channels: int = 3,
+    dtype: torch.dtype | str = torch.float32,
+    mean: Numbers | None = None,
+    std: Numbers | None = None,
+    transform: Transform | None = None,
+    classes: Sequence[str] | None = None,
+    pack: str | Path,
+) -> TensorSet: ...
+
+
+def images(
+    folder: str | Path,
+    *,
+    size: Size | None = None,
+    channels: int = 3,
+    dtype: torch.dtype | str = torch.float32,
+    mean: Numbers | None = None,
+    std: Numbers | None = None,
+    transform: Transform | None = None,
+    classes: Sequence[str] | None = None,
+    pack: str | Path | None = None,
+) -> ImageFolder | TensorSet:
+    """Read images from a folder per class.
+
+    Without `pack` an image is decoded each time it is asked for: use a loader with workers. With `pack` all images are
+    decoded once and written to one file of bytes, which is mapped and read a whole batch at a time, without workers;
+    the file is used again as long as the folder, `size`, `channels` and `classes` are the same.
+
+    Args:
+        folder: one folder per class, with images at any depth: bmp, gif, jpeg, pgm, png, ppm, tiff, webp.
+        size: height and width, or one number for both: images are scaled to cover it, and their middle is taken. None
+            keeps each image's own size.
+        channels: 3 for colours, 1 for grey.
+        dtype: of the images: a floating dtype or its name; uint8 gives the bytes.
+        mean, std: subtracted from and divided into pixels in [0, 1], one number or one per channel; ImageNet's are
+            (0.485, 0.456, 0.406) and (0.229, 0.224, 0.225).
+        transform: with `pack` called with the images of a whole batch, without it with one image.
+        classes: the classes, in the order of their labels; the folders' names, sorted, where None.
+        pack: the file to write; it takes channels * height * width bytes per image.
+
+    Returns:
+        A set of images, `dtype` of shape (channels, height, width), and labels, int64 of shape ().
+
+    Raises:
+        BadData: no such folder, no classes, a class without images, an image that cannot be decoded.
+        PackageMissing: Pillow is not installed.
+
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from PIL import Image
+    >>> from truestep import data
+    >>> with TemporaryDirectory() as folder:
+    ...     for name, colour in (("blue", (0, 0, 255)), ("red", (255, 0, 0))):
+    ...         Path(folder, name).mkdir()
+    ...         Image.new("RGB", (4, 3), colour).save(Path(folder, name, "1.png"))
+    ...     made = data.images(folder, size=2)
+    ...     made.classes, made[1][0][:, 0, 0], made[1][1]
+    (('blue', 'red'), tensor([1., 0., 0.]), tensor(1))
+    """
+    folder = Path(folder)
+    package("PIL.Image", "a folder of images")
+    if channels not in (1, 3):
+        raise BadData(f"channels={channels!r} is neither 3 for colours nor 1 for grey", remedy="pass 3 or 1")
+    pixels = Pixels(channels, dtype, mean, std)
+    both = (size, size) if isinstance(size, int) else size
+    if both is not None and (len(both) != 2 or min(both) < 1):
+        raise BadData(f"size={size!r} is no size of an image", remedy="pass size=224, or (height, width)")
+    files, labels, names = labelled_files(folder, classes)
+    if pack is None:
+        numbers = torch.tensor(labels, dtype=torch.int64)
+        return ImageFolder(files, numbers, names, both, pixels, channels, transform)
+    goal = Path(pack)
+    made_of = _packed.origin(folder, files, names, channels, both)
+    held = _packed.read(goal, made_of)
+    if held is None:
+        _packed.write(goal, files, labels, made_of)
+        held = _packed.read(goal, made_of)
+    if held is None:
+        raise BadData(
+            "the packed file cannot be read back",
+            path=goal,
+            remedy="pack to a disk that keeps what is written to it",
+        )
+    return TensorSet(held, transform=transform, classes=names, decode=pixels)
