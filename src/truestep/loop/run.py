@@ -427,11 +427,16 @@ class Run:
     def log(self, values: Mapping[str, Any]) -> None:
         """Write values down with step and epoch. Tensors are read later, many in one copy.
 
+        In fp16, lines also say how many steps were skipped so far, from the first one on.
+
         Args:
             values: numbers, strings, or tensors of one element, by name.
         """
-        if not self._loops.walks.is_resuming:
-            self._logs.log(values, step=self.global_step, epoch=self.epoch)
+        if self._loops.walks.is_resuming:
+            return
+        if skipped := self.skipped_steps:
+            values = {**values, "skipped_steps": skipped}
+        self._logs.log(values, step=self.global_step, epoch=self.epoch)
 
     def save(self, metric: float | torch.Tensor | None = None, *, mode: Literal["min", "max"] = "min") -> None:
         """Ask for a checkpoint: it is written when the body under way has ended, or at once outside of loops.
