@@ -9,7 +9,16 @@ import torch
 
 from truestep.errors import DiskFull, UnwritableFolder
 from truestep.loop import checkpoint_files
-from truestep.loop.checkpoint_files import DurableFile, crc32_of, failures_of, publish, relink, remove, sweep
+from truestep.loop.checkpoint_files import (
+    DurableFile,
+    crc32_of,
+    failures_of,
+    make_folder,
+    publish,
+    relink,
+    remove,
+    sweep,
+)
 from truestep.loop.checkpoints import Checkpoints
 
 
@@ -52,6 +61,7 @@ def saved(folder, step=1, **changes):
 def test_every_file_is_on_the_disk_before_the_folder_gets_its_name(tmp_path, calls):
     saved(tmp_path / "checkpoints")
     assert untokened(calls) == [
+        ("fsync", tmp_path.name),
         ("fsync", "model.safetensors"),
         ("fsync", "models.pt"),
         ("fsync", "state.pt"),
@@ -108,6 +118,12 @@ def test_where_the_new_folder_cannot_be_renamed_the_old_one_stays(tmp_path):
         with pytest.raises(OSError, match="broken"):
             publish(fresh, final)
     assert (final / "old").exists()
+
+
+def test_folders_that_are_made_are_on_the_disk(tmp_path, calls):
+    make_folder(tmp_path / "runs" / "lab")
+    make_folder(tmp_path / "runs" / "lab")
+    assert calls == [("fsync", tmp_path.name), ("fsync", "runs")]
 
 
 def test_a_file_knows_its_size_and_checksum(tmp_path):

@@ -6,6 +6,7 @@ import os
 import random
 import time
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,7 +14,7 @@ import torch
 from torch import nn
 
 import truestep
-from truestep.errors import BadCheckpoint, BrokenCheckpoint, DiskFull, UnsavableState, UnwritableFolder
+from truestep.errors import BadCheckpoint, BadSettings, BrokenCheckpoint, DiskFull, UnsavableState, UnwritableFolder
 from truestep.loop.checkpoint import Checkpoint
 from truestep.loop.checkpoints import Checkpoints, find
 
@@ -183,6 +184,25 @@ def test_a_step_saved_again_is_replaced(tmp_path):
     assert names(tmp_path) == ["last", "step-000001", "step-000002"]
 
 
+def test_a_step_saved_again_at_once_without_a_metric_keeps_its_metric(tmp_path):
+    checkpoints = Checkpoints(tmp_path)
+    save(checkpoints, 1, metric=2.0, mode="max")
+    save(checkpoints, 1)
+    assert (checkpoints.best().step, checkpoints.best().metric, checkpoints.best().manifest.mode) == (1, 2.0, "max")
+    save(checkpoints, 2)
+    save(checkpoints, 1)
+    assert checkpoints.best() is None
+
+
+def test_a_script_that_changes_directory_saves_where_it_began(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    checkpoints = Checkpoints(Path("lab"))
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    save(checkpoints, 1)
+    assert find(tmp_path / "lab").step == 1
+
+
 def test_a_damaged_checkpoint_is_named_and_left_alone(tmp_path):
     checkpoints = Checkpoints(tmp_path)
     for step in (1, 2, 3):
@@ -269,12 +289,12 @@ def test_a_file_in_place_of_the_folder_is_an_error(tmp_path, place):
 
 
 def test_a_mode_that_there_is_not_is_an_error(tmp_path):
-    with pytest.raises(ValueError, match="mode is 'maximum'"):
+    with pytest.raises(BadSettings, match="mode is 'maximum'"):
         save(Checkpoints(tmp_path), 1, mode="maximum")
 
 
 def test_keeping_none_is_an_error(tmp_path):
-    with pytest.raises(ValueError, match="keep_last is 0"):
+    with pytest.raises(BadSettings, match="keep_last is 0"):
         Checkpoints(tmp_path, keep_last=0)
 
 

@@ -139,3 +139,19 @@ def test_a_job_begins_after_the_one_before(tmp_path):
     background.wait()
     background.wait()
     assert done == [0, 1, 2, 3, 4]
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs CUDA")
+def test_tensors_on_an_accelerator_are_copied_before_training_goes_on(tmp_path, gate):
+    checkpoints = Checkpoints(tmp_path, asynchronous=True)
+    weight, moment = torch.zeros(10**6, device="cuda"), torch.zeros(10**6, device="cuda")
+    checkpoints.save(1, epoch=0, models={"model": {"weight": weight}}, state={"moment": moment})
+    weight += 1
+    moment += 1
+    torch.cuda.synchronize()
+    gate.set()
+    found = checkpoints.newest()
+    assert not found.model("model", "cuda")["weight"].any()
+    assert found.state()["moment"].device.type == "cuda"
+    assert not found.state()["moment"].any()

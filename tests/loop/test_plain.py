@@ -161,6 +161,35 @@ def test_parameters_and_leaves_keep_what_they_are():
     assert all(item.is_leaf for item in back)
 
 
+class Marked(torch.Tensor):
+    pass
+
+
+def was_on(kind, tensor):
+    return {"__truestep__": "tensor", "value": tensor, "device": kind, "parameter": False, "grad": False}
+
+
+def test_tensors_of_an_accelerator_go_where_they_are_asked_for_and_others_stay():
+    state = {"moment": was_on("cuda", torch.ones(2)), "step": torch.tensor(3.0)}
+    back = restored(state, torch.device("meta"))
+    assert back["moment"].device.type == "meta"
+    assert back["step"].device.type == "cpu"
+
+
+def test_tensors_of_an_accelerator_that_is_not_here_come_to_the_cpu():
+    there = torch.accelerator.current_accelerator(check_available=True)
+    elsewhere = "mps" if there is None or there.type != "mps" else "cuda"
+    assert restored(was_on(elsewhere, torch.ones(2))).device.type == "cpu"
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs CUDA")
+def test_a_tensor_comes_back_to_its_accelerator():
+    back = restored(plain([torch.ones(2, device="cuda")], torch.Tensor.cpu))
+    assert back[0].device.type == "cuda"
+    assert back[0].tolist() == [1, 1]
+
+
 def inner():
     return None
 
@@ -186,7 +215,8 @@ def looped():
         (np.datetime64("2026-01-01"), "a datetime64", "leave it out"),
         (collections.defaultdict(lambda: 1), "a defaultdict of <lambda>", "leave it out"),
         (types.MappingProxyType({}), "a mappingproxy", "leave it out"),
-        (torch.ones(1, device="meta"), "a tensor on the meta device", "leave it out"),
+        (torch.ones(1, device="meta"), "a tensor on the meta device", "a plain tensor with values"),
+        (torch.ones(1).as_subclass(Marked), "a Marked, which is more than a tensor", "a plain tensor"),
         ({Phase.WARM: 1}, "the key", "leave it out|.value"),
         (looped(), "it contains itself", "leave it out"),
     ],

@@ -112,6 +112,18 @@ def flush_folder(folder: Path) -> None:
         os.close(descriptor)
 
 
+def make_folder(folder: Path) -> None:
+    """Make a folder and those above it, and put on the disk that they exist.
+
+    Args:
+        folder: nothing is done if it is there.
+    """
+    missing = [path for path in (folder, *folder.parents) if not path.exists()]
+    folder.mkdir(parents=True, exist_ok=True)
+    for path in reversed(missing):
+        flush_folder(path.parent)
+
+
 def publish(temporary: Path, final: Path) -> None:
     """Give a finished folder its final name; what had the name before is gone afterwards.
 

@@ -17,7 +17,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
-from truestep.errors import BadCheckpoint, BrokenCheckpoint
+from truestep.errors import BadCheckpoint, BadSettings, BrokenCheckpoint
 from truestep.loop import checkpoint_files as files
 from truestep.loop.background import Background
 from truestep.loop.checkpoint import Checkpoint
@@ -110,7 +110,7 @@ def _what_is(path: Path) -> str:
 
 
 class Checkpoints:
-    """A folder of checkpoints that this process writes; hold its run with a `FolderLock`.
+    """A folder of checkpoints that this process alone writes; hold its run with a `FolderLock`.
 
     What a killed process left is cleared away at once: unfinished folders go, and a finished one that was being
     replaced is put back.
@@ -142,17 +142,22 @@ class Checkpoints:
 
     def __init__(self, folder: Path, *, keep_last: int = 3, asynchronous: bool = False) -> None:
         if keep_last < 1:
-            raise ValueError(f"keep_last is {keep_last}, expected at least 1")
-        self.folder = folder
+            raise BadSettings(
+                f"keep_last is {keep_last}",
+                expected="at least 1",
+                remedy="keep the last one at least, to resume from it",
+            )
+        self.folder = folder = folder.absolute()  # scripts change directories
         self.keep_last = keep_last
         self.asynchronous = asynchronous
         self.last_stall_s = 0.0
         """How long the last `save` kept the training waiting."""
         self._background = Background("truestep-checkpoint")
         self._proved = False
+        self._judged: tuple[int, float | None, str] = (-1, None, "min")
         try:
-            folder.mkdir(parents=True, exist_ok=True)
             with files.failures_of(folder):
+                files.make_folder(folder)
                 files.sweep(folder, is_whole=_is_whole)
                 probe = folder / f".link-{id(self):x}"
                 probe.touch()
@@ -180,7 +185,8 @@ class Checkpoints:
             models: the `state_dict` of each model, by name.
             state: everything else: containers of numbers, text, tensors and arrays.
             rng: random states of this process, or of each in the order of ranks.
-            metric: what "best" is judged by; None or nan is never best.
+            metric: what "best" is judged by; None or nan is never best. The step saved just before, saved again with
+                None, keeps its metric.
             mode: whether the lowest ("min") or the highest ("max") is best.
 
         Returns:
@@ -195,10 +201,17 @@ class Checkpoints:
         begun = time.perf_counter()
         self.wait()
         if mode not in ("min", "max"):
-            raise ValueError(f'mode is {mode!r}, expected "min" or "max"')
+            raise BadSettings(
+                f"mode is {mode!r}",
+                expected='"min" or "max"',
+                remedy='pass mode="min" for a loss, "max" for an accuracy',
+            )
+        if metric is None and step == self._judged[0]:
+            metric, mode = self._judged[1:]
         ranks = [rng] if isinstance(rng, Mapping) else list(rng)
         content = Content.of(models, state or {}, ranks, copies=self.asynchronous)
         self._saves += 1
+        self._judged = (step, metric, mode)
         manifest = Manifest(
             step=int(step),
             epoch=int(epoch),

@@ -31,6 +31,7 @@ _REMEDIES = (
     (type, "save its name"),
     (nn.Module, "save its state_dict()"),
     (torch.optim.Optimizer, "save its state_dict()"),
+    (torch.Tensor, "save a plain tensor with values, such as its full_tensor()"),
 )
 
 Take = Callable[[torch.Tensor], torch.Tensor]

@@ -40,12 +40,10 @@ def fits(name: str, tensor: object) -> bool:
         >>> fits("weight", torch.zeros(2)), fits("phase", torch.zeros(2, dtype=torch.complex64))
         (True, False)
     """
-    return (
-        isinstance(tensor, torch.Tensor)
-        and name not in _RESERVED
-        and tensor.layout is torch.strided
-        and tensor.dtype in _NAMES
-    )
+    if not isinstance(tensor, torch.Tensor) or type(tensor) not in (torch.Tensor, torch.nn.Parameter):
+        return False
+    plain = tensor.layout is torch.strided and tensor.dtype in _NAMES and not tensor.is_meta
+    return plain and name not in _RESERVED
 
 
 def write_tensors(sink: Sink, tensors: Mapping[str, torch.Tensor]) -> None:
