@@ -91,7 +91,9 @@ def test_a_collate_fn_that_draws_is_seeded_by_batch():
         return [(x.tolist(), noise.tolist()) for x, noise in loader.epoch(1, start)]
 
     whole = batches()
-    assert len({str(noise) for _, noise in whole}) == 6
+    for position, (x, noise) in enumerate(whole):
+        generator = torch.Generator().manual_seed(mix(0, 1, position, 1))
+        assert noise == torch.rand(len(x), generator=generator).tolist()
     assert batches(num_workers=2, persistent_workers=False) == whole
     assert batches(start=4) == whole[4:]
 
@@ -341,6 +343,17 @@ def test_ctrl_c_goes_to_the_main_process_alone_and_leaves_no_worker():
     assert (done.returncode, done.stderr, last) == (0, "", "interrupted")
     assert len(set(pids)) == 2
     assert not [pid for pid in pids if alive(int(pid))]
+
+
+OBEYED_LATER = INTERRUPTED.replace("try:", "signal.signal(signal.SIGINT, lambda *_: None)\ntry:").replace("1000", "20")
+
+
+def test_a_program_that_handles_ctrl_c_keeps_its_workers():
+    done = subprocess.run(
+        [sys.executable, "-c", OBEYED_LATER], capture_output=True, text=True, start_new_session=True, timeout=120
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert len(done.stdout.split()) == 10
 
 
 def test_spawned_workers_give_the_same():

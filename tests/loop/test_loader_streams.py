@@ -2,6 +2,7 @@
 
 import itertools
 import logging
+import random
 
 import datasets
 import pytest
@@ -11,6 +12,7 @@ from torch.utils.data import ChainDataset, IterableDataset, get_worker_info
 
 from truestep.errors import BadLoader, InexactResume, SamplesReadAgain
 from truestep.loop.loader import Loader
+from truestep.loop.seed import mix
 from truestep.loop.streams import asks_for
 
 
@@ -40,6 +42,16 @@ def test_batches_are_the_same_with_any_number_of_workers(length, drop_last, work
     assert len(whole) == (length // 4 if drop_last else -(-length // 4))
     assert [x for number, *_ in whole for x in number.tolist()] == list(range(length))[: len(whole) * 4]
     assert batches(split, 2) == [str(batch) for batch in whole]
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_an_items_randomness_is_that_of_seed_epoch_and_its_number(workers):
+    loader = Loader(Counting(), batch_size=4, seed=3, num_workers=workers)
+    found = {}
+    for numbers, drawn, _ in loader.epoch(2):
+        found.update(zip(numbers.tolist(), drawn.tolist(), strict=True))
+    loader.close()
+    assert found == {number: random.Random(mix(3, 2, number)).random() for number in range(23)}
 
 
 def test_epochs_of_a_stream_augment_differently_and_repeat():

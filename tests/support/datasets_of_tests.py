@@ -60,27 +60,28 @@ class SplitsItself(IterableDataset):
 
 
 class Stateful(IterableDataset):
-    """Keeps its place, and remembers how many items it made."""
+    """Keeps its place, in a dict that it goes on changing, and remembers how many items it made."""
 
     def __init__(self, length=23):
-        self.length, self.place, self.made, self.epoch = length, 0, 0, 0
+        self.length, self.made, self.epoch = length, 0, 0
+        self.place = {"place": 0}
 
     def set_epoch(self, epoch):
         self.epoch = epoch
 
     def __iter__(self):
-        place, self.place = self.place, 0
-        for number in range(place, self.length):
+        first, self.place["place"] = self.place["place"], 0
+        for number in range(first, self.length):
             self.made += 1
-            self.place = number + 1
+            self.place["place"] = number + 1
             yield number + 100 * self.epoch, random.random()
-        self.place = 0
+        self.place["place"] = 0
 
     def state_dict(self):
-        return {"place": self.place}
+        return self.place
 
     def load_state_dict(self, state):
-        self.place = state["place"]
+        self.place = state
 
 
 class Fields:

@@ -12,7 +12,7 @@ from truestep.data._batched import Batched
 from truestep.loop.copies import same
 from truestep.loop.feed import Assembly
 from truestep.loop.order import Batching
-from truestep.loop.seed import borrowed, mix, rng_state
+from truestep.loop.seed import borrowed, rng_state
 
 
 class Tensors:
@@ -162,14 +162,12 @@ class MemoryReader:
                 yield data.batch(part)
 
     def _seeded(self, part: torch.Tensor, epoch: int, position: int) -> Any:
-        number = self._batching.batch_seed(epoch, position)
         with borrowed(self._data.device) as seed:
-            seed(number)
+            seed(self._batching.batch_seed(epoch, position))
             before = None if self._draws else rng_state()
             batch: Any = self._data.batch(part)
             if before is not None:
                 self._draws = not same(before, rng_state())
-            seed(mix(number))
             return self._assembly.transformed(batch)
 
     def close(self) -> None:

@@ -114,7 +114,7 @@ class Stream:
             lane.append(self._batching.rank)
         first = ask.position // workers * self.size
         with borrowed(self._device if info is None else None, restore=info is None) as seed:
-            if ask.turn != self._turn or first < self._next:
+            if ask.turn != self._turn:
                 seed(mix(base, epoch, *lane))
                 self.begin(ask.turn, epoch)
             whole = []
