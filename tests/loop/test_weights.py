@@ -1,9 +1,13 @@
 """Weights go into a model from any file, all of them or with an exact account."""
 
+import argparse
 import collections
 import datetime
+import pickle
 import zipfile
+from pathlib import Path
 
+import numpy as np
 import pytest
 import safetensors.torch
 import torch
@@ -11,7 +15,8 @@ from torch import nn
 
 from truestep.errors import BadCheckpoint, KeysDoNotMatch
 from truestep.loop.checkpoints import Checkpoints
-from truestep.loop.weights import load_weights, read_weights
+from truestep.loop.weight_files import read_weights
+from truestep.loop.weights import load_weights
 
 
 def net(inputs=4, classes=3):
@@ -222,6 +227,18 @@ def test_types_of_the_model_are_kept(trained):
 def test_weights_go_where_they_are_asked_for(tmp_path, trained):
     torch.save(trained.state_dict(), tmp_path / "a.pt")
     assert {value.device.type for value in read_weights(tmp_path / "a.pt", device="meta").values()} == {"meta"}
+
+
+@pytest.mark.parametrize("thing", [np.float64(0.5), np.int64(3), np.arange(3.0), Path("a"), argparse.Namespace(lr=0.1)])
+def test_what_scripts_save_beside_the_weights_does_not_stop_them_from_being_read(tmp_path, trained, thing):
+    torch.save({"state_dict": trained.state_dict(), "beside": thing}, tmp_path / "a.pt")
+    with pytest.raises(pickle.UnpicklingError):
+        torch.load(tmp_path / "a.pt", weights_only=True)
+    model = net()
+    load_weights(model, tmp_path / "a.pt")
+    assert same(model, trained)
+    with pytest.raises(pickle.UnpicklingError):
+        torch.load(tmp_path / "a.pt", weights_only=True)
 
 
 class Settings:

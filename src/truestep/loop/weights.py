@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import pickle
-import re
 from collections import OrderedDict
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
@@ -15,19 +13,12 @@ import torch
 from torch import nn
 from torch.nn.parameter import is_lazy
 
-from truestep.errors import BadCheckpoint, KeysDoNotMatch
+from truestep.errors import KeysDoNotMatch
 from truestep.loop.checkpoint import Checkpoint
-from truestep.loop.checkpoints import find
-from truestep.loop.manifest import NAME
-from truestep.loop.tensor_file import read_tensors
+from truestep.loop.weight_files import SHOWN, read_weights, some
 
 _WRAPPERS = {"module", "_orig_mod", "_checkpoint_wrapped_module", "_fsdp_wrapped_module"}
 """What DDP, torch.compile, checkpointing and FSDP put between the parts of a key."""
-_NESTS = ("state_dict", "model_state_dict", "model", "module", "net", "weights", "params")
-_NEEDS_CODE = re.compile("Unsupported global|unsupported GLOBAL|Can only create|Can only build")
-"""How torch names what `weights_only=True` refuses; what else it says is about a damaged file."""
-_FILES = ("model.safetensors", "pytorch_model.bin")
-_SHOWN = 5
 
 
 @dataclass(frozen=True)
@@ -54,15 +45,15 @@ class Report:
     def __str__(self) -> str:
         lines = [f"{len(self.loaded)} loaded"]
         if self.missing:
-            near = {key: get_close_matches(key, self.unexpected, 1) for key in self.missing[:_SHOWN]}
+            near = {key: get_close_matches(key, self.unexpected, 1) for key in self.missing[:SHOWN]}
             shown = [f"{key} (the file has {near[key][0]})" if near.get(key) else key for key in self.missing]
-            lines.append(f"{len(self.missing)} missing in the file: {_some(shown)}")
+            lines.append(f"{len(self.missing)} missing in the file: {some(shown)}")
         if self.unexpected:
-            lines.append(f"{len(self.unexpected)} unknown to the model: {_some(self.unexpected)}")
+            lines.append(f"{len(self.unexpected)} unknown to the model: {some(self.unexpected)}")
         if self.reshaped:
             shapes = [f"{key} {list(file)} in the file, {list(model)} in the model" for key, (file, model) in
                       self.reshaped.items()]  # fmt: skip
-            lines.append(f"{len(self.reshaped)} of another shape: {_some(shapes)}")
+            lines.append(f"{len(self.reshaped)} of another shape: {some(shapes)}")
         return "; ".join(lines)
 
 
@@ -134,91 +125,6 @@ def load_weights(
     return report
 
 
-def read_weights(
-    source: Path | str | Checkpoint | Mapping[str, Any], *, name: str | None = None, device: torch.device | str = "cpu"
-) -> Mapping[str, Any]:
-    """Return the weights that a checkpoint, a file or a mapping holds, by their keys as written.
-
-    Args:
-        source: as for `load_weights`.
-        name: which model or entry, where there are several.
-        device: where they are read to.
-
-    Raises:
-        BadCheckpoint: the file is missing, damaged, or holds no weights that can be read safely.
-    """
-    if isinstance(source, Mapping):
-        return _unnested(source, name, "what was given")
-    if isinstance(source, Checkpoint):
-        return _of_checkpoint(source, name, device)
-    path = Path(source)
-    if path.is_dir() and not (path / NAME).exists():
-        path = next((path / file for file in _FILES if (path / file).exists()), path)
-    if not path.is_file():
-        ours = (path / NAME).exists()
-        return _of_checkpoint(Checkpoint(path) if ours else find(path), name, device)
-    if path.suffix == ".safetensors":
-        return read_tensors(path, device)
-    return _unnested(_loaded(path, device), name, str(path))
-
-
-def _of_checkpoint(checkpoint: Checkpoint, name: str | None, device: torch.device | str) -> Mapping[str, Any]:
-    if name is None and len(checkpoint.models) == 1:
-        name = checkpoint.models[0]
-    if name is None:
-        raise BadCheckpoint(
-            f"the checkpoint {checkpoint.path} holds {len(checkpoint.models)} models",
-            expected=f"one of {', '.join(map(repr, checkpoint.models))}",
-            remedy="say which one by name=",
-        )
-    return checkpoint.model(name, device)
-
-
-def _loaded(path: Path, device: torch.device | str) -> Any:
-    try:
-        return torch.load(path, map_location=device, weights_only=True)
-    except Exception as error:  # a damaged file makes torch's readers stumble in any way
-        reason = _NEEDS_CODE.search(str(error))
-        if reason is not None and isinstance(error, pickle.UnpicklingError):
-            refused = str(error)[reason.start() :].partition(" was ")[0].splitlines()[0]
-            raise BadCheckpoint(
-                f"{path} cannot be read without running code from it",
-                expected=f"tensors and plain containers; got: {refused}",
-                remedy="if you trust it, load it with torch.load(weights_only=False) and save its state_dict() again",
-            ) from error
-        raise BadCheckpoint(
-            f"{path} is damaged, or is no file of torch.save",
-            expected=f"a whole file; got {path.stat().st_size:,} bytes that cannot be read",
-            remedy="fetch or save the file again",
-        ) from error
-
-
-def _unnested(content: Any, name: str | None, said: str) -> Mapping[str, Any]:
-    """The mapping in which the weights are."""
-    whole = content
-    names = [name] if name is not None else []
-    for _ in range(4):
-        if not isinstance(content, Mapping) or (not names and _holds_tensors(content)):
-            break
-        inner = next((content[key] for key in (*names, *_NESTS) if isinstance(content.get(key), Mapping)), None)
-        if inner is None:
-            break
-        names = [] if names and content.get(names[0]) is inner else names
-        content = inner
-    if isinstance(content, Mapping) and not names and (_holds_tensors(content) or not content):
-        return content
-    got = f"keys {_some([str(key) for key in whole])}" if isinstance(whole, Mapping) else f"a {type(whole).__name__}"
-    raise BadCheckpoint(
-        f"no weights were found in {said}" + (f" under {name!r}" if name else ""),
-        expected=f"tensors by their names, also under {', '.join(map(repr, _NESTS[:3]))}; got {got}",
-        remedy="say under which key they are by name=, or give the mapping itself",
-    )
-
-
-def _holds_tensors(content: Mapping[str, Any]) -> bool:
-    return any(isinstance(value, torch.Tensor) for value in content.values())
-
-
 def _places(state: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, str]:
     """Which key of the model each key of the file belongs to: itself, or the one that differs by wrappers only."""
     bare: dict[str, str | None] = {}
@@ -254,9 +160,3 @@ def _shape(value: Any) -> tuple[int, ...] | None:
     if not isinstance(value, torch.Tensor) or is_lazy(value):
         return None
     return tuple(value.shape)
-
-
-def _some(texts: Iterable[str]) -> str:
-    texts = list(texts)
-    more = len(texts) - _SHOWN
-    return ", ".join(texts[:_SHOWN]) + (f" and {more} more" if more > 0 else "")
