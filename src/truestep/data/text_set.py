@@ -106,6 +106,15 @@ class TextSet(Samples):
                 made.vocab, made._flat, made._encode = vocab, flat, Words(vocab)
         return first, second
 
+    def describe(self) -> str:
+        """Return how many texts there are, how long they are, and what they take, in one line."""
+        lengths = self._lengths if self._rows is None else self._lengths[self._rows]
+        words = f"; {len(self.vocab):,} words" if self.vocab else ""
+        return (
+            f"{len(self):,} texts of {int(lengths.min())} to {int(lengths.max())} tokens; {len(self.classes)} classes"
+            f"{words}; {self.nbytes / 1e6:.1f} MB on {self.device}"
+        )
+
     def encode(self, text: str) -> torch.Tensor:
         """Return the tokens of a text, int64, shape (length,), as those of this set were made."""
         return torch.tensor(self._encode(text), dtype=torch.int64)
@@ -138,7 +147,7 @@ def text(
         pad: the token that fills, with a tokenizer.
         classes: the classes, in the order of their labels; where None the order of a dict, else sorted.
         label: the side of the tab that the label is on, "first" or "last".
-        encoding: of the files; rt-polarity's is "latin-1".
+        encoding: of the files; older ones are often "latin-1".
         transform: called with the tokens of a whole batch; returns what replaces them.
 
     Returns:
