@@ -171,6 +171,30 @@ def test_a_counter_that_old_files_lack_is_not_missing(trained):
     assert load_weights(net(), state).missing == []
 
 
+class Counter(nn.Module):
+    """A module whose whole state is its extra state."""
+
+    def __init__(self):
+        super().__init__()
+        self.seen = 0
+
+    def get_extra_state(self):
+        return {"seen": self.seen}
+
+    def set_extra_state(self, state):
+        self.seen = state["seen"]
+
+
+def test_a_model_without_tensors_has_its_extra_state_loaded(tmp_path):
+    source, model = Counter(), Counter()
+    source.seen = 5
+    path = Checkpoints(tmp_path).save(1, epoch=0, models={"model": source.state_dict()})
+    assert load_weights(model, path).loaded == ["_extra_state"]
+    assert model.seen == 5
+    assert load_weights(Counter(), source.state_dict()).complete
+    assert load_weights(nn.Identity(), {}).complete
+
+
 def test_what_does_not_match_is_listed_and_nothing_is_loaded(trained):
     state = trained.state_dict()
     state["head.weigth"] = state.pop("head.weight")

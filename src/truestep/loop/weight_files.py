@@ -124,7 +124,7 @@ def _unnested(content: Any, name: str | None, said: str) -> Mapping[str, Any]:
 
 
 def _holds_tensors(content: Mapping[str, Any]) -> bool:
-    return any(isinstance(value, torch.Tensor) for value in content.values())
+    return any(isinstance(value, torch.Tensor) or str(key).endswith("_extra_state") for key, value in content.items())
 
 
 def some(texts: Iterable[str]) -> str:
