@@ -4,7 +4,6 @@ import os
 import subprocess
 import sys
 import threading
-import warnings
 
 import pytest
 import torch
@@ -117,12 +116,11 @@ def test_a_failure_that_nobody_waited_for_is_told_at_exit(tmp_path):
     assert Checkpoints(tmp_path).newest() is None
 
 
+@pytest.mark.filterwarnings("ignore:.*use of fork:DeprecationWarning")  # python 3.12 names all threads
 def test_a_forked_child_does_not_wait_for_its_parents_checkpoint(tmp_path, gate):
     checkpoints = Checkpoints(tmp_path, asynchronous=True)
     checkpoints.save(1, epoch=0, models={"model": {"weight": torch.ones(1)}})
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)  # python 3.12 names threads at every fork
-        child = os.fork()
+    child = os.fork()
     if child == 0:
         checkpoints.wait()
         os._exit(7)

@@ -11,6 +11,7 @@ import pytest
 from truestep.errors import FolderInUse, UnwritableFolder
 from truestep.loop.lock import FolderLock
 
+pytestmark = pytest.mark.filterwarnings("ignore:.*use of fork:DeprecationWarning")  # python 3.12 names all threads
 HOLDER = """
 import os, sys, time
 from pathlib import Path
