@@ -57,10 +57,11 @@ def read(path: Path, wanted: Origin) -> tuple[torch.Tensor, torch.Tensor] | None
             return None
         with path.open("rb") as file:
             told = int.from_bytes(tail[:8], "little")
-            file.seek(length - _TAIL - told)
-            held = json.loads(file.read(told))
+            file.seek(max(0, length - _TAIL - told))
+            held = json.loads(file.read(min(told, length)))
             shape = tuple(held.pop("shape"))
-            if held != json.loads(json.dumps(asdict(wanted))):
+            whole = math.prod(shape) + 8 * shape[0] + told + _TAIL
+            if length != whole or held != json.loads(json.dumps(asdict(wanted))):
                 return None
             file.seek(math.prod(shape))
             labels = torch.frombuffer(bytearray(file.read(8 * shape[0])), dtype=torch.int64)
