@@ -50,6 +50,14 @@ def test_epochs_seeds_and_names_have_orders_of_their_own(dataset):
 
 
 @KINDS
+def test_a_plain_for_gives_one_epoch_after_another(dataset):
+    loader = Loader(dataset, batch_size=5, shuffle=True)
+    walked = [[batch[0].tolist() for batch in loader] for _ in range(3)]
+    assert walked == [indices(loader, epoch) for epoch in range(3)]
+    assert walked[0] != walked[1] != walked[2]
+
+
+@KINDS
 def test_without_shuffle_the_order_is_that_of_the_data(dataset):
     loader = Loader(dataset, batch_size=5)
     assert indices(loader, 2) == [list(range(at, min(at + 5, 23))) for at in range(0, 23, 5)]

@@ -121,14 +121,17 @@ class Loader:
             )
         self._at = (0, 0)
         self._restored: State | None = None
+        self._plain = 0
+        """How often the loader was walked over by a plain `for`."""
 
     def __len__(self) -> int:
         """Return how many batches an epoch has; raise TypeError where the data set has no length."""
         return len(self._reader)
 
     def __iter__(self) -> Iterator[Any]:
-        """Give the batches of epoch 0, every time the same: training asks for `epoch(0)`, `epoch(1)` and so on."""
-        return self.epoch(0)
+        """Give the batches of epoch 0, the next time those of epoch 1, and so on."""
+        self._plain += 1
+        return self.epoch(self._plain - 1)
 
     def epoch(self, epoch: int, start: int = 0) -> Iterator[Any]:
         """Give the batches of an epoch.
