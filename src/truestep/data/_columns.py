@@ -260,12 +260,12 @@ def categories_of(cells: Cells, name: str, wanted: Any, missing: Mapping[str | N
 
 def plan_of(
     cells: Cells,
-    *,
     target: str | int | None,
     categorical: Sequence[str] | Mapping[str, Any],
     missing: Choice | Mapping[str, Choice] | None,
     drop: Sequence[str],
     classes: Sequence[str] | str | None,
+    *,
     standardize: bool,
 ) -> Plan:
     """Return what each column becomes, as `csv` was asked.

@@ -44,6 +44,27 @@ def origin(
     return Origin(hashed.hexdigest(), tuple(classes), channels, size)
 
 
+def opened(
+    path: Path, files: Sequence[Path], labels: Sequence[int], made_of: Origin
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return the images of a packed file, uint8 and mapped, and the labels, int64; write the file where it is missing.
+
+    Raises:
+        BadData: as `write`, or what was written cannot be read back.
+    """
+    held = read(path, made_of)
+    if held is None:
+        write(path, files, labels, made_of)
+        held = read(path, made_of)
+    if held is None:
+        raise BadData(
+            "the packed file cannot be read back",
+            path=path,
+            remedy="pack to a disk that keeps what is written to it",
+        )
+    return held
+
+
 def read(path: Path, wanted: Origin) -> tuple[torch.Tensor, torch.Tensor] | None:
     """Return the images of a packed file, uint8 and mapped, and the labels, int64.
 

@@ -169,23 +169,17 @@ def images(
     if channels not in (1, 3):
         raise BadData(f"channels={channels!r} is neither 3 for colours nor 1 for grey", remedy="pass 3 or 1")
     pixels = Pixels(channels, dtype, mean, std)
-    both = (size, size) if isinstance(size, int) else size
-    if both is not None and (len(both) != 2 or min(both) < 1):
-        raise BadData(f"size={size!r} is no size of an image", remedy="pass size=224, or (height, width)")
+    both = _height_and_width(size)
     files, labels, names = labelled_files(folder, classes)
     if pack is None:
         numbers = torch.tensor(labels, dtype=torch.int64)
         return ImageFolder(files, numbers, names, both, pixels, channels, transform)
-    goal = Path(pack)
-    made_of = _packed.origin(folder, files, names, channels, both)
-    held = _packed.read(goal, made_of)
-    if held is None:
-        _packed.write(goal, files, labels, made_of)
-        held = _packed.read(goal, made_of)
-    if held is None:
-        raise BadData(
-            "the packed file cannot be read back",
-            path=goal,
-            remedy="pack to a disk that keeps what is written to it",
-        )
+    held = _packed.opened(Path(pack), files, labels, _packed.origin(folder, files, names, channels, both))
     return TensorSet(held, transform=transform, classes=names, decode=pixels)
+
+
+def _height_and_width(size: Size | None) -> tuple[int, int] | None:
+    both = (size, size) if isinstance(size, int) else size
+    if both is not None and (len(both) != 2 or min(both) < 1):
+        raise BadData(f"size={size!r} is no size of an image", remedy="pass size=224, or (height, width)")
+    return both

@@ -158,13 +158,5 @@ def csv(
     names = None if columns is None else tuple(columns)
     layout = Layout(separator, header, names, tuple(null_values), dict(replace or {}), encoding)
     cells = Cells(Path(path), layout)
-    plan = plan_of(
-        cells,
-        target=target,
-        categorical=categorical,
-        missing=missing,
-        drop=drop,
-        classes=classes,
-        standardize=standardize,
-    )
+    plan = plan_of(cells, target, categorical, missing, drop, classes, standardize=standardize)
     return Table(Reader(cells, plan).rows(), plan, layout, transform=transform)

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import chain
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import torch
 
@@ -177,7 +177,31 @@ def text(
             raise BadData(f"{what}={number} is below 1", remedy=f"leave out {what}, or pass 1 or more")
     lines, found = labelled_lines(source, encoding, label)
     names = found if classes is None else tuple(classes)
-    labels = labels_of(lines, names)
+    made = _tokenized(lines, tokenizer, vocab, min_count, max_length)
+    labels = torch.tensor(labels_of(lines, names), dtype=torch.int64)
+    return TextSet(
+        made.flat,
+        made.lengths,
+        labels,
+        classes=names,
+        encode=made.encode,
+        vocab=made.vocab,
+        min_count=min_count if tokenizer is None and vocab is None else None,
+        pad=pad if tokenizer is not None else 0,
+        transform=transform,
+    )
+
+
+class _Tokenized(NamedTuple):
+    flat: torch.Tensor
+    lengths: torch.Tensor
+    encode: Encode
+    vocab: tuple[str, ...]
+
+
+def _tokenized(
+    lines: Sequence[Line], tokenizer: Any, vocab: Sequence[str] | None, min_count: int, max_length: int | None
+) -> _Tokenized:
     words: tuple[str, ...] = ()
     encode: Encode
     if tokenizer is not None:
@@ -186,17 +210,8 @@ def text(
         words = vocabulary(count_words(line.text for line in lines), min_count) if vocab is None else tuple(vocab)
         encode = Words(words)
     tokens = [_tokens(line, encode)[:max_length] for line in lines]
-    return TextSet(
-        torch.tensor(list(chain.from_iterable(tokens)), dtype=torch.int32),
-        torch.tensor(list(map(len, tokens)), dtype=torch.int64),
-        torch.tensor(labels, dtype=torch.int64),
-        classes=names,
-        encode=encode,
-        vocab=words,
-        min_count=min_count if tokenizer is None and vocab is None else None,
-        pad=pad if tokenizer is not None else 0,
-        transform=transform,
-    )
+    flat = torch.tensor(list(chain.from_iterable(tokens)), dtype=torch.int32)
+    return _Tokenized(flat, torch.tensor(list(map(len, tokens)), dtype=torch.int64), encode, words)
 
 
 def _tokens(line: Line, encode: Encode) -> list[int]:
