@@ -58,7 +58,7 @@ def test_rows_without_a_value_are_dropped_where_that_is_chosen(houses):
 
 @pytest.mark.parametrize("choice", [None, {"rooms": "median"}, {"age": "median", "rooms": "category"}])
 def test_a_missing_value_without_a_choice_names_line_column_and_choices(houses, choice):
-    with pytest.raises(BadData, match="1 cells of column") as caught:
+    with pytest.raises(BadData, match="has no value in 1 of 4 rows") as caught:
         full(houses, missing=choice)
     line, column = (4, "age") if choice == {"rooms": "median"} else (3, "rooms")
     assert caught.value.path == str(houses)
@@ -68,7 +68,7 @@ def test_a_missing_value_without_a_choice_names_line_column_and_choices(houses, 
 
 def test_a_missing_target_is_never_filled(tmp_path):
     path = written(tmp_path, "a,b\n1,2\n3,\n")
-    with pytest.raises(BadData, match="column 'b' have no value") as caught:
+    with pytest.raises(BadData, match="column 'b' has no value") as caught:
         data.csv(path, target="b", missing="median")
     assert "missing=: drop" in caught.value.expected
     assert len(data.csv(path, target="b", missing="drop")) == 1
@@ -92,7 +92,7 @@ def test_one_word_among_numbers_is_found_on_its_line(tmp_path):
 
 def test_nan_is_a_missing_value_and_infinity_an_error(tmp_path):
     path = written(tmp_path, "a,b\n1,2\nNaN,3\n")
-    with pytest.raises(BadData, match="have no value"):
+    with pytest.raises(BadData, match="has no value"):
         data.csv(path)
     for text in ("inf", "-Infinity", "1e39"):
         with pytest.raises(BadData, match="no finite float32") as caught:
@@ -107,7 +107,7 @@ def test_missing_categories_are_a_category_or_dropped(tmp_path):
     assert made.tensors[0][1].tolist() == [2, 0, 0, 1]
     assert len(data.csv(path, categorical=["b"], missing="drop")) == 2
     for choice in ("median", 3):
-        with pytest.raises(BadData, match="have no value"):
+        with pytest.raises(BadData, match="has no value"):
             data.csv(path, categorical=["b"], missing=choice)
 
 
@@ -170,7 +170,7 @@ def test_white_space_blank_lines_and_a_byte_order_mark_are_no_data(tmp_path):
 
 
 def test_a_row_of_empty_cells_is_a_row(tmp_path):
-    with pytest.raises(BadData, match="have no value") as caught:
+    with pytest.raises(BadData, match="has no value") as caught:
         data.csv(written(tmp_path, "a,b\n1,2\n\n,\n3,4\n"))
     assert caught.value.where == "line 4, column 'a'"
 
@@ -182,6 +182,13 @@ def test_other_separators_encodings_and_compression_are_read(tmp_path):
     with pytest.raises(BadData, match="byte 0xf6 is no text in utf-8") as caught:
         data.csv(path, separator=";")
     assert caught.value.where == "line 1"
+
+
+def test_one_name_is_a_list_of_one(houses):
+    made = data.csv(
+        houses, categorical="place", drop="price", missing={"rooms": 0, "age": 0, "place": "drop"}, null_values="inland"
+    )
+    assert made.features[-2:] == ("place=bay", "place=island")
 
 
 def test_cells_are_replaced_before_anything_else(tmp_path):

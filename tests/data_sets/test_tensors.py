@@ -5,7 +5,7 @@ import sys
 
 import pytest
 import torch
-from torch.utils.data import DataLoader
+from torch.utils.data import DataLoader, Subset
 
 from truestep import data
 from truestep.errors import BadData
@@ -50,6 +50,13 @@ def test_it_is_read_batch_by_batch_by_the_loader(made):
     assert isinstance(made, data.Batched)
     assert in_memory(made) is made
     assert [y.tolist() for _, y in Loader(made, batch_size=4)] == [[0, 1, 2, 3], [4, 5, 6, 7], [8, 9]]
+
+
+def test_a_loader_with_its_own_collate_fn_and_a_subset_give_the_same_samples(made):
+    own = Loader(made, batch_size=4, shuffle=True, collate_fn=lambda samples: [int(y) for _, y in samples])
+    assert list(own) == [y.tolist() for _, y in Loader(made, batch_size=4, shuffle=True)]
+    assert [y.tolist() for _, y in Loader(Subset(made, [9, 2]), batch_size=2)] == [[9, 2]]
+    assert own.check_exact()
 
 
 @pytest.mark.parametrize("workers", [0, 1])

@@ -5,6 +5,7 @@ import pickle
 import pytest
 import torch
 from programs import DATA
+from torch.utils.data import DataLoader
 
 from truestep import data
 from truestep.errors import BadData
@@ -38,6 +39,13 @@ def test_a_sample_is_not_padded(reviews):
     made = data.text(reviews)
     assert words(made, made[1][0]) == ["bad"]
     assert words(made, made[0][0]) == ["a", "fine", "fine", "film"]
+
+
+def test_a_plain_data_loader_needs_no_collate_fn(reviews):
+    tokens, lengths, labels = next(iter(DataLoader(data.text(reviews), batch_size=3)))
+    assert tokens.shape == (3, 4)
+    assert lengths.tolist() == [4, 1, 3]
+    assert labels.tolist() == [0, 1, 1]
 
 
 def test_frequent_words_come_first_then_by_name(reviews):

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import truestep
+import truestep.data
 import truestep.testing
 
 REFERENCE = (Path(__file__).parents[2] / "docs" / "reference" / "python.md").read_text(encoding="utf-8")
@@ -21,7 +22,7 @@ def named(text):
     )
 
 
-@pytest.mark.parametrize("name", [*truestep.__all__, *truestep.testing.__all__])
+@pytest.mark.parametrize("name", [*truestep.__all__, *truestep.testing.__all__, *truestep.data.__all__])
 def test_exported_name_is_documented(name):
     assert name in named(REFERENCE)
 

@@ -190,7 +190,7 @@ class Reader:
             return
         if (choice if isinstance(choice, str | None) else "a number") not in choices:
             raise BadData(
-                f"{len(rows)} cells of column {name!r} have no value, the first of them here",
+                f"column {name!r} has no value in {len(rows)} of {len(empty)} rows, here first",
                 path=self.cells.path,
                 where=self.cells.place(rows[0], name),
                 expected=f"expected a choice for them in missing=: {', '.join(choices)}",

@@ -56,6 +56,11 @@ class Samples(Dataset[tuple[torch.Tensor, ...]], ABC):
         number = checked(index, len(self))
         return tuple(field[0] for field in self.batch(torch.tensor([number], device=self.device)))
 
+    def __getitems__(self, indices: list[int]) -> list[tuple[torch.Tensor, ...]]:
+        """Return several samples, for torch's DataLoader: read as a batch, so texts are padded to one length."""
+        fields = self.batch(torch.tensor(indices, dtype=torch.int64, device=self.device))
+        return list(zip(*(field.unbind(0) for field in fields), strict=True))
+
     def batch(self, indices: torch.Tensor) -> tuple[torch.Tensor, ...]:
         """Return the samples at `indices`: int64, shape (batch,), on the device of the data.
 

@@ -155,8 +155,14 @@ def csv(
     >>> made[1]
     (tensor([5., 0., 1.]), tensor([20.]))
     """
-    names = None if columns is None else tuple(columns)
-    layout = Layout(separator, header, names, tuple(null_values), dict(replace or {}), encoding)
+    names = None if columns is None else _listed(columns)
+    layout = Layout(separator, header, names, _listed(null_values), dict(replace or {}), encoding)
     cells = Cells(Path(path), layout)
-    plan = plan_of(cells, target, categorical, missing, drop, classes, standardize=standardize)
+    sorts = categorical if isinstance(categorical, Mapping) else _listed(categorical)
+    plan = plan_of(cells, target, sorts, missing, _listed(drop), classes, standardize=standardize)
     return Table(Reader(cells, plan).rows(), plan, layout, transform=transform)
+
+
+def _listed(names: str | Sequence[str]) -> tuple[str, ...]:
+    """Return several texts, or the only one: a text is a sequence of its letters too."""
+    return (names,) if isinstance(names, str) else tuple(names)
