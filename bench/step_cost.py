@@ -109,6 +109,7 @@ class Supervision:
         self.scene = Scene(torch, self.stream.take)
         self.scene.step_ended = self.stream.step
         self.scene.full = self.stream.relieve
+        self.scene.coast.repeating, self.scene.coast.passed = self.stream.repeating, self.stream.passed
         self.probes = [cls(self.scene) for cls in all_probes()]
 
     def __enter__(self) -> Supervision:

@@ -33,6 +33,7 @@ ENTRIES = {
     "SchedulerProbe": {"built", "stepped"},
     "DataProbe": {"started", "drawn", "ended"},
     "CheckpointProbe": {"saved", "loaded", "_tell"},
+    "Coast": {"wake", "end"},
     "Scene": {"fail", "close_step", "take_over"},
 }
 """What torch's own code calls: these catch what goes wrong below them. All the others may raise."""

@@ -11,6 +11,7 @@ from typing import Any
 from truestep import events as ev
 from truestep.events import Event, Site
 from truestep.probes import _names
+from truestep.probes._coast import Coast
 from truestep.probes._ledger import Held, Ledger
 from truestep.probes._sites import Sites
 
@@ -92,6 +93,7 @@ class Scene:
         self.stop: Callable[[], None] = lambda: None
         """Called where it is safe to end the script."""
         self.step_ended: Callable[[Event], None] = emit
+        self.coast = Coast(self)
         self._plan = set(_FIRST)
         self._changes = 0
         self._numbers: dict[str, dict[int, Known]] = {}
@@ -111,6 +113,7 @@ class Scene:
 
     def changed(self) -> None:
         """Look closely at the next steps too: there is another optimizer, or other parameters."""
+        self.coast.wake()
         self._changes += 1
         if self._changes <= _MOST_CHANGES:
             self._plan.update(self.step + offset for offset in _FIRST)
@@ -193,6 +196,7 @@ class Scene:
                 self.forwarded.clear()
                 ledger.refresh()
             self.step_ended(event)
+            self.coast.closed(event)
         except Exception:
             self.fail()
 
@@ -200,6 +204,7 @@ class Scene:
         """Watch no more: what was found stays, and nothing is called clear."""
         self.active = False
         self.blind = reason
+        self.coast.end()
 
     # --- threads ---------------------------------------------------------------------------------------------------
 

@@ -19,7 +19,7 @@ EXPECTED = """def _wrapped_call_impl(self, *args, **kwargs):
         return self._call_impl(*args, **kwargs)"""
 
 WOVEN = """
-if _truestep_compiling() or _truestep_depth.inside == 1:
+if _truestep_compiling() or _truestep_coast.inside or (not _truestep_coast.on and _truestep_depth.inside == 1):
     ORIGINAL
 _truestep_token = _truestep_enter(self, args)
 _truestep_result = None
@@ -79,6 +79,7 @@ class _Outside:
     """A depth that sends every call through the hooks: with two sessions, each keeps count for itself."""
 
     inside = 0
+    on = False
 
 
 def _chained(first: dict[str, Any], second: dict[str, Any]) -> dict[str, Any]:
@@ -89,10 +90,15 @@ def _chained(first: dict[str, Any], second: dict[str, Any]) -> dict[str, Any]:
         return first["_truestep_enter"](module, args, below), second["_truestep_enter"](module, args, below)
 
     def leave(token: Any, result: Any) -> None:
-        second["_truestep_leave"](token[1], result)
-        first["_truestep_leave"](token[0], result)
+        second["_truestep_leave"](token[1], result, 3)
+        first["_truestep_leave"](token[0], result, 3)
 
-    return second | {"_truestep_depth": _Outside, "_truestep_enter": enter, "_truestep_leave": leave}
+    return second | {
+        "_truestep_depth": _Outside,
+        "_truestep_coast": _Outside,
+        "_truestep_enter": enter,
+        "_truestep_leave": leave,
+    }
 
 
 def _assigning(original: ast.If) -> ast.If:

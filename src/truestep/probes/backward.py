@@ -39,12 +39,23 @@ class BackwardProbe(Probe):
         self._reads_at = (-1, 0)
         self._bad_losses: list[LossNotFinite] = []
         self._tensor = self.scene.torch.Tensor
+        self._coast = self.scene.coast
+        self._thread = threading.get_ident
         self.keep = Keep(self.scene)
-        scene = self.scene
+        scene, coast = self.scene, self.scene.coast
 
         def _engine_run_backward(t_outputs: Any, *args: Any, **kwargs: Any) -> Any:
+            if coast.on and self.is_next(t_outputs):
+                passing = coast.events[coast.at]
+                result = original(t_outputs, *args, **kwargs)
+                if self._coast.on:  # nothing woke it meanwhile
+                    coast.at += 1
+                else:
+                    scene.emit(passing)
+                return result
             if not scene.active or engine_task() != -1 or (thread() != scene.thread and not scene.take_over()):
                 return original(t_outputs, *args, **kwargs)
+            coast.wake()
             accumulates = kwargs.get("accumulate_grad", False)
             if scene.sampled:
                 begun = perf_counter()
@@ -55,7 +66,7 @@ class BackwardProbe(Probe):
             result = original(t_outputs, *args, **kwargs)
             if told is not None:
                 if accumulates:
-                    self.after(told, len(args) > 1 and bool(args[1]))
+                    self.after(told, len(args) > 1 and bool(args[1]), t_outputs)
                 else:
                     self.taken(told[0], len(args) > 2 and bool(args[2]))
                 scene.stop()
@@ -63,6 +74,34 @@ class BackwardProbe(Probe):
 
         engine_task, perf_counter, thread = scene.engine_task, time.perf_counter, threading.get_ident
         original = patch(stack, autograd, "_engine_run_backward", _engine_run_backward)
+
+    def is_next(self, outputs: Any) -> bool:
+        """Whether this is the backward pass that comes here in every round, from a loss that is finite."""
+        coast = self._coast
+        try:
+            root = outputs[0]
+            if coast.keys[coast.at] != self._key(root) or self._thread() != coast.thread:
+                return False
+            if (coast.every or not coast.number & 1) and root.is_cpu:
+                if root.numel() != 1:
+                    return False
+                value = root.item()
+                if coast.every:
+                    self.scene.last_loss = value
+                return bool(value - value == 0.0)
+            return True
+        except Exception:
+            self.scene.fail()
+            return False
+
+    def _key(self, root: Any) -> int:
+        """Return what shows a backward pass to be the same one of a later round, 0 where nothing does."""
+        if type(root) is not self._tensor:
+            return 0
+        try:
+            return id(type(root.grad_fn)) + sys._getframe(5).f_lasti
+        except ValueError:
+            return 0
 
     def before(self, outputs: Any, gradients: Any, accumulates: bool) -> tuple[Site | None, str, bool] | None:
         """Look at the loss, the gradients and, at sampled steps, the tape; nothing of it is kept."""
@@ -175,7 +214,7 @@ class BackwardProbe(Probe):
         except Exception:
             self.scene.fail()
 
-    def after(self, told: tuple[Site | None, str, bool], retained: bool) -> None:
+    def after(self, told: tuple[Site | None, str, bool], retained: bool, outputs: Any) -> None:
         """Look at the gradients again and tell the event."""
         scene = self.scene
         site, root, divided = told
@@ -207,6 +246,8 @@ class BackwardProbe(Probe):
                     loader=scene.loader,
                 )
             scene.emit(event)
+            if self._coast.learning and len(outputs) == 1:
+                self._coast.name(self._key(outputs[0]))
         except Exception:
             scene.fail()
 

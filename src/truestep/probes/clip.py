@@ -20,7 +20,7 @@ class ClipProbe(Probe):
     def install(self, stack: ExitStack) -> None:
         import torch.nn.utils.clip_grad as module
 
-        scene = self.scene
+        scene, coast = self.scene, self.scene.coast
         self._events: dict[tuple[Any, ...], GradientsClipped] = {}
         compiling = scene.torch.compiler.is_dynamo_compiling
 
@@ -28,7 +28,13 @@ class ClipProbe(Probe):
             if compiling() or not scene.active:
                 return original_clip(parameters, max_norm, *args, **kwargs)
             listed = [parameters] if isinstance(parameters, scene.torch.Tensor) else list(parameters)
-            self.before("norm", listed, max_norm)
+            key = self.key(listed, max_norm) if coast.on or coast.learning else 0
+            if coast.on:
+                if coast.keys[coast.at] == key:
+                    coast.at += 1
+                    return original_clip(listed, max_norm, *args, **kwargs)
+                coast.wake()
+            self.before("norm", listed, max_norm, key=key)
             result = original_clip(listed, max_norm, *args, **kwargs)
             self.written(listed)
             return result
@@ -41,6 +47,14 @@ class ClipProbe(Probe):
         original_clip = patch(stack, module, "_clip_grads_with_norm_", _clip_grads_with_norm_)
         original_group = patch(stack, module, "_group_tensors_by_device_and_dtype", _group_tensors_by_device_and_dtype)
 
+    def key(self, parameters: Sequence[Any], limit: Any) -> int:
+        """Return what shows a clip to be the same one of a later round, 0 where the limit is no number."""
+        try:
+            return hash((id(self.scene.site(2)), len(parameters), limit)) if isinstance(limit, int | float) else 0
+        except Exception:
+            self.scene.fail()
+            return 0
+
     def written(self, parameters: Sequence[Any]) -> None:
         """Take up that these gradients were written to in place."""
         try:
@@ -51,6 +65,7 @@ class ClipProbe(Probe):
     def by_value(self, grads: Sequence[Any], frame: Any) -> None:
         """Find the parameters behind the gradients that are about to be clamped."""
         scene = self.scene
+        scene.coast.wake()
         try:
             wanted = {id(grad) for grad in grads}
             owners = []
@@ -76,7 +91,9 @@ class ClipProbe(Probe):
                 return 0
         return len(parameters)
 
-    def before(self, kind: str, parameters: Sequence[Any], limit: Any, *, given: int | None = None) -> None:
+    def before(
+        self, kind: str, parameters: Sequence[Any], limit: Any, *, given: int | None = None, key: int = 0
+    ) -> None:
         """Look at the gradients right before they are clipped."""
         scene = self.scene
         try:
@@ -107,11 +124,11 @@ class ClipProbe(Probe):
                         unclipped += 1
             max_norm = float(limit) if isinstance(limit, int | float) else math.nan
             foreign = self._foreign(parameters) if observed == 0 else 0
-            key: tuple[Any, ...] = (kind, id(site), len(parameters), observed, max_norm, tuple(sorted(states.items())))
-            key += (scaled, owner, foreign, unclipped, tuple(sorted(owners)))
-            event = self._events.get(key)
+            look: tuple[Any, ...] = (kind, id(site), len(parameters), observed, max_norm, tuple(sorted(states.items())))
+            look += (scaled, owner, foreign, unclipped, tuple(sorted(owners)))
+            event = self._events.get(look)
             if event is None:
-                event = self._events[key] = GradientsClipped(
+                event = self._events[look] = GradientsClipped(
                     kind=kind,
                     site=site,
                     given=len(parameters) if given is None else given,
@@ -127,5 +144,7 @@ class ClipProbe(Probe):
                     optimizers=tuple(sorted(owners)),
                 )
             scene.emit(event)
+            if scene.coast.learning:
+                scene.coast.name(key)
         except Exception:
             scene.fail()

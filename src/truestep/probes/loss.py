@@ -39,18 +39,24 @@ class LossProbe(Probe):
 
     def _replace(self, stack: ExitStack, functions: Any, name: str, kind: str) -> None:
         original = getattr(functions, name)
-        scene = self.scene
+        scene, coast, me = self.scene, self.scene.coast, id(original)
         tensor = scene.torch.Tensor
+        dynamo = scene.torch.compiler.is_dynamo_compiling
         compiling = scene.torch.compiler.is_compiling
 
         @functools.wraps(original, assigned=("__name__", "__doc__"))
         def loss(input: Any, target: Any, *args: Any, **kwargs: Any) -> Any:
+            if not dynamo() and coast.on and coast.keys[coast.at] == me + frame(1).f_lasti:
+                coast.at += 1
+                return original(input, target, *args, **kwargs)
             if not compiling() and scene.active and engine_task() == -1 and tracing() is None:
                 try:
                     site = scene.sites.quick(2)
                     known = None if scene.sampled else self._latest.get((kind, id(site)))
                     if known is not None and known[1] >= _CLOSE and known[0].grad == grad_enabled():
                         scene.emit(known[0])
+                        if coast.learning:
+                            coast.name(me + frame(1).f_lasti)
                     elif isinstance(input, tensor) and isinstance(target, tensor) and not scene.depth.fetching:
                         self.tell(kind, site, input, target, args, kwargs)
                 except Exception:
@@ -58,7 +64,7 @@ class LossProbe(Probe):
             return original(input, target, *args, **kwargs)
 
         engine_task, grad_enabled = scene.engine_task, scene.torch.is_grad_enabled
-        tracing = scene.torch._C._get_tracing_state
+        tracing, frame = scene.torch._C._get_tracing_state, sys._getframe
 
         patch(stack, functions, name, loss)
         self._teach_script(stack, original, loss)

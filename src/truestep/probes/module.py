@@ -66,12 +66,15 @@ class ModuleProbe(Probe):
 
     def install(self, stack: ExitStack) -> None:
         scene, torch = self.scene, self.scene.torch
+        self._coast = scene.coast
         self._module = torch.nn.Module
         self._tensor = torch.Tensor
         self._grad_enabled = torch.is_grad_enabled
         self._autocast_enabled = torch.is_autocast_enabled
         self._compiling = torch.compiler.is_compiling
         self._tracing = torch._C._get_tracing_state
+        self._called_by = 0
+        """While a round is learned: the key of the latest call from user code, 0 where it has none."""
         self._models: dict[int, Model] = {}
         self._callsites: dict[tuple[int, int, int], CallSite] = {}
         self._unregistered: dict[tuple[Any, ...], UnregisteredModuleCalled] = {}
@@ -85,6 +88,7 @@ class ModuleProbe(Probe):
         names = {
             "_truestep_compiling": torch.compiler.is_dynamo_compiling,
             "_truestep_depth": scene.depth,
+            "_truestep_coast": scene.coast,
             "_truestep_enter": self.enter,
             "_truestep_leave": self.leave,
         }
@@ -116,6 +120,20 @@ class ModuleProbe(Probe):
         Returns:
             what `leave` needs: how deep the thread was, the place of the call, whether the input is the last one's.
         """
+        coast = self._coast
+        if coast.inside:
+            return False
+        if coast.on:
+            key = id(module) + sys._getframe(depth_of_caller).f_lasti
+            called = coast.calls.get(key, coast)
+            if called is not coast:
+                coast.inside = True
+                if called is None:
+                    return None
+                first = id(args[0]) if args else 0
+                coast.same = first == called.last_input and first != 0
+                called.last_input = first
+                return key
         scene = self.scene
         depth = scene.depth
         before = depth.inside
@@ -132,6 +150,8 @@ class ModuleProbe(Probe):
             if place is None or scene.sampled or place.model.ref() is None:
                 place = self._look(module, frame)
             model = place.model
+            if coast.learning:
+                self._learn(module, model, frame)
             if model.count <= 0:
                 depth.inside = 1
                 return before, None, False
@@ -149,8 +169,14 @@ class ModuleProbe(Probe):
             scene.fail()
             return before, None, False
 
-    def leave(self, token: Any, result: Any) -> None:
+    def leave(self, token: Any, result: Any, depth_of_caller: int = 2) -> None:
         """Runs after it, also when it raises (result is None then)."""
+        if type(token) is not tuple:
+            if token is not False:
+                self._coast.inside = False
+                if token is not None and result is not None:
+                    self._passed(token, result, depth_of_caller + 1)
+            return
         before, place, same = token
         scene = self.scene
         scene.depth.inside = before
@@ -171,6 +197,8 @@ class ModuleProbe(Probe):
             if event is None:
                 event = place.events[key] = self._called(place, module, key)
             scene.emit(event)
+            if self._coast.learning:
+                self._coast.name(self._called_by if tracked else -self._called_by)
             if tracked and not training and not self.keep.full:
                 self.keep.mark(tensor.grad_fn, place.site, backward=False)
             elif tracked and training and not self.outputs.full:
@@ -178,6 +206,28 @@ class ModuleProbe(Probe):
             scene.full()
         except Exception:
             scene.fail()
+
+    def _learn(self, module: Any, model: Model, frame: FrameType) -> None:
+        """Remember what shows a call to be the same one of a later round."""
+        known = (id(frame.f_code), frame.f_lasti, id(module)) in self._callsites
+        self._called_by = id(module) + frame.f_lasti if known else 0
+        if known:
+            self._coast.calls[self._called_by] = model if model.count > 0 else None
+
+    def _passed(self, key: int, result: Any, depth_of_caller: int) -> None:
+        """Runs after a call that was recognised: see whether it is the one that comes here in every round."""
+        coast = self._coast
+        try:
+            tensor = result if type(result) is self._tensor else _first_tensor(result, self._tensor)
+            tracked = tensor is not None and tensor.requires_grad
+            if coast.on and coast.keys[coast.at] == (key if tracked else -key):
+                coast.at += 1
+            elif self.scene.engine_task() == -1:
+                frame = sys._getframe(depth_of_caller)
+                place = self._callsites.get((id(frame.f_code), frame.f_lasti, key - frame.f_lasti))
+                self.leave((self.scene.depth.inside, place, coast.same), result)
+        except Exception:
+            self.scene.fail()
 
     # --- outermost calls ---------------------------------------------------------------------------------------
 

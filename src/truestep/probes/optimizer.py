@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 import weakref
 from collections.abc import Callable
@@ -36,9 +37,10 @@ class OptimizerProbe(Probe):
         from torch.optim import optimizer as module
 
         self._events: dict[tuple[Any, ...], OptimizerStepped] = {}
+        self._coast = self.scene.coast
         self._pending: tuple[Panel, Site | None, Counts | int, bool] | None = None
         self._panels: dict[int, tuple[Callable[[], Any], Panel]] = {}
-        self._building = 0
+        self._building = self._nested = 0
         original_init = module.Optimizer.__init__
         original_add = module.Optimizer.add_param_group
         scene = self.scene
@@ -131,6 +133,17 @@ class OptimizerProbe(Probe):
 
     def before(self, optimizer: Any, args: Any, kwargs: Any) -> None:
         """Global pre-hook: runs for every optimizer, nested ones too."""
+        coast = self._coast
+        if coast.on:
+            if coast.keys[coast.at] == id(optimizer) + sys._getframe(2).f_lasti and len(args) == 1 and not kwargs:
+                coast.passing = coast.events[coast.at]
+                self._nested = 0
+                return
+            if coast.passing is not None:  # a step inside a step
+                self._nested += 1
+                return
+            coast.wake()
+        coast.passing = None
         scene = self.scene
         if not scene.active:
             return
@@ -138,6 +151,8 @@ class OptimizerProbe(Probe):
         depth.step += 1
         if depth.step > 1:
             return
+        if coast.learning:
+            coast.step_key = id(optimizer) + sys._getframe(2).f_lasti if len(args) == 1 and not kwargs else None
         try:
             ledger = scene.ledger
             site = scene.sites.quick(3)
@@ -163,6 +178,18 @@ class OptimizerProbe(Probe):
 
     def after(self, optimizer: Any, args: Any, kwargs: Any) -> None:
         """Global post-hook."""
+        coast = self._coast
+        passing = coast.passing
+        if passing is not None:
+            if self._nested:
+                self._nested -= 1
+                return
+            coast.passing = None
+            if coast.on:
+                coast.stepped()
+            else:
+                self.passed(passing)
+            return
         scene = self.scene
         depth = scene.depth
         if not scene.active or depth.step == 0:
@@ -193,6 +220,17 @@ class OptimizerProbe(Probe):
             event = self._events.get(key)
             if event is None:
                 event = self._events[key] = _stepped(number, site, counts, closure, depth.scaler)
+        except Exception:
+            scene.fail()
+            return
+        scene.close_step(event)
+
+    def passed(self, event: Any) -> None:
+        """Tell a step that was recognised, and inside which something else woke the observation."""
+        scene, number = self.scene, event.optimizer
+        try:
+            scene.attempts[number] = scene.attempts.get(number, 0) + 1
+            scene.ledger.after_step(scene.ledger.panels[number], next_sampled=scene.is_sampled(scene.step + 1))
         except Exception:
             scene.fail()
             return

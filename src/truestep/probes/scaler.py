@@ -34,6 +34,7 @@ class ScalerProbe(Probe):
         def step(scaler: Any, optimizer: Any, *args: Any, **kwargs: Any) -> Any:
             if compiling() or not scene.active or not scaler.is_enabled():
                 return original_step(scaler, optimizer, *args, **kwargs)
+            scene.coast.wake()
             before = scene.step
             scene.depth.scaler = True
             try:
@@ -71,6 +72,7 @@ class ScalerProbe(Probe):
             self.scene.fail()
 
     def scaled(self, scaler: Any) -> None:
+        self.scene.coast.wake()
         try:
             number = self._number(scaler)
             self.scene.scaled_by = number
@@ -87,6 +89,7 @@ class ScalerProbe(Probe):
 
     def unscaled(self, scaler: Any, optimizer: Any) -> None:
         scene = self.scene
+        scene.coast.wake()
         try:
             number = scene.known("optimizer", optimizer)
             panel = scene.ledger.panels.get(number or 0)

@@ -114,6 +114,7 @@ class SchedulerProbe(Probe):
     def stepped(self, scheduler: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         scene = self.scene
         try:
+            scene.coast.account()
             number = scene.known("scheduler", scheduler)
             if number is None:
                 self.built(scheduler)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from contextlib import ExitStack
 from typing import Any
 
@@ -17,25 +18,42 @@ class ZeroProbe(Probe):
     def install(self, stack: ExitStack) -> None:
         from torch.optim import Optimizer
 
-        scene = self.scene
+        scene, coast, frame = self.scene, self.scene.coast, sys._getframe
         compiling = scene.torch.compiler.is_dynamo_compiling
         self._events: dict[tuple[Any, ...], GradientsZeroed] = {}
 
         def optimizer_zero_grad(optimizer: Any, set_to_none: bool = True) -> None:
+            if coast.on or coast.learning:
+                try:
+                    key = id(optimizer) + frame(2).f_lasti
+                except ValueError:
+                    key = 0
+                if coast.on and coast.keys[coast.at] == key:
+                    coast.at += 1
+                    raw(optimizer, set_to_none)
+                    return
+                coast.wake()
             if not scene.active:
                 raw(optimizer, set_to_none)
                 return
             some, counts, owner = self.before(optimizer)
             raw(optimizer, set_to_none)
-            self.after(counts, some, owner=owner)
+            self.after(counts, some, owner=owner, key=key if coast.learning else 0)
 
         def module_zero_grad(module: Any, set_to_none: bool = True) -> None:
             if compiling() or not scene.active:
                 original_module(module, set_to_none)
                 return
+            key = id(module) + frame(1).f_lasti
+            if coast.on:
+                if coast.keys[coast.at] == key:
+                    coast.at += 1
+                    original_module(module, set_to_none)
+                    return
+                coast.wake()
             some, counts, model = self.before(module, is_module=True)
             original_module(module, set_to_none)
-            self.after(counts, some, model=model)
+            self.after(counts, some, model=model, key=key)
 
         # torch keeps TorchDynamo out of the optimizer's method: ours takes its place inside the same wrapping.
         original = vars(Optimizer)["zero_grad"]
@@ -74,18 +92,26 @@ class ZeroProbe(Probe):
         return some, (fresh, used), number
 
     def after(
-        self, counts: tuple[int, int], some: list[Held], *, owner: int | None = None, model: int | None = None
+        self,
+        counts: tuple[int, int],
+        some: list[Held],
+        *,
+        owner: int | None = None,
+        model: int | None = None,
+        key: int = 0,
     ) -> None:
         scene = self.scene
         try:
             scene.ledger.cleared(some)
             site = scene.sites.quick(3)
-            key = (id(site), owner, model, counts, len(some))
-            event = self._events.get(key)
+            look = (id(site), owner, model, counts, len(some))
+            event = self._events.get(look)
             if event is None:
-                event = self._events[key] = GradientsZeroed(
+                event = self._events[look] = GradientsZeroed(
                     site=site, optimizer=owner, model=model, fresh=counts[0], used=counts[1], observed=len(some)
                 )
             scene.emit(event)
+            if scene.coast.learning:
+                scene.coast.name(key)
         except Exception:
             scene.fail()

@@ -115,6 +115,9 @@ class Session:
         self._scene = scene = Scene(torch, self._stream.take if self._also is None else self._emit)
         scene.step_ended = self._step
         scene.full = self._stream.relieve
+        scene.coast.until = self.options.steps
+        if self._also is None:  # who wants every event gets every event
+            scene.coast.repeating, scene.coast.passed = self._stream.repeating, self._stream.passed
         scene.stop = self._stop_here
         self._probes = install(scene, self._stack)
         self._begun = time.perf_counter()
@@ -129,6 +132,7 @@ class Session:
         if self._scene is not None:
             self._scene.active = False
             self._stack.close()
+            self._scene.coast.end()
             try:
                 self._tell_waiting()
             except Exception:
@@ -158,7 +162,7 @@ class Session:
     def disable(self) -> None:
         """Become inert (in a forked child): nothing is watched or written any more."""
         if self._scene is not None:
-            self._scene.active = False
+            self._scene.active = self._scene.coast.on = False
 
     # --- events ----------------------------------------------------------------------------------------------------
 
@@ -206,6 +210,7 @@ class Session:
             return self._summary.shown()
         if self._scene is None:
             return ()
+        self._scene.coast.account()
         self._stream.settle()
         return shown(tuple(marked(self._judge.findings())))
 
@@ -218,7 +223,10 @@ class Session:
     @property
     def steps(self) -> int:
         """How many optimizer steps were seen."""
-        return 0 if self._scene is None else int(self._scene.step)
+        if self._scene is None:
+            return 0
+        self._scene.coast.account()
+        return int(self._scene.step)
 
     def __enter__(self) -> Session:
         self.start()

@@ -7,15 +7,21 @@ million equal steps are one line of the record and cost one dictionary look-up e
 
 from __future__ import annotations
 
+from collections import deque
+from collections.abc import Sequence
 from typing import Protocol
 
-from truestep.events import Event
+from truestep.events import Event, OptimizerStepped
 from truestep.watch.judge import Judge, Key
 
 SHOWINGS = 3
 _LONGEST = 512
 _MOST_CHUNKS = 4000
 _MOST_TRANSITIONS = 20_000
+_LONGEST_ROUND = 16
+_REPEATS = 64
+_REPEATS_AGAIN = 8
+"""So often must a round come again, without anything between, before steps are passed over; once proven, so often."""
 
 
 class Log(Protocol):
@@ -45,6 +51,9 @@ class Stream:
         self._shown: dict[Key, int] = {}
         self._pending: dict[Key, int] = {}
         self._previous = 0
+        self._latest: deque[Key] = deque(maxlen=_LONGEST_ROUND)
+        self._period = self._repeats = 0
+        self._proven: set[Key] = set()
         self.take = self._buffer.append
         """Take one event."""
 
@@ -72,7 +81,10 @@ class Stream:
         shown = self._shown.get(key, 0)
         if shown >= SHOWINGS:
             self._pending[key] = self._pending.get(key, 0) + 1
+            self._compare(key)
             return
+        self._latest.clear()
+        self._period = self._repeats = 0
         if not shown and len(self._shown) >= _MOST_TRANSITIONS:
             self._forget()
             number = self._previous = self._number(chunk)
@@ -82,6 +94,40 @@ class Stream:
         fired = self._judge.show(chunk, key)
         if self._log is not None:
             self._log.show(number, chunk, key, fired=fired)
+
+    def _compare(self, key: Key) -> None:
+        """Take note whether a transition is the one that came a round before."""
+        latest, period = self._latest, self._period
+        if period and latest[-period] == key:
+            self._repeats += 1
+        else:
+            self._repeats = 0
+            self._period = next((n for n in range(1, len(latest) + 1) if latest[-n] == key), 0)
+        latest.append(key)
+
+    def repeating(self) -> int:
+        """Return how many chunks make the round that repeats, each of them one optimizer step; 0 where none does."""
+        period, latest = self._period, self._latest
+        if not period or self._repeats < (_REPEATS_AGAIN if latest[-1] in self._proven else _REPEATS):
+            return 0
+        steps = [latest[-n] for n in range(1, period + 1)]
+        if self._repeats < period or self._buffer or not all(self._is_step(key) for key in steps):
+            return 0
+        self._proven.update(steps)
+        return period
+
+    def _is_step(self, key: Key) -> bool:
+        return isinstance(self._chunks[key[1]][-1], OptimizerStepped)
+
+    def passed(self, steps: int, begun: Sequence[Event]) -> None:
+        """Count steps of the round that repeats, without having seen their events; take the beginning of another."""
+        for _ in range(steps):
+            key = self._latest[-self._period]
+            self._pending[key] = self._pending.get(key, 0) + 1
+            self._previous = key[1]
+            self._latest.append(key)
+        self._repeats += steps
+        self._buffer.extend(begun)
 
     def settle(self) -> None:
         """Tell the judge what was only counted so far."""
@@ -107,4 +153,7 @@ class Stream:
         self._numbers.clear()
         self._chunks.clear()
         self._shown.clear()
+        self._proven.clear()
+        self._latest.clear()
+        self._period = self._repeats = 0
         self._previous = 0

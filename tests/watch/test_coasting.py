@@ -1,0 +1,397 @@
+"""Steps that keep repeating are passed over, and nothing that is said of the run changes by it."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from truestep.config import Options
+from truestep.events import OptimizerStepped
+from truestep.findings import Outcome, Summary
+from truestep.watch import Session, stream
+from truestep.watch.record import read
+
+torch = pytest.importorskip("torch")
+nn = torch.nn
+
+from truestep.probes import _coast
+
+STEPS = 400
+
+
+@pytest.fixture(autouse=True)
+def _one_thread() -> Iterator[None]:
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    torch.manual_seed(0)
+    yield
+    torch.set_num_threads(threads)
+
+
+class Training:
+    """A small model with dropout, its optimizer, and a batch."""
+
+    def __init__(self) -> None:
+        self.model = nn.Sequential(nn.Linear(4, 8), nn.Dropout(0.1), nn.Linear(8, 1))
+        self.optimizer = torch.optim.SGD(self.model.parameters(), lr=1e-3)
+        self.criterion = nn.MSELoss()
+        self.x, self.y = torch.randn(8, 4), torch.randn(8, 1)
+
+    def backward(self) -> None:
+        self.criterion(self.model(self.x), self.y).backward()
+
+
+def plain(watched: Callable[[int], None]) -> None:
+    training = Training()
+    for step in range(STEPS):
+        watched(step)
+        training.optimizer.zero_grad()
+        training.backward()
+        training.optimizer.step()
+
+
+def never_zeroed(watched: Callable[[int], None]) -> None:
+    training = Training()
+    for step in range(STEPS):
+        watched(step)
+        training.backward()
+        training.optimizer.step()
+
+
+def zeroed_by_hand(watched: Callable[[int], None]) -> None:
+    training = Training()
+    for step in range(STEPS):
+        watched(step)
+        output = training.model(training.x)
+        for parameter in training.model.parameters():
+            if parameter.grad is not None:
+                parameter.grad.zero_()
+        loss = training.criterion(output, training.y)
+        if step % 95 == 94:
+            nn.functional.l1_loss(output, training.y)
+        loss.backward()
+        training.optimizer.step()
+
+
+def accumulated(watched: Callable[[int], None]) -> None:
+    training = Training()
+    for step in range(STEPS):
+        watched(step)
+        for _ in range(3):
+            training.backward()
+        training.optimizer.step()
+        training.optimizer.zero_grad(set_to_none=False)
+
+
+def evaluated(watched: Callable[[int], None]) -> None:
+    training = Training()
+    for step in range(STEPS):
+        watched(step)
+        if step % 90 == 41:
+            training.model.eval()
+            with torch.no_grad():
+                for _ in range(3):
+                    training.criterion(training.model(training.x), training.y)
+            training.model.train()
+        training.backward()
+        training.optimizer.step()
+        training.optimizer.zero_grad()
+
+
+def evaluated_without_eval(watched: Callable[[int], None]) -> None:
+    training = Training()
+    held_out = [torch.randn(8, 4) for _ in range(5)]
+    for step in range(STEPS):
+        watched(step)
+        training.optimizer.zero_grad()
+        training.backward()
+        training.optimizer.step()
+        if step % 90 == 41:
+            for x in held_out:
+                with torch.no_grad():
+                    training.criterion(training.model(x), training.y)
+
+
+def adversarial(watched: Callable[[int], None]) -> None:
+    generator, critic = nn.Linear(3, 4), nn.Linear(4, 1)
+    of_generator = torch.optim.Adam(generator.parameters(), 1e-3)
+    of_critic = torch.optim.Adam(critic.parameters(), 1e-3)
+    noise, real = torch.randn(8, 3), torch.randn(8, 4)
+    for step in range(STEPS // 2):
+        watched(2 * step)
+        of_critic.zero_grad()
+        made = generator(noise).detach()
+        (critic(made).mean() - critic(real).mean()).backward()
+        of_critic.step()
+        watched(2 * step + 1)
+        of_generator.zero_grad()
+        generated = generator(noise)
+        critic(generated).mean().neg().backward()
+        of_generator.step()
+
+
+def with_a_loader(watched: Callable[[int], None]) -> None:
+    training = Training()
+    data = torch.utils.data.TensorDataset(torch.randn(800, 4), torch.randn(800, 1))
+    schedule = torch.optim.lr_scheduler.StepLR(training.optimizer, 100)
+    step = 0
+    for _ in range(4):
+        for x, y in torch.utils.data.DataLoader(data, 8):
+            watched(step)
+            step += 1
+            training.optimizer.zero_grad()
+            training.criterion(training.model(x), y).backward()
+            nn.utils.clip_grad_norm_(training.model.parameters(), 1.0)
+            training.optimizer.step()
+            schedule.step()
+
+
+def skipping(watched: Callable[[int], None]) -> None:
+    """Steps that are left half-way, as after an overflow or a bad batch."""
+    training = Training()
+    for step in range(STEPS):
+        watched(step)
+        training.optimizer.zero_grad()
+        loss = training.criterion(training.model(training.x), training.y)
+        if step % 75 == 74:
+            continue
+        loss.backward()
+        if step % 101 == 100:
+            continue
+        training.optimizer.step()
+
+
+PROGRAMS = [
+    plain, never_zeroed, zeroed_by_hand, accumulated, evaluated, evaluated_without_eval, adversarial, with_a_loader,
+    skipping,
+]  # fmt: skip
+
+
+def supervised(program: Callable[[Callable[[int], None]], None], folder: Path) -> tuple[Summary, int]:
+    """Run a program; return what was said of it, and how many steps began while coasting."""
+    coasting = 0
+    session = Session(Options(record=folder))
+
+    def watched(step: int) -> None:
+        nonlocal coasting
+        coasting += session._scene.coast.on
+
+    torch.manual_seed(0)
+    with session:
+        program(watched)
+    return session.stop(), coasting
+
+
+def said(summary: Summary) -> list[Any]:
+    return [summary.findings, summary.verdicts, summary.steps, summary.internal_errors]
+
+
+def recorded(folder: Path) -> list[str]:
+    """The record of a run, without the time spent waiting for batches."""
+    return [line for line in (folder / "rank-0.jsonl").read_text().splitlines() if "BatchesAwaited" not in line]
+
+
+@pytest.mark.parametrize("repeats", [2, 64])
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.__name__)
+def test_a_coasted_run_has_the_findings_counts_and_record_of_one_seen_in_full(
+    program: Callable[[Callable[[int], None]], None], repeats: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stream, "_REPEATS", repeats)
+    monkeypatch.setattr(stream, "_REPEATS_AGAIN", min(repeats, 8))
+    coasted, coasting = supervised(program, tmp_path / "coasted")
+    monkeypatch.setattr(stream, "_REPEATS", 10**9)
+    monkeypatch.setattr(stream, "_REPEATS_AGAIN", 10**9)
+    full, none = supervised(program, tmp_path / "full")
+    assert coasting > (150 if repeats == 2 else 30)
+    assert none == 0
+    assert said(coasted) == said(full)
+    assert coasted.internal_errors == ()
+    assert recorded(tmp_path / "coasted") == recorded(tmp_path / "full")
+    replayed = read(tmp_path / "coasted")
+    assert (replayed.findings, replayed.verdicts) == (coasted.findings, coasted.verdicts)
+
+
+INTERNALS = [
+    "_coast:Coast.closed", "_coast:Coast.name", "_coast:Coast._learn", "_coast:Coast._record", "_coast:Coast._begin",
+    "_coast:Coast._span", "_coast:Coast.expect", "_coast:Coast.account", "_coast:Coast._stop", "_coast:Coast._restore",
+    "backward:BackwardProbe._key", "module:ModuleProbe._learn", "optimizer:OptimizerProbe.passed",
+    "_ledger:Held.sync",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", INTERNALS)
+def test_what_raises_while_coasting_never_reaches_the_program(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stream, "_REPEATS", 3)
+    weights = []
+    for fails in (False, True):
+        torch.manual_seed(0)
+        training = Training()
+        with monkeypatch.context() as patch, Session() as session:
+            if fails:
+                module, _, path = name.partition(":")
+                owner, _, method = path.partition(".")
+                patch.setattr(getattr(importlib.import_module(f"truestep.probes.{module}"), owner), method, planted)
+            for step in range(100):
+                training.optimizer.zero_grad()
+                training.backward()
+                nn.utils.clip_grad_norm_(training.model.parameters(), 1.0)
+                training.optimizer.step()
+                if step == 80:
+                    training.model.eval()
+        assert bool(session.stop().internal_errors) <= fails
+        weights.append([parameter.detach().clone() for parameter in training.model.parameters()])
+    assert all(torch.equal(one, two) for one, two in zip(*weights, strict=True))
+
+
+def planted(*args: object, **kwargs: object) -> object:
+    raise ZeroDivisionError("planted")
+
+
+def test_no_step_is_passed_over_before_the_repeats() -> None:
+    coasting: list[bool] = []
+    training = Training()
+    with Session() as session:
+        for _ in range(stream.SHOWINGS + stream._REPEATS):
+            coasting.append(session._scene.coast.on)
+            training.optimizer.zero_grad()
+            training.backward()
+            training.optimizer.step()
+    assert not any(coasting)
+
+
+def test_zeroing_that_stops_at_once_is_found_at_its_first_step() -> None:
+    training = Training()
+    with Session() as session:
+        for step in range(330):
+            if step < 310:
+                training.optimizer.zero_grad()
+            training.backward()
+            training.optimizer.step()
+    (found,) = session.findings
+    assert found.rule == "missing-zero-grad"
+    assert found.seen.first_step == 310
+    assert found.seen.count == 20
+
+
+def test_zeroing_by_hand_that_stops_is_found_at_the_next_full_step() -> None:
+    training = Training()
+    with Session() as session:
+        for step in range(400):
+            if step < 310:
+                for parameter in training.model.parameters():
+                    parameter.grad = None
+            training.backward()
+            training.optimizer.step()
+    (found,) = session.findings
+    assert found.rule == "missing-zero-grad"
+    assert found.seen.first_step is not None
+    assert 310 <= found.seen.first_step <= 310 + _coast.LIGHT_STEPS
+    assert found.seen.count == 400 - found.seen.first_step
+
+
+def test_a_loss_that_is_not_finite_is_found_within_two_steps() -> None:
+    training = Training()
+    with Session() as session:
+        for step in range(330):
+            training.optimizer.zero_grad()
+            loss = training.criterion(training.model(training.x), training.y)
+            (loss * (1.0 if step < 311 else float("inf"))).backward()
+            training.optimizer.step()
+    found = {finding.rule: finding for finding in session.findings}
+    first = found["nan-or-inf"].seen.first_step
+    assert first is not None
+    assert 311 <= first <= 312
+
+
+def test_an_evaluation_without_any_call_of_eval_is_seen_where_it_happens() -> None:
+    training = Training()
+    with Session() as session:
+        for step in range(330):
+            training.optimizer.zero_grad()
+            training.backward()
+            training.optimizer.step()
+            if step == 310:
+                assert session._scene.coast.on
+                with torch.no_grad():
+                    training.model(training.x)
+                assert not session._scene.coast.on
+    assert session.steps == 330
+
+
+def test_steps_and_findings_are_right_while_coasting() -> None:
+    training = Training()
+    with Session() as session:
+        for step in range(300):
+            training.backward()
+            training.optimizer.step()
+            assert session.steps == step + 1
+            if step == 290:
+                assert session._scene.coast.on
+                (found,) = session.findings
+                assert found.seen.count == 290
+    assert session._scene.step == 300
+
+
+def test_a_run_ends_after_the_steps_asked_for_while_coasting() -> None:
+    training = Training()
+    done = 0
+    session = Session(Options(steps=333))
+    session.start()
+    with pytest.raises(SystemExit):
+        for _ in range(400):
+            training.optimizer.zero_grad()
+            training.backward()
+            training.optimizer.step()
+            done += 1
+    assert session.stop().steps == 333
+    assert done == 332
+
+
+def test_a_step_that_raises_is_no_end_of_watching() -> None:
+    class Fails(torch.optim.SGD):
+        fail = False
+
+        def step(self, closure: Any = None) -> None:
+            if self.fail:
+                raise RuntimeError("planted")
+            super().step()
+
+    training = Training()
+    training.optimizer = Fails(training.model.parameters(), lr=1e-3)
+    with Session() as session:
+        for step in range(330):
+            training.optimizer.zero_grad()
+            training.backward()
+            training.optimizer.fail = step == 310
+            try:
+                training.optimizer.step()
+            except RuntimeError:
+                assert step == 310
+                session._scene.depth.step = 0
+    assert session.findings == ()
+    assert session.steps == 329
+
+
+def test_every_event_is_told_to_who_asks_for_them() -> None:
+    seen: list[object] = []
+    training = Training()
+    with Session(also=seen.append):
+        for _ in range(200):
+            training.optimizer.zero_grad()
+            training.backward()
+            training.optimizer.step()
+    assert sum(isinstance(event, OptimizerStepped) for event in seen) == 200
+
+
+def test_a_rule_that_needs_what_was_passed_over_is_still_clear() -> None:
+    training = Training()
+    with Session() as session:
+        for _ in range(300):
+            training.optimizer.zero_grad()
+            training.backward()
+            training.optimizer.step()
+    assert session.verdicts["missing-zero-grad"].outcome is Outcome.CLEAR
