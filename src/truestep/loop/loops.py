@@ -139,7 +139,7 @@ class Loops:
                     following = next(batches, _END)
                 walk.last = following is _END if length is None else walk.finished == length - 1
                 walk.given = walk.finished + 1
-                yield to_device(batch, self._device)
+                yield to_device(batch, self._device, non_blocking=True)
                 walk.finished = walk.given
                 if length is None:
                     batch = following

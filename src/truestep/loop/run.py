@@ -411,7 +411,7 @@ class Run:
     def batches(self, loader: Loader) -> Iterator[Any]:
         """Give the batches of a loader on the run's device, in the same order and with the same samples every time."""
         for batch in loader.epoch(0):
-            yield to_device(batch, self.device)
+            yield to_device(batch, self.device, non_blocking=True)
 
     def evaluate(self, *models: nn.Module, inference_mode: bool = False) -> AbstractContextManager[None]:
         """Return a context with models in eval mode and no gradients; both are restored, for every submodule.
