@@ -132,6 +132,39 @@ def test_a_snapshot_stays_as_it_was():
     assert not taken.requires_grad
 
 
+COPIED = {
+    "large": torch.randn(300, 300),
+    "transposed": torch.randn(30, 40).T,
+    "channels last": torch.randn(2, 3, 4, 4).to(memory_format=torch.channels_last),
+    "part": torch.arange(100.0)[10:20],
+    "strided": torch.arange(100.0)[::3],
+    "expanded": torch.randn(3).expand(4, 3),
+    "windows": torch.arange(4.0).as_strided((2, 2), (1, 1)),
+    "scalar": torch.tensor(2.5),
+    "empty": torch.zeros(0, 3),
+    "bool": torch.tensor([True, False, True]),
+    "bfloat16": torch.randn(7).bfloat16(),
+    "float8": torch.randn(7).to(torch.float8_e4m3fn),
+    "complex": torch.randn(3, dtype=torch.complex128),
+    "uint16": torch.tensor([1, 65535], dtype=torch.uint16),
+    "parameter": nn.Parameter(torch.randn(3)),
+}
+
+
+@pytest.mark.parametrize("tensor", COPIED.values(), ids=COPIED)
+def test_a_copy_has_the_same_bits_and_nothing_in_common(tensor):
+    taken = Snapshot(copies=True).take(tensor)
+    assert taken.dtype == tensor.dtype
+    assert taken.shape == tensor.shape
+    assert torch.equal(as_bytes(taken.detach()), as_bytes(tensor.detach()))
+    assert tensor.numel() == 0 or taken.untyped_storage().data_ptr() != tensor.untyped_storage().data_ptr()
+
+
+@pytest.mark.parametrize("name", ["transposed", "channels last"])
+def test_a_copy_lies_in_memory_as_the_tensor_does(name):
+    assert Snapshot(copies=True).take(COPIED[name]).stride() == COPIED[name].stride()
+
+
 def test_without_copies_a_tensor_is_taken_as_it_is_unless_it_is_part_of_a_larger_storage():
     whole = torch.randn(10)
     snapshot = Snapshot(copies=False)
