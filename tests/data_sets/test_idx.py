@@ -2,6 +2,7 @@
 
 import gzip
 import struct
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ from programs import DATA
 
 from truestep import data
 from truestep.data import idx_files
+from truestep.data._pixels import fits_in_memory
 from truestep.errors import BadData
 
 FASHION = DATA / "fashion-mnist"
@@ -61,6 +63,12 @@ def test_bytes_kept_for_lack_of_memory_give_the_same_batches(files, monkeypatch)
     assert each.nbytes < once.nbytes
     assert torch.equal(each.batch(indices)[0], once.batch(indices)[0])
     assert torch.equal(each.split(2, seed=None)[1].tensors[0], once.tensors[0][2:])
+
+
+@pytest.mark.skipif(not Path("/proc/meminfo").is_file(), reason="the system does not tell its free memory")
+def test_a_few_bytes_fit_and_a_quintillion_does_not():
+    assert fits_in_memory(1000)
+    assert not fits_in_memory(10**18)
 
 
 def test_bytes_stay_bytes_where_they_are_asked_for(files, pixels):

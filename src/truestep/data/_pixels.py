@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
+from pathlib import Path
 
 import torch
 
@@ -78,10 +78,11 @@ def dtype_of(dtype: torch.dtype | str) -> torch.dtype:
 
 
 def fits_in_memory(nbytes: int) -> bool:
-    """Whether half of the memory that is free now holds that much; True where the system does not tell."""
+    """Whether half of the memory that programs can still get holds that much; True where the system does not tell."""
     try:
-        free = os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    except (AttributeError, ValueError, OSError):
+        told = Path("/proc/meminfo").read_text(encoding="ascii")
+        free = int(told.partition("MemAvailable:")[2].split()[0]) * 1024
+    except (OSError, ValueError, IndexError):
         return True
     return nbytes <= free // 2
 
