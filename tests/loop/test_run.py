@@ -268,8 +268,6 @@ def test_watch_reports_when_the_run_ends(capsys):
 
 
 def test_importing_the_package_imports_no_torch():
-    code = (
-        "import sys, truestep; truestep.data; truestep.schedules; print('torch' in sys.modules, 'numpy' in sys.modules)"
-    )
+    code = "import sys, truestep; truestep.data; truestep.schedules; print(*({'torch', 'numpy'} & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.split() == []
