@@ -1,59 +1,20 @@
-"""What each column of a table becomes, and the numbers that are learnt from the training rows."""
+"""The cells of each column as numbers, by a plan."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
 import torch
 
 from truestep.data._cells import Cells
+from truestep.data._plan import MISSING, Plan, chosen
 from truestep.errors import BadData
 
 if TYPE_CHECKING:
     import polars
-
-MISSING = "(missing)"
-"""The category of cells without a value, where that is asked for."""
-
-_AS = ("onehot", "codes")
-_FILLS = ("mean", "median", "drop", "category")
-
-Choice = str | float
-
-
-@dataclass(frozen=True, slots=True)
-class Plan:
-    """What each column becomes.
-
-    Attributes:
-        numbers: the columns of numbers.
-        onehot, codes: the columns of categories, and the categories of each.
-        missing: what becomes of cells without a value, by column; the key None stands for every other column.
-        target: the column of the target; None without one.
-        classes: the classes of the target; empty where it is a number.
-        standardize: whether columns of numbers get mean 0 and standard deviation 1.
-    """
-
-    numbers: tuple[str, ...]
-    onehot: dict[str, tuple[str, ...]]
-    codes: dict[str, tuple[str, ...]]
-    missing: dict[str | None, Choice]
-    target: str | None
-    classes: tuple[str, ...]
-    standardize: bool
-
-    @property
-    def columns(self) -> list[str]:
-        """The columns that are read, in the order of the features."""
-        return [*self.numbers, *self.onehot, *self.codes]
-
-    @property
-    def features(self) -> tuple[str, ...]:
-        """The names of the features: a column's, or column=category."""
-        return (*self.numbers, *(f"{name}={category}" for name, found in self.onehot.items() for category in found))
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,15 +40,6 @@ class Rows:
         """Return the rows at `indices`."""
         target = None if self.target is None else self.target[indices]
         return type(self)(self.numbers[indices], self.onehot[indices], self.codes[indices], target)
-
-
-@dataclass(frozen=True, slots=True)
-class Learnt:
-    """What is learnt from the training rows: float64, shape (columns,)."""
-
-    fill: torch.Tensor
-    mean: torch.Tensor
-    std: torch.Tensor
 
 
 @dataclass(slots=True)
@@ -201,144 +153,3 @@ class Reader:
 
     def _stacked(self, columns: list[torch.Tensor]) -> torch.Tensor:
         return torch.stack(columns, 1) if columns else torch.zeros(self.cells.frame.height, 0, dtype=torch.int64)
-
-
-def chosen(missing: Mapping[str | None, Choice], name: str) -> Choice | None:
-    """Return what was chosen for a column's cells without a value."""
-    return missing.get(name, missing.get(None))
-
-
-def learn(rows: Rows, plan: Plan) -> Learnt:
-    """Learn what fills cells without a value, and the scale of each column of numbers.
-
-    Raises:
-        BadData: a column without any value.
-    """
-    numbers = rows.numbers.to(torch.float64)
-    fill = torch.zeros(len(plan.numbers), dtype=torch.float64)
-    for at, name in enumerate(plan.numbers):
-        choice = chosen(plan.missing, name)
-        column = numbers[:, at]
-        if choice in ("mean", "median"):
-            held = column[~column.isnan()]
-            if not len(held):
-                raise BadData(f"column {name!r} has no value at all", remedy=f'pass drop=["{name}"]')
-            fill[at] = held.mean() if choice == "mean" else _median(held)
-        elif isinstance(choice, int | float):
-            fill[at] = float(choice)
-    filled = torch.where(numbers.isnan(), fill, numbers)
-    mean, std = filled.mean(0), filled.std(0, correction=0)
-    return Learnt(fill, mean, torch.where(std > 0, std, torch.ones_like(std)))
-
-
-def _median(values: torch.Tensor) -> torch.Tensor:
-    """Return the middle value, or the mean of the two middle ones; torch's own is the lower one of the two."""
-    ordered = values.sort().values
-    return (ordered[(len(values) - 1) // 2] + ordered[len(values) // 2]) / 2
-
-
-def features(rows: Rows, plan: Plan, learnt: Learnt) -> torch.Tensor:
-    """Return the features, float32 of shape (rows, features): numbers first, then one column per category."""
-    numbers = rows.numbers.to(torch.float64)
-    filled = torch.where(numbers.isnan(), learnt.fill, numbers)
-    if plan.standardize:
-        filled = (filled - learnt.mean) / learnt.std
-    parts = [filled.to(torch.float32)]
-    for at, found in enumerate(plan.onehot.values()):
-        parts.append(torch.nn.functional.one_hot(rows.onehot[:, at], len(found)).to(torch.float32))
-    return torch.cat(parts, 1)
-
-
-def categories_of(cells: Cells, name: str, wanted: Any, missing: Mapping[str | None, Choice]) -> tuple[str, ...]:
-    """Return the categories of a column: those that were given, or those that occur, sorted."""
-    if isinstance(wanted, str):
-        found = sorted(set(cells.frame[name].drop_nulls().to_list()))
-    else:
-        found = [str(category) for category in wanted]
-    return (*found, MISSING) if missing.get(name, missing.get(None)) == "category" else tuple(found)
-
-
-def plan_of(
-    cells: Cells,
-    target: str | int | None,
-    categorical: Sequence[str] | Mapping[str, Any],
-    missing: Choice | Mapping[str, Choice] | None,
-    drop: Sequence[str],
-    classes: Sequence[str] | str | None,
-    *,
-    standardize: bool,
-) -> Plan:
-    """Return what each column becomes, as `csv` was asked.
-
-    Raises:
-        BadData: a name that is no column, or a choice that means nothing.
-    """
-    names = cells.frame.columns
-    kinds: dict[str, Any] = (
-        dict(categorical) if isinstance(categorical, Mapping) else dict.fromkeys(categorical, "onehot")
-    )
-    goal = _column_at(cells, target) if isinstance(target, int) else target
-    choices: dict[str | None, Choice] = {}
-    if missing is not None:
-        choices = dict(missing.items()) if isinstance(missing, Mapping) else {None: missing}
-    for what, used in (
-        ("target", [] if goal is None else [goal]),
-        ("categorical", list(kinds)),
-        ("missing", [name for name in choices if name is not None]),
-        ("drop", list(drop)),
-    ):
-        for name in used:
-            if name not in names:
-                raise BadData(
-                    f"{what}={name!r} is no column",
-                    path=cells.path,
-                    expected=f"expected one of {', '.join(names[:16])}",
-                    remedy="correct the name, or pass header= and columns= as the file has them",
-                )
-    for wanted in kinds.values():
-        if isinstance(wanted, str) and wanted not in _AS:
-            raise BadData(
-                f"{wanted!r} is no form of a category",
-                expected='expected "onehot", "codes", or a list of the categories',
-                remedy='pass "onehot" for columns of 0 and 1, "codes" for an embedding',
-            )
-    for choice in choices.values():
-        if isinstance(choice, bool) or (isinstance(choice, str) and choice not in _FILLS):
-            raise BadData(
-                f"missing={choice!r} is no choice",
-                expected='expected "drop", "mean", "median", "category" or a number',
-                remedy='pass missing={"column": "median"}',
-            )
-    out = {goal, *drop}
-    sorts = {name: categories_of(cells, name, wanted, choices) for name, wanted in kinds.items() if name not in out}
-    return Plan(
-        tuple(name for name in names if name not in out and name not in kinds),
-        {name: found for name, found in sorts.items() if kinds[name] != "codes"},
-        {name: found for name, found in sorts.items() if kinds[name] == "codes"},
-        choices,
-        goal,
-        () if goal is None else _classes(cells, goal, classes),
-        standardize,
-    )
-
-
-def _column_at(cells: Cells, place: int) -> str:
-    names = cells.frame.columns
-    if not -len(names) <= place < len(names):
-        raise BadData(f"target={place} is none of {len(names)} columns", path=cells.path, remedy="pass -1 for the last")
-    return str(names[place])
-
-
-def _classes(cells: Cells, target: str, classes: Sequence[str] | str | None) -> tuple[str, ...]:
-    """Return the classes of the target; none where it is a number."""
-    import polars
-
-    column = cells.frame[target].drop_nulls()
-    numeric = not column.cast(polars.Float64, strict=False).null_count()
-    if classes is None and numeric:
-        return ()
-    if classes is None or classes == "all":
-        return tuple(sorted(set(column.to_list()), key=float if numeric else None))
-    if isinstance(classes, str):
-        raise BadData(f'classes="{classes}" is no list of classes', remedy='pass a list, or "all" for all that occur')
-    return tuple(map(str, classes))

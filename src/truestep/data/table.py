@@ -8,7 +8,9 @@ from pathlib import Path
 from typing import Literal, Self
 
 from truestep.data._cells import Cells, Layout
-from truestep.data._columns import Choice, Learnt, Plan, Reader, Rows, features, learn, plan_of
+from truestep.data._columns import Reader, Rows
+from truestep.data._learnt import Learnt, features, learn
+from truestep.data._plan import Choice, Plan, plan_of
 from truestep.data._samples import Transform, parted
 from truestep.data.tensor_set import TensorSet
 from truestep.errors import BadData

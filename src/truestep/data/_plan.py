@@ -1,0 +1,150 @@
+"""What each column of a table becomes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from truestep.data._cells import Cells
+from truestep.errors import BadData
+
+MISSING = "(missing)"
+"""The category of cells without a value, where that is asked for."""
+
+_AS = ("onehot", "codes")
+_FILLS = ("mean", "median", "drop", "category")
+
+Choice = str | float
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What each column becomes.
+
+    Attributes:
+        numbers: the columns of numbers.
+        onehot, codes: the columns of categories, and the categories of each.
+        missing: what becomes of cells without a value, by column; the key None stands for every other column.
+        target: the column of the target; None without one.
+        classes: the classes of the target; empty where it is a number.
+        standardize: whether columns of numbers get mean 0 and standard deviation 1.
+    """
+
+    numbers: tuple[str, ...]
+    onehot: dict[str, tuple[str, ...]]
+    codes: dict[str, tuple[str, ...]]
+    missing: dict[str | None, Choice]
+    target: str | None
+    classes: tuple[str, ...]
+    standardize: bool
+
+    @property
+    def columns(self) -> list[str]:
+        """The columns that are read, in the order of the features."""
+        return [*self.numbers, *self.onehot, *self.codes]
+
+    @property
+    def features(self) -> tuple[str, ...]:
+        """The names of the features: a column's, or column=category."""
+        return (*self.numbers, *(f"{name}={category}" for name, found in self.onehot.items() for category in found))
+
+
+def chosen(missing: Mapping[str | None, Choice], name: str) -> Choice | None:
+    """Return what was chosen for a column's cells without a value."""
+    return missing.get(name, missing.get(None))
+
+
+def categories_of(cells: Cells, name: str, wanted: Any, missing: Mapping[str | None, Choice]) -> tuple[str, ...]:
+    """Return the categories of a column: those that were given, or those that occur, sorted."""
+    if isinstance(wanted, str):
+        found = sorted(set(cells.frame[name].drop_nulls().to_list()))
+    else:
+        found = [str(category) for category in wanted]
+    return (*found, MISSING) if missing.get(name, missing.get(None)) == "category" else tuple(found)
+
+
+def plan_of(
+    cells: Cells,
+    target: str | int | None,
+    categorical: Sequence[str] | Mapping[str, Any],
+    missing: Choice | Mapping[str, Choice] | None,
+    drop: Sequence[str],
+    classes: Sequence[str] | str | None,
+    *,
+    standardize: bool,
+) -> Plan:
+    """Return what each column becomes, as `csv` was asked.
+
+    Raises:
+        BadData: a name that is no column, or a choice that means nothing.
+    """
+    names = cells.frame.columns
+    kinds: dict[str, Any] = (
+        dict(categorical) if isinstance(categorical, Mapping) else dict.fromkeys(categorical, "onehot")
+    )
+    goal = _column_at(cells, target) if isinstance(target, int) else target
+    choices: dict[str | None, Choice] = {}
+    if missing is not None:
+        choices = dict(missing.items()) if isinstance(missing, Mapping) else {None: missing}
+    for what, used in (
+        ("target", [] if goal is None else [goal]),
+        ("categorical", list(kinds)),
+        ("missing", [name for name in choices if name is not None]),
+        ("drop", list(drop)),
+    ):
+        for name in used:
+            if name not in names:
+                raise BadData(
+                    f"{what}={name!r} is no column",
+                    path=cells.path,
+                    expected=f"expected one of {', '.join(names[:16])}",
+                    remedy="correct the name, or pass header= and columns= as the file has them",
+                )
+    for wanted in kinds.values():
+        if isinstance(wanted, str) and wanted not in _AS:
+            raise BadData(
+                f"{wanted!r} is no form of a category",
+                expected='expected "onehot", "codes", or a list of the categories',
+                remedy='pass "onehot" for columns of 0 and 1, "codes" for an embedding',
+            )
+    for choice in choices.values():
+        if isinstance(choice, bool) or (isinstance(choice, str) and choice not in _FILLS):
+            raise BadData(
+                f"missing={choice!r} is no choice",
+                expected='expected "drop", "mean", "median", "category" or a number',
+                remedy='pass missing={"column": "median"}',
+            )
+    out = {goal, *drop}
+    sorts = {name: categories_of(cells, name, wanted, choices) for name, wanted in kinds.items() if name not in out}
+    return Plan(
+        tuple(name for name in names if name not in out and name not in kinds),
+        {name: found for name, found in sorts.items() if kinds[name] != "codes"},
+        {name: found for name, found in sorts.items() if kinds[name] == "codes"},
+        choices,
+        goal,
+        () if goal is None else _classes(cells, goal, classes),
+        standardize,
+    )
+
+
+def _column_at(cells: Cells, place: int) -> str:
+    names = cells.frame.columns
+    if not -len(names) <= place < len(names):
+        raise BadData(f"target={place} is none of {len(names)} columns", path=cells.path, remedy="pass -1 for the last")
+    return str(names[place])
+
+
+def _classes(cells: Cells, target: str, classes: Sequence[str] | str | None) -> tuple[str, ...]:
+    """Return the classes of the target; none where it is a number."""
+    import polars
+
+    column = cells.frame[target].drop_nulls()
+    numeric = not column.cast(polars.Float64, strict=False).null_count()
+    if classes is None and numeric:
+        return ()
+    if classes is None or classes == "all":
+        return tuple(sorted(set(column.to_list()), key=float if numeric else None))
+    if isinstance(classes, str):
+        raise BadData(f'classes="{classes}" is no list of classes', remedy='pass a list, or "all" for all that occur')
+    return tuple(map(str, classes))
