@@ -39,7 +39,7 @@ proofs: $(VENV)/dev.stamp ## measure the harm of every proof; RULES="..." for so
 proofs-slow: $(VENV)/dev.stamp ## the slow tests: the harm of every proof exceeds its margin
 	$(BIN)/python -m pytest -n $(WORKERS) -m slow tests
 
-bench: $(VENV)/dev.stamp ## measure what watching costs; ARGS="--save" keeps the numbers
+bench: $(VENV)/dev.stamp ## measure what watching and the toolkit cost; ARGS="--save" keeps the numbers
 	@set -e; for program in bench/[a-z]*.py; do echo "$(BIN)/python $$program $(ARGS)"; $(BIN)/python $$program $(ARGS); done
 
 docs: $(VENV)/docs.stamp ## build the documentation into site/
