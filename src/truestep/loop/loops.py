@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from truestep.errors import BadSettings, MetricMissing, OpenWindow
 from truestep.loop.device import to_device
 from truestep.loop.seed import rng_state, set_rng_state
-from truestep.loop.walks import Walk, Walks
+from truestep.loop.walks import Place, Walk, Walks
 
 if TYPE_CHECKING:
     import torch
@@ -72,10 +72,13 @@ class Loops:
         self._asked: tuple[float | None, str] | None = None
         self._begun = False
         self._bound = False
-        self._in_epoch = False
         self._epoch_rng: dict[str, Any] = {}
-        self._resumed_rng: dict[str, Any] = {}
         self._saved_step = -1
+        self._restored_limits: list[int | None] = []
+        if saving.loops is not None:
+            self.walks.load_state_dict(saving.loops["walks"])
+            self.global_step = self._saved_step = saving.loops["global_step"]
+            self._restored_limits = list(saving.loops["limits"])
 
     # --- what a user's loop walks over ---
 
@@ -89,15 +92,25 @@ class Loops:
                 remedy="pass max_epochs=... to Run",
             )
         self._begin()
-        self._set_rng("epoch" if self.walks.is_resuming else "step")
+        walks = self.walks
+        if walks.waits_for("epochs"):
+            self._arrive()
+        elif walks.waits_for("left"):
+            if self._restored_limits == self._own_limits:
+                return  # its own program ended it, and would again
+            self._arrive()
+        elif walks.is_resuming:
+            set_rng_state(self._epoch_rng)
         self._signals.install()
         try:
-            while (limits.max_epochs is None or self.walks.epoch < limits.max_epochs) and not self._has_all_steps():
-                self._in_epoch = True
-                yield self.walks.epoch
+            while (limits.max_epochs is None or walks.epoch < limits.max_epochs) and not self._has_all_steps():
+                walks.in_epoch = True
+                if not walks.is_resuming:
+                    self._epoch_rng = rng_state()
+                yield walks.epoch
                 self._end_epoch()
         finally:
-            self._in_epoch = False
+            walks.in_epoch = False
             self._signals.remove()
 
     def train(self, loader: Loader) -> Iterator[Any]:
@@ -130,8 +143,9 @@ class Loops:
         walks = self.walks
         self._signals.install()
         try:
-            if walks.is_first(walk):
-                self._set_rng("step")
+            walks.is_first(walk)
+            if walk.is_place:
+                self._arrive()
             batch = next(batches, _END)
             while batch is not _END and not self._has_all_steps():
                 following: Any = None
@@ -176,20 +190,33 @@ class Loops:
 
     def ask(self, metric: float | None, mode: str) -> None:
         """Ask for a checkpoint: at the end of the body under way, or now where no loop is."""
-        if self.walks.is_resuming:
+        walks = self.walks
+        outside = not walks.active and not walks.in_epoch
+        if outside:
+            self._begin()
+            if walks.count_save():
+                self._arrive()
+                return
+        if walks.is_resuming:
             return
-        self._asked = (metric, mode)
-        if not self.walks.active:
+        if metric is not None or self._asked is None:
+            self._asked = (metric, mode)
+        if not walks.active:
             self.no_open_window("run.save()")
-            if not self._in_epoch:
-                self.save_what_was_asked()
+            if outside:
+                self._save_asked("save")
 
-    def save_what_was_asked(self) -> None:
-        """Write the checkpoint that was asked for, if there is one."""
+    def end(self) -> None:
+        """Write the checkpoint that was asked for in a loop that was left, if there is one."""
+        if self._asked is not None:
+            self.no_open_window("the end of the run")
+            self._save_asked("left")
+
+    def _save_asked(self, place: Place) -> None:
         if self._asked is not None:
             metric, mode = self._asked
             self._asked = None
-            self._save(metric, mode)
+            self._save(place, metric, mode)
 
     def no_open_window(self, where: str) -> None:
         """Refuse to go on where a loop was left in the middle of a window.
@@ -218,24 +245,27 @@ class Loops:
         every = self._limits.save_every_n_steps
         if every and stepped and self.global_step % every == 0 and self._asked is None:
             self._asked = (None, "min")
-        self._obey()
+        self._obey("loop")
 
-    def _obey(self) -> None:
+    def _obey(self, place: Place) -> None:
         """Save where it was asked for, and end where a signal asked for that."""
-        if self._asked is not None:
-            self.save_what_was_asked()
+        self._save_asked(place)
         if self._signals.received:
             if self._saves and self._saved_step != self.global_step:
-                self._save(None, "min")
+                self._save(place, None, "min")
             self._saving.wait()
             raise SystemExit(self._signals.exit_code)
 
-    def _save(self, metric: float | None, mode: str) -> None:
+    def _save(self, place: Place, metric: float | None, mode: str) -> None:
         self.walks.note_streams(self._parts.loaders)
         self._saving.save(
             step=self.global_step,
             epoch=self.walks.epoch,
-            loops={"walks": self.walks.state_dict(), "global_step": self.global_step},
+            loops={
+                "walks": self.walks.state_dict(place),
+                "global_step": self.global_step,
+                "limits": self._own_limits,
+            },
             rng={"epoch": self._epoch_rng, "step": rng_state()},
             metric=metric,
             mode=mode,
@@ -244,15 +274,13 @@ class Loops:
 
     def _end_epoch(self) -> None:
         self.no_open_window("the end of the epoch")
+        self.walks.end_epoch()
         for updates in self._parts.updates.values():
             updates.schedule()
         self._counted = False
         self._schedule_epoch()
         self._logs.end_epoch()
-        self.walks.end_epoch()
-        self._in_epoch = False
-        self._epoch_rng = rng_state()
-        self._obey()
+        self._obey("epochs")
 
     def _schedule_epoch(self) -> None:
         planned = [s for s in self._parts.schedules.values() if s.every == "epoch"]
@@ -277,20 +305,17 @@ class Loops:
         if self._begun:
             return
         self._begun = True
-        if not self._saving.is_resuming:
-            self._epoch_rng = rng_state()
-            return
-        place = self._saving.restore()
-        self._resumed_rng = place["rng"]
-        self._epoch_rng = place["rng"]["epoch"]
-        self.walks.load_state_dict(place["loops"]["walks"])
-        self.global_step = self._saved_step = place["loops"]["global_step"]
+        if self.walks.is_resuming:
+            self._epoch_rng = self._saving.restore(finally_=False)["epoch"]
 
-    def _set_rng(self, which: str) -> None:
-        """Go on with the random numbers of the run that was stopped; those of the step once."""
-        state = self._resumed_rng.pop(which, None)
-        if state is not None:
-            set_rng_state(state)
+    def _arrive(self) -> None:
+        """Go on where the checkpoint was made: with all that it holds, and its random numbers."""
+        set_rng_state(self._saving.restore(finally_=True)["step"])
+        self.walks.arrive()
+
+    @property
+    def _own_limits(self) -> list[int | None]:
+        return [self._limits.max_epochs, self._limits.max_steps]
 
     def _bind_once(self, loader: Loader | int) -> None:
         if not self._bound:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
+import torch
+
 from truestep.errors import BadPart
+from truestep.loop.plan import Schedule
 
 if TYPE_CHECKING:
     from torch import nn
     from torch.optim import Optimizer
 
     from truestep.loop.loader import Loader
-    from truestep.loop.plan import Schedule
     from truestep.loop.updates import Updates
 
 
@@ -50,6 +53,31 @@ class State(dict[str, Any]):
     def __delattr__(self, name: str) -> None:
         del self[name]
 
+    def put_back(self, values: dict[str, Any]) -> None:
+        """Take these values instead of those that there are; a list or dict that a program holds stays the same one."""
+        _put_back(self, values)
+
+
+def _put_back(kept: Any, values: Any) -> Any:
+    """Return what equals `values`: `kept` itself, changed in place, where it is a container of the same kind."""
+    if isinstance(kept, dict) and isinstance(values, dict):
+        new = {key: _put_back(kept.get(key), value) for key, value in values.items()}
+        kept.clear()
+        kept.update(new)
+        return kept
+    if type(kept) is list and type(values) is list:
+        pairs = zip_longest(kept[: len(values)], values)
+        kept[:] = [_put_back(old, value) for old, value in pairs]
+        return kept
+    if isinstance(kept, torch.Tensor) and isinstance(values, torch.Tensor) and not kept.requires_grad:
+        if (kept.shape, kept.dtype, kept.device) == (values.shape, values.dtype, values.device):
+            return kept.copy_(values)
+    elif hasattr(kept, "__array_interface__") and type(kept) is type(values) and hasattr(kept, "shape"):
+        if kept.shape == values.shape and kept.dtype == values.dtype and kept.shape and kept.flags.writeable:
+            kept[...] = values
+            return kept
+    return values
+
 
 class Parts:
     """The named parts of one run."""
@@ -61,6 +89,7 @@ class Parts:
         self.loaders: dict[str, Loader] = {}
         self.registered: dict[str, Stateful] = {}
         self._by_optimizer: dict[int, Updates] = {}
+        self._names: dict[int, str] = {}
 
     def add(self, shelf: dict[str, Any], kind: str, name: str | None, part: Any) -> str:
         """Put a part on a shelf under its name; the first is called `kind`, the next `kind_2` where no name is given.
@@ -74,6 +103,13 @@ class Parts:
             raise BadPart(
                 f'"{name}" cannot name a {kind}', expected="a name that a file can have", remedy="use letters and dots"
             )
+        whole = part.scheduler if isinstance(part, Schedule) else part
+        if id(whole) in self._names:
+            raise BadPart(
+                f'this {type(whole).__name__} belongs to the run already, as "{self._names[id(whole)]}"',
+                expected="each part once",
+                remedy=f"leave the second call of run.{kind}() out",
+            )
         if name in shelf:
             raise BadPart(
                 f'there is a {kind} called "{name}" already',
@@ -81,7 +117,24 @@ class Parts:
                 remedy=f'pass another name="..." for this {kind}',
             )
         shelf[name] = part
+        self._names[id(whole)] = name
         return name
+
+    def loader_name(self, name: str | None, *, in_epoch: bool) -> str:
+        """Return what a loader is called: "loader", "loader_2", ... where no name is given.
+
+        Raises:
+            BadPart: no name was given in the body of an epoch, where a resumed run would count them otherwise.
+        """
+        if name is not None:
+            return name
+        if in_epoch:
+            raise BadPart(
+                "a loader without name was made in the body of an epoch",
+                expected="a name: a resumed run enters a later epoch, and finds its place by names",
+                remedy='pass a name of its own for every epoch: run.loader(..., name=f"train-{epoch}")',
+            )
+        return "loader" if not self.loaders else f"loader_{len(self.loaders) + 1}"
 
     def add_updates(self, updates: Updates) -> None:
         """Put the updates of an optimizer on their shelf."""

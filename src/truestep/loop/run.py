@@ -27,16 +27,17 @@ import torch
 from torch import nn
 
 from truestep.config import Options
-from truestep.errors import BadPart, BadSettings
+from truestep.errors import BadSettings
 from truestep.loop import environment
 from truestep.loop.deterministic import deterministic
 from truestep.loop.device import pick, to_device
 from truestep.loop.folder import RunFolder
+from truestep.loop.generators import stateful
 from truestep.loop.loader import Loader
 from truestep.loop.logs import Logs
 from truestep.loop.loops import Limits, Loops
 from truestep.loop.modes import evaluating, train_mode
-from truestep.loop.parts import Parts, State, Stateful
+from truestep.loop.parts import Parts, State
 from truestep.loop.plan import bind_all, planned
 from truestep.loop.precision import Precision
 from truestep.loop.saving import Saving
@@ -51,7 +52,7 @@ from truestep.watch.session import Session
 Model = TypeVar("Model", bound=nn.Module)
 AnyOptimizer = TypeVar("AnyOptimizer", bound=torch.optim.Optimizer)
 AnyScheduler = TypeVar("AnyScheduler")
-Part = TypeVar("Part", bound=Stateful)
+Part = TypeVar("Part")
 Closure = Callable[[], torch.Tensor]
 
 
@@ -90,41 +91,43 @@ class Run:
         self.grad_norm: torch.Tensor | None = None
         """The norm of the gradients before the last clipping; a tensor of no dimension."""
         self._parts = Parts()
-        self._stack = ExitStack()
-        self._stack.enter_context(self.precision)
-        if settings.deterministic:
-            self._stack.enter_context(deterministic())
-        seed_everything(settings.seed)
-        self._folder = RunFolder.open(Path(settings.out), settings) if settings.out is not None else None
-        folder = self._folder
-        self._logs = Logs(folder.path / "metrics.jsonl" if folder else None, every=settings.log_every_n_steps)
-        self._saving = Saving(
-            self._parts,
-            self.state,
-            self._logs,
-            folder.checkpoints if folder else None,
-            folder.resumed if folder else None,
-            self.device,
-        )
-        self._loops = Loops(
-            self._parts,
-            self._saving,
-            self._logs,
-            Signals(),
-            Limits(settings.max_epochs, settings.max_steps, settings.save_every_n_steps),
-            device=self.device,
-            saves=folder is not None,
-            close=self._close,
-            bind=self._bind,
-        )
-        if folder is not None:
-            environment.write(folder.path, asdict(settings), self.device)
-            self._stack.callback(folder.close)
         self._closed = False
         self._session: Session | None = None
-        if settings.watch:
-            self._session = Session(Options(), script=sys.argv[0])
-            self._session.start()
+        with ExitStack() as stack:
+            stack.enter_context(self.precision)
+            if settings.deterministic:
+                stack.enter_context(deterministic())
+            seed_everything(settings.seed)
+            self._folder = folder = RunFolder.open(Path(settings.out), settings) if settings.out is not None else None
+            if folder is not None:
+                stack.callback(folder.close)
+                environment.write(folder.path, asdict(settings), self.device)
+            signals = Signals(handled=folder is not None)
+            stack.callback(signals.put_back)
+            self._logs = Logs(folder.path / "metrics.jsonl" if folder else None, every=settings.log_every_n_steps)
+            self._saving = Saving(
+                self._parts,
+                self.state,
+                self._logs,
+                folder.checkpoints if folder else None,
+                folder.resumed if folder else None,
+                self.device,
+            )
+            self._loops = Loops(
+                self._parts,
+                self._saving,
+                self._logs,
+                signals,
+                Limits(settings.max_epochs, settings.max_steps, settings.save_every_n_steps),
+                device=self.device,
+                saves=folder is not None,
+                close=self._close,
+                bind=self._bind,
+            )
+            if settings.watch:
+                self._session = Session(Options(), script=sys.argv[0])
+                self._session.start()
+            self._stack = stack.pop_all()
         atexit.register(self._at_exit)
 
     # --- what belongs to the run ---
@@ -205,8 +208,7 @@ class Run:
             name: what its order is made from, and its name in the checkpoint; "loader", "loader_2", ...
             **options: what `Loader` takes: shuffle, drop_last, num_workers, collate_fn, transform, ...
         """
-        taken = self._parts.loaders
-        name = name if name is not None else "loader" if not taken else f"loader_{len(taken) + 1}"
+        name = self._parts.loader_name(name, in_epoch=self._loops.walks.in_epoch)
         strategy = self.strategy
         loader = Loader(
             dataset,
@@ -218,22 +220,20 @@ class Run:
             world_size=strategy.world_size,
             **options,
         )
-        self._parts.add(taken, "loader", name, loader)
+        self._parts.add(self._parts.loaders, "loader", name, loader)
         return loader
 
     def register(self, name: str, part: Part) -> Part:
-        """Let anything with `state_dict` and `load_state_dict` join the checkpoints; a resumed run loads it here.
+        """Let anything with a state join the checkpoints; a resumed run loads it here.
+
+        Args:
+            name: its name in the checkpoint.
+            part: what has `state_dict` and `load_state_dict`, or a generator of torch, numpy or python.
 
         Raises:
-            BadPart: it has no such methods, or the name is taken.
+            BadPart: it has no state that can be kept, or the name is taken.
         """
-        if not isinstance(part, Stateful):
-            raise BadPart(
-                f"{type(part).__name__} cannot join a checkpoint",
-                expected="an object with state_dict() and load_state_dict()",
-                remedy="keep plain values in run.state instead",
-            )
-        self._parts.add(self._parts.registered, "part", name, part)
+        self._parts.add(self._parts.registered, "part", name, stateful(part))
         self._saving.load_registered(name)
         return part
 
@@ -313,8 +313,8 @@ class Run:
         """
         updates = self._parts.of(optimizer)
         several = len(self._parts.updates) > 1
-        if several and not updates.window.is_open:
-            updates.optimizer.zero_grad()  # what other losses left there
+        if not updates.window.is_open and (several or updates.has_new_groups()):
+            updates.optimizer.zero_grad()  # what other losses left there, or steps before a parameter was added
         divisor = updates.window.divisor(weight)
         if divisor != 1:
             loss = loss / divisor
@@ -460,7 +460,7 @@ class Run:
     def close(self) -> None:
         """End the run: write what waits, let go of the folder and of torch's settings. Happens at exit, too."""
         if not self._closed:
-            self._loops.save_what_was_asked()
+            self._loops.end()
             self._let_go("finished")
 
     def __enter__(self) -> Self:

@@ -1,8 +1,9 @@
 """What a checkpoint of a run holds, and the order in which a resumed run takes it up.
 
-Weights are loaded when a model is given to the run, so that what is built from them (an average, a copy) starts right,
-and once more when the loop begins, in case an initialisation came between. Then come schedules, and optimizers last,
-because building a schedule writes learning rates into its optimizer.
+Weights are loaded when a model is given to the run, so that what is built from them (an average, a copy) starts right.
+Everything is restored when the first loop begins, and once more where the checkpoint was made, since the body of an
+epoch does again what it does before its loop: a meter is reset, a learning rate changed. Schedules come before
+optimizers, because building a schedule writes learning rates into its optimizer.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from truestep.errors import BadCheckpoint
-from truestep.loop.updates import load_optimizer
+from truestep.loop.updates import has_groups_of, load_optimizer
 from truestep.loop.weights import load_weights
 
 if TYPE_CHECKING:
@@ -56,9 +57,9 @@ class Saving:
             state.update(self._loaded["user"])
 
     @property
-    def is_resuming(self) -> bool:
-        """Whether there is a checkpoint that has not been taken up in full."""
-        return self._resumed is not None
+    def loops(self) -> dict[str, Any] | None:
+        """Where the loops of the stopped run were; None for a new run."""
+        return self._loaded.get("loops")
 
     def save(
         self, *, step: int, epoch: int, loops: dict[str, Any], rng: dict[str, Any], metric: float | None, mode: str
@@ -110,23 +111,42 @@ class Saving:
         if name in self._loaded.get("registered", {}):
             self._parts.registered[name].load_state_dict(self._loaded["registered"][name])
 
-    def restore(self) -> dict[str, Any]:
-        """Bring every part to where it was; return where the loops were, and the random states."""
-        resumed, loaded, parts = self._resumed, self._loaded, self._parts
+    def restore(self, *, finally_: bool) -> dict[str, Any]:
+        """Bring every part to where it was; return the random states.
+
+        Args:
+            finally_: whether the program has come to where the checkpoint was made, so that all parts must be there.
+                Before that, the parts that are there already are restored.
+
+        Raises:
+            BadCheckpoint: the run has other parts than those that were saved.
+        """
+        resumed, parts = self._resumed, self._parts
         assert resumed is not None
-        self._compare()
+        loaded = resumed.state(device=None)  # read anew: what was given out before may have been changed in place
+        if finally_:
+            self._compare()
+            self._user.put_back(loaded["user"])
+            for name, part in parts.registered.items():
+                part.load_state_dict(loaded["registered"][name])
         for name, model in parts.models.items():
-            self.load_model(name, model)
+            if name in resumed.models:
+                self.load_model(name, model)
         for name, schedule in parts.schedules.items():
-            schedule.scheduler.load_state_dict(loaded["schedules"][name])
+            if name in loaded["schedules"]:
+                schedule.scheduler.load_state_dict(loaded["schedules"][name])
         for name, updates in parts.updates.items():
-            load_optimizer(updates.optimizer, loaded["optimizers"][name])
-            updates.load_state_dict(loaded["updates"][name])
+            state = loaded["optimizers"].get(name)
+            if state is not None and (finally_ or has_groups_of(updates.optimizer, state)):
+                load_optimizer(name, updates.optimizer, state)
+                updates.load_state_dict(loaded["updates"][name])
         self._logs.cut(loaded["log_bytes"])
+        self._logs.last.clear()
         self._logs.last.update(loaded["logged"])
-        place = {"loops": loaded["loops"], "rng": resumed.rng()}
-        self._resumed, self._loaded = None, {}
-        return place
+        rng = resumed.rng()
+        if finally_:
+            self._resumed, self._loaded = None, {}
+        return rng
 
     def _compare(self) -> None:
         """Refuse to resume with other parts than those that were saved: what is left out would be lost in silence."""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 import signal
-import sys
 import threading
 from types import FrameType
 from typing import Any
@@ -16,11 +17,15 @@ class Signals:
 
     A first signal sets a flag that the loop reads between two steps. A second one ends the program at once, as it
     would have without us.
+
+    Args:
+        handled: False to leave signals alone: a run without folder has nothing to save.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, handled: bool = True) -> None:
         self.received = 0
         """The number of the signal that asks for an end; 0 for none."""
+        self._handled = handled
         self._before: dict[signal.Signals, Any] = {}
         self._depth = 0
 
@@ -32,17 +37,23 @@ class Signals:
     def install(self) -> None:
         """Begin to take signals; nested calls count."""
         self._depth += 1
-        if self._depth > 1 or threading.current_thread() is not threading.main_thread():
+        if self._depth > 1 or not self._handled or threading.current_thread() is not threading.main_thread():
             return
         for number, default in _DEFAULTS.items():
             if signal.getsignal(number) is default:
                 self._before[number] = signal.signal(number, self._take)
 
     def remove(self) -> None:
-        """Put back the handlers that were there."""
-        self._depth -= 1
-        if self._depth:
-            return
+        """End what `install` began; the last call puts back the handlers that were there."""
+        self._depth = max(0, self._depth - 1)
+        if not self._depth:
+            self.put_back()
+
+    def put_back(self) -> None:
+        """Put back the handlers that were there, also where a loop was left without an end."""
+        self._depth = 0
+        if threading.current_thread() is not threading.main_thread():
+            return  # only the main thread may; a loop that another one collects leaves them to the end of the run
         while self._before:
             number, handler = self._before.popitem()
             if signal.getsignal(number) == self._take:
@@ -56,4 +67,5 @@ class Signals:
             return
         self.received = number
         name = signal.Signals(number).name
-        print(f"truestep: {name}: finishing the step and saving; once more ends at once", file=sys.stderr, flush=True)
+        with contextlib.suppress(OSError):  # not print(): it raises where the signal came in the middle of another one
+            os.write(2, f"truestep: {name}: finishing the step and saving; once more ends at once\n".encode())

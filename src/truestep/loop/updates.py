@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from truestep.errors import ScaledGradients
+from truestep.errors import BadCheckpoint, ScaledGradients
 from truestep.loop.window import Window
 
 if TYPE_CHECKING:
@@ -54,6 +54,7 @@ class Updates:
         self._scheduled = 0
         self._prepared = False
         self._stepping = False
+        self._groups = len(optimizer.param_groups)
         optimizer.register_step_pre_hook(self._before)
         optimizer.register_step_post_hook(self._after)
 
@@ -65,6 +66,11 @@ class Updates:
     def gradients(self) -> list[torch.Tensor]:
         """Return the gradients that are there."""
         return [parameter.grad for parameter in self.parameters() if parameter.grad is not None]
+
+    def has_new_groups(self) -> bool:
+        """Whether parameter groups were added since the last time: their gradients are of steps they had no part in."""
+        known, self._groups = self._groups, len(self.optimizer.param_groups)
+        return self._groups != known
 
     def unscale_(self) -> None:
         """Make the gradients those of the window's mean: out of the scaler's scale, and corrected. Once per window."""
@@ -160,21 +166,55 @@ class Updates:
             self.reset()
 
 
-def load_optimizer(optimizer: torch.optim.Optimizer, state: dict[str, Any]) -> None:
-    """Load an optimizer's state without casting it.
+def has_groups_of(optimizer: torch.optim.Optimizer, state: dict[str, Any]) -> bool:
+    """Whether an optimizer has as many groups, of as many parameters, as one that was saved."""
+    saved = [len(group["params"]) for group in state["param_groups"]]
+    return saved == [len(group["params"]) for group in optimizer.param_groups]
+
+
+def load_optimizer(name: str, optimizer: torch.optim.Optimizer, state: dict[str, Any]) -> None:
+    """Load an optimizer's state without casting it, and into the groups that it has.
 
     `Optimizer.load_state_dict` casts floating-point state to the parameter's dtype, which makes float32 moments of
-    bfloat16 parameters bfloat16; here they keep the dtype that they were saved with.
+    bfloat16 parameters bfloat16; here they keep the dtype that they were saved with. It also replaces the dicts of the
+    groups; here a program that holds one, to change its lr, goes on holding it.
 
     Args:
+        name: the optimizer's in the checkpoint.
         optimizer: with the same groups and parameters as the one that was saved.
         state: what its `state_dict()` returned.
+
+    Raises:
+        BadCheckpoint: it has other groups.
     """
+    if not has_groups_of(optimizer, state):
+        saved = [len(group["params"]) for group in state["param_groups"]]
+        own = [len(group["params"]) for group in optimizer.param_groups]
+        raise BadCheckpoint(
+            f'the optimizer "{name}" has other parameter groups than when it was saved',
+            expected=f"groups of {saved} parameters, got {own}",
+            remedy="build it as it was; add groups that came later before the loop: if run.epoch >= ...",
+        )
+    groups = optimizer.param_groups
     optimizer.load_state_dict(state)
+    for group, loaded_group in zip(groups, optimizer.param_groups, strict=True):
+        group.clear()
+        group.update(loaded_group)
+    optimizer.param_groups = groups
     numbers = [number for group in state["param_groups"] for number in group["params"]]
-    parameters = [parameter for group in optimizer.param_groups for parameter in group["params"]]
+    parameters = [parameter for group in groups for parameter in group["params"]]
     for number, parameter in zip(numbers, parameters, strict=True):
-        saved, loaded = state["state"].get(number, {}), optimizer.state.get(parameter, {})
-        for key, value in saved.items():
-            if isinstance(value, torch.Tensor) and loaded[key].dtype != value.dtype:
-                loaded[key] = value.to(device=loaded[key].device, copy=True)
+        loaded = optimizer.state.get(parameter, {})
+        for key, value in state["state"].get(number, {}).items():
+            loaded[key] = _as_saved(loaded[key], value)
+
+
+def _as_saved(loaded: Any, saved: Any) -> Any:
+    """Return what was loaded, with tensors of the dtype that they were saved with."""
+    if isinstance(saved, torch.Tensor):
+        return loaded if loaded.dtype == saved.dtype else saved.to(device=loaded.device, copy=True)
+    if isinstance(saved, dict):
+        return {key: _as_saved(loaded[key], value) for key, value in saved.items()}
+    if type(saved) in (list, tuple):
+        return type(saved)(map(_as_saved, loaded, saved))
+    return loaded
