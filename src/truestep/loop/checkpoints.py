@@ -20,6 +20,7 @@ from typing import Any, Literal
 from truestep.errors import BadCheckpoint, BadSettings, BrokenCheckpoint
 from truestep.loop import checkpoint_files as files
 from truestep.loop.background import Background
+from truestep.loop.blame import outside
 from truestep.loop.checkpoint import Checkpoint
 from truestep.loop.checkpoint_content import Content
 from truestep.loop.manifest import NAME, Manifest
@@ -54,7 +55,7 @@ def _first_sound(checkpoints: Iterable[Checkpoint]) -> Checkpoint | None:
 
 
 def _tell(error: BadCheckpoint) -> None:
-    warnings.warn(f"{error.happened}; it is left alone", BrokenCheckpoint, stacklevel=4)
+    warnings.warn(f"{error.happened}; it is left alone", BrokenCheckpoint, stacklevel=outside())
 
 
 def _judged(checkpoints: Iterable[Checkpoint]) -> list[Checkpoint]:

@@ -11,6 +11,7 @@ import torch
 from torch.utils.data import IterableDataset
 
 from truestep.errors import BadLoader, InexactResume
+from truestep.loop.blame import outside
 from truestep.loop.copies import light_copy, same
 from truestep.loop.feed import Assembly, Workers
 from truestep.loop.memory import MemoryReader, in_memory
@@ -224,7 +225,7 @@ class Loader:
                 "does not repeat the one that was stopped: draw from random, numpy.random or torch's global generator, "
                 "which the loader seeds for every sample",
                 InexactResume,
-                stacklevel=2,
+                stacklevel=outside(),
             )
         return exact
 

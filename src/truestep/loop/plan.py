@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from truestep.errors import BadSchedule, UnboundSchedule
+from truestep.loop.blame import outside
 from truestep.loop.horizon import bind, is_unbound, mismatch
 
 if TYPE_CHECKING:
@@ -101,4 +102,4 @@ def bind_all(parts: Parts, batches: int | None, max_epochs: int | None, max_step
             bind(schedule.scheduler, total)
             sentence = mismatch(schedule.scheduler, total, schedule.every, other or 0)
             if sentence:
-                warnings.warn(f'schedule "{schedule.name}": {sentence}', HorizonWarning, stacklevel=2)
+                warnings.warn(f'schedule "{schedule.name}": {sentence}', HorizonWarning, stacklevel=outside())

@@ -23,6 +23,7 @@ import torch
 from torch.utils.data import IterableDataset, get_worker_info
 
 from truestep.errors import SamplesReadAgain
+from truestep.loop.blame import outside
 from truestep.loop.copies import light_copy
 from truestep.loop.feed import Assembly, Feed, Workers
 from truestep.loop.order import Batching
@@ -230,7 +231,7 @@ def _say_again(name: str, items: int, start: int, seconds: float) -> None:
         f"loader {name!r} read {items} items again in {seconds:.1f} s to get to batch {start}: "
         "the data set has no state of its own that fits here",
         SamplesReadAgain,
-        stacklevel=4,
+        stacklevel=outside(),
     )
 
 
