@@ -16,7 +16,10 @@ NEEDS = {"fashion_mnist.py": "fashion-mnist", "reviews.py": "rt-polarity", "shak
 LONGEST = 90
 
 
-@pytest.fixture(params=EXAMPLES)
+SLOW = {"fashion_mnist.py"}
+
+
+@pytest.fixture(params=[pytest.param(name, marks=[pytest.mark.slow] * (name in SLOW)) for name in EXAMPLES])
 def example(request: pytest.FixtureRequest) -> Path:
     folder = NEEDS.get(request.param)
     if folder and not (DATA / folder).is_dir():
