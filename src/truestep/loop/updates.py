@@ -193,7 +193,7 @@ def load_optimizer(name: str, optimizer: torch.optim.Optimizer, state: dict[str,
         raise BadCheckpoint(
             f'the optimizer "{name}" has other parameter groups than when it was saved',
             expected=f"groups of {saved} parameters, got {own}",
-            remedy="add before the loop what epoch k added, where that has ended: if run.epoch > k: add_param_group(...)",
+            remedy="add before the loop what an epoch added that has ended: if run.epoch > 1: add_param_group(...)",
         )
     groups = optimizer.param_groups
     optimizer.load_state_dict(state)
