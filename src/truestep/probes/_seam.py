@@ -89,9 +89,9 @@ def _chained(first: dict[str, Any], second: dict[str, Any]) -> dict[str, Any]:
         below = depth + 1
         return first["_truestep_enter"](module, args, below), second["_truestep_enter"](module, args, below)
 
-    def leave(token: Any, result: Any) -> None:
-        second["_truestep_leave"](token[1], result, 3)
-        first["_truestep_leave"](token[0], result, 3)
+    def leave(token: Any, result: Any, depth: int = 2) -> None:
+        second["_truestep_leave"](token[1], result, depth + 1)
+        first["_truestep_leave"](token[0], result, depth + 1)
 
     return second | {
         "_truestep_depth": _Outside,
