@@ -1,6 +1,6 @@
 """A training that uses everything that has a state; the tests kill it and resume it.
 
-    python training.py OUT [--workers 2] [--accumulate 3] [--precision fp16] [--iterable] [--pause 0.01]
+    python training.py OUT [--workers 2] [--accumulate 3] [--precision fp16] [--iterable | --tape] [--pause 0.01]
 
 Writes the final weights to OUT/final.pt; OUT/metrics.jsonl holds every loss.
 """
@@ -45,6 +45,26 @@ class Stream(torch.utils.data.IterableDataset):
             yield self.samples[index]
 
 
+class Tape(Stream):
+    """The stream, which knows where it is."""
+
+    def __init__(self):
+        super().__init__()
+        self.at = 0
+
+    def __iter__(self):
+        while self.at < len(self.samples):
+            self.at += 1
+            yield self.samples[self.at - 1]
+        self.at = 0
+
+    def state_dict(self):
+        return {"at": self.at}
+
+    def load_state_dict(self, state):
+        self.at = state["at"]
+
+
 def net():
     return nn.Sequential(nn.Linear(6, 16), nn.BatchNorm1d(16), nn.Tanh(), nn.Dropout(0.3), nn.Linear(16, 3))
 
@@ -58,6 +78,8 @@ def options(arguments):
     parser.add_argument("--epochs", type=int, default=3)
     parser.add_argument("--save-every", type=int, default=4)
     parser.add_argument("--iterable", action="store_true")
+    parser.add_argument("--tape", action="store_true")
+    parser.add_argument("--evaluate-every", type=int, default=0)
     parser.add_argument("--asynchronous", action="store_true")
     parser.add_argument("--pause", type=float, default=0.0)
     parser.add_argument("--stop-at", type=int, default=0)
@@ -84,12 +106,13 @@ def main(arguments):
         asynchronous=chosen.asynchronous,
         log_every_n_steps=5,
     )
-    data = Stream() if chosen.iterable else Noisy()
-    loader = run.loader(data, batch_size=4, shuffle=not chosen.iterable, num_workers=chosen.workers)
+    streams = chosen.iterable or chosen.tape
+    data = Tape() if chosen.tape else Stream() if chosen.iterable else Noisy()
+    loader = run.loader(data, batch_size=4, shuffle=not streams, num_workers=chosen.workers)
     held_out = run.loader(Noisy(20), batch_size=10)
     model = run.model(net())
     optimizer = run.optimizer(torch.optim.AdamW(model.parameters(), lr=1e-2))
-    total = None if not chosen.iterable else 20 * chosen.epochs
+    total = None if not streams else 20 * chosen.epochs
     run.scheduler(schedules.warmup_cosine(optimizer, warmup=0.1, total_steps=total), every="step")
     average = run.register("average", torch.optim.swa_utils.AveragedModel(model, multi_avg_fn=_ema))
     run.state.seen = run.state.get("seen", 0)
@@ -105,13 +128,24 @@ def main(arguments):
                 if chosen.stop_at and run.state.seen >= chosen.stop_at:
                     raise Stopped
                 time.sleep(chosen.pause)
-            with run.evaluate(model):
-                losses = [nn.functional.cross_entropy(model(x), y) for x, y in run.batches(held_out)]
-            val_loss = torch.stack(losses).mean()
-            run.log({"val_loss": val_loss, "epoch_ended": epoch, "seen": run.state.seen})
-            run.save(metric=val_loss)
+                if chosen.evaluate_every and run.global_step % chosen.evaluate_every == 0:
+                    evaluated(run, model, held_out, chosen.pause)
+            evaluated(run, model, held_out, chosen.pause)
+            run.log({"epoch_ended": epoch, "seen": run.state.seen})
     torch.save({"model": model.state_dict(), "average": average.state_dict()}, Path(chosen.out) / "final.pt")
     return run
+
+
+def evaluated(run, model, loader, pause):
+    """Evaluate, log, and save."""
+    losses = []
+    with run.evaluate(model):
+        for x, y in run.batches(loader):
+            losses.append(nn.functional.cross_entropy(model(x), y))
+            time.sleep(pause)
+    val_loss = torch.stack(losses).mean()
+    run.log({"val_loss": val_loss})
+    run.save(metric=val_loss)
 
 
 def _ema(averaged, current, count):
