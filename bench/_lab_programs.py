@@ -115,8 +115,8 @@ def toolkit(folder: Path, seed: int, epochs: int, *, lr: float, batch_size: int,
     test = run.loader(ts.data.idx(folder / "t10k-images", folder / "t10k-labels", **normal), batch_size=1000)
     model = run.model(FashionClassifier())
     criterion = nn.CrossEntropyLoss()
-    optimizer = run.optimizer(torch.optim.Adam(model.parameters(), lr=lr, betas=(0.9, 0.99), fused=True))
-    run.scheduler(ts.schedules.warmup_linear(optimizer, warmup=0.1))
+    optimizer = run.optimizer(torch.optim.Adam(model.parameters(), lr=lr, betas=(0.9, 0.98), fused=True))
+    run.scheduler(ts.schedules.warmup_linear(optimizer, warmup=0.05))
     for _ in run.epochs():
         for x, y in run.train(train, model):
             with run.autocast():
@@ -129,6 +129,6 @@ def toolkit(folder: Path, seed: int, epochs: int, *, lr: float, batch_size: int,
 
 PROGRAMS: dict[str, Callable[[Path, int], Told]] = {
     "the lab's script": lambda folder, seed: lab(folder, seed, 25),
-    "toolkit": lambda folder, seed: toolkit(folder, seed, 5, lr=2.5e-3, batch_size=256, precision="fp32"),
-    "toolkit, bf16": lambda folder, seed: toolkit(folder, seed, 5, lr=2.5e-3, batch_size=256, precision="bf16"),
+    "toolkit": lambda folder, seed: toolkit(folder, seed, 4, lr=2e-3, batch_size=192, precision="fp32"),
+    "toolkit, bf16": lambda folder, seed: toolkit(folder, seed, 4, lr=2e-3, batch_size=192, precision="bf16"),
 }

@@ -26,8 +26,8 @@ files = {"bad": args.data / "rt-polarity.neg", "good": args.data / "rt-polarity.
 
 
 def forget(tokens, lengths, y):
-    """Make a fifth of the words of a batch unknown (token 1), so that no review is learnt by heart."""
-    lost = torch.rand(tokens.shape, device=tokens.device) < 0.2
+    """Make three tenths of the words of a batch unknown (token 1), so that no review is learnt by heart."""
+    lost = torch.rand(tokens.shape, device=tokens.device) < 0.3
     return tokens.masked_fill(lost & (tokens > 0), 1), lengths, y
 
 
@@ -60,7 +60,7 @@ class Bag(nn.Module):
 
 
 model = run.model(Bag(len(train_set.vocab)))
-optimizer = run.optimizer(torch.optim.Adam(model.parameters(), lr=2e-3, fused=True))
+optimizer = run.optimizer(torch.optim.AdamW(model.parameters(), lr=2e-3, weight_decay=0.3, fused=True))
 run.scheduler(ts.schedules.warmup_linear(optimizer, warmup=0.1))
 criterion = nn.CrossEntropyLoss()
 
