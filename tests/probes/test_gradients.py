@@ -252,3 +252,22 @@ def test_a_gradient_that_a_kept_graph_adds_out_of_place_is_mixed_unless_cleared(
     assert [step.mixed for step in seen[1:]] == [0 if clears else step.observed for step in seen[1:]]
     for parameter in model.parameters():
         parameter.grad = None
+
+
+def test_steps_after_one_that_raised_are_seen() -> None:
+    model = net()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+
+    def out_of_memory() -> float:
+        raise MemoryError
+
+    with capture_events() as events:
+        for index in range(4):
+            optimizer.zero_grad()
+            loss(model).backward()
+            if index == 1:
+                with pytest.raises(MemoryError):
+                    optimizer.step(out_of_memory)
+                continue
+            optimizer.step()
+    assert len(steps(events)) == 3

@@ -148,7 +148,7 @@ class OptimizerProbe(Probe):
         if not scene.active:
             return
         depth = scene.depth
-        depth.step += 1
+        depth.step = depth.step + 1 if depth.step == 0 else self._steps_under_way()
         if depth.step > 1:
             return
         if coast.learning:
@@ -175,6 +175,15 @@ class OptimizerProbe(Probe):
         except Exception:
             self._pending = None
             scene.fail()
+
+    def _steps_under_way(self) -> int:
+        """Count the steps that the hook is inside of; one that raised has left no other trace."""
+        frame: Any = sys._getframe(2)
+        wrapper, count = frame.f_code, 0
+        while frame is not None:
+            count += frame.f_code is wrapper
+            frame = frame.f_back
+        return count
 
     def after(self, optimizer: Any, args: Any, kwargs: Any) -> None:
         """Global post-hook."""
