@@ -14,6 +14,7 @@ import math
 import time
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -248,6 +249,25 @@ class Checkpoints:
         """Return the verified checkpoint with the best metric, of equals the newest; None if none has a metric."""
         self.wait()
         return _first_sound(_judged(listed(self.folder, warn=True)))
+
+    def renew(self, checkpoint: Checkpoint) -> Checkpoint:
+        """Make a checkpoint of this folder the newest, as if it had been saved just now; return it.
+
+        A run that goes on from an older one does this first: killed before its first save, it goes on from there
+        again, and not from those that it left behind.
+        """
+        if checkpoint.manifest.save == self._saves:
+            return checkpoint
+        self._saves += 1
+        fresh = checkpoint.path / f".{NAME}"
+        with files.failures_of(self.folder):
+            fresh.unlink(missing_ok=True)
+            with files.DurableFile(fresh) as file:
+                file.write(replace(checkpoint.manifest, save=self._saves).text().encode())
+            fresh.replace(checkpoint.path / NAME)
+            files.flush_folder(checkpoint.path)
+            files.relink(self.folder / "last", checkpoint.path.name)
+        return Checkpoint(checkpoint.path)
 
     def _write(self, final: Path, content: Content, manifest: Manifest) -> None:
         fresh = files.temporary(final)

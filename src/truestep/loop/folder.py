@@ -49,16 +49,19 @@ class RunFolder:
             if settings.resume not in (None, "auto"):
                 resumed = find(Path(settings.resume))
             checkpoints = Checkpoints(folder, keep_last=settings.keep_last, asynchronous=settings.asynchronous)
+            own = resumed is not None and resumed.path.resolve().parent == folder.resolve()
             if settings.resume == "auto":
                 resumed = checkpoints.newest()
+            elif resumed is not None and own:
+                resumed = checkpoints.renew(resumed)
             elif settings.resume is None and (held := sorted(path.name for path in folder.glob("step-*"))):
                 raise FolderHoldsRun(
                     f"{out} holds a run already: {held[-1]}",
                     expected="a new folder, or resume=",
                     remedy='pass resume="auto" to go on with it, or another out= for a new run',
                 )
-            if resumed is None:
-                (out / "metrics.jsonl").unlink(missing_ok=True)  # of a run that never saved
+            if resumed is None or (settings.resume != "auto" and not own):
+                (out / "metrics.jsonl").unlink(missing_ok=True)  # of a run that never saved, or that this one is not
             stack.pop_all()
         return cls(out, checkpoints, resumed, lock)
 

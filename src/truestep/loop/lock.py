@@ -61,10 +61,14 @@ class FolderLock:
         try:
             fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
+            holder = self._holder()
+            ours = holder == f"process {os.getpid()} on {socket.gethostname()}"
             raise FolderInUse(
-                f"the folder {self.folder} is in use by another run: {self._holder()}",
+                f"the folder {self.folder} is in use by another run: {'one of this process' if ours else holder}",
                 expected="one run at a time writes into a folder",
-                remedy="wait for it or end it, or give this run another folder",
+                remedy="end that one by its close(), or make it in a `with` statement"
+                if ours
+                else "wait for it or end it, or give this run another folder",
             ) from None
         except OSError as error:
             if error.errno not in (errno.ENOLCK, errno.ENOTSUP, errno.ENOSYS, errno.EINVAL):
