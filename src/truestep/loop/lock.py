@@ -64,7 +64,7 @@ class FolderLock:
             holder = self._holder()
             ours = holder == f"process {os.getpid()} on {socket.gethostname()}"
             raise FolderInUse(
-                f"the folder {self.folder} is in use by another run: {'one of this process' if ours else holder}",
+                f"the folder {self.folder} is in use by another run: {holder}{', this process' if ours else ''}",
                 expected="one run at a time writes into a folder",
                 remedy="end that one by its close(), or make it in a `with` statement"
                 if ours
