@@ -30,12 +30,15 @@ def test_functions_imported_early_and_modules_are_seen() -> None:
         F.smooth_l1_loss(LAYER(X), torch.zeros(8, 3))
         nn.HuberLoss()(LAYER(X), torch.zeros(8, 3))
         F.binary_cross_entropy(LAYER(X).sigmoid(), torch.zeros(8, 3))
+        nn.BCEWithLogitsLoss()(LAYER(X), torch.zeros(8, 3))
+        F.kl_div(LAYER(X).log_softmax(1), torch.ones(8, 3) / 3, reduction="batchmean")
     assert [event.kind for event in losses(events)] == [
         "cross_entropy", "cross_entropy", "nll_loss", "mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss",
-        "binary_cross_entropy",
+        "binary_cross_entropy", "binary_cross_entropy_with_logits", "kl_div",
     ]  # fmt: skip
     assert [event.reduction for event in losses(events)[:3]] == ["mean", "sum", "none"]
     assert losses(events)[0].classes == 3
+    assert losses(events)[-1].reduction == "batchmean"
 
 
 @pytest.mark.parametrize(
@@ -55,6 +58,74 @@ def test_what_made_the_input(make: object, origin: str, dim: int | None, sums: b
         cross_entropy(make(LAYER(X)), Y)  # type: ignore[operator]
     (event,) = losses(events)
     assert (event.input_from, event.softmax_dim, event.sums_to_one) == (origin, dim, sums)
+
+
+@pytest.mark.parametrize(
+    ("make", "origin"),
+    [
+        (lambda x: x.sigmoid(), "SigmoidBackward0"),
+        (lambda x: x.sigmoid().squeeze(1).view(-1), "SigmoidBackward0"),
+        (lambda x: x.sigmoid()[:5].clone().reshape(1, -1), "SigmoidBackward0"),
+        (lambda x: x.sigmoid() * 2, "MulBackward0"),
+        (lambda x: x, "AddmmBackward0"),
+        (lambda x: x.sigmoid().detach(), ""),
+    ],
+    ids=["sigmoid", "squeezed", "selected", "scaled", "logits", "detached"],
+)
+def test_what_made_the_values(make: object, origin: str) -> None:
+    with capture_events() as events:
+        input = make(LAYER(X))  # type: ignore[operator]
+        F.binary_cross_entropy_with_logits(input, torch.zeros_like(input))
+    assert losses(events)[0].made_by == origin
+
+
+CUBE = torch.randn(5, 3, 4)
+
+
+@pytest.mark.parametrize(
+    ("make", "target", "over"),
+    [
+        (lambda x: x.log_softmax(1), Y, "classes"),
+        (lambda x: x.log_softmax(0), Y, "batch"),
+        (lambda x: x.t().log_softmax(0).t(), Y, "classes"),
+        (lambda x: x[:3].log_softmax(0), Y[:3], "classes"),
+        (lambda x: x, Y, ""),
+        (lambda x: x.log_softmax(1)[:, :2], Y % 2, ""),
+        (lambda x: LAYER(CUBE.transpose(1, 2)[:, :, [0, 1, 2, 0]]).log_softmax(-1).flatten(0, 1), 20, "classes"),
+        (lambda x: LAYER(CUBE.transpose(1, 2)[:, :, [0, 1, 2, 0]]).log_softmax(0).flatten(0, 1), 20, "batch"),
+        (lambda x: LAYER(CUBE).transpose(1, 2).log_softmax(1), (5, 3), "classes"),
+    ],
+    ids=["classes", "batch", "transposed", "square", "logits", "sliced", "flattened", "flattened batch", "positions"],
+)
+def test_what_a_softmax_ran_over(make: object, target: object, over: str) -> None:
+    with capture_events() as events:
+        wanted = target if isinstance(target, torch.Tensor) else torch.zeros(target, dtype=torch.long)  # type: ignore[call-overload]
+        F.nll_loss(make(LAYER(X)), wanted)  # type: ignore[operator]
+    assert losses(events)[0].softmax_over == over
+
+
+def test_a_softmax_over_one_number_is_told_for_every_loss() -> None:
+    with capture_events() as events:
+        F.binary_cross_entropy(nn.Linear(4, 1)(X).softmax(1).squeeze(1), torch.zeros(8))
+        F.binary_cross_entropy(LAYER(X).softmax(0), torch.zeros(8, 3))
+    assert [event.softmax_over for event in losses(events)] == ["one", "classes"]
+
+
+@pytest.mark.parametrize(
+    ("make", "values"),
+    [
+        (lambda x: x * 10, "unbounded"),
+        (lambda x: x.log_softmax(1), "log-probabilities"),
+        (lambda x: x.softmax(1), "probabilities"),
+        (lambda x: (x.softmax(1) + 1e-8).log(), "log-probabilities"),
+    ],
+    ids=["logits", "log_softmax", "softmax", "log"],
+)
+def test_the_values_of_the_first_inputs(make: object, values: str) -> None:
+    with capture_events() as events:
+        F.nll_loss(make(LAYER(X)), Y)  # type: ignore[operator]
+        F.kl_div(make(LAYER(X)), torch.ones(8, 3) / 3, reduction="sum")  # type: ignore[operator]
+    assert [event.values for event in losses(events)] == [values, values]
 
 
 @pytest.mark.filterwarnings("ignore:Using a target size")
@@ -99,6 +170,25 @@ def test_scripting_and_pickling_go_on_working() -> None:
         assert scripted(LAYER(X), Y).item() == cross_entropy(LAYER(X), Y).item()
     assert pickle.loads(pickled[1])[0] is F.cross_entropy
     assert scripted(LAYER(X), Y).item() == cross_entropy(LAYER(X), Y).item()
+
+
+@pytest.mark.parametrize("name", ["binary_cross_entropy_with_logits", "kl_div"])
+def test_functions_taken_from_torch_while_watching_are_pickled_by_name(name: str) -> None:
+    with capture_events():
+        held = pickle.dumps(getattr(torch, name))
+    assert pickle.loads(held) is getattr(torch, name)
+    assert type(getattr(torch, name)) is type(torch.relu)
+
+
+def test_losses_that_torch_itself_holds_are_scripted_and_compiled() -> None:
+    target = torch.full((8, 3), 0.3)
+    expected = F.binary_cross_entropy_with_logits(LAYER(X), target).item()
+    with capture_events(), warnings.catch_warnings(action="ignore"):
+        scripted = torch.jit.script(nn.BCEWithLogitsLoss())
+        assert scripted(LAYER(X), target).item() == expected
+        compiled = torch.compile(lambda x: F.kl_div(x.log_softmax(1), target), fullgraph=True, backend="eager")
+        assert compiled(LAYER(X)).item() == F.kl_div(LAYER(X).log_softmax(1), target).item()
+    assert scripted(LAYER(X), target).item() == expected
 
 
 def test_a_loss_inside_a_backward_or_a_loader_is_not_told() -> None:

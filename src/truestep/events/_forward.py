@@ -113,7 +113,8 @@ class LossComputed(Event):
 
     absent: ClassVar[str] = "no loss function of torch"
     kind: str
-    """"cross_entropy", "nll_loss", "mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss", "binary_cross_entropy"..."""
+    """"cross_entropy", "nll_loss", "mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss", "binary_cross_entropy",
+    "binary_cross_entropy_with_logits", "kl_div"."""
     site: Site | None = None
     input_rank: int = 0
     target_rank: int = 0
@@ -123,8 +124,16 @@ class LossComputed(Event):
     """Name of the operation that made the input, such as "SoftmaxBackward0"; empty when it tracks no gradient."""
     softmax_dim: int | None = None
     """The dimension of that softmax, counted from the end (-1 is the last), where input_from is one."""
+    made_by: str = ""
+    """Name of the operation that made the values of the input, which views and selections may have followed."""
+    softmax_over: str = ""
+    """What a softmax or log_softmax that made the input ran over: "classes", "one" (a dimension of size 1), "batch" or
+    "other"; empty where none made it, or where not all of its values are there."""
     sums_to_one: bool | None = None
     """Whether rows of the input were seen to be non-negative and to sum to one; None when not looked at."""
+    values: str = ""
+    """What the first inputs of a loss on log-probabilities were seen to be: "probabilities" (non-negative, rows sum to
+    one), "log-probabilities" (none above zero), "unbounded"; empty when not looked at."""
     broadcast: tuple[tuple[int, ...], tuple[int, ...]] | None = None
     """Shapes of input and target where they differ and broadcast to something larger than both."""
     reduction: str = "mean"

@@ -11,6 +11,7 @@ from typing import Any
 from truestep.events import LossComputed, Site
 from truestep.probes._patch import patch
 from truestep.probes._probe import Probe
+from truestep.probes.origin import made_by, softmax_over
 
 _REGRESSION = ("mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss")
 _SEAMS = {
@@ -19,7 +20,11 @@ _SEAMS = {
     "binary_cross_entropy": "binary_cross_entropy",
     **{name: name for name in _REGRESSION},
 }
+_TORCH_SEAMS = ("binary_cross_entropy_with_logits", "kl_div")
+"""These C functions have no private name: ``torch.nn.functional`` looks them up in ``torch`` itself."""
+_OF_LOG_PROBABILITIES = ("nll_loss", "kl_div")
 _REDUCTIONS = {0: "none", 1: "mean", 2: "sum"}
+_ROUNDING = 1e-3
 _LOOKS = 3
 _CLOSE = 32
 """Calls of a site that are looked at in full; later ones only at sampled steps."""
@@ -36,6 +41,8 @@ class LossProbe(Probe):
         for name, kind in _SEAMS.items():
             if hasattr(functions, name):
                 self._replace(stack, functions, name, kind)
+        for name in _TORCH_SEAMS:
+            self._replace(stack, self.scene.torch, name, name)
 
     def _replace(self, stack: ExitStack, functions: Any, name: str, kind: str) -> None:
         original = getattr(functions, name)
@@ -66,6 +73,8 @@ class LossProbe(Probe):
         engine_task, grad_enabled = scene.engine_task, scene.torch.is_grad_enabled
         tracing, frame = scene.torch._C._get_tracing_state, sys._getframe
 
+        if functions is scene.torch:  # whoever takes it from there while we watch can pickle it
+            loss.__module__, loss.__qualname__ = "torch", name
         patch(stack, functions, name, loss)
         self._teach_script(stack, original, loss)
 
@@ -99,8 +108,14 @@ class LossProbe(Probe):
             sums = None
             if kind == "cross_entropy" and scene.sampled and ranks[0] == 2 and classes > 1:
                 sums = self._sums_to_one(site, input)
+            values = ""
+            if kind in _OF_LOG_PROBABILITIES and scene.sampled and ranks[0] == 2 and classes > 1:
+                values = self._values(site, input)
+            made, over = (made_by(node), softmax_over(node, input, kind)) if grad else ("", "")
             reduction = _reduction(args, kwargs)
-            key = (kind, id(site), ranks, classes, origin, dim, sums, broadcast, reduction, grad)
+            if kind == "kl_div" and reduction == "sum" and self._is_batch_mean():
+                reduction = "batchmean"
+            key = (kind, id(site), ranks, classes, origin, dim, sums, broadcast, reduction, grad, made, over, values)
             event = self._events.get(key)
             if event is None:
                 event = self._events[key] = LossComputed(
@@ -111,6 +126,9 @@ class LossProbe(Probe):
                     classes=classes,
                     input_from=origin,
                     softmax_dim=dim,
+                    made_by=made,
+                    softmax_over=over,
+                    values=values,
                     sums_to_one=sums,
                     broadcast=broadcast,
                     reduction=reduction,
@@ -141,16 +159,38 @@ class LossProbe(Probe):
         wide = _count(tuple(int(size) for size in input.shape))
         return (shapes[0], shapes[1]) if wide > max(_count(shape) for shape in shapes) else None
 
-    def _sums_to_one(self, site: object, input: Any) -> bool | None:
-        """Look at a few rows, at the first calls of a site and only where it costs no synchronisation."""
+    def _is_batch_mean(self) -> bool:
+        """Whether ``kl_div`` will divide the sum by the size of the batch, which it does after this seam."""
+        caller = sys._getframe(3)
+        return (
+            caller.f_globals.get("__name__") == "torch.nn.functional"
+            and self.scene.sites.argument(caller, "reduction") == "batchmean"
+        )
+
+    def _rows(self, site: object, input: Any) -> Any:
+        """Return a few rows, at the first calls of a site and only where it costs no synchronisation, else None."""
         looks = self._looked.get(site, 0)
         if input.device.type != "cpu" or looks >= _LOOKS or not input.is_floating_point() or _is_transformed(input):
             return None
         if hasattr(input, "_local_tensor"):  # of a DTensor this would be a collective operation
             return None
         self._looked[site] = looks + 1
-        rows = input.detach()[:8].float()
+        return input.detach()[:8].float()
+
+    def _sums_to_one(self, site: object, input: Any) -> bool | None:
+        rows = self._rows(site, input)
+        if rows is None:
+            return None
         return bool((rows >= 0).all()) and bool(((rows.sum(1) - 1).abs() < 1e-4).all())
+
+    def _values(self, site: object, input: Any) -> str:
+        rows = self._rows(site, input)
+        if rows is None:
+            return ""
+        if bool((rows <= _ROUNDING).all()):
+            return "log-probabilities"
+        simplex = bool((rows >= 0).all()) and bool(((rows.sum(1) - 1).abs() < 1e-4).all())
+        return "probabilities" if simplex else "unbounded"
 
 
 def _is_transformed(tensor: Any) -> bool:

@@ -1,0 +1,62 @@
+"""What made a tensor: the operations on the tape right before it, read by name and size, no node kept."""
+
+from __future__ import annotations
+
+from typing import Any
+
+_RESHAPING = frozenset(
+    {
+        "ViewBackward0", "UnsafeViewBackward0", "ReshapeAliasBackward0", "SqueezeBackward0", "SqueezeBackward1",
+        "SqueezeBackward2", "UnsqueezeBackward0", "TransposeBackward0", "TBackward0", "PermuteBackward0",
+        "AliasBackward0", "CloneBackward0", "ToCopyBackward0",
+    }
+)  # fmt: skip
+_SELECTING = frozenset(
+    {"IndexBackward0", "SliceBackward0", "SelectBackward0", "IndexSelectBackward0", "MaskedSelectBackward0"}
+)
+_SOFTMAX = ("SoftmaxBackward0", "LogSoftmaxBackward0")
+_OF_CLASSES = ("nll_loss", "cross_entropy")
+_MOST = 8
+
+
+def made_by(node: Any) -> str:
+    """Return the name of the operation that made the values, past what only views, copies or selects them."""
+    for _ in range(_MOST):
+        if node is None:
+            return ""
+        name = str(node.name())
+        if name not in _RESHAPING and name not in _SELECTING:
+            return name
+        node = node.next_functions[0][0]
+    return ""
+
+
+def softmax_over(node: Any, input: Any, kind: str) -> str:
+    """Return what a softmax ran over whose values are all in ``input``: see `LossComputed.softmax_over`.
+
+    Judged by sizes, which transposing and flattening keep: a softmax over the classes ran over as many numbers as
+    there are classes.
+    """
+    for _ in range(_MOST):
+        if node is None:
+            return ""
+        name = node.name()
+        if name in _SOFTMAX:
+            break
+        if name not in _RESHAPING:
+            return ""
+        node = node.next_functions[0][0]
+    else:
+        return ""
+    shape = [int(size) for size in node._input_metadata[0].shape]
+    saved = int(node._saved_dim)
+    dim = saved if saved < 1 << 32 else saved - (1 << 64)
+    if not shape or not -len(shape) <= dim < len(shape):
+        return ""
+    size = shape[dim]
+    if size == 1:
+        return "one"
+    classes = int(input.shape[1]) if input.dim() > 1 else size
+    if kind not in _OF_CLASSES or size == classes:
+        return "classes"
+    return "batch" if dim % len(shape) == 0 else "other"

@@ -1,0 +1,77 @@
+from __future__ import annotations
+
+from truestep.events import Event, LossComputed, Site
+from truestep.findings import Severity
+from truestep.rules._rule import Progress, Rule
+
+_MAKERS = {"SigmoidBackward0": "sigmoid", "SoftmaxBackward0": "softmax"}
+
+
+class SigmoidBeforeBceWithLogits(Rule):
+    """Binary cross entropy with logits gets probabilities where it expects logits.
+
+    What it does
+    ------------
+    Finds training losses of ``binary_cross_entropy_with_logits`` whose input was made by a sigmoid or a softmax, also
+    where it was reshaped or indexed in between.
+
+    Why it matters
+    --------------
+    The loss applies a sigmoid itself. Of a number between 0 and 1 that makes a probability between 0.5 and 0.73, so
+    even a perfect answer costs 0.31 for a positive and 0.69 for a negative label. The lowest loss is reached with
+    outputs pushed to 0 and 1: they say nothing about how sure the model is, and on the way there the first sigmoid
+    saturates.
+
+    Example
+    -------
+    ::
+
+        probability = torch.sigmoid(model(x))
+        loss = F.binary_cross_entropy_with_logits(probability, y)       # sigmoid of a sigmoid
+
+    Fix
+    ---
+    Give it the logits, and take the sigmoid for reading only::
+
+        loss = F.binary_cross_entropy_with_logits(model(x), y)
+
+    Known false alarms
+    ------------------
+    None known. Probabilities as *targets* (distillation) are right, as is a sigmoid that is scaled or shifted before
+    the loss (a gate, a temperature), and neither is reported, nor is a loss that tracks no gradients.
+
+    References
+    ----------
+    - https://docs.pytorch.org/docs/stable/generated/torch.nn.BCEWithLogitsLoss.html
+    """
+
+    id = "sigmoid-before-bce-with-logits"
+    since = "0.1"
+    severity = Severity.ERROR
+    watches = (LossComputed,)
+    needs = (LossComputed,)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._seen: dict[Site | None, int] = {}
+
+    def observe(self, event: Event, run: Progress) -> None:
+        if not isinstance(event, LossComputed) or event.kind != "binary_cross_entropy_with_logits" or not event.grad:
+            return
+        maker = _MAKERS.get(event.made_by)
+        if maker is None:
+            return
+        first = self._seen.setdefault(event.site, run.step)
+        if first == run.step:
+            return
+        draft = self.report(
+            event.site,
+            "binary cross entropy with logits got probabilities where it expects logits",
+            run=run,
+            label=f"its input comes from a {maker}",
+            cost="before weights, a label of 0 costs at least 0.69",
+            help=f"remove the {maker} before the loss, or use `binary_cross_entropy` with it",
+            unit="losses",
+        )
+        if draft.count == 1:
+            draft.count, draft.first_step = 2, first
