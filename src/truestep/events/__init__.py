@@ -52,6 +52,7 @@ from truestep.events._objects import (
     SchedulerBuilt,
 )
 from truestep.events._steps import (
+    GradientScaleRead,
     GradientsClipped,
     GradientsUnscaled,
     GradientsZeroed,
@@ -75,6 +76,7 @@ __all__ = [
     "CheckpointSaved",
     "Event",
     "ForwardCalledDirectly",
+    "GradientScaleRead",
     "GradientsClipped",
     "GradientsRepaired",
     "GradientsTaken",

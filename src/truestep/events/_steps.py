@@ -145,6 +145,26 @@ class ScalerStepped(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class GradientScaleRead(Event):
+    """At a sampled step, where a GradScaler is in use: the losses behind the gradients about to be stepped on."""
+
+    absent: ClassVar[str] = "no optimizer step beside a GradScaler"
+    optimizer: int
+    site: Site | None = None
+    """The step."""
+    scaler: bool = True
+    """Whether GradScaler.step makes it."""
+    scaled: Site | None = None
+    """The backward of a scaled loss whose gradients still carry the scale."""
+    plain: Site | None = None
+    """The backward of a loss that was not scaled, to gradients that were not unscaled."""
+    late: Site | None = None
+    """The backward of a scaled loss to gradients that were unscaled before."""
+    unscaled: Site | None = None
+    """The call of ``unscale_``."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ScalerUpdated(Event):
     absent: ClassVar[str] = "no GradScaler"
     scaler: int

@@ -13,6 +13,7 @@ from truestep.events import Event, Site
 from truestep.probes import _names
 from truestep.probes._coast import Coast
 from truestep.probes._ledger import Held, Ledger
+from truestep.probes._scales import Scales
 from truestep.probes._sites import Sites
 
 _FIRST = (0, 1, 2, 3, 10, 20, 50, 100, 200, 500)
@@ -57,6 +58,7 @@ class Scene:
         self.active = True
         self.sites = Sites(torch.__path__[0])
         self.ledger = Ledger(torch.Tensor)
+        self.scales = Scales(self.ledger)
         self.depth = Depth()
         self.engine_task: Callable[[], int] = torch._C._current_graph_task_id
         self.step = 0

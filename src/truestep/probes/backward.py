@@ -125,6 +125,8 @@ class BackwardProbe(Probe):
             with scene.reading:
                 moved = scene.ledger.before_backward() if scene.active else 0
                 mixed = scene.ledger.mixed_by_hand() if moved else 0
+                if scene.sampled and scene.scales.in_use and scene.active:
+                    scene.scales.before_backward(outputs, kind)
             if moved:
                 scene.close_step(HandStepped(site=site, moved=1, mixed=min(1, mixed)))
             if type(root) is self._tensor and (scene.reads_losses or scene.sampled or not scene.step & 1):
@@ -223,6 +225,8 @@ class BackwardProbe(Probe):
                 if not scene.active:
                     return
                 counts = scene.ledger.after_backward()
+                if scene.scales.in_use:
+                    scene.scales.after_backward(site, seen=scene.sampled)
             scaled = scene.scaled_by is not None
             if scaled:
                 scene.scaled_by = None

@@ -169,6 +169,11 @@ class OptimizerProbe(Probe):
                 if scene.sampled:
                     self.added(optimizer, None)
                 counts = ledger.look(ledger.owned(panel))
+                if scene.sampled and scene.scales.in_use and not depth.scaler:
+                    told = getattr(optimizer, "grad_scale", None) is not None or len(args) > 1 or bool(kwargs)
+                    scale = scene.scales.stepping(panel, site, scaler=False)
+                    if scale is not None and not told:  # else it may divide by the scale itself
+                        scene.emit(scale)
                 if scene.sampled and not closure:
                     mixture(scene, panel, counts, site)
             self._pending = (panel, site, counts, closure)

@@ -8,6 +8,7 @@ from typing import Any
 from truestep.events import Event, GradientsUnscaled, LossScaled, ScalerBuilt, ScalerStepped, ScalerUpdated
 from truestep.probes._patch import patch
 from truestep.probes._probe import Probe
+from truestep.probes._scales import mark
 
 
 class ScalerProbe(Probe):
@@ -23,7 +24,7 @@ class ScalerProbe(Probe):
         def scale(scaler: Any, outputs: Any) -> Any:
             result = original_scale(scaler, outputs)
             if not compiling() and scene.active and scaler.is_enabled():
-                self.scaled(scaler)
+                self.scaled(scaler, result)
             return result
 
         def unscale_(scaler: Any, optimizer: Any) -> None:
@@ -36,6 +37,7 @@ class ScalerProbe(Probe):
                 return original_step(scaler, optimizer, *args, **kwargs)
             scene.coast.wake()
             before = scene.step
+            self.stepping(scaler, optimizer)
             scene.depth.scaler = True
             try:
                 result = original_step(scaler, optimizer, *args, **kwargs)
@@ -49,6 +51,7 @@ class ScalerProbe(Probe):
             if not compiling() and scene.active and scaler.is_enabled():
                 self.updated(scaler)
 
+        self._class = GradScaler
         original_scale = patch(stack, GradScaler, "scale", scale)
         original_unscale = patch(stack, GradScaler, "unscale_", unscale_)
         original_step = patch(stack, GradScaler, "step", step)
@@ -71,9 +74,11 @@ class ScalerProbe(Probe):
         except Exception:
             self.scene.fail()
 
-    def scaled(self, scaler: Any) -> None:
+    def scaled(self, scaler: Any, result: Any) -> None:
         self.scene.coast.wake()
         try:
+            self.scene.scales.in_use = True
+            mark(result)
             number = self._number(scaler)
             self.scene.scaled_by = number
         except Exception:
@@ -97,7 +102,23 @@ class ScalerProbe(Probe):
                 panel.scaled = False
                 scene.ledger.written(scene.ledger.owned(panel))
             if not scene.depth.scaler:
+                if panel is not None and scene.sampled:
+                    scene.scales.unscaled(panel, scene.site())
                 self._tell(GradientsUnscaled, scaler=self._number(scaler), optimizer=number, site=scene.site())
+        except Exception:
+            scene.fail()
+
+    def stepping(self, scaler: Any, optimizer: Any) -> None:
+        """At a sampled step, tell which losses made the gradients."""
+        scene = self.scene
+        panel = scene.ledger.panels.get(scene.known("optimizer", optimizer) or 0)
+        if not scene.sampled or panel is None or type(scaler).scale is not self._class.scale:
+            return  # a scaler that scales in its own way leaves no marks
+        try:
+            scene.ledger.look(panel.everything)
+            event = scene.scales.stepping(panel, scene.site(), scaler=True)
+            if event is not None:
+                scene.emit(event)
         except Exception:
             scene.fail()
 
