@@ -297,21 +297,39 @@ def test_a_worker_that_does_not_answer_in_time_is_an_error():
 
 
 class Terminated(Dataset):
+    def __init__(self, stays_s):
+        self.stays_s = stays_s
+
     def __len__(self):
         return 2
 
     def __getitem__(self, index):
         os.kill(os.getpid(), signal.SIGTERM)
-        time.sleep(60)
+        time.sleep(self.stays_s)
+        return index
 
 
-def test_a_handler_of_the_main_process_does_not_keep_a_worker_alive():
+@pytest.fixture
+def handled():
+    """The main process handles SIGTERM, and its workers inherit that."""
     before = signal.signal(signal.SIGTERM, lambda *_: None)
-    try:
-        with pytest.raises(WorkerDied):
-            list(Loader(Terminated(), batch_size=2, num_workers=1))
-    finally:
-        signal.signal(signal.SIGTERM, before)
+    yield
+    signal.signal(signal.SIGTERM, before)
+
+
+@pytest.mark.skipif(not hasattr(signal, "sigwaitinfo"), reason="nobody says who sent a signal")
+def test_only_the_main_process_ends_a_worker(handled):
+    (batch,) = Loader(Terminated(0), batch_size=2, num_workers=1).epoch(0)
+    assert batch.tolist() == [0, 1]
+
+
+def test_a_handler_of_the_main_process_does_not_keep_a_worker_alive(handled):
+    others = set(multiprocessing.active_children())
+    with pytest.raises(WorkerDied):
+        list(Loader(Terminated(600), batch_size=2, num_workers=1, timeout=0.5))
+    for worker in set(multiprocessing.active_children()) - others:
+        worker.join(60)
+        assert worker.exitcode == 0
 
 
 INTERRUPTED = """

@@ -44,7 +44,7 @@ def outcome(out):
 
 def signalled(out, when, signals, *options):
     command = [sys.executable, "-W", "ignore", str(PROGRAMS / "signalled.py"), str(out), when, signals, *options]
-    return subprocess.run(command, capture_output=True, text=True, check=False)
+    return subprocess.run(command, capture_output=True, text=True, check=False, start_new_session=True)
 
 
 RARELY = ["--save-every", "100"]
@@ -55,6 +55,7 @@ RARELY = ["--save-every", "100"]
     [
         ("step:7", "TERM", 143, [], 7),
         ("step:7", "INT", 130, ["--workers", "2"], 7),
+        ("window", "TERM", 143, ["--workers", "2", "--accumulate", "4"], 6),
         ("window", "TERM", 143, ["--accumulate", "4"], 6),
         ("evaluation", "TERM", 143, ["--asynchronous"], 15),
     ],

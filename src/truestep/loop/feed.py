@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import multiprocessing
+import os
 import signal
+import threading
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -179,9 +182,21 @@ def _end_workers(answers: Any) -> None:
 
 
 def _begin_worker(worker_id: int) -> None:
-    """Leave Ctrl-C, which goes to the whole group, to the main process.
+    """Leave signals to the whole group (Ctrl-C, systemd, Slurm) to the main process, which may want a batch more.
 
-    torch has set SIGTERM already, below Python's handlers: the worker ends, quietly if the main process asked for it.
+    What the main process itself sends ends the worker, quietly: a thread waits for SIGTERM, since only that way the
+    sender is known. Where there is no such way, torch's handler below Python's ends the worker whoever sends.
     """
     signal.set_wakeup_fd(-1)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    parent = multiprocessing.parent_process()
+    if parent is None or not hasattr(signal, "sigwaitinfo"):
+        return
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
+    threading.Thread(target=_end_when_told, args=(parent.pid,), daemon=True).start()
+
+
+def _end_when_told(parent: int) -> None:
+    while signal.sigwaitinfo({signal.SIGTERM}).si_pid != parent:
+        pass
+    os._exit(0)

@@ -1,4 +1,4 @@
-"""Runs the training of training.py, and sends this process signals where the test says.
+"""Runs the training of training.py, and sends its process group signals where the test says.
 
     python signalled.py OUT WHEN SIGNALS [options of training.py]
 
@@ -8,7 +8,7 @@ a list as `TERM` or `INT,INT`.
 
 import importlib.util
 import os
-import signal
+import subprocess
 import sys
 from pathlib import Path
 
@@ -30,7 +30,8 @@ class Run(run_module.Run):
     def send(self):
         signals, Run.signals = Run.signals, ()
         for name in signals:
-            os.kill(os.getpid(), getattr(signal, f"SIG{name}"))
+            # from another process, and to the workers, too: as Ctrl-C, systemd and Slurm do
+            subprocess.run(["kill", f"-{name}", "--", f"-{os.getpgid(0)}"], check=False)
 
     def step(self, loss, **more):
         closed = super().step(loss, **more)
