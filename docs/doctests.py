@@ -7,7 +7,7 @@ from typing import Any
 
 from griffe import Extension, Object
 
-_RUN = re.compile(r"^>>> .*(?:\n.+)*", re.MULTILINE)
+_RUN = re.compile(r"^( *)>>> .*(?:\n\1.+)*", re.MULTILINE)
 
 
 class Doctests(Extension):
@@ -15,4 +15,4 @@ class Doctests(Extension):
 
     def on_object(self, *, obj: Object, **kwargs: Any) -> None:
         if obj.docstring is not None:
-            obj.docstring.value = _RUN.sub(lambda run: f"```pycon\n{run[0]}\n```", obj.docstring.value)
+            obj.docstring.value = _RUN.sub(lambda run: f"{run[1]}```pycon\n{run[0]}\n{run[1]}```", obj.docstring.value)

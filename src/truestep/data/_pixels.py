@@ -18,7 +18,8 @@ class Pixels:
     Args:
         channels: of the images, whose shape is (batch, channels, height, width).
         dtype: a floating dtype or its name; uint8 leaves the bytes as they are.
-        mean, std: of the pixels in [0, 1], one number or one per channel; None for none.
+        mean: of the pixels in [0, 1], one number or one per channel; None for none.
+        std: likewise.
 
     Raises:
         BadData: a dtype, mean or std that means nothing.

@@ -40,8 +40,8 @@ def idx(
         labels: the file of labels, found in the same way; None for images alone.
         dtype: of the images: a floating dtype or its name; uint8 gives the bytes. Other numbers than bytes keep their
             own type, and are not normalised.
-        mean, std: subtracted from and divided into pixels in [0, 1]; MNIST's are 0.1307 and 0.3081, FashionMNIST's
-            0.2860 and 0.3530.
+        mean: subtracted from pixels in [0, 1]; MNIST's is 0.1307, FashionMNIST's 0.2860.
+        std: what they are divided by afterwards; MNIST's is 0.3081, FashionMNIST's 0.3530.
         transform: called with the images of a whole batch, where the data are; returns what replaces them.
         classes: names of the labels 0, 1, ...; the numbers themselves where None.
 

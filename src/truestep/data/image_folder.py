@@ -139,8 +139,8 @@ def images(
             keeps each image's own size.
         channels: 3 for colours, 1 for grey.
         dtype: of the images: a floating dtype or its name; uint8 gives the bytes.
-        mean, std: subtracted from and divided into pixels in [0, 1], one number or one per channel; ImageNet's are
-            (0.485, 0.456, 0.406) and (0.229, 0.224, 0.225).
+        mean: subtracted from pixels in [0, 1], one number or one per channel; ImageNet's are (0.485, 0.456, 0.406).
+        std: what they are divided by afterwards; ImageNet's are (0.229, 0.224, 0.225).
         transform: with `pack` called with the images of a whole batch, without it with one image.
         classes: the classes, in the order of their labels; the folders' names, sorted, where None.
         pack: the file to write; it takes channels * height * width bytes per image.
