@@ -4,12 +4,13 @@ import gc
 import json
 import random
 
+import numpy as np
 import pytest
 import torch
 from torch import nn
 
 from truestep import Run
-from truestep.errors import BadCheckpoint, BadPart, FolderInUse, OpenWindow, UnknownPrecision
+from truestep.errors import BadCheckpoint, BadLogValue, BadPart, FolderInUse, OpenWindow, UnknownPrecision
 from truestep.loop.checkpoints import find
 
 
@@ -91,6 +92,11 @@ def test_what_cannot_keep_a_state_is_refused():
     run = Run(device="cpu")
     with pytest.raises(BadPart, match=r"run\.state"):
         run.register("text", "abc")
+
+
+def test_an_array_of_several_numbers_is_no_value_to_log():
+    with pytest.raises(BadLogValue, match="ndarray"):
+        Run(device="cpu").log({"norms": np.ones(2)})
 
 
 # --- other places to go on from ---

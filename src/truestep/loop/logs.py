@@ -56,7 +56,7 @@ class Logs:
                 kept[name] = value.detach().clone()  # the user may go on to change it in place
             elif isinstance(value, bool | int | float | str):
                 kept[name] = value
-            elif hasattr(value, "item"):
+            elif hasattr(value, "item") and getattr(value, "size", 1) == 1:
                 kept[name] = value.item()
             else:
                 raise BadLogValue(

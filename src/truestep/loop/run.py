@@ -388,6 +388,8 @@ class Run:
     def train(self, loader: Loader, *models: nn.Module) -> Iterator[Any]:
         """Give the batches of one pass on the run's device, from where the run is.
 
+        A resumed pass begins with a later batch, and `enumerate` with 0: count in `run.state`, or by `run.global_step`.
+
         Args:
             loader: from `run.loader()`.
             *models: put in train mode, where their root is in eval mode.
