@@ -128,6 +128,15 @@ def test_the_values_of_the_first_inputs(make: object, values: str) -> None:
     assert [event.values for event in losses(events)] == [values, values]
 
 
+def test_the_classes_of_images_and_of_sequences_are_where_each_loss_has_them() -> None:
+    maps = torch.randn(2, 4, 5, 3)
+    with capture_events() as events:
+        F.nll_loss(LAYER(maps.movedim(1, -1)).softmax(-1).movedim(-1, 1), torch.zeros(2, 5, 3, dtype=torch.long))
+        F.kl_div(LAYER(maps.movedim(1, -1)).softmax(-1), torch.ones(2, 5, 3, 3) / 3, reduction="sum")
+        F.kl_div(LAYER(maps.movedim(1, -1)) * 10, torch.ones(2, 5, 3, 3) / 3, reduction="sum")
+    assert [event.values for event in losses(events)] == ["probabilities", "probabilities", "unbounded"]
+
+
 @pytest.mark.filterwarnings("ignore:Using a target size")
 @pytest.mark.parametrize(
     ("input", "target", "expected"),

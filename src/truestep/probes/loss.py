@@ -109,8 +109,8 @@ class LossProbe(Probe):
             if kind == "cross_entropy" and scene.sampled and ranks[0] == 2 and classes > 1:
                 sums = self._sums_to_one(site, input)
             values = ""
-            if kind in _OF_LOG_PROBABILITIES and scene.sampled and ranks[0] == 2 and classes > 1:
-                values = self._values(site, input)
+            if kind in _OF_LOG_PROBABILITIES and scene.sampled and ranks[0] > 1:
+                values = self._values(site, input.detach().movedim(1, -1) if kind == "nll_loss" else input)
             made, over = (made_by(node), softmax_over(node, input, kind)) if grad else ("", "")
             reduction = _reduction(args, kwargs)
             if kind == "kl_div" and reduction == "sum" and self._is_batch_mean():
@@ -175,7 +175,7 @@ class LossProbe(Probe):
         if hasattr(input, "_local_tensor"):  # of a DTensor this would be a collective operation
             return None
         self._looked[site] = looks + 1
-        return input.detach()[:8].float()
+        return input.detach()[(0,) * (input.dim() - 2)][:8].float()
 
     def _sums_to_one(self, site: object, input: Any) -> bool | None:
         rows = self._rows(site, input)

@@ -1,0 +1,81 @@
+import pytest
+
+from truestep.events import BackwardEnded, LossComputed, OptimizerStepped, Site
+from truestep.findings import Confidence, Outcome
+from truestep.rules import Progress
+from truestep.rules.logits_into_probability_loss import LogitsIntoProbabilityLoss
+from truestep.testing import judge
+
+LINE, STEP = Site("train.py", 22, 8), OptimizerStepped(optimizer=1)
+NLL, ADD, DIV, MSE = (BackwardEnded(root=f"{name}Backward0") for name in ("NllLoss", "Add", "Div", "MseLoss"))
+
+
+def loss(made_by="AddmmBackward0", kind="nll_loss", **more):
+    return LossComputed(kind=kind, site=LINE, input_rank=2, target_rank=1, classes=10, made_by=made_by, **more)
+
+
+SOFTMAX, RAW, LATER = loss("SoftmaxBackward0"), loss(values="unbounded"), loss()
+GOOD = loss("LogSoftmaxBackward0", values="log-probabilities")
+
+
+@pytest.mark.parametrize("root", [NLL, DIV], ids=["by itself", "divided for accumulation"])
+def test_nll_of_probabilities_is_found_at_the_loss(root):
+    (finding,) = judge(LogitsIntoProbabilityLoss, [SOFTMAX, root, STEP] * 3)
+    assert finding.primary.site == LINE
+    assert finding.confidence is Confidence.HIGH
+    assert finding.message == "NLL got probabilities where it expects log-probabilities"
+    assert (finding.seen.count, finding.seen.first_step) == (3, 0)
+
+
+def test_nll_of_logits_is_found_and_counted_when_values_are_looked_at_no_more():
+    (finding,) = judge(LogitsIntoProbabilityLoss, [RAW, NLL, STEP, RAW, NLL, STEP, LATER, NLL, STEP])
+    assert "got logits" in finding.message
+    assert finding.seen.count == 3
+
+
+@pytest.mark.parametrize("made_by", ["SoftmaxBackward0", "SigmoidBackward0"])
+def test_kl_divergence_of_probabilities_is_found_in_any_expression(made_by):
+    event = loss(made_by, kind="kl_div", reduction="batchmean")
+    (finding,) = judge(LogitsIntoProbabilityLoss, [event, ADD, STEP] * 2)
+    assert finding.confidence is Confidence.HIGH
+    assert "second argument" in finding.help
+
+
+def test_rows_that_sum_to_one_are_found_with_medium_confidence():
+    (finding,) = judge(
+        LogitsIntoProbabilityLoss, [loss("DivBackward0", kind="kl_div", values="probabilities"), STEP] * 2
+    )
+    assert finding.confidence is Confidence.MEDIUM
+
+
+@pytest.mark.parametrize(
+    "events",
+    [
+        [GOOD, NLL],
+        [loss("LogBackward0", values="log-probabilities"), NLL],
+        [loss("LogBackward0", kind="kl_div", values="unbounded"), ADD],
+        [loss("LogSoftmaxBackward0", kind="kl_div"), ADD],
+        [LATER, NLL],
+        [RAW, ADD],
+        [RAW, MSE],
+        [loss("SoftmaxBackward0", reduction="none"), NLL],
+        [loss("SoftmaxBackward0", grad=False), NLL],
+        [SOFTMAX, GOOD, NLL],
+        [loss("SoftmaxBackward0", kind="mse_loss"), MSE],
+    ],
+    ids=[
+        "log_softmax", "logarithm", "masses above one", "kl of log_softmax", "values not seen", "with logsumexp",
+        "picked q values", "picked probabilities", "a metric", "picked beside a loss", "brier score",
+    ],
+)  # fmt: skip
+def test_healthy_losses_are_quiet(events):
+    assert judge(LogitsIntoProbabilityLoss, [*events, STEP] * 4) == []
+
+
+def test_one_such_loss_is_quiet():
+    assert judge(LogitsIntoProbabilityLoss, [SOFTMAX, NLL, STEP]) == []
+
+
+def test_a_run_without_a_loss_function_is_not_observed():
+    verdict = LogitsIntoProbabilityLoss().verdict(Progress())
+    assert (verdict.outcome, verdict.reason) == (Outcome.NOT_OBSERVED, "no loss function of torch")
