@@ -1,0 +1,128 @@
+"""Judged by sizes: a softmax over the classes ran over as many numbers as the loss has classes."""
+
+from __future__ import annotations
+
+from truestep.events import Event, LossComputed, Site
+from truestep.findings import Confidence, Severity
+from truestep.rules._rule import Progress, Rule
+
+_OF_CLASSES = ("nll_loss", "cross_entropy")
+
+
+class SoftmaxWrongDim(Rule):
+    """A softmax before the loss runs over the batch, over one class, or over another dimension than the classes.
+
+    What it does
+    ------------
+    Looks at the softmax or log_softmax that made the input of a training loss. Before ``nll_loss`` and
+    ``cross_entropy`` it has to run over as many numbers as there are classes; before any loss, over more than one. Also
+    finds ``cross_entropy`` itself over one class, with targets that are not indices.
+
+    Why it matters
+    --------------
+    Over the batch, the prediction for a sample depends on the other samples beside it: the loss falls, and samples
+    that are classified one at a time all get class 0 (accuracy 0.05 instead of 0.91 in the proof). Over one class, the
+    result is always 1, the loss is a constant, and no gradient reaches the model.
+
+    Example
+    -------
+    ::
+
+        log_p = F.log_softmax(model(x), dim=0)      # (N, C): over the N samples
+        loss = F.nll_loss(log_p, y)
+
+        p = torch.softmax(model(x), dim=1)          # (N, 1): always 1
+        loss = F.binary_cross_entropy(p, y)
+
+    Fix
+    ---
+    Name the dimension of the classes, and use a sigmoid where there is one output::
+
+        loss = F.nll_loss(F.log_softmax(model(x), dim=1), y)
+        loss = F.binary_cross_entropy_with_logits(model(x), y)
+
+    Known false alarms
+    ------------------
+    None known. Quiet: the columns of a square matrix of similarities (contrastive losses in both directions), a softmax
+    over a list of scores before ``kl_div`` (ranking), softmaxes that the loss is not given directly (attention), a head
+    with one class and its index as the target, and lists of which some have one entry.
+
+    References
+    ----------
+    - https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.log_softmax.html
+    - https://docs.pytorch.org/docs/stable/generated/torch.nn.CrossEntropyLoss.html
+    """
+
+    id = "softmax-wrong-dim"
+    since = "0.1"
+    severity = Severity.ERROR
+    watches = (LossComputed,)
+    needs = (LossComputed,)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._first: dict[Site | None, int] = {}
+        self._wrong: dict[Site | None, int] = {}
+        self._right: dict[Site | None, int] = {}
+
+    def observe(self, event: Event, run: Progress) -> None:
+        if not isinstance(event, LossComputed) or not event.grad:
+            return
+        site, over = event.site, _over(event)
+        if not over:
+            self._right[site] = self._right.get(site, 0) + 1
+            if 2 * self._right[site] >= self._wrong.get(site, 0):
+                self.withdraw(site)
+            return
+        first = self._first.setdefault(site, run.step)
+        self._wrong[site] = times = self._wrong.get(site, 0) + 1
+        if first == run.step or 2 * self._right.get(site, 0) >= times:
+            return
+        draft = self.report(
+            site,
+            _message(event, over),
+            run=run,
+            label=_label(event, over),
+            cost="the loss is a constant, and no gradient reaches the model" if over == "one" else "",
+            help=_help(over),
+            confidence=Confidence.MEDIUM if over != "one" and event.kind == "cross_entropy" else Confidence.HIGH,
+            unit="losses",
+        )
+        if draft.count == 1:
+            draft.count, draft.first_step = times, first
+
+
+def _over(loss: LossComputed) -> str:
+    """Return what the softmax before or inside a loss ran over, empty where that is right or unknown."""
+    over = loss.softmax_over
+    if loss.kind in _OF_CLASSES and loss.classes == 1:
+        values = loss.kind == "cross_entropy" and loss.input_rank == loss.target_rank == 2
+        return "one" if values else ""
+    if over == "one":
+        return over
+    if loss.kind == "cross_entropy":
+        return over if over == "batch" and loss.input_rank == 2 else ""
+    return over if over in ("batch", "other") else ""
+
+
+def _message(loss: LossComputed, over: str) -> str:
+    if over != "one":
+        where = "the batch" if over == "batch" else "another dimension than the classes"
+        return f"the softmax before {loss.kind} runs over {where}"
+    if loss.classes == 1 and loss.kind == "cross_entropy":
+        return "cross entropy takes the softmax of one class, which is always 1"
+    return f"the softmax before {loss.kind} runs over one number, which makes it 1"
+
+
+def _label(loss: LossComputed, over: str) -> str:
+    if over == "batch":
+        return f"each of its {loss.classes} classes sums to one over the samples"
+    if over == "other":
+        return f"it ran over another number of values than the {loss.classes} classes"
+    return "its input has one class" if loss.kind == "cross_entropy" else "its input is 1 whatever the model says"
+
+
+def _help(over: str) -> str:
+    if over == "one":
+        return "use `binary_cross_entropy_with_logits` for one output, or give the model one output per class"
+    return "give the softmax the dimension of the classes, `dim=1` for predictions of shape (N, C)"

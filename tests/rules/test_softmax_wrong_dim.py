@@ -1,0 +1,83 @@
+import pytest
+
+from truestep.events import LossComputed, OptimizerStepped, Site
+from truestep.findings import Confidence, Outcome
+from truestep.rules import Progress
+from truestep.rules.softmax_wrong_dim import SoftmaxWrongDim
+from truestep.testing import judge
+
+LINE, STEP = Site("train.py", 22, 8), OptimizerStepped(optimizer=1)
+
+
+def loss(over="", kind="nll_loss", rank=2, classes=10, target_rank=1, **more):
+    return LossComputed(
+        kind=kind, site=LINE, input_rank=rank, target_rank=target_rank, classes=classes, softmax_over=over, **more
+    )
+
+
+BATCH, ONE = loss("batch"), loss("one", kind="binary_cross_entropy", classes=1)
+
+
+def test_a_softmax_over_the_batch_is_found_at_the_loss():
+    (finding,) = judge(SoftmaxWrongDim, [BATCH, STEP] * 3)
+    assert finding.primary.site == LINE
+    assert finding.confidence is Confidence.HIGH
+    assert finding.message == "the softmax before nll_loss runs over the batch"
+    assert (finding.seen.count, finding.seen.first_step) == (3, 0)
+
+
+def test_a_softmax_over_positions_is_found():
+    (finding,) = judge(SoftmaxWrongDim, [loss("other", rank=4), STEP] * 2)
+    assert "another dimension" in finding.message
+
+
+@pytest.mark.parametrize("kind", ["binary_cross_entropy", "mse_loss", "kl_div"])
+def test_a_softmax_over_one_number_is_found_before_any_loss(kind):
+    (finding,) = judge(SoftmaxWrongDim, [loss("one", kind=kind, classes=1), STEP] * 2)
+    assert "constant" in finding.cost
+
+
+def test_cross_entropy_over_one_class_with_targets_that_are_no_indices_is_found():
+    (finding,) = judge(SoftmaxWrongDim, [loss(kind="cross_entropy", classes=1, target_rank=2), STEP] * 2)
+    assert finding.message.startswith("cross entropy takes the softmax of one class")
+
+
+def test_scores_normalised_over_the_batch_before_cross_entropy_have_medium_confidence():
+    (finding,) = judge(SoftmaxWrongDim, [loss("batch", kind="cross_entropy"), STEP] * 2)
+    assert finding.confidence is Confidence.MEDIUM
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        loss("classes"),
+        loss(""),
+        loss("batch", grad=False),
+        loss("one", classes=1),
+        loss(kind="cross_entropy", classes=1),
+        loss("other", kind="cross_entropy", rank=4),
+        loss("classes", kind="kl_div"),
+    ],
+    ids=["classes", "logits", "a metric", "one class", "one class by index", "attention over positions", "a ranking"],
+)
+def test_healthy_losses_are_quiet(event):
+    assert judge(SoftmaxWrongDim, [event, STEP] * 4) == []
+
+
+def test_lists_of_which_some_have_one_entry_are_quiet():
+    short, long = loss("one", kind="kl_div"), loss("classes", kind="kl_div")
+    assert judge(SoftmaxWrongDim, [short, STEP, short, STEP, long, STEP] * 3) == []
+    assert judge(SoftmaxWrongDim, [long, STEP, short, STEP] * 3) == []
+
+
+def test_a_last_batch_with_as_many_samples_as_classes_hides_nothing():
+    assert len(judge(SoftmaxWrongDim, [*[BATCH, STEP] * 9, loss("classes"), STEP] * 2)) == 1
+
+
+def test_one_such_loss_is_quiet():
+    assert judge(SoftmaxWrongDim, [ONE, STEP]) == []
+
+
+def test_a_run_without_a_loss_function_is_not_observed():
+    verdict = SoftmaxWrongDim().verdict(Progress())
+    assert (verdict.outcome, verdict.reason) == (Outcome.NOT_OBSERVED, "no loss function of torch")
