@@ -153,8 +153,9 @@ def test_other_parts_than_the_saved_ones_are_refused(tmp_path):
     model = run.model(nn.Linear(2, 1))
     run.optimizer(torch.optim.SGD(model.parameters(), lr=0.1))
     run.register("average", torch.optim.swa_utils.AveragedModel(model))
+    assert list(run.steps(3)) == [], "these were taken"
     with pytest.raises(BadCheckpoint, match="average"):
-        next(run.steps(5))
+        run.save()  # where the program was when the checkpoint was made
     run.close()
 
 
@@ -221,7 +222,7 @@ def test_bf16_parameters_keep_float32_moments(tmp_path):
     run.save()
     run.close()
     run, model, optimizer = made()
-    next(run.steps(1))
+    run.save()
     for p in model.parameters():
         moment = optimizer.state[p]["momentum_buffer"]
         assert moment.dtype == torch.float32
