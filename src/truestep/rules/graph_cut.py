@@ -51,6 +51,7 @@ class GraphCut(Rule):
     severity = Severity.ERROR
     watches = (ModelCalled, TapeRead, BackwardEnded, OptimizerStepped, ParametersUnchanged)
     needs = (TapeRead, OptimizerStepped)
+    explains = ("loss-without-parameters",)
 
     def __init__(self) -> None:
         super().__init__()

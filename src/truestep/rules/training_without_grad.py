@@ -54,7 +54,7 @@ class TrainingWithoutGrad(Rule):
     severity = Severity.ERROR
     watches = (ModelCalled, TapeRead, BackwardEnded, OptimizerStepped)
     needs = (ModelCalled, BackwardEnded, OptimizerStepped)
-    explains = ("graph-cut", "step-without-backward")
+    explains = ("graph-cut", "loss-without-parameters", "step-without-backward")
 
     def __init__(self) -> None:
         super().__init__()

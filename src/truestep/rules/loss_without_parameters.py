@@ -1,0 +1,162 @@
+from __future__ import annotations
+
+from truestep.events import BackwardEnded, Event, HandStepped, OptimizerStepped, TapeRead
+from truestep.findings import Confidence, Mark, Severity
+from truestep.rules._rule import Progress, Rule
+
+_LEAST_TAPES = 3
+_LEAST_STEPS = 8
+"""Fewer steps without any gradient can be batches at the start whose loss is a constant."""
+
+
+class LossWithoutParameters(Rule):
+    """The loss depends on no trainable parameter, so the optimizer steps on nothing.
+
+    What it does
+    ------------
+    Reads the autograd tape at sampled steps. Reports backward passes that reach no parameter of any model or optimizer,
+    followed by steps of an optimizer that never had a gradient.
+
+    Why it matters
+    --------------
+    Nothing is learnt: in the proof the accuracy stays that of guessing. PyTorch raises an error when a loss tracks no
+    gradients at all; ``requires_grad_()`` on a tensor between the model and the loss, on the input or on the loss
+    silences the error and brings no gradient back.
+
+    Example
+    -------
+    ::
+
+        predicted = model(x).argmax(1).float()
+        predicted.requires_grad_()              # makes backward() run, as far as this tensor
+        loss = F.mse_loss(predicted, y.float())
+        loss.backward()
+        optimizer.step()
+
+    Fix
+    ---
+    Compute the loss from what the model returned, and remove ``requires_grad_()``::
+
+        loss = F.cross_entropy(model(x), y)
+        loss.backward()
+        optimizer.step()
+
+    Known false alarms
+    ------------------
+    None known. Quiet: losses on inputs that an optimizer holds (style transfer, adversarial noise), parameters that are
+    updated by hand, gradients set by hand, and a batch now and then whose loss is a constant. A cut right after the
+    model is `graph-cut`, gradients switched off are `training-without-grad`, and neither is reported twice. That a loss
+    does not depend on the *input* is not seen: data is not on the tape.
+
+    References
+    ----------
+    - https://docs.pytorch.org/docs/stable/generated/torch.Tensor.requires_grad_.html
+    - https://docs.pytorch.org/docs/stable/notes/autograd.html
+    """
+
+    id = "loss-without-parameters"
+    since = "0.1"
+    severity = Severity.ERROR
+    watches = (TapeRead, BackwardEnded, OptimizerStepped, HandStepped)
+    needs = (TapeRead, OptimizerStepped)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._reads: list[TapeRead] = []
+        self._stepped = self._readable = False
+        self._fed: set[int] = set()
+        """Optimizers that had a gradient once, from wherever."""
+        self._empty: dict[int, tuple[int, int, int]] = {}
+        """Optimizer to the step of the first tape that reached nothing, how many such tapes and such steps."""
+        self._by_hand = False
+
+    def unobserved(self, run: Progress) -> str:
+        return super().unobserved(run) or ("" if self._readable else TapeRead.absent)
+
+    def observe(self, event: Event, run: Progress) -> None:
+        match event:
+            case TapeRead():
+                self._renew()
+                self._reads.append(event)
+                self._readable |= not event.opaque
+            case BackwardEnded():
+                self._renew()
+            case HandStepped():
+                self._by_hand = True
+                self._drafts.clear()
+            case OptimizerStepped(optimizer=number):
+                if event.absent_grad < event.observed or event.closure or event.scaler:
+                    self._fed.add(number)
+                    self.withdraw(number)
+                elif event.observed and number not in self._fed and not self._by_hand:
+                    self._judge(event, run)
+                self._stepped = True
+            case _:
+                pass
+
+    def _renew(self) -> None:
+        """Forget the tapes of a step when the next backward pass comes: several optimizers may step on one."""
+        if self._stepped:
+            self._reads, self._stepped = [], False
+
+    def _judge(self, step: OptimizerStepped, run: Progress) -> None:
+        number = step.optimizer
+        first, tapes, steps = self._empty.get(number, (run.step, 0, 0))
+        tapes += bool(self._reads)
+        self._empty[number] = first, tapes, steps + 1
+        self._count(number, steps + 1)
+        if not self._reads:
+            return
+        if not all(_reaches_nothing(read, run) for read in self._reads) or not _trainable(number, run):
+            self._fed.add(number)
+            self.withdraw(number)
+        elif tapes >= _LEAST_TAPES:
+            self._found(self._reads[-1], step, run)
+
+    def _found(self, read: TapeRead, step: OptimizerStepped, run: Progress) -> None:
+        number = step.optimizer
+        first, tapes, steps = self._empty[number]
+        name = run.optimizer_name(number)
+        draft = self.report(
+            read.site,
+            "the loss depends on no trainable parameter",
+            run=run,
+            label="reaches a tensor that is no parameter" if read.reached else "from a tensor without a history",
+            related=(Mark(step.site, f"`{name}` stepped without any gradient"),),
+            help="compute the loss from what the model returned, and remove `requires_grad_()` on the way to it",
+            confidence=Confidence.LOW,
+            key=number,
+        )
+        draft.cost = f"no parameter of `{name}` has had a gradient; none of {tapes} tapes that were read reaches one"
+        draft.first_step = first
+        self._count(number, steps)
+
+    def _count(self, number: int, steps: int) -> None:
+        draft = self._drafts.get(number)
+        if draft is not None:
+            draft.count = steps
+            if steps >= _LEAST_STEPS:
+                draft.confidence = Confidence.HIGH
+
+    def again(self, event: Event, times: int) -> None:
+        if isinstance(event, OptimizerStepped) and event.optimizer in self._drafts:
+            first, tapes, steps = self._empty[event.optimizer]
+            self._empty[event.optimizer] = first, tapes, steps + times
+            self._count(event.optimizer, steps + times)
+
+
+def _reaches_nothing(read: TapeRead, run: Progress) -> bool:
+    """Whether a tape ends in no parameter, and is not that of a model whose output was cut off at once."""
+    if read.opaque or any(p in run.held_by or _of_a_model(p, run) for p in read.reached):
+        return False
+    return bool(read.reached) or not any(p in run.held_by for p in read.forwarded)
+
+
+def _of_a_model(parameter: int, run: Progress) -> bool:
+    met = run.parameters.get(parameter)
+    return met is not None and met.model is not None
+
+
+def _trainable(optimizer: int, run: Progress) -> bool:
+    mine = [p for p, owners in run.held_by.items() if optimizer in owners]
+    return any(p not in run.parameters or run.parameters[p].trainable for p in mine)
