@@ -91,6 +91,18 @@ class ParametersUnchanged(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class RowsEqual(Event):
+    """At a sampled step: of the weights whose rows were all equal when first looked at, those where they still are."""
+
+    absent: ClassVar[str] = "no weight with equal rows"
+    moved: tuple[int, ...] = ()
+    """Those that were trained since: their values changed, other than by a factor."""
+    zero: tuple[int, ...] = ()
+    """Those that were and are zero everywhere."""
+    steps: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class GradientsClipped(Event):
     """``clip_grad_norm_`` or ``clip_grad_value_`` ran."""
 

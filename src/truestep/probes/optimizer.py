@@ -13,6 +13,7 @@ from truestep.events import GradientsRepaired, OptimizerBuilt, OptimizerStepped,
 from truestep.probes._ledger import Counts, Panel
 from truestep.probes._patch import patch
 from truestep.probes._probe import Probe
+from truestep.probes.rows import Rows
 from truestep.probes.vitals import finite_gradients, mixture, unchanged
 
 _SCALE_FREE = {
@@ -41,6 +42,7 @@ class OptimizerProbe(Probe):
         self._pending: tuple[Panel, Site | None, Counts | int, bool] | None = None
         self._panels: dict[int, tuple[Callable[[], Any], Panel]] = {}
         self._building = self._nested = 0
+        self._rows = Rows(self.scene)
         original_init = module.Optimizer.__init__
         original_add = module.Optimizer.add_param_group
         scene = self.scene
@@ -218,6 +220,7 @@ class OptimizerProbe(Probe):
                 begun = time.perf_counter()
                 try:
                     unchanged(scene)
+                    self._rows.look()
                 except Exception:  # the step counts all the same
                     scene.fail()
                 scene.cost_s += time.perf_counter() - begun

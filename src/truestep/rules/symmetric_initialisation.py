@@ -1,0 +1,126 @@
+from __future__ import annotations
+
+from truestep.events import Event, ModelMet, ParametersUnchanged, RowsEqual, TapeRead
+from truestep.findings import Confidence, Severity
+from truestep.rules._rule import Progress, Rule
+
+_LEAST_STEPS = 10
+_LEAST_LOOKS = 2
+_LEAST_ZERO_STEPS = 20
+_LEAST_ZERO_WEIGHTS = 2
+
+
+class SymmetricInitialisation(Rule):
+    """A layer starts with equal rows and keeps them: all of its units compute the same.
+
+    What it does
+    ------------
+    Looks for weights of two dimensions or more whose rows (units, output channels) are all equal when training begins,
+    and looks again at sampled steps. Reports those that have been trained meanwhile and whose rows are still equal, and
+    models of several layers whose weights are all zero and stay zero although the loss reaches them.
+
+    Why it matters
+    --------------
+    Equal units with equal weights after them get equal gradients, so they stay equal: a layer of 64 units works like
+    one unit. In the proof constants instead of random numbers cost 15 points of accuracy. Where two layers that
+    follow each other are zero, neither ever gets a gradient, and only the last bias learns.
+
+    Example
+    -------
+    ::
+
+        for layer in (model.hidden, model.output):
+            nn.init.constant_(layer.weight, 0.1)        # and nn.init.zeros_ likewise
+
+    Fix
+    ---
+    Begin with random weights, as the layers of torch do by themselves; only biases begin at zero::
+
+        for layer in (model.hidden, model.output):
+            nn.init.kaiming_uniform_(layer.weight)
+            nn.init.zeros_(layer.bias)
+
+    Known false alarms
+    ------------------
+    None known. One constant layer is healthy where its neighbours are random (a last layer of zeros, LoRA, zero
+    convolutions, gates): its rows part at the first step, and it is not reported. Nor are weights that only decay, that
+    the loss does not reach, or that have a single row. Gates of an LSTM in one weight differ, so an LSTM of constants
+    is missed; so are layers whose symmetry dropout breaks.
+
+    References
+    ----------
+    - https://docs.pytorch.org/docs/stable/nn.init.html
+    - https://www.deeplearningbook.org/contents/optimization.html
+    """
+
+    id = "symmetric-initialisation"
+    since = "0.1"
+    severity = Severity.ERROR
+    watches = (RowsEqual, TapeRead)
+    needs = (ParametersUnchanged,)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._reached = set[int]()
+        self._looks: dict[int, int] = {}
+        """Weight to how often it was seen trained, its rows still equal."""
+
+    def observe(self, event: Event, run: Progress) -> None:
+        match event:
+            case TapeRead():
+                self._reached.update(event.reached)
+            case RowsEqual():
+                self._looks = {p: self._looks.get(p, 0) + 1 for p in event.moved if p in self._reached}
+                self._judge(event, run)
+            case _:
+                pass
+
+    def _judge(self, event: RowsEqual, run: Progress) -> None:
+        claimed = set[int]()
+        for model in run.models.values():
+            mine = {p for p in model.parameters if p not in claimed}
+            equal = tuple(p for p in event.moved if p in mine and self._looks.get(p, 0) >= _LEAST_LOOKS)
+            zero = tuple(p for p in event.zero if p in mine and p in self._reached and p in run.held_by)
+            claimed.update(equal, zero)
+            if equal and event.steps >= _LEAST_STEPS:
+                self._equal(model, equal, event.steps, run)
+            elif len(zero) >= _LEAST_ZERO_WEIGHTS and event.steps >= _LEAST_ZERO_STEPS and _all(model, zero, run):
+                self._zero(model, zero, event.steps, run)
+            else:
+                self.withdraw(model.model)
+
+    def _equal(self, model: ModelMet, weights: tuple[int, ...], steps: int, run: Progress) -> None:
+        draft = self.report(
+            model.site,
+            f"the rows of {_count(weights)} of `{run.model_name(model.model)}` started equal and are still equal",
+            run=run,
+            label=f"equal rows in {run.parameter_names(weights)}",
+            help="initialise the weights with random numbers, `nn.init.kaiming_uniform_` or torch's own default",
+            key=model.model,
+        )
+        shape = run.parameters[weights[0]].shape if weights[0] in run.parameters else ()
+        draft.cost = f"after {steps} steps the {shape[0]} units of the first one work like one" if shape else ""
+        draft.count = draft.total = steps
+
+    def _zero(self, model: ModelMet, weights: tuple[int, ...], steps: int, run: Progress) -> None:
+        draft = self.report(
+            model.site,
+            f"all {_count(weights)} of `{run.model_name(model.model)}` started at zero and are still zero",
+            run=run,
+            label=f"zero: {run.parameter_names(weights)}",
+            help="initialise the weights with random numbers, `nn.init.kaiming_uniform_` or torch's own default",
+            confidence=Confidence.MEDIUM,
+            key=model.model,
+        )
+        draft.cost = f"after {steps} steps the loss, which reaches them, has not moved one of them"
+        draft.count = draft.total = steps
+
+
+def _all(model: ModelMet, weights: tuple[int, ...], run: Progress) -> bool:
+    """Whether these are all weights of a model that can be trained."""
+    met = [run.parameters[p] for p in model.parameters if p in run.parameters]
+    return {p.parameter for p in met if p.trainable and len(p.shape) > 1} <= set(weights)
+
+
+def _count(weights: tuple[int, ...]) -> str:
+    return "1 weight" if len(weights) == 1 else f"{len(weights)} weights"
