@@ -29,7 +29,7 @@ ENTRIES = {
     "ModuleProbe": {"enter", "leave", "_parameter_registered", "_met_directly"},
     "ModeProbe": {"told"},
     "ClipProbe": {"before", "by_value", "written"},
-    "ScalerProbe": {"_tell", "scaled", "unscaled", "stepped", "updated"},
+    "ScalerProbe": {"_tell", "scaled", "unscaled", "stepping", "stepped", "updated"},
     "SchedulerProbe": {"built", "stepped"},
     "DataProbe": {"started", "drawn", "ended"},
     "CheckpointProbe": {"saved", "loaded", "_tell"},

@@ -111,10 +111,12 @@ class ScalerProbe(Probe):
     def stepping(self, scaler: Any, optimizer: Any) -> None:
         """At a sampled step, tell which losses made the gradients."""
         scene = self.scene
-        panel = scene.ledger.panels.get(scene.known("optimizer", optimizer) or 0)
-        if not scene.sampled or panel is None or type(scaler).scale is not self._class.scale:
+        if not scene.sampled or type(scaler).scale is not self._class.scale:
             return  # a scaler that scales in its own way leaves no marks
         try:
+            panel = scene.ledger.panels.get(scene.known("optimizer", optimizer) or 0)
+            if panel is None:
+                return
             scene.ledger.look(panel.everything)
             event = scene.scales.stepping(panel, scene.site(), scaler=True)
             if event is not None:
