@@ -6,12 +6,14 @@ import errno
 import json
 import os
 import socket
+import time
 import weakref
 from pathlib import Path
 
 from truestep.errors import FolderInUse
 from truestep.loop.checkpoint_files import unwritable
 
+_PATIENCE_S = 0.5
 _held: weakref.WeakSet[FolderLock] = weakref.WeakSet()
 
 
@@ -53,13 +55,26 @@ class FolderLock:
             raise
         _held.add(self)
 
+    def _try_for(self, seconds: float) -> None:
+        """Take the lock; wait a little for what a killed run left, such as a worker that was just being forked."""
+        import fcntl
+
+        end = time.monotonic() + seconds
+        while True:
+            try:
+                fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                if time.monotonic() > end:
+                    raise
+                time.sleep(0.02)
+            else:
+                return
+
     def _take(self) -> None:
         try:
-            import fcntl
+            self._try_for(_PATIENCE_S)
         except ModuleNotFoundError:
-            return
-        try:
-            fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return  # no such lock on this platform
         except BlockingIOError:
             holder = self._holder()
             ours = holder == f"process {os.getpid()} on {socket.gethostname()}"
