@@ -35,7 +35,7 @@ def killed(folder, kills, options):
 def test_a_training_that_is_killed_many_times_is_the_uninterrupted_one(variant, tmp_path):
     seen = killed(tmp_path, 28, VARIANTS[variant])
     assert seen["kills"] >= 28
-    assert seen["resumed"] >= 3, "nearly all kills hit before a checkpoint: the test says little"
+    assert seen["resumed"] >= 10, "most kills hit before a checkpoint: the test says little"
 
 
 def test_a_training_that_is_killed_a_few_times_is_the_uninterrupted_one(tmp_path):

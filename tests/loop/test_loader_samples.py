@@ -4,10 +4,6 @@ import io
 import multiprocessing
 import os
 import random
-import signal
-import subprocess
-import sys
-import time
 
 import datasets
 import numpy as np
@@ -16,7 +12,7 @@ import torch
 from datasets_of_tests import Counting, Noisy, NoisyBatches, OwnGenerator
 from torch.utils.data import DataLoader, Dataset, Subset, default_collate
 
-from truestep.errors import BadLoader, InexactResume, WorkerDied
+from truestep.errors import BadLoader, InexactResume
 from truestep.loop.loader import Loader
 from truestep.loop.seed import mix, rng_state, set_rng_state
 
@@ -266,115 +262,6 @@ def test_the_users_error_comes_through_with_its_place_in_the_data(dataset, where
 def test_stop_iteration_in_a_data_set_does_not_end_the_epoch_quietly(dataset):
     with pytest.raises(RuntimeError, match="StopIteration while the loader read"):
         list(Loader(dataset(StopIteration()), batch_size=4))
-
-
-class Deadly(Dataset):
-    def __len__(self):
-        return 8
-
-    def __getitem__(self, index):
-        os.kill(os.getpid(), signal.SIGKILL)
-
-
-def test_a_killed_worker_is_an_error_that_teaches():
-    loader = Loader(Deadly(), batch_size=4, num_workers=1, name="fit")
-    with pytest.raises(WorkerDied, match="a worker of loader 'fit' was lost: DataLoader worker") as caught:
-        list(loader)
-    assert "num_workers=0" in caught.value.remedy
-
-
-class Sleepy(Dataset):
-    def __len__(self):
-        return 1
-
-    def __getitem__(self, index):
-        time.sleep(1)
-
-
-def test_a_worker_that_does_not_answer_in_time_is_an_error():
-    with pytest.raises(WorkerDied, match=r"timed out after 0\.2 seconds"):
-        list(Loader(Sleepy(), batch_size=1, num_workers=1, timeout=0.2))
-
-
-class Terminated(Dataset):
-    def __init__(self, stays_s):
-        self.stays_s = stays_s
-
-    def __len__(self):
-        return 2
-
-    def __getitem__(self, index):
-        os.kill(os.getpid(), signal.SIGTERM)
-        time.sleep(self.stays_s)
-        return index
-
-
-@pytest.fixture
-def handled():
-    """The main process handles SIGTERM, and its workers inherit that."""
-    before = signal.signal(signal.SIGTERM, lambda *_: None)
-    yield
-    signal.signal(signal.SIGTERM, before)
-
-
-@pytest.mark.skipif(not hasattr(signal, "sigwaitinfo"), reason="nobody says who sent a signal")
-def test_only_the_main_process_ends_a_worker(handled):
-    (batch,) = Loader(Terminated(0), batch_size=2, num_workers=1).epoch(0)
-    assert batch.tolist() == [0, 1]
-
-
-def test_a_handler_of_the_main_process_does_not_keep_a_worker_alive(handled):
-    others = set(multiprocessing.active_children())
-    with pytest.raises(WorkerDied):
-        list(Loader(Terminated(600), batch_size=2, num_workers=1, timeout=0.5))
-    for worker in set(multiprocessing.active_children()) - others:
-        worker.join(60)
-        assert worker.exitcode == 0
-
-
-INTERRUPTED = """
-import os, signal, time
-from torch.utils.data import Dataset
-from truestep.loop.loader import Loader
-
-class Slow(Dataset):
-    def __len__(self):
-        return 1000
-    def __getitem__(self, index):
-        time.sleep(0.01)
-        return os.getpid()
-
-try:
-    for count, batch in enumerate(Loader(Slow(), batch_size=2, num_workers=2).epoch(0)):
-        print(batch[0].item(), flush=True)
-        if count == 3:
-            os.killpg(0, signal.SIGINT)
-except KeyboardInterrupt:
-    print("interrupted", flush=True)
-"""
-
-
-def test_ctrl_c_goes_to_the_main_process_alone_and_leaves_no_worker():
-    done = subprocess.run(
-        [sys.executable, "-c", INTERRUPTED], capture_output=True, text=True, start_new_session=True, timeout=120
-    )
-    *pids, last = done.stdout.split()
-    assert (done.returncode, done.stderr, last) == (0, "", "interrupted")
-    assert len(set(pids)) == 2
-    assert not [pid for pid in pids if alive(int(pid))]
-
-
-OBEYED_LATER = INTERRUPTED.replace(
-    "        if count == 3:", "        signal.signal(signal.SIGINT, lambda *_: None)\n        if count == 3:"
-).replace("1000", "20")
-
-
-def test_a_program_that_handles_ctrl_c_keeps_its_workers():
-    done = subprocess.run(
-        [sys.executable, "-c", OBEYED_LATER], capture_output=True, text=True, start_new_session=True, timeout=120
-    )
-    assert (done.returncode, done.stderr) == (0, "")
-    assert len(done.stdout.split()) == 10
 
 
 def test_spawned_workers_give_the_same():

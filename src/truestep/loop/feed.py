@@ -119,6 +119,9 @@ class Feed:
                 remedy="set num_workers=0 to see what it does, or lower num_workers and prefetch_factor",
             ) from error
         finally:
+            if turn == self._turn:  # what holds its own requests would go, workers and all, with the next cycles only
+                self._requests.make = tuple
+                getattr(answers, "__dict__", {}).pop("_sampler_iter", None)
             if not self._workers.persistent_workers:
                 _end_workers(answers)
 
@@ -153,7 +156,7 @@ class Feed:
 class _Requests:
     """A batch sampler whose batches are requests."""
 
-    make: Callable[[], Iterable[Any]]
+    make: Callable[[], Iterable[Any]] = tuple
 
     def __iter__(self) -> Iterator[Any]:
         return iter(self.make())
@@ -190,13 +193,17 @@ def _begin_worker(worker_id: int) -> None:
     signal.set_wakeup_fd(-1)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     parent = multiprocessing.parent_process()
-    if parent is None or not hasattr(signal, "sigwaitinfo"):
+    if parent is None or not hasattr(signal, "sigtimedwait"):
         return
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
     threading.Thread(target=_end_when_told, args=(parent.pid,), daemon=True).start()
 
 
 def _end_when_told(parent: int) -> None:
-    while signal.sigwaitinfo({signal.SIGTERM}).si_pid != parent:
-        pass
+    """Wait for the main process's signal, or for its end: torch's own watch over it looks only between two batches."""
+    born_of = os.getppid()
+    while os.getppid() == born_of:
+        told = signal.sigtimedwait({signal.SIGTERM}, 1.0)
+        if told is not None and told.si_pid == parent:
+            break
     os._exit(0)

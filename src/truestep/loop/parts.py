@@ -136,6 +136,11 @@ class Parts:
             )
         return "loader" if not self.loaders else f"loader_{len(self.loaders) + 1}"
 
+    def end_workers(self) -> None:
+        """End the workers of every loader; a loader that is read again starts new ones."""
+        for loader in self.loaders.values():
+            loader.close()
+
     def add_updates(self, updates: Updates) -> None:
         """Put the updates of an optimizer on their shelf."""
         self.updates[updates.name] = updates

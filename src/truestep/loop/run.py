@@ -102,6 +102,7 @@ class Run(Stepping):
                 environment.write(folder.path, asdict(settings), self.device)
             signals = Signals(handled=folder is not None)
             stack.callback(signals.put_back)
+            stack.callback(self._parts.end_workers)
             self._logs = Logs(folder.path / "metrics.jsonl" if folder else None, every=settings.log_every_n_steps)
             self._saving = Saving(
                 self._parts,

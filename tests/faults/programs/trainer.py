@@ -110,16 +110,31 @@ def outcome(out):
     return torch.load(out / "final.pt", weights_only=True), (out / "metrics.jsonl").read_bytes()
 
 
+def newest_save(out):
+    return max((found.manifest.save for found in listed(out / "checkpoints")), default=0)
+
+
+def wait_for_save(child, out, newest):
+    """Return when a child has saved since, or has ended."""
+    alive = os.WEXITED | os.WNOHANG | os.WNOWAIT
+    while newest_save(out) <= newest and os.waitid(os.P_PID, child, alive) is None:
+        time.sleep(0.002)
+
+
 def train_with_kills(training, out, options, chance, lasts_s, seen):
     """Start and kill a training until it ends by itself."""
     newest, log = 0, out.with_suffix(".log")
     while True:
         child = start(training, [str(out), *options], log)
-        status = ended(child, chance.uniform(0.02, 1.0) * lasts_s)
+        if chance.random() < 0.5:  # a moment after a checkpoint of this life, however slow the machine is by now
+            wait_for_save(child, out, newest)
+            status = ended(child, chance.uniform(0.0, 0.3) * lasts_s)
+        else:
+            status = ended(child, chance.uniform(0.02, 1.0) * lasts_s)
         if status is not None:
             assert status == 0, log.read_text()
             return
-        before = max((found.manifest.save for found in listed(out / "checkpoints")), default=0)
+        before = newest_save(out)
         with suppress(ProcessLookupError):
             os.kill(child, signal.SIGKILL)
         if os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) != -signal.SIGKILL:
