@@ -81,6 +81,8 @@ class Finding:
     """Whether a comment in the code or the configuration allows it."""
     rank: int | None = None
     """The rank that saw it, in runs of several processes."""
+    explained_by: str = ""
+    """The rule of the finding that it follows from, and is told under; empty where it stands for itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +104,7 @@ class Summary:
     """How the run ended, see `truestep.events.RunEnded.how`."""
     steps: int
     findings: tuple[Finding, ...] = ()
-    """Suppressed ones included, marked as such; ordered by severity, then by when they were first seen."""
+    """Suppressed ones and consequences of others included, marked as such; what costs most comes first."""
     verdicts: tuple[Verdict, ...] = ()
     internal_errors: tuple[str, ...] = ()
     """Tracebacks of probes and rules that failed; the training went on."""
@@ -114,11 +116,12 @@ class Summary:
     """Folder of the record, where one was asked for."""
 
     def shown(self, *, least: Confidence = Confidence.MEDIUM) -> tuple[Finding, ...]:
-        """Findings to show: not suppressed, and at least this sure."""
+        """Findings to show: not suppressed, no consequences of others, and at least this sure."""
         return shown(self.findings, least=least)
 
 
 def shown(findings: tuple[Finding, ...], *, least: Confidence = Confidence.MEDIUM) -> tuple[Finding, ...]:
-    """Return the findings to show: not suppressed, and at least this sure."""
+    """Return the findings to show: not suppressed, no consequences of others, and at least this sure."""
     order = list(Confidence)
-    return tuple(f for f in findings if not f.suppressed and order.index(f.confidence) <= order.index(least))
+    own = (f for f in findings if not f.suppressed and not f.explained_by)
+    return tuple(f for f in own if order.index(f.confidence) <= order.index(least))

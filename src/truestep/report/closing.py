@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from truestep import source
 from truestep.findings import Confidence, Finding, Outcome, Summary
@@ -22,6 +22,8 @@ class Failure:
 
     finding: Finding
     ranks: tuple[int, ...] = ()
+    explains: tuple[str, ...] = ()
+    """Its consequences, each a rule, the place and when."""
 
 
 def failures(summary: Summary) -> list[Failure]:
@@ -35,13 +37,28 @@ def failures(summary: Summary) -> list[Failure]:
             grouped[key if known is None else (key, len(grouped))] = Failure(finding, ranks)
         else:
             grouped[key] = Failure(known.finding, tuple(sorted({*known.ranks, *ranks})))
-    return list(grouped.values())
+    waiting = consequences(summary)
+    shown = list(grouped.values())
+    return [replace(failure, explains=waiting.pop(failure.finding.rule, ())) for failure in shown]
+
+
+def consequences(summary: Summary) -> dict[str, tuple[str, ...]]:
+    """Return what follows from the findings of each rule; told under the first of them."""
+    found: dict[str, dict[str, None]] = {}
+    for finding in summary.findings:
+        if finding.explained_by and not finding.suppressed and finding.confidence is not Confidence.LOW:
+            site, first = finding.primary.site, finding.seen.first_step
+            place = "" if site is None else f" at {source.posix(source.displayed(site.path))}:{site.line}"
+            when = "" if first is None else f", first at step {first}"
+            found.setdefault(finding.explained_by, {})[f"{finding.rule}{place}{when}"] = None
+    return {rule: tuple(texts) for rule, texts in found.items()}
 
 
 def counts(summary: Summary) -> dict[str, int]:
     """Count what a report counts."""
     outcomes = [verdict.outcome for verdict in summary.verdicts]
-    unsure = [f for f in summary.findings if not f.suppressed and f.confidence is Confidence.LOW]
+    own = [f for f in summary.findings if not f.suppressed and not f.explained_by]
+    unsure = [finding for finding in own if finding.confidence is Confidence.LOW]
     return {
         "failures": len(failures(summary)),
         "suppressed": sum(finding.suppressed for finding in summary.findings),

@@ -7,21 +7,23 @@ https://docs.github.com/actions/reference/workflow-commands-for-github-actions a
 from __future__ import annotations
 
 from truestep import source
-from truestep.findings import Finding, Severity, Summary
+from truestep.findings import Severity, Summary
 from truestep.report import closing
+from truestep.report.closing import Failure
 
 _COMMANDS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.SPEED: "notice"}
 
 
 def render(summary: Summary) -> str:
     """Return one command for every finding, then the counts and notes as plain lines of the log."""
-    lines = [_command(failure.finding) for failure in closing.failures(summary)]
+    lines = [_command(failure) for failure in closing.failures(summary)]
     lines.append(closing.headline(summary))
     lines.extend(f"note: {note}" for note in closing.notes(summary))
     return "".join(f"{_one_line(line)}\n" for line in lines)
 
 
-def _command(finding: Finding) -> str:
+def _command(failure: Failure) -> str:
+    finding = failure.finding
     properties: dict[str, object] = {}
     if finding.primary.site is not None:
         span = source.span(finding.primary.site)
@@ -35,16 +37,18 @@ def _command(finding: Finding) -> str:
                 properties["endColumn"] = span.end_column
     properties["title"] = f"truestep: {finding.rule}"
     listed = ",".join(f"{key}={_property(str(value))}" for key, value in properties.items())
-    return f"::{_COMMANDS[finding.severity]} {listed}::{_data(_message(finding))}"
+    return f"::{_COMMANDS[finding.severity]} {listed}::{_data(_message(failure))}"
 
 
-def _message(finding: Finding) -> str:
+def _message(failure: Failure) -> str:
+    finding = failure.finding
     lines = [finding.message, finding.primary.label] if finding.primary.label else [finding.message]
     for mark in finding.related:
         where = f" ({source.posix(str(source.span(mark.site)))})" if mark.site is not None else ""
         lines.append(f"{mark.label}{where}")
     lines.append(f"seen: {finding.seen}; confidence {finding.confidence.value}")
-    lines.extend(f"{key}: {text}" for key, text in (("cost", finding.cost), ("help", finding.help)) if text)
+    notes = {"cost": finding.cost, "explains": "; ".join(failure.explains), "help": finding.help}
+    lines.extend(f"{key}: {text}" for key, text in notes.items() if text)
     lines.append(f"more: truestep explain {finding.rule}")
     return "\n".join(lines)
 

@@ -60,6 +60,7 @@ def _finding(finding: Finding) -> dict[str, Any]:
         "help": finding.help or None,
         "suppressed": finding.suppressed,
         "rank": finding.rank,
+        "explained_by": finding.explained_by or None,
     }
 
 

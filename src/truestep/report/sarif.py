@@ -79,14 +79,18 @@ def _rule(id: str, rule: type[Rule] | None) -> dict[str, Any]:
 def _results(summary: Summary, ids: list[str]) -> list[dict[str, Any]]:
     results = []
     seen: dict[str, int] = {}
+    waiting = closing.consequences(summary)
     for finding in summary.findings:
+        if finding.explained_by:  # told with its cause
+            continue
+        explains = () if finding.suppressed else waiting.pop(finding.rule, ())
         print_ = _fingerprint(finding)
         number = seen[print_] = seen.get(print_, 0) + 1
-        results.append(_result(finding, ids.index(finding.rule), f"{print_}:{number}", summary.script))
+        results.append(_result(finding, ids.index(finding.rule), f"{print_}:{number}", summary.script, explains))
     return results
 
 
-def _result(finding: Finding, index: int, fingerprint: str, script: str) -> dict[str, Any]:
+def _result(finding: Finding, index: int, fingerprint: str, script: str, explains: tuple[str, ...]) -> dict[str, Any]:
     site = finding.primary.site
     place = _physical(site) if site is not None else {"artifactLocation": _artifact(script)}
     location: dict[str, Any] = {"physicalLocation": place}
@@ -96,7 +100,7 @@ def _result(finding: Finding, index: int, fingerprint: str, script: str) -> dict
         "ruleId": finding.rule,
         "ruleIndex": index,
         "level": _LEVELS[finding.severity],
-        "message": {"text": _message(finding)},
+        "message": {"text": _message(finding, explains)},
         "locations": [location],
         "partialFingerprints": {"truestepFinding/v1": fingerprint},
         "properties": _properties(finding),
@@ -113,13 +117,14 @@ def _result(finding: Finding, index: int, fingerprint: str, script: str) -> dict
     return result
 
 
-def _message(finding: Finding) -> str:
+def _message(finding: Finding, explains: tuple[str, ...]) -> str:
     """Say the finding in sentences; relations are links that viewers turn into jumps."""
     lines = [f"{finding.message}: {finding.primary.label}" if finding.primary.label else finding.message]
     for number, mark in enumerate(finding.related, start=1):
         lines.append(f"[{_link(mark.label)}]({number})" if mark.site is not None else mark.label)
     lines.append(f"seen: {finding.seen}; confidence {finding.confidence.value}")
-    lines.extend(f"{key}: {text}" for key, text in (("cost", finding.cost), ("help", finding.help)) if text)
+    notes = {"cost": finding.cost, "explains": "; ".join(explains), "help": finding.help}
+    lines.extend(f"{key}: {text}" for key, text in notes.items() if text)
     return "\n".join(lines)
 
 

@@ -66,7 +66,7 @@ def _failure(failure: Failure, width: int) -> list[Row]:
     found.extend(
         excerpt.note("seen", f"{finding.seen}{where}; confidence {finding.confidence.value}", margin, width),
     )
-    for key, text in (("cost", finding.cost), ("help", finding.help)):
+    for key, text in (("cost", finding.cost), ("explains", "; ".join(failure.explains)), ("help", finding.help)):
         if text:
             found.extend(excerpt.note(key, text, margin, width))
     found.extend(excerpt.note("more", f"truestep explain {finding.rule}", margin, width))

@@ -104,6 +104,7 @@ class MisplacedClip(Rule):
         OptimizerStepped,
     )
     needs = (GradientsClipped,)
+    leads_to = ("nan-or-inf",)
 
     def __init__(self) -> None:
         super().__init__()

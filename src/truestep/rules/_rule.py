@@ -140,7 +140,9 @@ class Rule(ABC):
     needs: ClassVar[tuple[type[Event], ...]]
     """Kinds of events without which nothing can be said: the verdict is then not-observed."""
     explains: ClassVar[tuple[str, ...]] = ()
-    """Rules whose findings are consequences of this one: they are not reported beside it."""
+    """Rules that see the same failure from another side: their findings are told under this one's."""
+    leads_to: ClassVar[tuple[str, ...]] = ()
+    """Rules whose findings are told under this one's where they came no earlier: what the failure grows into."""
     preview: ClassVar[bool] = False
 
     def __init__(self) -> None:

@@ -66,6 +66,7 @@ class AccumulationNotNormalised(Rule):
         ev.WindowMeasured,
     )
     needs = (ev.BackwardEnded,)
+    leads_to = ("nan-or-inf",)
 
     def __init__(self) -> None:
         super().__init__()

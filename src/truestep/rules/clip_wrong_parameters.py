@@ -60,6 +60,7 @@ class ClipWrongParameters(Rule):
         ev.ScalerStepped,
     )
     needs = (ev.GradientsClipped,)
+    leads_to = ("nan-or-inf",)
 
     def __init__(self) -> None:
         super().__init__()

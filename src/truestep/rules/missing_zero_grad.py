@@ -64,6 +64,7 @@ class MissingZeroGrad(Rule):
     severity = Severity.ERROR
     watches = (BackwardEnded, OptimizerStepped, HandStepped, MixtureMeasured, LoaderStarted, GradientsZeroed)
     needs = (BackwardEnded,)
+    leads_to = ("nan-or-inf",)
 
     def __init__(self) -> None:
         super().__init__()

@@ -66,6 +66,7 @@ class ZeroGradOncePerEpoch(Rule):
     severity = Severity.ERROR
     watches = (BackwardEnded, OptimizerStepped, MixtureMeasured, LoaderStarted, GradientsZeroed)
     needs = (BackwardEnded,)
+    leads_to = ("nan-or-inf",)
 
     def __init__(self) -> None:
         super().__init__()

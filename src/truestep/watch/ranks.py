@@ -22,7 +22,9 @@ from typing import Any
 
 from truestep.errors import BadRecord
 from truestep.findings import Confidence, Finding, Outcome, Seen, Severity, Summary, Verdict
+from truestep.rules import all_rules
 from truestep.watch.exchange import from_dict, to_dict
+from truestep.watch.roots import rooted
 
 PATIENCE_S = {"crashed": 2.0, "interrupted": 5.0}
 """How long rank 0 waits for the others, by how it ended itself: after a crash they may be stuck until it is gone."""
@@ -149,9 +151,8 @@ def _findings(summaries: Mapping[int, Summary], world_size: int) -> tuple[Findin
             key = (finding.rule, finding.primary.site)
             times[key] += 1  # a rule may say several things about one line
             seen_by.setdefault((key, times[key]), []).append((rank, finding))
-    worst = list(Severity)
     merged = [_one_finding(found, world_size) for found in seen_by.values()]
-    return tuple(sorted(merged, key=lambda finding: (worst.index(finding.severity), finding.seen.first_step or 0)))
+    return tuple(rooted(merged, all_rules()))
 
 
 def _one_finding(found: list[tuple[int, Finding]], world_size: int) -> Finding:

@@ -18,7 +18,7 @@ from truestep.rules import Rule, all_rules, rule
 from truestep.watch.judge import Judge
 from truestep.watch.record import Recorder
 from truestep.watch.stream import Stream
-from truestep.watch.summary import marked, summarise
+from truestep.watch.summary import summarise, told
 
 _FREE_S = 1.0
 """Watching closely for this long is never too much: first steps pay for compiling and loading anyway."""
@@ -212,7 +212,7 @@ class Session:
             return ()
         self._scene.coast.account()
         self._stream.settle()
-        return shown(tuple(marked(self._judge.findings())))
+        return shown(tuple(told(self._judge)))
 
     @property
     def verdicts(self) -> dict[str, Verdict]:

@@ -8,6 +8,7 @@ from truestep.events import RunStarted
 from truestep.findings import Finding, Summary
 from truestep.source import suppressed
 from truestep.watch.judge import Judge
+from truestep.watch.roots import rooted
 
 
 def summarise(
@@ -30,7 +31,7 @@ def summarise(
         script=started.script,
         how=how,
         steps=judge.progress.step,
-        findings=tuple(marked(judge.findings())),
+        findings=tuple(told(judge)),
         verdicts=tuple(judge.verdicts(given_up=given_up, blind=blind)),
         internal_errors=(*errors, *judge.errors),
         torch=started.torch,
@@ -39,5 +40,7 @@ def summarise(
     )
 
 
-def marked(findings: list[Finding]) -> list[Finding]:
-    return [replace(finding, suppressed=True) if suppressed(finding) else finding for finding in findings]
+def told(judge: Judge) -> list[Finding]:
+    """Return the findings so far: what the code allows and what follows from another one is marked as such."""
+    found = (replace(finding, suppressed=suppressed(finding)) for finding in judge.findings())
+    return rooted(found, {rule.id: type(rule) for rule in judge.rules})
