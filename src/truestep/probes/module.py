@@ -8,45 +8,14 @@ from contextlib import ExitStack
 from types import FrameType
 from typing import Any
 
-from truestep.events import ForwardCalledDirectly, ModelCalled, ModelMet, Site, UnregisteredModuleCalled
+from truestep.events import ForwardCalledDirectly, ModelCalled, Site, UnregisteredModuleCalled
+from truestep.probes._model import Model, Models, unwrapped, where
 from truestep.probes._patch import patch
 from truestep.probes._probe import Probe
 from truestep.probes._seam import weave
 from truestep.probes.keep import Keep
 
-_SENSITIVE = (
-    "Dropout", "AlphaDropout", "FeatureAlphaDropout", "RReLU", "BatchNorm", "SyncBatchNorm", "InstanceNorm",
-    "DropPath", "StochasticDepth",
-)  # fmt: skip
-_RATES = ("p", "drop_prob", "drop_rate", "rate", "prob")
-"""What layers that drop at random call their rate."""
-_WRAPPERS = ("_orig_mod", "module", "_forward_module")
-_SENTINELS = 4
 _CALLING = ("_wrapped_call_impl", "_call_impl")
-
-
-class Model:
-    """What is remembered of a module that user code calls."""
-
-    __slots__ = ("count", "device", "last_input", "number", "ref", "sensitive", "trainable")
-
-    def __init__(self, number: int, module: Any) -> None:
-        self.number = number
-        self.ref = weakref.ref(module)
-        self.count = -1
-        self.trainable = False
-        self.device = "cpu"
-        self.sensitive: list[tuple[str, weakref.ref[Any]]] = []
-        self.last_input = 0
-
-    def switched_on(self) -> int:
-        """Return which of the mode-sensitive layers are in train mode, as bits."""
-        on = 0
-        for bit, (_, ref) in enumerate(self.sensitive):
-            layer = ref()
-            if layer is not None and layer.training:
-                on |= 1 << bit
-        return on
 
 
 class CallSite:
@@ -75,11 +44,10 @@ class ModuleProbe(Probe):
         self._tracing = torch._C._get_tracing_state
         self._called_by = 0
         """While a round is learned: the key of the latest call from user code, 0 where it has none."""
-        self._models: dict[int, Model] = {}
+        self._models = Models(scene)
         self._callsites: dict[tuple[int, int, int], CallSite] = {}
         self._unregistered: dict[tuple[Any, ...], UnregisteredModuleCalled] = {}
         self._direct: dict[tuple[Any, ...], ForwardCalledDirectly] = {}
-        self._wholes: set[tuple[int, int]] = set()
         self._root: Any = None
         self._registered: set[int] = set()
         self._created: weakref.WeakSet[Any] = weakref.WeakSet()
@@ -236,13 +204,13 @@ class ModuleProbe(Probe):
         scene = self.scene
         key = (id(frame.f_code), frame.f_lasti, id(module))
         user = scene.sites.frame(3)
-        inner = self._unwrapped(module)
+        inner = unwrapped(module)
         owner = self._called_directly(frame)
         inner = inner if owner is None else owner
         caller = scene.sites.immediate(frame)
-        model = self._met(inner, user, "" if caller is user or owner is not None else type(inner).__name__)
+        model = self._models.met(inner, user, "" if caller is user or owner is not None else type(inner).__name__)
         if owner is None:
-            self._whole(module, frame, user)
+            self._models.whole(module, frame, user)
         place = self._callsites.get(key)
         if place is None or place.model is not model:
             if len(self._callsites) > 4096:
@@ -253,29 +221,6 @@ class ModuleProbe(Probe):
                 self._callsites[key] = place
                 scene.sites.keep(frame.f_code)
         return place
-
-    def _whole(self, module: Any, frame: FrameType, user: FrameType | None) -> None:
-        """Meet the module whose method, not its ``forward``, calls a part of it (``training_step`` of Lightning)."""
-        key = (id(frame.f_code), id(module))
-        if key in self._wholes and not self.scene.sampled:
-            return
-        if len(self._wholes) > 4096:
-            self._wholes.clear()
-        self._wholes.add(key)
-        self.scene.sites.keep(frame.f_code)
-        whole = self.scene.sites.argument(frame, "self")
-        if isinstance(whole, self._module) and whole is not module and any(part is module for part in whole.modules()):
-            self._met(whole, user, "self")
-
-    @staticmethod
-    def _unwrapped(module: Any) -> Any:
-        """Look through the wrappers of torch.compile, DDP, DataParallel and Lightning Fabric."""
-        for name in _WRAPPERS:
-            children = module.__dict__.get("_modules")
-            inner = children.get(name) if isinstance(children, dict) else None
-            if inner is not None and (len(children) == 1 or name == "_forward_module"):
-                module = inner
-        return module
 
     def _called(self, place: CallSite, module: Any, key: tuple[Any, ...]) -> ModelCalled:
         model = place.model
@@ -302,49 +247,6 @@ class ModuleProbe(Probe):
         self._root = model.ref
         self._registered = {id(m) for m in module.modules()}
         self._own(module)
-
-    def _met(self, module: Any, frame: FrameType | None, name: str = "") -> Model:
-        """Return what is known of a module; tell of it when it is new or has other parameters than before."""
-        scene = self.scene
-        model = self._models.get(id(module))
-        if model is None or model.ref() is not module:
-            number, _ = scene.number("model", module)
-            model = self._models[id(module)] = Model(number, module)
-            if len(self._models) > 512:
-                self._models = {key: old for key, old in self._models.items() if old.ref() is not None}
-        elif not scene.sampled:
-            return model
-        parameters = list(module.parameters()) if isinstance(module, self._module) else []
-        if len(parameters) == model.count and all(scene.ledger.held(p) is not None for p in parameters):
-            return model
-        model.count = len(parameters)
-        if not parameters:
-            return model
-        scene.number("trained model", module)
-        model.device = parameters[0].device.type
-        model.trainable = any(p.requires_grad for p in parameters)
-        if model.trainable and scene.step and self._grad_enabled():
-            scene.changed()
-        site = scene.sites.at(frame)
-        name = name or scene.callee(site, type(module).__name__.lower())
-        numbers = [scene.hold(p, f"{name}.{key}", model.number).number for key, p in module.named_parameters()]
-        kinds: dict[str, tuple[str, weakref.ref[Any]]] = {}
-        for layer in module.modules():
-            kind = _sensitive_kind(layer)
-            if kind:
-                kinds.setdefault(kind, (kind, weakref.ref(layer)))
-        model.sensitive = list(kinds.values())[:_SENTINELS]
-        scene.emit(
-            ModelMet(
-                model=model.number,
-                name=name,
-                kind=type(module).__name__,
-                parameters=tuple(numbers),
-                sensitive=tuple(sorted(kinds)),
-                site=site,
-            )
-        )
-        return model
 
     def _called_directly(self, frame: FrameType) -> Any:
         """Return the module whose ``forward`` user code runs by itself, None in the ordinary case."""
@@ -404,33 +306,12 @@ class ModuleProbe(Probe):
             event = self._unregistered[key] = UnregisteredModuleCalled(
                 model=number,
                 kind=type(module).__name__,
-                name=_where(root, module),
+                name=where(root, module),
                 parameters=numbers,
                 fresh=fresh,
                 site=site,
             )
         scene.emit(event)
-
-
-def _sensitive_kind(layer: Any) -> str:
-    """Return the kind of a layer whose result depends on its mode, empty for others."""
-    kind = type(layer).__name__
-    names = [base.__name__ for base in type(layer).__mro__]
-    if any(name.startswith("_InstanceNorm") for name in names):
-        return kind if layer.track_running_stats else ""
-    if any(name == "_BatchNorm" for name in names):
-        return kind if layer.track_running_stats else ""
-    if any(name == "_DropoutNd" for name in names):
-        return kind if layer.p > 0 else ""
-    if any(name == "RNNBase" for name in names):
-        return kind if layer.dropout > 0 and layer.num_layers > 1 else ""
-    if kind == "MultiheadAttention":
-        return kind if getattr(layer, "dropout", 0) > 0 else ""
-    if not kind.startswith(_SENSITIVE):
-        return ""
-    rates = [getattr(layer, name, None) for name in _RATES]
-    off = any(isinstance(rate, int | float) and rate == 0 for rate in rates)
-    return "" if off else kind
 
 
 def _first_tensor(value: Any, tensor: type, depth: int = 0) -> Any:
@@ -450,20 +331,3 @@ def _first_tensor(value: Any, tensor: type, depth: int = 0) -> Any:
             return inner
         found = found if found is not None else inner
     return found
-
-
-def _where(root: Any, module: Any) -> str:
-    """Return where in the model's plain attributes an unregistered module is kept, such as "layers[0]"."""
-    for path, owner in root.named_modules():
-        for attribute, value in vars(owner).items():
-            if attribute.startswith("_"):
-                continue
-            items: list[tuple[object, Any]] = []
-            if isinstance(value, list | tuple):
-                items = list(enumerate(value))
-            elif isinstance(value, dict):
-                items = list(value.items())
-            for key, item in items[:200]:
-                if item is module:
-                    return f"{path + '.' if path else ''}{attribute}[{key!r}]"
-    return ""
