@@ -10,7 +10,7 @@ from runs import CLEAR, KEPT, LONG, MIXED, PLAIN, RUNS
 
 from truestep.events import Site
 from truestep.findings import Confidence, Mark, Outcome, Summary, Verdict
-from truestep.report import render
+from truestep.report import closing, render
 
 SNAPSHOTS = Path(__file__).parent / "snapshots"
 
@@ -134,3 +134,11 @@ def test_control_characters_of_the_source_do_not_reach_the_terminal():
     Path("esc.py").write_text("x = '\x1b[31m'; step()\n", encoding="utf-8")
     finding = replace(MIXED, primary=Mark(Site("esc.py", 1, 14, 1, 20), "here"), related=())
     assert "\x1b" not in render(Summary("esc.py", "finished", 1, (finding,)))
+
+
+def test_the_line_of_counts_names_the_reasons_that_most_rules_have():
+    rare = [Verdict(f"rare-{number}", Outcome.NOT_OBSERVED, f"no thing {number}") for number in range(9)]
+    common = [Verdict(f"common-{number}", Outcome.NOT_OBSERVED, "no scheduler") for number in range(2)]
+    line = closing.headline(Summary("train.py", "finished", steps=1, verdicts=(*rare, *common)))
+    named = ", ".join(f"no thing {number}" for number in range(5))
+    assert line.endswith(f"11 not observed ({named}, no scheduler and 4 other reasons in this run)")

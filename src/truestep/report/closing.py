@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, replace
 
 from truestep import source
@@ -14,6 +15,9 @@ _ENDS = {
     "stopped": "the run was stopped {after}",
     "exited": "the script left by sys.exit {after}",
 }
+
+_MOST_REASONS = 6
+"""So many reasons for not observing are named on the line of counts; all of them are in the JSON report."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,12 +87,22 @@ def headline(summary: Summary) -> str:
     if count["low_confidence"]:
         parts.append(f"{count['low_confidence']} of low confidence not shown")
     parts.append(f"{count['clear']} {_plural('rule', count['clear'])} clear")
+    parts.append(f"{count['not_observed']} not observed{_reasons(summary)}")
+    return ", ".join(parts)
+
+
+def _reasons(summary: Summary) -> str:
+    """Return why rules were not observed: the reasons that most rules have, in the order of the rules."""
     verdicts = [verdict for verdict in summary.verdicts if verdict.outcome is Outcome.NOT_OBSERVED]
     # A rule that lacks two things says so in one reason.
-    lacking = (part for verdict in verdicts for part in verdict.reason.split(", ") if part)
-    reasons = ", ".join(dict.fromkeys(lacking))
-    parts.append(f"{len(verdicts)} not observed" + (f" ({reasons} in this run)" if reasons else ""))
-    return ", ".join(parts)
+    lacking = Counter(part for verdict in verdicts for part in verdict.reason.split(", ") if part)
+    if not lacking:
+        return ""
+    common = {reason for reason, _ in lacking.most_common(_MOST_REASONS)}
+    named = ", ".join(reason for reason in lacking if reason in common)
+    more = len(lacking) - len(common)
+    others = f" and {more} other {_plural('reason', more)}" if more else ""
+    return f" ({named}{others} in this run)"
 
 
 def notes(summary: Summary) -> list[str]:
