@@ -2,6 +2,7 @@
 
 import pickle
 import warnings
+from collections.abc import Callable
 
 import pytest
 import torch
@@ -214,3 +215,34 @@ def test_a_loss_inside_a_backward_or_a_loader_is_not_told() -> None:
         out.register_hook(lambda grad: grad * cross_entropy(LAYER(X), Y).item())
         out.backward()
     assert losses(events) == []
+
+
+@pytest.mark.parametrize(
+    ("activation", "targets", "beyond"),
+    [
+        (torch.relu, torch.tensor([-1.0, 1.0]), 50),
+        (torch.relu, torch.tensor([0.0, 0.1, 3.0, 5.0, -0.01]), 0),
+        (torch.sigmoid, torch.tensor([-1.0, 0.2, 0.9, 1.0]), 25),
+        (torch.sigmoid, torch.tensor([0.0, 1.2, 0.7, 1.0]), 0),
+        (torch.tanh, torch.tensor([-1.0, 1.0, 255.0, 128.0]), 50),
+        (torch.abs, torch.tensor([-1.0, -2.0]), None),
+    ],
+)
+def test_targets_beyond_an_activation_are_counted(
+    activation: Callable[[torch.Tensor], torch.Tensor], targets: torch.Tensor, beyond: int | None
+) -> None:
+    output = torch.zeros(len(targets), requires_grad=True)
+    with capture_events() as events:
+        F.mse_loss(activation(output), targets)
+    assert [event.beyond for event in losses(events)] == [beyond]
+
+
+def test_targets_are_looked_at_once_in_a_step_and_in_a_few_steps_only() -> None:
+    output = torch.zeros(2, requires_grad=True)
+    optimizer = torch.optim.SGD([output], 0.1)
+    with capture_events() as events:
+        for _ in range(5):
+            for _ in range(2):
+                F.mse_loss(output.relu(), -torch.ones(2)).backward()
+            optimizer.step()
+    assert [event.beyond for event in losses(events)] == [100, None, 100, None, 100, None, None, None, None, None]

@@ -12,6 +12,15 @@ from truestep.events._event import Event, Site
 class LoaderStarted(Event):
     absent: ClassVar[str] = "no DataLoader"
     loader: int
+    left: str = ""
+    """What leaves the loop at the site in its first round whatever the data: "return", "break", or "next" where there
+    is no loop but ``next(iter(loader))``; "unread" where the source cannot be read; empty where nothing does."""
+    left_at: tuple[int, ...] = ()
+    """Line, column, last line and last column of what leaves it."""
+    body: tuple[int, ...] = ()
+    """First and last line of the loop."""
+    sums: bool = False
+    """Whether the loop adds something up over its rounds."""
     site: Site | None = None
 
 
@@ -19,6 +28,24 @@ class LoaderStarted(Event):
 class BatchDrawn(Event):
     absent: ClassVar[str] = "no DataLoader"
     loader: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class BatchRead(Event):
+    """In the first passes over a loader, with gradients on: what a few of its batches on the CPU hold."""
+
+    absent: ClassVar[str] = "no batch on the CPU was read"
+    loader: int
+    place: int
+    """Which batch of the pass, from 0."""
+    fingerprint: str = ""
+    """Equal for two batches whose shapes and sampled values are equal."""
+    variety: int = 0
+    """How many different numbers were among the sampled values that are not whole numbers."""
+    labels: tuple[int, ...] = ()
+    """First and last label, and how many different ones, where the batch has one label per sample in rising order."""
+    labelled: bool = False
+    """Whether the batch has one label per sample."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -79,6 +106,27 @@ class ModelCalled(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class OutputsCompared(Event):
+    """At a sampled step: the rows of what a model returned, for a batch of samples that differ from each other."""
+
+    absent: ClassVar[str] = "no batch of four or more samples given to a model that returns one tensor"
+    model: int
+    site: Site | None = None
+    samples: int = 0
+    equal: bool = False
+    """Whether all rows were equal, but for rounding."""
+    moved: bool = False
+    """Whether the row that all are equal to was another one at the look before."""
+    layer: str = ""
+    """The first layer, in the order in which they are done, whose rows were equal, as the model names it."""
+    kind: str = ""
+    """What that layer is, such as "ReLU"; empty where none was found."""
+    zero: bool = False
+    """Whether that layer gave only zeros."""
+    steps: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ForwardCalledDirectly(Event):
     """User code ran ``module.forward(...)`` instead of ``module(...)``; hooks of that module did not run."""
 
@@ -134,6 +182,9 @@ class LossComputed(Event):
     values: str = ""
     """What the first inputs of a loss on log-probabilities were seen to be: "probabilities" (non-negative, rows sum to
     one), "log-probabilities" (none above zero), "unbounded"; empty when not looked at."""
+    beyond: int | None = None
+    """Percentage of targets of a regression that lie clearly beyond what the operation in made_by can give; None when
+    not looked at, and where it can give any number."""
     broadcast: tuple[tuple[int, ...], tuple[int, ...]] | None = None
     """Shapes of input and target where they differ and broadcast to something larger than both."""
     reduction: str = "mean"

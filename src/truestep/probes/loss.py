@@ -12,6 +12,7 @@ from truestep.events import LossComputed, Site
 from truestep.probes._patch import patch
 from truestep.probes._probe import Probe
 from truestep.probes.origin import made_by, softmax_over
+from truestep.probes.reach import beyond
 
 _REGRESSION = ("mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss")
 _SEAMS = {
@@ -37,6 +38,8 @@ class LossProbe(Probe):
         self._events: dict[tuple[Any, ...], LossComputed] = {}
         self._latest: dict[tuple[str, int], tuple[LossComputed, int]] = {}
         self._looked: dict[object, int] = {}
+        self._targets: dict[object, int] = {}
+        """Site to the step at which its targets were looked at."""
         functions = self.scene.torch._C._nn
         for name, kind in _SEAMS.items():
             if hasattr(functions, name):
@@ -46,7 +49,7 @@ class LossProbe(Probe):
 
     def _replace(self, stack: ExitStack, functions: Any, name: str, kind: str) -> None:
         original = getattr(functions, name)
-        scene, coast, me = self.scene, self.scene.coast, id(original)
+        scene, coast, depth, me = self.scene, self.scene.coast, self.scene.depth, id(original)
         tensor = scene.torch.Tensor
         dynamo = scene.torch.compiler.is_dynamo_compiling
         compiling = scene.torch.compiler.is_compiling
@@ -56,7 +59,7 @@ class LossProbe(Probe):
             if not dynamo() and coast.on and coast.keys[coast.at] == me + frame(1).f_lasti:
                 coast.at += 1
                 return original(input, target, *args, **kwargs)
-            if not compiling() and scene.active and engine_task() == -1 and tracing() is None:
+            if scene.active and not depth.fetching and engine_task() == -1 and not compiling() and tracing() is None:
                 try:
                     site = scene.sites.quick(2)
                     known = None if scene.sampled else self._latest.get((kind, id(site)))
@@ -64,7 +67,7 @@ class LossProbe(Probe):
                         scene.emit(known[0])
                         if coast.learning:
                             coast.name(me + frame(1).f_lasti)
-                    elif isinstance(input, tensor) and isinstance(target, tensor) and not scene.depth.fetching:
+                    elif isinstance(input, tensor) and isinstance(target, tensor):
                         self.tell(kind, site, input, target, args, kwargs)
                 except Exception:
                     scene.fail()
@@ -112,10 +115,14 @@ class LossProbe(Probe):
             if kind in _OF_LOG_PROBABILITIES and scene.sampled and ranks[0] > 1:
                 values = self._values(site, input.detach().movedim(1, -1) if kind == "nll_loss" else input)
             made, over = (made_by(node), softmax_over(node, input, kind)) if grad else ("", "")
+            outside = self._outside(site, made, target) if kind in _REGRESSION and made and scene.sampled else None
             reduction = _reduction(args, kwargs)
             if kind == "kl_div" and reduction == "sum" and self._is_batch_mean():
                 reduction = "batchmean"
-            key = (kind, id(site), ranks, classes, origin, dim, sums, broadcast, reduction, grad, made, over, values)
+            key = (
+                *(kind, id(site), ranks, classes, origin, dim, sums),
+                *(broadcast, reduction, grad, made, over, values, outside),
+            )
             event = self._events.get(key)
             if event is None:
                 event = self._events[key] = LossComputed(
@@ -129,6 +136,7 @@ class LossProbe(Probe):
                     made_by=made,
                     softmax_over=over,
                     values=values,
+                    beyond=outside,
                     sums_to_one=sums,
                     broadcast=broadcast,
                     reduction=reduction,
@@ -167,14 +175,27 @@ class LossProbe(Probe):
             and self.scene.sites.argument(caller, "reduction") == "batchmean"
         )
 
+    def _may_look(self, key: object, tensor: Any) -> bool:
+        """Whether values may be read: at the first calls of a site, and only where it costs no synchronisation."""
+        looks = self._looked.get(key, 0)
+        if tensor.device.type != "cpu" or looks >= _LOOKS or not tensor.is_floating_point() or _is_transformed(tensor):
+            return False
+        if hasattr(tensor, "_local_tensor"):  # of a DTensor this would be a collective operation
+            return False
+        self._looked[key] = looks + 1
+        return True
+
+    def _outside(self, site: object, made: str, target: Any) -> int | None:
+        """Return the percentage of targets beyond the operation before the loss; looked at once in a step."""
+        if self._targets.get(site) == self.scene.step or not self._may_look((site, "targets"), target):
+            return None
+        self._targets[site] = self.scene.step
+        return beyond(made, target)
+
     def _rows(self, site: object, input: Any) -> Any:
-        """Return a few rows, at the first calls of a site and only where it costs no synchronisation, else None."""
-        looks = self._looked.get(site, 0)
-        if input.device.type != "cpu" or looks >= _LOOKS or not input.is_floating_point() or _is_transformed(input):
+        """Return a few rows, None where they may not be read."""
+        if not self._may_look(site, input):
             return None
-        if hasattr(input, "_local_tensor"):  # of a DTensor this would be a collective operation
-            return None
-        self._looked[site] = looks + 1
         return input.detach()[(0,) * (input.dim() - 2)][:8].float()
 
     def _sums_to_one(self, site: object, input: Any) -> bool | None:

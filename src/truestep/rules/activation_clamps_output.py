@@ -1,0 +1,135 @@
+from __future__ import annotations
+
+import math
+
+from truestep.events import Event, LossComputed, Site
+from truestep.findings import Severity
+from truestep.rules._rule import Progress, Rule
+
+_NAMES = {
+    "ReluBackward0": "ReLU",
+    "SoftplusBackward0": "softplus",
+    "SigmoidBackward0": "sigmoid",
+    "SoftmaxBackward0": "softmax",
+    "TanhBackward0": "tanh",
+}
+_REGRESSION = ("mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss")
+_SHARE = 20
+"""From so many per cent of the targets on, they do not lie out of reach by noise or by chance."""
+
+
+class ActivationClampsOutput(Rule):
+    """The last layer is an activation that cannot give the values that the loss asks for.
+
+    What it does
+    ------------
+    Finds training losses whose input comes straight from an activation with a limited reach:
+
+    - ``cross_entropy`` of the outputs of a ReLU, a sigmoid or a tanh;
+    - ``binary_cross_entropy_with_logits`` of the outputs of a ReLU, a softplus or a tanh;
+    - a regression (``mse_loss`` and its kin) where, at sampled steps, at least 20 % of the targets lie clearly beyond
+      what a ReLU, softplus, sigmoid, softmax or tanh can give.
+
+    Why it matters
+    --------------
+    What lies out of reach is never predicted, and where a ReLU has cut an output off it has no gradient, so that a
+    class that was cut off for all samples is lost for good. In the proof a classifier of ten classes with a ReLU at its
+    end gets 71 % of held-out points right instead of 98 %. A regression of standardised targets behind a ReLU explains
+    45 % of their variance instead of 84 %. A sigmoid or tanh before cross entropy leaves the order of the classes, but
+    not the probabilities: the log loss of ten classes stays at 1.50 or 0.85 where 0.06 was to be had.
+
+    Example
+    -------
+    ::
+
+        model = nn.Sequential(nn.Linear(20, 64), nn.ReLU(), nn.Linear(64, 10), nn.ReLU())
+        loss = F.cross_entropy(model(x), y)         # no logit is ever negative
+
+    Fix
+    ---
+    End with a linear layer, or bring the targets into the reach of the activation::
+
+        model = nn.Sequential(nn.Linear(20, 64), nn.ReLU(), nn.Linear(64, 10))
+
+    Known false alarms
+    ------------------
+    A regression that is meant to learn only the reachable part of its targets: clamp the targets instead. Activations
+    that are pooled, scaled or shifted before the loss (the averaged ReLU of SqueezeNet, ``10 * tanh(x)``) are not
+    reported, nor are losses with ``reduction="none"``, which may be masked, targets that only noise carries out of
+    reach, and losses that track no gradients.
+
+    References
+    ----------
+    - https://docs.pytorch.org/docs/stable/generated/torch.nn.CrossEntropyLoss.html
+    - https://docs.pytorch.org/docs/stable/generated/torch.nn.BCEWithLogitsLoss.html
+    """
+
+    id = "activation-clamps-output"
+    since = "0.1"
+    severity = Severity.ERROR
+    watches = (LossComputed,)
+    needs = (LossComputed,)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._first: dict[tuple[Site | None, str], int] = {}
+
+    def observe(self, event: Event, run: Progress) -> None:
+        if not isinstance(event, LossComputed) or not event.grad or event.made_by not in _NAMES:
+            return
+        name, severity = _NAMES[event.made_by], Severity.ERROR
+        if event.kind == "cross_entropy":
+            limit = _of_classes(event.made_by, event.classes)
+            message = f"cross entropy got the outputs of a {name} where it expects logits"
+            severity = Severity.ERROR if event.made_by == "ReluBackward0" else Severity.WARNING
+        elif event.kind == "binary_cross_entropy_with_logits":
+            limit = _of_two(event.made_by)
+            message = f"binary cross entropy with logits got the outputs of a {name} where it expects logits"
+        elif event.kind in _REGRESSION and event.reduction != "none" and (event.beyond or 0) >= _SHARE:
+            limit = f"{event.beyond} % of the targets lie where a {name} cannot come (at a sampled step)"
+            message = f"a regression compares the outputs of a {name} with targets that it cannot reach"
+        else:
+            return
+        key = (event.site, event.made_by)
+        if not limit or self._first.setdefault(key, run.step) == run.step:
+            return
+        known = key in self._drafts
+        help = f"remove the {name} before the loss"
+        if event.kind in _REGRESSION:
+            help += ", or bring the targets into its reach"
+        draft = self.report(
+            event.site,
+            message,
+            run=run,
+            label=f"its input comes from a {name}",
+            cost=limit,
+            help=help,
+            severity=severity,
+            unit="sampled losses" if event.kind in _REGRESSION else "losses",
+            key=key,
+        )
+        if not known:
+            draft.count, draft.first_step = 2, self._first[key]
+
+
+def _of_classes(made_by: str, classes: int) -> str:
+    """What such logits do to the classes, empty where nothing can be said.
+
+    >>> _of_classes("SigmoidBackward0", 10)
+    'no class of 10 ever gets more than 23 % of the probability'
+    """
+    if classes < 2:
+        return ""
+    if made_by == "ReluBackward0":
+        return "where the ReLU gives 0 there is no gradient, and the class is not learnt from that sample"
+    span = {"SigmoidBackward0": 1.0, "TanhBackward0": 2.0}.get(made_by)
+    if span is None:
+        return ""
+    most = 1 / (1 + (classes - 1) * math.exp(-span))
+    return f"no class of {classes} ever gets more than {100 * most:.0f} % of the probability"
+
+
+def _of_two(made_by: str) -> str:
+    if made_by in ("ReluBackward0", "SoftplusBackward0"):
+        return "no label ever gets a probability below 50 %, and before weights a label of 0 costs at least 0.69"
+    return "no label ever gets a probability outside 27 to 73 %" if made_by == "TanhBackward0" else ""
