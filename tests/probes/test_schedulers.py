@@ -153,3 +153,34 @@ def test_horizons() -> None:
     assert built["OneCycleLR"] == 40
     assert built["MultiStepLR"] == 50
     assert built["SequentialLR"] == 16
+
+
+@pytest.mark.parametrize(
+    ("factor", "rates"),
+    [
+        (lambda step: 0.0005**step, ["", "vanished", "vanished", "vanished"]),
+        (lambda step: 1 - step / 2, ["", "vanished", "negative", "negative"]),
+        (lambda step: float(step < 2), ["", "", "", ""]),
+        (lambda step: step / 21, ["warming", "warming", "", ""]),
+        (lambda step: 0.01, ["", "", "", ""]),
+        (lambda step: abs(2 - step) / 4, ["", "vanished", "", ""]),
+    ],
+    ids=["power", "line", "switched off", "warm-up", "constant", "wave"],
+)
+def test_where_the_learning_rate_stands_is_told(factor: Callable[[int], float], rates: list[str]) -> None:
+    made = optimizer()
+    with capture_events() as events:
+        schedule = schedules.LambdaLR(made, factor)
+        for _ in range(4):
+            made.step()
+            schedule.step()
+    assert [event.rate for event in told(events)] == rates
+
+
+def test_a_learning_rate_that_is_a_tensor_is_not_read() -> None:
+    made = torch.optim.SGD(nn.Linear(2, 1).parameters(), torch.tensor(0.1))
+    with capture_events() as events:
+        schedule = schedules.LambdaLR(made, lambda step: -1.0)
+        made.step()
+        schedule.step()
+    assert [event.rate for event in told(events)] == [""]

@@ -186,3 +186,108 @@ def test_a_schedule_of_batches_stepped_once_per_window_is_found():
     events = [OPTIMIZER, schedule("OneCycleLR", horizon=160), LoaderMet(loader=1, batches=40), *epoch * 4]
     (finding,) = shown(judge(SchedulerWrongCadence, events))
     assert finding.confidence is Confidence.MEDIUM
+
+
+@pytest.mark.parametrize(
+    "built", [schedule("MultiStepLR", horizon=7, falls=True), schedule("LinearLR", horizon=10, falls=True)]
+)
+def test_milestones_and_lines_of_epochs_stepped_per_batch_are_found_at_the_end(built):
+    events = run_of(built, epochs=10, batches=20, per_step=True)
+    (finding,) = judge(SchedulerWrongCadence, events)
+    assert finding.message == "a schedule made for epochs was stepped for every batch"
+    assert finding.confidence is Confidence.HIGH
+    assert judge(SchedulerWrongCadence, events, ended="stopped") == []
+
+
+@pytest.mark.parametrize(
+    ("built", "epochs"),
+    [
+        (schedule("LinearLR", horizon=10), 10),
+        (schedule("LinearLR", horizon=10, falls=True), 40),
+        (schedule("MultiStepLR", horizon=7, falls=True), 40),
+        (schedule("MultiStepLR", horizon=150, falls=True), 10),
+    ],
+    ids=["a warm-up", "a line much shorter than the run", "early milestones", "milestones of steps"],
+)
+def test_ends_that_are_no_number_of_epochs_are_quiet(built, epochs):
+    assert judge(SchedulerWrongCadence, run_of(built, epochs=epochs, batches=20, per_step=True)) == []
+
+
+def rated(*rates, loader=True):
+    step = [BatchDrawn(loader=1)] * loader + [BackwardEnded(loader=1 if loader else None, written=1), STEPPED]
+    events = [OPTIMIZER, schedule("LambdaLR"), LoaderMet(loader=1, batches=100), LoaderStarted(loader=1)]
+    for rate in rates:
+        events += step
+        events.append(SchedulerStepped(scheduler=1, site=SCHEDULE, optimizer_steps=1, rate=rate))
+    return events
+
+
+def test_a_vanished_lr_for_half_of_the_steps_is_found_in_the_run():
+    (finding,) = judge(SchedulerWrongCadence, rated(*[""] * 25, *["vanished"] * 25), ended="stopped")
+    assert finding.cost == "the latest 25 of 50 scheduler steps left less than a millionth of the first lr"
+    assert finding.confidence is Confidence.HIGH
+
+
+@pytest.mark.parametrize(
+    "rates",
+    [[""] * 40 + ["vanished"] * 30, ([""] * 10 + ["vanished"] * 15) * 3, [""] * 5 + ["vanished"] * 10],
+    ids=["the end of a run", "waves", "a few steps"],
+)
+def test_an_lr_that_vanished_late_or_for_a_while_is_quiet(rates):
+    assert judge(SchedulerWrongCadence, rated(*rates)) == []
+
+
+def test_a_vanished_lr_without_passes_over_data_is_quiet():
+    assert judge(SchedulerWrongCadence, rated(*[""] * 25, *["vanished"] * 50, loader=False)) == []
+
+
+def test_a_negative_lr_is_found():
+    (finding,) = judge(SchedulerWrongCadence, rated("", "", "negative", "negative", "negative"), ended="stopped")
+    assert finding.cost == "3 of 5 scheduler steps left the lr below 0"
+    assert judge(SchedulerWrongCadence, rated("", "", "negative")) == []
+
+
+def warming(*rates, batches=20):
+    epoch = [LoaderStarted(loader=1), *[BatchDrawn(loader=1), BACK, STEPPED] * batches]
+    events = [OPTIMIZER, schedule("LambdaLR"), LoaderMet(loader=1, batches=batches)]
+    for rate in rates:
+        events += epoch
+        events.append(SchedulerStepped(scheduler=1, site=SCHEDULE, optimizer_steps=2, rate=rate))
+    return events
+
+
+def test_a_warm_up_that_outlasts_the_run_is_found_at_its_end():
+    (finding,) = judge(SchedulerWrongCadence, warming(*["warming"] * 4))
+    assert finding.cost == ("in 4 scheduler steps and 80 optimizer steps the lr never exceeded a tenth of the first")
+    assert finding.confidence is Confidence.MEDIUM
+    assert judge(SchedulerWrongCadence, warming(*["warming"] * 4), ended="interrupted") == []
+
+
+@pytest.mark.parametrize(
+    "events",
+    [
+        warming("warming", "warming", "warming", ""),
+        warming("warming", "warming"),
+        warming(*["warming"] * 4, batches=2),
+        rated(*["warming"] * 50),
+    ],
+    ids=["it rose", "two epochs", "tiny epochs", "per step, stopped early"],
+)
+def test_warm_ups_that_end_or_that_a_short_run_leaves_are_quiet(events):
+    assert judge(SchedulerWrongCadence, events) == []
+
+
+@pytest.mark.parametrize(
+    ("built", "confidence"),
+    [
+        (schedule("StepLR", step_size=600, gamma=0.1), Confidence.MEDIUM),
+        (schedule("MultiStepLR", horizon=600, falls=True), Confidence.MEDIUM),
+        (schedule("LinearLR", horizon=150), Confidence.MEDIUM),
+        (schedule("StepLR", step_size=601, gamma=0.1), Confidence.LOW),
+        (schedule("StepLR", step_size=60, gamma=0.1), Confidence.LOW),
+        (schedule("LinearLR", horizon=90), Confidence.LOW),
+    ],
+)
+def test_steps_counted_in_whole_passes_and_stepped_per_epoch_are_found(built, confidence):
+    (finding,) = judge(SchedulerWrongCadence, run_of(built, epochs=10, batches=30, per_step=False))
+    assert finding.confidence is confidence

@@ -83,8 +83,13 @@ class LoaderMet(Event):
     batches: int | None = None
     """len(loader), None where it has none."""
     shuffled: bool = False
+    sampler: str = ""
+    """"sequential" or "random" for torch's own order over the whole dataset, each sample once; "own" for any other."""
+    iterable: bool = False
+    """Whether it reads an IterableDataset."""
     workers: int = 0
     site: Site | None = None
+    """Where it was made; where it was first read when that was not seen."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -97,7 +102,7 @@ class SchedulerBuilt(Event):
     horizon: int | None = None
     """How many of its own steps the schedule is made for (T_max, total_steps, last milestone), where it says so."""
     tail: str = ""
-    """Kind of the last schedule of a SequentialLR."""
+    """Kind of the last schedule of a SequentialLR, or of the cosine in a ChainedScheduler."""
     tail_horizon: int | None = None
     """How many steps that one is made for."""
     periodic: bool = False
@@ -107,6 +112,10 @@ class SchedulerBuilt(Event):
     patience: int | None = None
     step_size: int | None = None
     gamma: float | None = None
+    falls: bool = False
+    """Whether it is one of milestones or a line, and leaves the learning rate lower than it was."""
+    at_zero: bool = False
+    """Whether the learning rates of all groups are 0 from here on."""
     site: Site | None = None
 
 

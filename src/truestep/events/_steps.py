@@ -103,6 +103,51 @@ class RowsEqual(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class FrozenStepped(Event):
+    """At a sampled step of an optimizer that holds frozen parameters: those whose values changed within the step."""
+
+    absent: ClassVar[str] = "no frozen parameter in an optimizer"
+    optimizer: int
+    site: Site | None = None
+    used: tuple[int, ...] = ()
+    """Those moved with a gradient that an earlier step had already used."""
+    zero: tuple[int, ...] = ()
+    """Those moved with a gradient of zeros."""
+    bare: tuple[int, ...] = ()
+    """Those moved without a gradient."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class UpdateRounded(Event):
+    """At a sampled step on parameters of 16 bits, by an optimizer of torch: how much of the update was left."""
+
+    absent: ClassVar[str] = "no parameter of 16 bits in an optimizer"
+    optimizer: int
+    dtype: str
+    changed: float
+    """Of the elements looked at that had a gradient, the part whose value changed; by their number or by the size of
+    their gradients, whichever is more."""
+    lr: float
+    """The largest of its learning rates."""
+    site: Site | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class FreezeIgnored(Event):
+    """At a sampled step: an attribute says frozen, and the parameters are trainable all the same."""
+
+    absent: ClassVar[str] = "no look at the values of parameters"
+    model: int
+    holder: str
+    """What has the attribute: the path of a module in the model, or the name of a parameter."""
+    attribute: str
+    """"requires_grad" of a module, or a misspelling."""
+    parameters: tuple[int, ...] = ()
+    site: Site | None = None
+    """The assignment, where it was found."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class GradientsClipped(Event):
     """``clip_grad_norm_`` or ``clip_grad_value_`` ran."""
 
@@ -199,3 +244,8 @@ class SchedulerStepped(Event):
     """For ReduceLROnPlateau: "tensor with graph", "tensor", "float", "nan"."""
     metric_is_training_loss: bool = False
     """For ReduceLROnPlateau: whether the value equals the loss of the latest backward."""
+    at_zero: bool = False
+    """Whether the learning rates of all groups are 0 from here on."""
+    rate: str = ""
+    """Where the learning rates of all groups stand: "negative"; "vanished" (below a millionth of the first, after
+    a decay); "warming" (at most a tenth of the first, having only ever grown); empty for anything else."""

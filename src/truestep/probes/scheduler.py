@@ -15,6 +15,9 @@ from truestep.probes._patch import patch
 from truestep.probes._probe import Probe
 
 _PERIODIC = ("CosineAnnealingWarmRestarts", "CyclicLR")
+_VANISHED = 1e-6
+_SWITCHED = 0.5
+_COLD = 0.1
 
 
 class SchedulerProbe(Probe):
@@ -25,6 +28,8 @@ class SchedulerProbe(Probe):
 
         self._events: dict[tuple[Any, ...], SchedulerStepped] = {}
         self._steps_seen: dict[int, int] = {}
+        self._rates: dict[int, tuple[float, bool]] = {}
+        """Scheduler to the part of its first learning rate that was left last, and whether that only ever grew."""
         base = module.LRScheduler
         classes = [cls for cls in vars(module).values() if isinstance(cls, type) and issubclass(cls, base)]
         for cls in dict.fromkeys(classes):
@@ -89,7 +94,7 @@ class SchedulerProbe(Probe):
             kind = type(scheduler).__name__
             scene.reads_losses = scene.reads_losses or kind == "ReduceLROnPlateau"
             optimizer = self._optimizer(scheduler)
-            last = scheduler._schedulers[-1] if kind == "SequentialLR" else None
+            last = _tail(scheduler)
             scene.emit(
                 SchedulerBuilt(
                     scheduler=number,
@@ -104,10 +109,13 @@ class SchedulerProbe(Probe):
                     patience=getattr(scheduler, "patience", None) if kind == "ReduceLROnPlateau" else None,
                     step_size=getattr(scheduler, "step_size", None) if kind == "StepLR" else None,
                     gamma=getattr(scheduler, "gamma", None) if kind in ("StepLR", "ExponentialLR") else None,
+                    falls=_falls(scheduler),
+                    at_zero=_at_zero(scheduler),
                     site=site,
                 )
             )
             self._steps_seen[number] = scene.attempts.get(optimizer or 0, 0)
+            self._rates[number] = (_part(scheduler) or 0.0, True)
         except Exception:
             scene.fail()
 
@@ -128,7 +136,9 @@ class SchedulerProbe(Probe):
             if type(scheduler).__name__ == "ReduceLROnPlateau":
                 metric, same = self._metric(args[0] if args else kwargs.get("metrics"))
             epoch = "epoch" in kwargs or bool(args and not metric)
-            key = (number, id(site), since, done == 0, epoch, metric, same)
+            zero = _at_zero(scheduler)
+            rate = self._rate(number, scheduler)
+            key = (number, id(site), since, done == 0, epoch, metric, same, zero, rate)
             event = self._events.get(key)
             if event is None:
                 event = self._events[key] = SchedulerStepped(
@@ -139,10 +149,26 @@ class SchedulerProbe(Probe):
                     epoch_argument=epoch,
                     metric=metric,
                     metric_is_training_loss=same,
+                    at_zero=zero,
+                    rate=rate,
                 )
             scene.emit(event)
         except Exception:
             scene.fail()
+
+    def _rate(self, number: int, scheduler: Any) -> str:
+        """Say where the learning rates stand, in one word."""
+        part = _part(scheduler)
+        if part is None:
+            return ""
+        before, rising = self._rates.get(number, (part, False))
+        if part < 0:
+            return "negative"
+        if part <= _VANISHED and not rising:  # one that was switched off has not vanished
+            return "vanished" if before <= _SWITCHED else ""
+        rising = rising and part > before
+        self._rates[number] = (part, rising)
+        return "warming" if rising and part <= _COLD else ""
 
     def _optimizer(self, scheduler: Any) -> int | None:
         """Return the number of a schedule's optimizer, also behind a wrapper (Accelerate's)."""
@@ -167,6 +193,47 @@ class SchedulerProbe(Probe):
         return ("nan" if math.isnan(number) else kind), scene.last_loss is not None and number == scene.last_loss
 
 
+def _at_zero(scheduler: Any) -> bool:
+    """Whether the learning rates of all groups are 0 now; one that is a tensor is not read."""
+    groups = getattr(getattr(scheduler, "optimizer", None), "param_groups", ())
+    for group in groups:
+        rate = group["lr"]
+        if rate.__class__ not in (float, int) or rate != 0:
+            return False
+    return bool(groups)
+
+
+def _part(scheduler: Any) -> float | None:
+    """Return the largest part of its first learning rate that a group has now, None where that is not known."""
+    largest = None
+    for group in getattr(getattr(scheduler, "optimizer", None), "param_groups", ()):
+        rate, first = group["lr"], group.get("initial_lr")
+        if rate.__class__ not in (float, int) or first.__class__ not in (float, int) or first <= 0:
+            return None
+        part = rate / first
+        if largest is None or part > largest:
+            largest = part
+    return largest
+
+
+def _tail(scheduler: Any) -> Any:
+    """Return the part of a compound schedule that decides how it ends, None where none does."""
+    kind = type(scheduler).__name__
+    if kind == "SequentialLR":
+        return scheduler._schedulers[-1]
+    if kind == "ChainedScheduler":
+        return next((part for part in scheduler._schedulers if type(part).__name__ == "CosineAnnealingLR"), None)
+    return None
+
+
+def _falls(scheduler: Any) -> bool:
+    """Whether a schedule with an end leaves the learning rate lower than it was."""
+    kind = type(scheduler).__name__
+    if kind == "MultiStepLR":
+        return bool(scheduler.gamma < 1)
+    return kind == "LinearLR" and bool(scheduler.end_factor < scheduler.start_factor)
+
+
 def _horizon(scheduler: Any) -> int | None:
     """Return how many of its own steps a schedule is made for, where it says so."""
     kind = type(scheduler).__name__
@@ -185,4 +252,7 @@ def _horizon(scheduler: Any) -> int | None:
     elif kind == "SequentialLR":
         last = _horizon(scheduler._schedulers[-1])
         value = None if last is None else scheduler._milestones[-1] + last
+    elif kind == "ChainedScheduler":
+        tail = _tail(scheduler)
+        value = None if tail is None else _horizon(tail)
     return int(value) if isinstance(value, int | float) else None

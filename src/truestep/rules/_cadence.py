@@ -44,6 +44,10 @@ def too_far(built: SchedulerBuilt, pace: Pace, counts: Counts, run: Progress, *,
         cost = f"the last {pace.steps - horizon} of {pace.steps} scheduler steps left the lr at 0"
         return Misfit(Confidence.HIGH, "the schedule ended long before the training, and the lr is 0", cost, help)
     within_pass = often and horizon < counts.batches(run)
+    if built.falls and often and ended and pace.steps >= 10 * horizon and _is_of_epochs(built, counts):
+        cost = f"after {horizon} of {pace.steps} scheduler steps the lr stayed as it was, in {counts.passes} epochs"
+        sure = Confidence.HIGH if within_pass else Confidence.MEDIUM
+        return Misfit(sure, "a schedule made for epochs was stepped for every batch", cost, help)
     if built.kind == "MultiStepLR" and fits_epochs and within_pass and pace.steps >= 20 * horizon:
         cost = f"all milestones up to {horizon} were passed within the first of {counts.passes} epochs"
         return Misfit(Confidence.HIGH, "a schedule made for epochs was stepped for every batch", cost, help)
@@ -60,6 +64,35 @@ def too_far(built: SchedulerBuilt, pace: Pace, counts: Counts, run: Progress, *,
     rises = (pace.steps - (horizon - wave) - 1 + wave) // (2 * wave)
     cost = f"in {pace.steps} steps through a schedule of {horizon}, the lr began to rise {rises} times"
     return Misfit(confidence, "the schedule ran past its end, and the lr rises again", cost, help)
+
+
+def _is_of_epochs(built: SchedulerBuilt, counts: Counts) -> bool:
+    """Whether the end of a schedule, taken for epochs, comes late in the run but within it."""
+    least = 0.3 if built.kind == "MultiStepLR" else 0.8
+    return counts.passes >= 3 and least * counts.passes <= (built.horizon or 0) <= 1.1 * counts.passes
+
+
+def run_down(built: SchedulerBuilt, pace: Pace, counts: Counts, run: Progress) -> Misfit | None:
+    """Say that the learning rate itself went below 0, or to nothing for half of the training; None where it did not."""
+    if pace.negative >= 3:
+        cost = f"{pace.negative} of {pace.steps} scheduler steps left the lr below 0"
+        help = f"let the factor of `{built.name}` end at 0, or call `{built.name}.step()` less often"
+        return Misfit(Confidence.HIGH, "the schedule made the lr negative, so that steps climb the loss", cost, help)
+    if pace.vanished < max(20, pace.steps - pace.vanished) or not counts.often(pace, run):
+        return None
+    cost = f"the latest {pace.vanished} of {pace.steps} scheduler steps left less than a millionth of the first lr"
+    help = f"call `{built.name}.step()` once per epoch, or make `{built.name}` as long as the training"
+    return Misfit(Confidence.HIGH, "the schedule ended long before the training, and the lr has vanished", cost, help)
+
+
+def still_warming(built: SchedulerBuilt, pace: Pace, counts: Counts, run: Progress) -> Misfit | None:
+    """Say that a finished run, its schedule stepped once per epoch, never left the first tenth of a warm-up."""
+    updates, batches = counts.updates.get(built.optimizer, 0), counts.batches(run)
+    if pace.warming < max(3, pace.steps) or not counts.once(pace) or batches < 5:
+        return None
+    cost = f"in {pace.steps} scheduler steps and {updates} optimizer steps the lr never exceeded a tenth of the first"
+    help = f"call `{built.name}.step()` after every `{run.optimizer_name(built.optimizer)}.step()`"
+    return Misfit(Confidence.MEDIUM, "the run ended when the warm-up had barely begun", cost, help)
 
 
 def _whole_passes(horizon: int, counts: Counts, run: Progress) -> bool:
@@ -86,7 +119,10 @@ def _died(built: SchedulerBuilt, pace: Pace, counts: Counts, run: Progress, *, e
 def barely_begun(built: SchedulerBuilt, pace: Pace, counts: Counts, run: Progress) -> Misfit | None:
     """Say how little of a schedule a finished run went through, None where it was enough."""
     horizon = built.horizon or 0
-    if built.kind not in _TO_THE_END or not 0 < pace.steps < _BEGUN * horizon:
+    late = built.kind == "MultiStepLR" or built.step_size is not None
+    horizon = horizon or built.step_size or 0
+    to_the_end = built.kind in _TO_THE_END or built.tail == "CosineAnnealingLR"
+    if not (to_the_end or late) or not 0 < pace.steps < _BEGUN * horizon:
         return None
     updates, batches = counts.updates.get(built.optimizer, 0), counts.batches(run)
     confidence = Confidence.LOW  # a run that stopped early leaves a schedule unfinished too
@@ -94,9 +130,10 @@ def barely_begun(built: SchedulerBuilt, pace: Pace, counts: Counts, run: Progres
     if counts.once(pace) and batches > 1:
         help = f"call `{built.name}.step()` after every `{run.optimizer_name(built.optimizer)}.step()`"
         whole = _whole_passes(horizon, counts, run)
-        if abs(updates - horizon) <= (0 if whole else counts.passes):
+        warms = built.kind == "LinearLR" and not built.falls
+        if abs(updates - horizon) <= (0 if whole else counts.passes) and not late:
             confidence = Confidence.HIGH
-        elif batches >= 10 and whole and horizon > _EPOCHS[1]:
+        elif batches >= 10 and whole and horizon > _EPOCHS[0 if warms and horizon <= updates else 1]:
             confidence = Confidence.MEDIUM
     elif updates < counts.drawn and abs(counts.drawn - horizon) <= counts.passes:
         confidence = Confidence.MEDIUM  # made for batches, stepped once in each window of several

@@ -29,6 +29,20 @@ class Pace:
     """Whether it was told the epoch or a metric."""
     died_at_once: bool = False
     """Whether the learning rate fell to nothing within the first pass over the data."""
+    vanished: int = 0
+    """How many of the latest steps came after an update and left next to nothing of the learning rate."""
+    negative: int = 0
+    """How many steps came after an update and left the learning rate below 0."""
+    warming: int = 0
+    """How many steps left the learning rate at a tenth at most, rising."""
+
+    def add(self, event: SchedulerStepped, times: int) -> None:
+        """Count a step of the schedule that came so many times."""
+        self.steps += times
+        trained = times if event.optimizer_steps else 0
+        self.vanished = self.vanished + trained if event.rate == "vanished" else 0
+        self.negative += trained if event.rate == "negative" else 0
+        self.warming += times if event.rate == "warming" else 0
 
 
 class Counts:
@@ -66,7 +80,7 @@ class Counts:
             case BatchDrawn():
                 self._drawn[event.loader] = self._drawn.get(event.loader, 0) + times
             case SchedulerStepped():
-                self.paces[event.scheduler].steps += times
+                self.paces[event.scheduler].add(event, times)
             case _:
                 pass
 

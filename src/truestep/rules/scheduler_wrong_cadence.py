@@ -11,8 +11,8 @@ from truestep.events import (
     SchedulerBuilt,
     SchedulerStepped,
 )
-from truestep.findings import Mark, Severity
-from truestep.rules._cadence import barely_begun, too_far
+from truestep.findings import Confidence, Mark, Severity
+from truestep.rules._cadence import barely_begun, run_down, still_warming, too_far
 from truestep.rules._pace import Counts, Pace
 from truestep.rules._rule import Progress, Rule
 
@@ -23,8 +23,10 @@ class SchedulerWrongCadence(Rule):
     What it does
     ------------
     Compares what a schedule is made for (``T_max``, ``total_steps``, ``total_iters``, milestones) with how often it is
-    stepped: cosines that run past their end and rise again, polynomials that stay at zero, decays that kill the
-    learning rate within the first epoch, and, at the end of a finished run, schedules that have barely begun.
+    stepped, and reads from the optimizer where the learning rates stand, whatever the schedule: cosines that run past
+    their end and rise again, polynomials that stay at zero, milestones and lines that are over in the first epochs,
+    learning rates that were negative, or next to nothing for half of the training, and, at the end of a finished run,
+    schedules and warm-ups that have barely begun.
 
     Why it matters
     --------------
@@ -52,7 +54,8 @@ class SchedulerWrongCadence(Rule):
     ------------------
     A ``CosineAnnealingLR`` that is meant to go up and down within an epoch (``CosineAnnealingWarmRestarts`` and
     ``CyclicLR`` say so, and are not reported). Runs that stop early by design have low confidence, as have cosines that
-    go up again from epoch to epoch. Warm-ups and milestones that lie behind are not reported.
+    go up again from epoch to epoch. Not reported: warm-ups that lie behind, learning rates that are switched off at
+    once, and any pace of warm restarts, cycles, a ``ConstantLR`` or an ``SWALR``, which none of them rules out.
 
     References
     ----------
@@ -91,8 +94,12 @@ class SchedulerWrongCadence(Rule):
         if built is None or built.periodic or pace.by_epoch:
             return
         misfit = too_far(built, pace, self._counts, run, ended=ended)
+        if misfit is None or misfit.confidence is not Confidence.HIGH:
+            misfit = run_down(built, pace, self._counts, run) or misfit
         if misfit is None and ended:
             misfit = barely_begun(built, pace, self._counts, run)
+        if ended and (misfit is None or misfit.confidence is Confidence.LOW):
+            misfit = still_warming(built, pace, self._counts, run) or misfit
         if misfit is None:
             return
         made = f"made for {built.horizon} of its own steps" if built.horizon else f"{built.kind} is made"
