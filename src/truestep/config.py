@@ -28,6 +28,8 @@ class Options:
     """From which severity on the exit code is 1; "never" keeps the script's own exit code."""
     stop_on: Stop = "never"
     """"error" ends the script at the first error of high confidence."""
+    active: bool = False
+    """Whether the program's own code may be called again, on copies, to check it."""
     steps: int | None = None
     """Stop after this many optimizer steps."""
     budget: float = 0.01

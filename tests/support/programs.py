@@ -16,6 +16,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import tomllib
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -54,12 +55,18 @@ def expected(path: Path) -> set[tuple[str, int]]:
     return marked
 
 
-def supervise(path: Path, *arguments: str) -> Supervised:
-    """Run one program under supervision and return what was found."""
+def needs_active(path: Path) -> bool:
+    """Return whether one of the rules that a program is marked with takes active checks."""
+    proofs = (REPOSITORY / "proofs" / rule / "proof.toml" for rule, _ in expected(path))
+    return any(tomllib.loads(proof.read_text(encoding="utf-8")).get("active", False) for proof in proofs)
+
+
+def supervise(path: Path, *arguments: str, active: bool = False) -> Supervised:
+    """Run one program under supervision, with active checks or without, and return what was found."""
     server = _server()
     assert server.stdin is not None
     assert server.stdout is not None
-    server.stdin.write(json.dumps([str(path), *arguments]) + "\n")
+    server.stdin.write(json.dumps({"command": [str(path), *arguments], "active": active}) + "\n")
     server.stdin.flush()
     answer = json.loads(server.stdout.readline())
     answer["found"] = {tuple(pair) for pair in answer.get("found", [])}
@@ -94,7 +101,7 @@ def _serve() -> None:
             result, output = Path(folder, "result"), Path(folder, "output")
             child = os.fork()
             if not child:
-                _child(json.loads(line), result, output)
+                _child(**json.loads(line), result=result, output=output)
             how = _wait(child)
             text = output.read_text(errors="replace") if output.exists() else ""
             answer = json.loads(result.read_text()) if result.exists() else {"how": how}
@@ -113,10 +120,11 @@ def _wait(child: int) -> str:
     return f"killed after {LIMIT_S:.0f} s"
 
 
-def _child(command: list[str], result: Path, output: Path) -> None:
+def _child(command: list[str], active: bool, result: Path, output: Path) -> None:
     import runpy
     import traceback
 
+    from truestep.config import Options
     from truestep.findings import Confidence
     from truestep.watch import Session
 
@@ -126,7 +134,7 @@ def _child(command: list[str], result: Path, output: Path) -> None:
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     sys.argv = command
     sys.path[0] = str(Path(command[0]).parent)
-    session, how = Session(script=command[0]), "finished"
+    session, how = Session(Options(active=active), script=command[0]), "finished"
     session.start()
     try:
         runpy.run_path(command[0], run_name="__main__")
@@ -136,7 +144,7 @@ def _child(command: list[str], result: Path, output: Path) -> None:
         traceback.print_exc()
         how = "crashed"
     summary = session.stop(how)
-    sure = [f for f in summary.findings if f.confidence is not Confidence.LOW]
+    sure = [f for f in summary.findings if f.confidence is not Confidence.LOW and not f.explained_by]
     findings = [
         {
             "rule": f.rule,

@@ -38,6 +38,9 @@ def run(
         typer.Option(help="End the script at the first sure error.", show_default="never"),
     ] = None,
     steps: Annotated[int | None, typer.Option(min=1, help="End the script after this many optimizer steps.")] = None,
+    active: Annotated[
+        bool, typer.Option("--active", help="Check copies of the model and the data by calling them again.")
+    ] = False,
     budget: Annotated[
         str | None, typer.Option(help="Share of the time that watching may cost.", show_default="1%")
     ] = None,
@@ -61,6 +64,7 @@ def run(
         fail_on=fail_on,
         stop_on=stop_on,
         steps=steps,
+        active=active or None,
         budget=budget,
         format=format,
         output=output and output.absolute(),

@@ -11,12 +11,20 @@ moments of two steps are the same object, which is what makes a long run cheap t
 
 from __future__ import annotations
 
+from truestep.events._active import (
+    CheckSkipped,
+    SampleReadAgain,
+    SamplesCompared,
+)
 from truestep.events._backward import (
+    AnomalyModeSeen,
     BackwardEnded,
     BroadcastOnTape,
     GradientsRepaired,
     GradientsTaken,
+    GraphsChained,
     GraphsKept,
+    GraphsRetained,
     LossNotFinite,
     TapeRead,
 )
@@ -32,12 +40,14 @@ from truestep.events._files import (
 from truestep.events._forward import (
     BatchDrawn,
     BatchesAwaited,
+    BatchRead,
     ForwardCalledDirectly,
     LoaderEnded,
     LoaderStarted,
     LossComputed,
     ModelCalled,
     ModeSet,
+    OutputsCompared,
     UnregisteredModuleCalled,
 )
 from truestep.events._objects import (
@@ -52,11 +62,14 @@ from truestep.events._objects import (
     SchedulerBuilt,
 )
 from truestep.events._steps import (
+    FreezeIgnored,
+    FrozenStepped,
     GradientScaleRead,
     GradientsClipped,
     GradientsUnscaled,
     GradientsZeroed,
     HandStepped,
+    LearningRateRead,
     LossScaled,
     MixtureMeasured,
     OptimizerStepped,
@@ -65,26 +78,35 @@ from truestep.events._steps import (
     ScalerStepped,
     ScalerUpdated,
     SchedulerStepped,
+    UpdateRounded,
     WindowMeasured,
 )
 
 __all__ = [
+    "AnomalyModeSeen",
     "BackwardEnded",
     "BatchDrawn",
+    "BatchRead",
     "BatchesAwaited",
     "BroadcastOnTape",
+    "CheckSkipped",
     "CheckpointLoaded",
     "CheckpointSaved",
     "Event",
     "ForwardCalledDirectly",
+    "FreezeIgnored",
+    "FrozenStepped",
     "GradientScaleRead",
     "GradientsClipped",
     "GradientsRepaired",
     "GradientsTaken",
     "GradientsUnscaled",
     "GradientsZeroed",
+    "GraphsChained",
     "GraphsKept",
+    "GraphsRetained",
     "HandStepped",
+    "LearningRateRead",
     "LoaderEnded",
     "LoaderMet",
     "LoaderStarted",
@@ -97,12 +119,15 @@ __all__ = [
     "ModelMet",
     "OptimizerBuilt",
     "OptimizerStepped",
+    "OutputsCompared",
     "ParameterMet",
     "ParametersAdded",
     "ParametersUnchanged",
     "RowsEqual",
     "RunEnded",
     "RunStarted",
+    "SampleReadAgain",
+    "SamplesCompared",
     "ScalerBuilt",
     "ScalerStepped",
     "ScalerUpdated",
@@ -112,5 +137,6 @@ __all__ = [
     "StateLoaded",
     "TapeRead",
     "UnregisteredModuleCalled",
+    "UpdateRounded",
     "WindowMeasured",
 ]

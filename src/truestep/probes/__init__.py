@@ -35,9 +35,13 @@ def all_probes() -> list[type[Probe]]:
     ]  # fmt: skip
 
 
-def install(scene: Scene, stack: ExitStack) -> list[Probe]:
-    """Install every probe and keep torch.compile from compiling our own frames."""
+def install(scene: Scene, stack: ExitStack, *, active: bool = False) -> list[Probe]:
+    """Install every probe, that of active checks where asked for; keep torch.compile from compiling our own frames."""
     probes = [cls(scene) for cls in all_probes()]
+    if active:
+        from truestep.probes.active import ActiveProbe
+
+        probes.append(ActiveProbe(scene))
     for probe in probes:
         try:
             probe.install(stack)

@@ -73,12 +73,16 @@ class Scene:
         """The scaler that scaled the loss whose backward comes next."""
         self.attempts: dict[int, int] = {}
         """Optimizer number to how often it stepped, or a scaler tried to."""
+        self.optimizers: dict[int, Callable[[], Any]] = {}
+        """Number of an optimizer to its weak reference."""
         self.forwarded: set[int] = set()
         """Trainable parameters whose modules ran since the last step (sampled steps only)."""
         self.unchanged: tuple[int, ...] = ()
         """The parameters last told to have kept their values."""
         self.kept: set[str] = set()
         """Variables that were found to keep the graphs of losses."""
+        self.retained: list[Any] = []
+        """Graphs that a backward pass retained, and that are followed until they are gone."""
         self.errors: list[str] = []
         self.thread = 0
         """The thread that runs the backward passes."""
@@ -95,6 +99,8 @@ class Scene:
         self.stop: Callable[[], None] = lambda: None
         """Called where it is safe to end the script."""
         self.step_ended: Callable[[Event], None] = emit
+        self.evaluated: Callable[[Any, int, Site | None, Any], None] | None = None
+        """Called after an outermost call of a model in eval mode, where active checks were asked for."""
         self.coast = Coast(self)
         self._plan = set(_FIRST)
         self._changes = 0
@@ -140,6 +146,11 @@ class Scene:
     def count(self, family: str) -> int:
         """Return how many objects of a family were numbered so far."""
         return self._last.get(family, 0)
+
+    def alive(self, family: str) -> list[Any]:
+        """Return the objects of a family that are still there."""
+        things = [entry.ref() for entry in list(self._numbers.get(family, {}).values())]
+        return [thing for thing in things if thing is not None]
 
     def known(self, family: str, thing: Any) -> int | None:
         """Return the number of an object that was met before."""

@@ -55,6 +55,15 @@ class Sites:
         self._codes.append(code)
         return kind
 
+    def is_installed(self, path: str) -> bool:
+        """Whether a file belongs to a library, or to this package, and not to the user's program."""
+        return path.startswith((*self._never, *self._library, "<"))
+
+    def kind(self, code: CodeType) -> int:
+        """Return 0 for a user's code, 1 for that of an installed library, 2 for torch's and ours."""
+        kind = self._kind.get(id(code))
+        return self._classify(code) if kind is None else kind
+
     def quick(self, depth: int) -> Site | None:
         """Return the site of the frame at a depth where that is a user's frame, else of the nearest one above it.
 
@@ -115,6 +124,29 @@ class Sites:
         if frame.f_code.co_flags & _CO_OPTIMIZED and sys.version_info < (3, 13):
             names.clear()
         return value
+
+    @staticmethod
+    def values(frame: FrameType, wanted: list[str]) -> dict[str, object]:
+        """Return some variables of a frame, as `argument` does; those of a module are no snapshot."""
+        snapshot = bool(frame.f_code.co_flags & _CO_OPTIMIZED)
+        if snapshot and not readable(frame):
+            return {}
+        names = frame.f_locals
+        found = {name: names[name] for name in wanted if name in names}
+        if snapshot and sys.version_info < (3, 13):
+            names.clear()
+        return found
+
+    def own(self, depth: int) -> FrameType | None:
+        """Return the nearest frame above torch and this package where it is a user's, None where it is a library's."""
+        frame: FrameType | None = sys._getframe(depth)
+        while frame is not None:
+            kind = self._kind.get(id(frame.f_code))
+            kind = self._classify(frame.f_code) if kind is None else kind
+            if kind != 2:
+                return frame if kind == 0 else None
+            frame = frame.f_back
+        return None
 
     def at(self, frame: FrameType | None) -> Site | None:
         """Return the site a frame stands at."""

@@ -14,6 +14,7 @@ from truestep.probes._patch import patch
 from truestep.probes._probe import Probe
 from truestep.probes._seam import weave
 from truestep.probes.keep import Keep
+from truestep.probes.outputs import Outputs
 
 _CALLING = ("_wrapped_call_impl", "_call_impl")
 
@@ -52,6 +53,7 @@ class ModuleProbe(Probe):
         self._registered: set[int] = set()
         self._created: weakref.WeakSet[Any] = weakref.WeakSet()
         self.keep = Keep(scene)
+        self._compared = Outputs(scene)
         self.outputs = Keep(scene, named=True)
         names = {
             "_truestep_compiling": torch.compiler.is_dynamo_compiling,
@@ -112,6 +114,8 @@ class ModuleProbe(Probe):
             if before:
                 if before == 2:
                     self._inner(module)
+                    if self._compared.following:
+                        return before, None, module
                 return before, None, False
             frame = sys._getframe(depth_of_caller)
             place = self._callsites.get((id(frame.f_code), frame.f_lasti, id(module)))
@@ -129,6 +133,7 @@ class ModuleProbe(Probe):
             if scene.sampled and model.trainable and self._grad_enabled():
                 depth.inside = 2
                 self._prepare(model)
+                self._compared.begin(model, args)
             else:
                 depth.inside = 1
             return before, place, same
@@ -148,15 +153,20 @@ class ModuleProbe(Probe):
         before, place, same = token
         scene = self.scene
         scene.depth.inside = before
-        if place is None or result is None:
+        if result is None or (place is None and same is False):
             return
         try:
+            if place is None:
+                self._compared.layer(same, result)
+                return
             model = place.model
             module = model.ref()
             if module is None:
                 return
             tensor = result if type(result) is self._tensor else _first_tensor(result, self._tensor)
             tracked = tensor is not None and tensor.requires_grad
+            if scene.sampled and not before:
+                self._compared.end(model, module, place.site, result)
             on = model.switched_on() if model.sensitive else 0
             training = module.training
             autocast = self._autocast_enabled(model.device)
@@ -167,6 +177,11 @@ class ModuleProbe(Probe):
             scene.emit(event)
             if self._coast.learning:
                 self._coast.name(self._called_by if tracked else -self._called_by)
+            if scene.evaluated is not None and not training and not tracked and not before and model.trainable:
+                scene.evaluated(module, model.number, place.site, sys._getframe(depth_of_caller - 1))
+            if tracked and scene.retained:
+                for graph in scene.retained:
+                    graph.met()
             if tracked and not training and not self.keep.full:
                 self.keep.mark(tensor.grad_fn, place.site, backward=False)
             elif tracked and training and not self.outputs.full:
@@ -193,7 +208,7 @@ class ModuleProbe(Probe):
             elif self.scene.engine_task() == -1:
                 frame = sys._getframe(depth_of_caller)
                 place = self._callsites.get((id(frame.f_code), frame.f_lasti, key - frame.f_lasti))
-                self.leave((self.scene.depth.inside, place, coast.same), result)
+                self.leave((self.scene.depth.inside, place, coast.same), result, depth_of_caller + 1)
         except Exception:
             self.scene.fail()
 

@@ -18,6 +18,7 @@ def watch(
     ignore: tuple[str, ...] = (),
     record: str | Path | None = None,
     budget: float = 0.01,
+    active: bool = False,
 ) -> Session:
     """Return a session to use with ``with``: what runs inside is watched.
 
@@ -26,6 +27,7 @@ def watch(
         ignore: not these rules.
         record: folder for the record of the run.
         budget: share of the time that close reading may cost before it is given up.
+        active: whether the model and the data set may be called again, on copies, to check them.
 
     Raises:
         UnknownRule: one of the names is no rule.
@@ -35,7 +37,7 @@ def watch(
     ['missing-zero-grad']
     """
     folder = None if record is None else Path(record)
-    options = Options(select=tuple(select), ignore=tuple(ignore), record=folder, budget=budget)
+    options = Options(select=tuple(select), ignore=tuple(ignore), record=folder, budget=budget, active=active)
     return Session(options, script="watched block")
 
 

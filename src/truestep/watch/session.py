@@ -119,7 +119,7 @@ class Session:
         if self._also is None:  # who wants every event gets every event
             scene.coast.repeating, scene.coast.passed = self._stream.repeating, self._stream.passed
         scene.stop = self._stop_here
-        self._probes = install(scene, self._stack)
+        self._probes = install(scene, self._stack, active=self.options.active)
         self._begun = time.perf_counter()
         _live.add(self)
 

@@ -1,0 +1,56 @@
+"""What calling the program's code again, on copies, has shown. Only with ``--active``."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from truestep.events._event import Event, Site
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class CheckSkipped(Event):
+    """A check on a copy could not be made."""
+
+    absent: ClassVar[str] = "no check was skipped"
+    check: str
+    """"samples" or "reads"."""
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class SamplesCompared(Event):
+    """An evaluation call was repeated on a copy of the model, with all samples of the batch but one replaced."""
+
+    absent: ClassVar[str] = "no evaluation repeated on a copy (with --active)"
+    model: int
+    loader: int | None = None
+    """The loader that gave the batch."""
+    samples: int = 0
+    mixed: bool = False
+    """Whether the result for the sample that stayed depends on the others."""
+    cause: str = ""
+    """"batch_first" (a layer goes over the samples as over a sequence), "view" (a view scrambles them), or empty where
+    the cause is not known."""
+    kind: str = ""
+    """Kind of that layer, such as "LSTM"; "view" or "reshape"."""
+    before: tuple[int, ...] = ()
+    """Shape of what it was given."""
+    after: tuple[int, ...] = ()
+    site: Site | None = None
+    """The line of that layer or view; of the call where there is none."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class SampleReadAgain(Event):
+    """The first samples of a copy of the data set behind an evaluation were read several times."""
+
+    absent: ClassVar[str] = "no evaluation data read again from a copy (with --active)"
+    loader: int
+    model: int
+    differ: bool = False
+    """Whether the input of a sample differed from read to read, and its label, a whole number, did not."""
+    beside: tuple[int, ...] = ()
+    """Loaders that read other samples through the same data set, or through the same transform."""
+    site: Site | None = None
+    """The line that evaluates the model."""

@@ -1,0 +1,187 @@
+"""Checks on copies: made when an evaluation call of a trained model has returned, outside of everything else.
+
+Seam: the end of an outermost module call, which the module probe sees; and the iterators of DataLoaders, whose latest
+batch says which dimension the samples lie in.
+"""
+
+from __future__ import annotations
+
+import weakref
+from contextlib import ExitStack
+from types import FrameType
+from typing import Any
+
+from truestep.events import CheckSkipped, SampleReadAgain, SamplesCompared, Site
+from truestep.probes._patch import patch
+from truestep.probes._probe import Probe
+from truestep.probes.active import _states
+from truestep.probes.active._copies import Refused, copy_of
+from truestep.probes.active._grounds import fit, hindrance
+from truestep.probes.active._reads import read_again, shared
+from truestep.probes.active._samples import compare
+from truestep.probes.active._trial import Trial
+
+_ATTEMPTS = 3
+_MOST = 8
+_MOST_DATA = 64
+
+
+class ActiveProbe(Probe):
+    """Tells `SamplesCompared`, `SampleReadAgain`, and `CheckSkipped` where a check could not be made."""
+
+    def install(self, stack: ExitStack) -> None:
+        import torch.utils.data.dataloader as module
+        from torch.utils.data._utils.collate import default_collate
+
+        scene = self.scene
+        self._collate = default_collate
+        self._batch: list[weakref.ref[Any]] = []
+        """The tensors of the latest batch, where torch itself made it of samples."""
+        self._shapes: list[tuple[int, ...]] = []
+        self._drawn_by: int | None = None
+        self._data: dict[int, weakref.ref[Any]] = {}
+        """Loader to its data set, which may outlive it."""
+        self._left: dict[tuple[str, int], int] = {}
+        """What was looked at, model or loader, to how many attempts are left."""
+
+        def __next__(iterator: Any) -> Any:
+            batch = original(iterator)
+            if scene.active and not scene.depth.fetching:
+                self.drawn(iterator, batch)
+            return batch
+
+        original = patch(stack, module._BaseDataLoaderIter, "__next__", __next__)
+        scene.evaluated = self.evaluated
+        stack.callback(setattr, scene, "evaluated", None)
+
+    def drawn(self, iterator: Any, batch: Any) -> None:
+        """Remember the shapes of a batch; its tensors weakly."""
+        try:
+            self._batch, self._shapes, self._drawn_by = [], [], self.scene.loader
+            if self._drawn_by is not None and self._drawn_by not in self._data and len(self._data) < _MOST_DATA:
+                self._data[self._drawn_by] = weakref.ref(iterator._dataset)
+            if type(batch) in (tuple, list) and getattr(iterator, "_collate_fn", None) is self._collate:
+                tensors = [item for item in batch[:8] if isinstance(item, self.scene.torch.Tensor)]
+                self._batch = [weakref.ref(item) for item in tensors]
+                self._shapes = [tuple(item.shape) for item in tensors]
+        except Exception:
+            self.scene.fail()
+
+    def evaluated(self, module: Any, model: int, site: Site | None, frame: FrameType) -> None:
+        """Runs after an outermost call without gradients of a model in eval mode.
+
+        Args:
+            module: the model.
+            model: its number.
+            site: the line that called it.
+            frame: torch's frame of the call, which holds the arguments.
+        """
+        scene = self.scene
+        if not scene.step or scene.coast.on or scene.coast.learning:
+            return
+        try:
+            if self._due("model", model):
+                self._check_samples(module, model, site, frame)
+            loader = scene.loader
+            if loader is not None and self._due("loader", loader):
+                self._check_reads(loader, model, site)
+        except Exception:
+            scene.fail()
+
+    def _due(self, what: str, number: int) -> bool:
+        left = self._left.get((what, number))
+        return left > 0 if left is not None else sum(kind == what for kind, _ in self._left) < _MOST
+
+    def _attempt(self, what: str, number: int) -> None:
+        self._left[what, number] = self._left.get((what, number), _ATTEMPTS) - 1
+
+    def _settled(self, what: str, number: int) -> None:
+        self._left[what, number] = 0
+
+    # --- do samples mix ----------------------------------------------------------------------------------------
+
+    def _check_samples(self, module: Any, model: int, site: Site | None, frame: FrameType) -> None:
+        scene = self.scene
+        self._attempt("model", model)
+        depth = scene.depth
+        outer, depth.fetching = depth.fetching, True
+        try:
+            hinders = hindrance(scene)
+            if hinders:
+                raise Refused(hinders)
+            fit(module)
+            batch = self._argument(module, frame)
+            with _states.kept(scene.torch):
+                found = compare(Trial(scene, copy_of(module, scene), (batch,), {}))
+        except Refused as refused:
+            depth.fetching = outer
+            scene.emit(CheckSkipped(check="samples", reason=f"the model was not checked: {refused}"))
+            return
+        finally:
+            depth.fetching = outer
+        self._settled("model", model)
+        scene.emit(
+            SamplesCompared(
+                model=model,
+                loader=self._drawn_by,
+                samples=int(batch.shape[0]),
+                mixed=found.mixed,
+                cause=found.cause,
+                kind=found.kind,
+                before=found.shapes[0],
+                after=found.shapes[1],
+                site=found.site if found.cause else site,
+            )
+        )
+
+    def _argument(self, module: Any, frame: FrameType) -> Any:
+        """Return the one argument of a call, where it is the inputs of a batch of samples with labels.
+
+        Raises:
+            Refused: it is anything else.
+        """
+        sites, tensor = self.scene.sites, self.scene.torch.Tensor
+        called = sites.argument(frame, "self")
+        args, kwargs = sites.argument(frame, "args"), sites.argument(frame, "kwargs")
+        if called is not module:
+            raise Refused("it is wrapped")
+        if not isinstance(args, tuple) or len(args) != 1 or kwargs or not isinstance(args[0], tensor):
+            raise Refused("it is given other arguments than one tensor")
+        value, shapes = args[0], self._shapes
+        samples = int(value.shape[0]) if value.dim() else 0
+        if self._drawn_by is None or self.scene.loader != self._drawn_by or len(shapes) < 2:
+            raise Refused("its input is no batch of a DataLoader with labels")
+        if samples < 2 or value.dim() < 2 or any(not shape or shape[0] != samples for shape in shapes):
+            raise Refused("its input is no batch of several samples")
+        alike = any(ref() is value for ref in self._batch)
+        if not alike and (tuple(value.shape) not in shapes or value.shape[1] == samples):
+            raise Refused("its input is not what the DataLoader gave")
+        return value
+
+    # --- do samples change -------------------------------------------------------------------------------------
+
+    def _check_reads(self, loader: int, model: int, site: Site | None) -> None:
+        scene = self.scene
+        self._attempt("loader", loader)
+        depth = scene.depth
+        outer, depth.fetching = depth.fetching, True
+        try:
+            hinders = hindrance(scene)
+            if hinders:
+                raise Refused(hinders)
+            met = {number: ref() for number, ref in self._data.items()}
+            data = met.pop(loader, None)
+            if not hasattr(data, "__getitem__") or not hasattr(data, "__len__"):
+                raise Refused("it is read in one go")
+            beside = shared(data, [pair for pair in met.items() if pair[1] is not None])
+            with _states.kept(scene.torch):
+                reads = read_again(data, scene)
+        except Refused as refused:
+            depth.fetching = outer
+            scene.emit(CheckSkipped(check="reads", reason=f"the evaluation data were not checked: {refused}"))
+            return
+        finally:
+            depth.fetching = outer
+        self._settled("loader", loader)
+        event = SampleReadAgain(loader=loader, model=model, differ=reads.differ, beside=beside, site=site)
+        scene.emit(event)

@@ -1,0 +1,43 @@
+"""What rules on samples that mix have in common: the check on a copy, and on what the model was trained."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from truestep.events import CheckSkipped, Event, ModelCalled, SamplesCompared
+from truestep.rules._rule import Progress, Rule
+
+
+class SamplesMixed(Rule):
+    """A rule on one cause for which samples of a batch are mixed."""
+
+    cause: ClassVar[str]
+    """The cause, as `SamplesCompared` names it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._trained_on: dict[int, set[int]] = {}
+        self._skipped = ""
+
+    def unobserved(self, run: Progress) -> str:
+        return self._skipped if SamplesCompared not in run.met and self._skipped else super().unobserved(run)
+
+    def observe(self, event: Event, run: Progress) -> None:
+        match event:
+            case ModelCalled(loader=int(loader)) if event.tracked:
+                self._trained_on.setdefault(event.model, set()).add(loader)
+            case CheckSkipped(check="samples"):
+                self._skipped = event.reason
+            case SamplesCompared(cause=self.cause) if self._in_any_order(event, run):
+                self.mixed(event, run)
+            case _:
+                pass
+
+    def mixed(self, event: SamplesCompared, run: Progress) -> None:
+        """Report it."""
+        raise NotImplementedError
+
+    def _in_any_order(self, event: SamplesCompared, run: Progress) -> bool:
+        """Whether the model is trained on samples in a random order: the dimension is then no sequence in itself."""
+        loaders = (run.loaders.get(number) for number in self._trained_on.get(event.model, ()))
+        return any(loader is not None and loader.shuffled for loader in loaders)

@@ -1,0 +1,107 @@
+"""Judged on a copy of the data set: a sample that changes each time it is read, as those of the training do."""
+
+from __future__ import annotations
+
+from truestep.events import CheckSkipped, Event, LoaderStarted, ModelCalled, SampleReadAgain, Site
+from truestep.findings import Confidence, Mark, Severity
+from truestep.rules._rule import Progress, Rule
+
+
+class AugmentationInEvaluation(Rule):
+    """The evaluation reads its samples through the random transform of the training.
+
+    What it does
+    ------------
+    With ``--active``, reads the first samples of a copy of the evaluation's data set several times. Reports inputs
+    that change from time to time while their label stays, where the training reads other samples through the same
+    data set (`random_split`) or the same transform.
+
+    Why it matters
+    --------------
+    The metric is measured on samples that were cropped, flipped or disturbed at random: it is lower than what the model
+    can do and differs from epoch to epoch, so that checkpoints and schedules which follow it follow noise. The proof
+    shows the accuracy that is lost.
+
+    Example
+    -------
+    ::
+
+        data = Pictures(transform=augment)
+        train, val = random_split(data, [0.8, 0.2])     # both read through `augment`
+
+    Fix
+    ---
+    Give the evaluation a data set of its own over the same files::
+
+        train = Subset(Pictures(transform=augment), indices[:800])
+        val = Subset(Pictures(transform=plain), indices[800:])
+
+    Known false alarms
+    ------------------
+    A metric that is meant to be measured on disturbed samples, through the transform of the training. Quiet:
+    test-time augmentation (the loader is read several times between two steps, or the transform is another one), random
+    inputs without a class label, the accuracy on the training samples themselves, and data sets that cannot be copied.
+
+    References
+    ----------
+    - https://docs.pytorch.org/docs/stable/data.html#torch.utils.data.random_split
+    - https://docs.pytorch.org/vision/stable/transforms.html
+    """
+
+    id = "augmentation-in-evaluation"
+    since = "0.1"
+    severity = Severity.WARNING
+    confidence = Confidence.MEDIUM
+    watches = (SampleReadAgain, CheckSkipped, ModelCalled, LoaderStarted)
+    needs = (SampleReadAgain,)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._trained_on: dict[int, set[int]] = {}
+        self._started: dict[int, tuple[int, int, Site | None]] = {}
+        """Loader to the step at which it was last started, how often it was, and where."""
+        self._several: set[int] = set()
+        """Loaders that were read more than once between two steps."""
+        self._skipped = ""
+
+    def unobserved(self, run: Progress) -> str:
+        return self._skipped if SampleReadAgain not in run.met and self._skipped else super().unobserved(run)
+
+    def observe(self, event: Event, run: Progress) -> None:
+        match event:
+            case ModelCalled(loader=int(loader)) if event.tracked:
+                self._trained_on.setdefault(event.model, set()).add(loader)
+                self.withdraw(loader)
+            case LoaderStarted():
+                step, times, _ = self._started.get(event.loader, (-1, 0, None))
+                times = times + 1 if step == run.step else 1
+                self._started[event.loader] = (run.step, times, event.site)
+                if times > 1:
+                    self._several.add(event.loader)
+                    self.withdraw(event.loader)
+            case CheckSkipped(check="reads"):
+                self._skipped = event.reason
+            case SampleReadAgain() if event.differ and event.loader not in self._several:
+                self._changing(event, run)
+            case _:
+                pass
+
+    def _changing(self, event: SampleReadAgain, run: Progress) -> None:
+        trained = self._trained_on.get(event.model, set())
+        beside = sorted(trained & set(event.beside))
+        if not beside or event.loader in trained:
+            return
+        training = run.loaders.get(beside[0])
+        *_, site = self._started.get(event.loader, (0, 0, event.site))
+        name, other = run.loader_name(event.loader), run.loader_name(beside[0])
+        self.report(
+            site or event.site,
+            f"the samples of `{name}` change each time they are read, as those of `{other}` do",
+            run=run,
+            label="evaluated on randomly changed samples",
+            related=() if training is None or training.site is None else (Mark(training.site, "trained on these"),),
+            cost="read again from a copy of the data set, the first samples had other inputs and the same labels",
+            help="give the evaluation a data set without the random transform",
+            unit="checks",
+            key=event.loader,
+        )

@@ -1,0 +1,167 @@
+"""Law 1 under ``--active``: what the checks call on copies leaves nothing behind, whatever the program is like."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import json
+import os
+import pkgutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from types import FunctionType
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, Dataset
+
+import truestep.probes.active
+from truestep.config import Options
+from truestep.watch import Session
+
+HERE = Path(__file__).parent
+SCRIPTS = HERE / "scripts"
+CHECKED = sorted(path.stem for path in (SCRIPTS / "active").glob("[a-z]*.py"))
+OTHERS = ["failing", "loader_workers", "own_hooks", "rnn_dropout", "two_models"]
+SKIPPED = {"side_effects"}
+
+
+def python(script: Path, *options: str) -> tuple[int, str, str]:
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONHASHSEED": "0", "PYTHONPATH": str(SCRIPTS)}
+    command = [sys.executable, *options, str(script)]
+    done = subprocess.run(command, cwd=SCRIPTS, env=environment, capture_output=True, text=True, check=False)
+    said = [line for line in done.stderr.splitlines() if not line.startswith("truestep: ")]
+    return done.returncode, done.stdout, "\n".join(said)
+
+
+def watched(script: Path, folder: Path) -> tuple[tuple[int, str, str], dict[str, Any]]:
+    report = folder / "report.json"
+    options = ["-m", "truestep", "run", "--active", "--format", "json", "--output", str(report)]
+    run = python(script, *options)
+    return run, json.loads(report.read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize("name", [*OTHERS, *CHECKED])
+def test_a_program_is_bit_identical(name: str, tmp_path: Path) -> None:
+    script = (SCRIPTS if name in OTHERS else SCRIPTS / "active") / f"{name}.py"
+    plain = python(script)
+    run, report = watched(script, tmp_path)
+    assert plain[0] == 0, plain[2]
+    assert run == plain
+    assert report["internal_errors"] == []
+    if name in OTHERS:
+        return
+    verdicts = {verdict["rule"]: verdict for verdict in report["verdicts"]}
+    for rule in ("batch-first-missing", "augmentation-in-evaluation"):
+        if name in SKIPPED:
+            assert verdicts[rule]["outcome"] == "not-observed"
+            assert "not checked: its code" in verdicts[rule]["reason"]
+        else:
+            assert verdicts[rule]["outcome"] != "not-observed", verdicts[rule]
+
+
+class Points(Dataset):  # type: ignore[type-arg]
+    def __init__(self) -> None:
+        self.x = torch.randn(24, 5, 3)
+
+    def __len__(self) -> int:
+        return 24
+
+    def __getitem__(self, index: int) -> tuple[torch.Tensor, int]:
+        return self.x[index] + torch.randn(5, 3), int(self.x[index].sum() > 0)
+
+
+class Network(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.lstm = nn.LSTM(3, 4)
+        self.head = nn.Linear(4, 2)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        out, _ = self.lstm(x.reshape(x.shape))
+        return self.head(out[:, -1])  # type: ignore[no-any-return]
+
+
+def train() -> list[Any]:
+    """Train and evaluate; return what came out of it."""
+    torch.manual_seed(0)
+    data = Points()
+    model = Network()
+    optimizer = torch.optim.SGD(model.parameters(), 0.1)
+    parts = torch.utils.data.random_split(data, [16, 8])
+    said: list[Any] = []
+    for _epoch in range(2):
+        model.train()
+        for x, y in DataLoader(parts[0], 8, shuffle=True):
+            optimizer.zero_grad()
+            loss = nn.functional.cross_entropy(model(x), y)
+            loss.backward()
+            optimizer.step()
+            said.append(loss.item())
+        model.eval()
+        with torch.no_grad():
+            said += [model(x).sum().item() for x, _ in DataLoader(parts[1], 4)]
+    return [*said, *(value.clone() for value in model.state_dict().values()), torch.get_rng_state()]
+
+
+PLAIN = train()
+
+
+def same(result: list[Any]) -> None:
+    for one, two in zip(result, PLAIN, strict=True):
+        assert torch.equal(one, two) if isinstance(one, torch.Tensor) else one == two
+
+
+def test_findings_of_the_checked_program() -> None:
+    with Session(Options(active=True)) as session:
+        same(train())
+    assert {"batch-first-missing", "augmentation-in-evaluation"} <= {finding.rule for finding in session.findings}
+    assert session.stop().internal_errors == ()
+
+
+def internals() -> Iterator[str]:
+    """Name every function and method of the active checks that is not an entry."""
+    package = truestep.probes.active
+    entries = {"ActiveProbe.drawn", "ActiveProbe.evaluated", "ActiveProbe.install"}
+    for info in pkgutil.iter_modules(package.__path__):
+        module = importlib.import_module(f"{package.__name__}.{info.name}")
+        for name, value in vars(module).items():
+            if getattr(value, "__module__", "") != module.__name__:
+                continue
+            if isinstance(value, FunctionType):
+                yield f"{module.__name__}:{name}"
+            elif inspect.isclass(value):
+                for method, body in vars(value).items():
+                    if isinstance(body, FunctionType) and not method.startswith("__"):
+                        if f"{name}.{method}" not in entries:
+                            yield f"{module.__name__}:{name}.{method}"
+
+
+class Planted(Exception):
+    pass
+
+
+@pytest.mark.parametrize("name", sorted(internals()))
+def test_an_internal_that_raises_never_reaches_the_program(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def raising(*args: object, **kwargs: object) -> object:
+        raise Planted(name)
+
+    place, _, path = name.partition(":")
+    owner: Any = importlib.import_module(place)
+    first, _, method = path.partition(".")
+    if method:
+        monkeypatch.setattr(getattr(owner, first), method, raising)
+    else:
+        original = getattr(owner, first)
+        for module in [value for key, value in sys.modules.items() if key.startswith("truestep.probes.active")]:
+            for known, value in list(vars(module).items()):
+                if value is original:
+                    monkeypatch.setattr(module, known, raising)
+    with Session(Options(active=True)) as session:
+        result = train()
+    same(result)
+    assert all("Planted" in error for error in session.stop().internal_errors)

@@ -1,0 +1,156 @@
+"""Active checks: what is told of a model and of a data set, and what is refused with which reason."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, Dataset, TensorDataset
+
+from truestep.config import Options
+from truestep.events import CheckSkipped, Event, SampleReadAgain, SamplesCompared
+from truestep.watch import Session
+
+COUNTS = {"calls": 0}
+SEEN: list[float] = []
+
+
+class Network(nn.Module):
+    """A healthy model; `beside` is what its forward does beside."""
+
+    def __init__(self, beside: Callable[[Any], object] = lambda model: None) -> None:
+        super().__init__()
+        self.beside = beside
+        self.layer, self.head = nn.GRU(3, 4, batch_first=True), nn.Linear(4, 2)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        self.beside(self)
+        return self.head(self.layer(x)[0][:, -1])  # type: ignore[no-any-return]
+
+
+def checked(
+    model: nn.Module, data: Dataset[Any] | None = None, call: Callable[..., Any] | None = None, active: bool = True
+) -> list[Event]:
+    """Train and evaluate a model; return what the checks told."""
+    torch.manual_seed(0)
+    events: list[Event] = []
+    data = data or TensorDataset(torch.randn(12, 5, 3), torch.randint(0, 2, (12,)))
+    call = call or (lambda model, x: model(x))
+    with Session(Options(active=active), also=events.append) as session:
+        optimizer = torch.optim.SGD(model.parameters(), 0.1)
+        for x, y in DataLoader(data, 6, shuffle=True):
+            nn.functional.cross_entropy(call(model, x), y).backward()
+            optimizer.step()
+            optimizer.zero_grad()
+        model.eval()
+        with torch.no_grad():
+            for x, _ in DataLoader(data, 4):
+                call(model, x)
+    assert session.stop().internal_errors == ()
+    return [event for event in events if isinstance(event, SamplesCompared | SampleReadAgain | CheckSkipped)]
+
+
+def reasons(told: list[Event], check: str = "samples") -> set[str]:
+    return {event.reason for event in told if isinstance(event, CheckSkipped) and event.check == check}
+
+
+def test_nothing_is_checked_unless_asked_for() -> None:
+    assert checked(Network(), active=False) == []
+
+
+def test_a_healthy_model_and_its_data_are_checked_once() -> None:
+    compared, read = checked(Network())
+    assert isinstance(compared, SamplesCompared)
+    assert isinstance(read, SampleReadAgain)
+    assert (compared.mixed, compared.cause, compared.samples) == (False, "", 4)
+    assert (read.differ, read.beside) == (False, ())
+
+
+def _count(model: Any) -> None:
+    COUNTS["calls"] += 1
+
+
+def _sum(model: Any) -> None:
+    SEEN.append(1.0)
+
+
+def _print(model: Any) -> None:
+    print("forward")
+
+
+def _on_the_class(model: Any) -> None:
+    type(model).others = 1
+
+
+def _own_counter(model: Any) -> None:
+    model.calls = getattr(model, "calls", 0) + 1
+
+
+@pytest.mark.parametrize("beside", [_count, _sum, _print, _on_the_class])
+def test_code_with_effects_outside_is_not_called_again(beside: Callable[[Any], object]) -> None:
+    before = dict(COUNTS), list(SEEN)
+    plain = checked(Network(beside), active=False), dict(COUNTS), list(SEEN)
+    COUNTS.update(before[0])
+    SEEN[:] = before[1]
+    told = checked(Network(beside))
+    assert (dict(COUNTS), list(SEEN)) == plain[1:]
+    assert all("its code" in reason for reason in reasons(told))
+    assert reasons(told)
+
+
+def test_a_counter_of_the_model_itself_is_no_effect() -> None:
+    model = Network(_own_counter)
+    assert isinstance(checked(model)[0], SamplesCompared)
+    assert model.calls == 5
+
+
+def test_hooks_keep_a_model_from_being_called_again() -> None:
+    model = Network()
+    model.head.register_forward_hook(lambda *_: None)
+    assert reasons(checked(model)) == {"the model was not checked: it has hooks"}
+
+
+def test_a_part_in_train_mode_is_no_evaluation() -> None:
+    def call(model: Any, x: torch.Tensor) -> Any:
+        model.head.train()
+        return model(x)
+
+    assert reasons(checked(Network(), call=call)) == {"the model was not checked: a part of it is in train mode"}
+
+
+def test_other_arguments_than_one_tensor_are_passed_over() -> None:
+    told = checked(Network(), call=lambda model, x: model(x=x))
+    assert reasons(told) == {"the model was not checked: it is given other arguments than one tensor"}
+
+
+def test_an_input_that_is_not_the_batch_is_passed_over() -> None:
+    told = checked(Network(), call=lambda model, x: model(torch.cat([x, x])[: len(x) + 1])[: len(x)])
+    assert reasons(told) == {"the model was not checked: its input is no batch of several samples"}
+
+
+class Holding(Dataset[Any]):
+    """Samples with a label, beside something."""
+
+    def __init__(self, held: object) -> None:
+        self.held = held
+        self.x = torch.randn(12, 5, 3)
+
+    def __len__(self) -> int:
+        return 12
+
+    def __getitem__(self, index: int) -> tuple[torch.Tensor, int]:
+        return self.x[index], index % 2
+
+
+@pytest.mark.parametrize("held", [lambda: SEEN.append(1.0), (number for number in range(3)), print], ids=str)
+def test_data_that_hold_something_shared_are_not_read_again(held: object) -> None:
+    (reason,) = reasons(checked(Network(), Holding(held)), "reads")
+    assert reason.startswith("the evaluation data were not checked: ")
+
+
+def test_what_a_copy_could_only_share_is_found_out() -> None:
+    told = checked(Network(), Holding({"scale": 2.0, "parts": [1, 2], "rate": torch.ones(1)}))
+    assert isinstance(told[-1], SampleReadAgain)

@@ -1,0 +1,62 @@
+import pytest
+
+from truestep.events import CheckSkipped, LoaderMet, LoaderStarted, ModelCalled, OptimizerStepped, SampleReadAgain, Site
+from truestep.findings import Confidence, Outcome
+from truestep.rules._rule import Progress
+from truestep.rules.augmentation_in_evaluation import AugmentationInEvaluation
+from truestep.testing import judge
+
+TRAINING, EVALUATION = Site("train.py", 30), Site("train.py", 40)
+MET = [
+    LoaderMet(loader=1, name="train", shuffled=True, site=TRAINING),
+    LoaderMet(loader=2, name="val"),
+]
+TRAINED = [ModelCalled(model=1, loader=1), OptimizerStepped(optimizer=1)]
+STARTED = LoaderStarted(loader=2, site=EVALUATION)
+CHANGES = SampleReadAgain(loader=2, model=1, differ=True, beside=(1,))
+
+
+def test_the_evaluation_is_named_at_its_loader():
+    (finding,) = judge(AugmentationInEvaluation, [*MET, *TRAINED, STARTED, CHANGES])
+    assert finding.primary.site == EVALUATION
+    assert finding.related[0].site == TRAINING
+    assert finding.message == "the samples of `val` change each time they are read, as those of `train` do"
+    assert finding.confidence is Confidence.MEDIUM
+
+
+@pytest.mark.parametrize(
+    "read",
+    [
+        SampleReadAgain(loader=2, model=1, beside=(1,)),
+        SampleReadAgain(loader=2, model=1, differ=True),
+        SampleReadAgain(loader=2, model=1, differ=True, beside=(3,)),
+        SampleReadAgain(loader=2, model=2, differ=True, beside=(1,)),
+        SampleReadAgain(loader=1, model=1, differ=True, beside=(1,)),
+    ],
+    ids=["no-change", "transform-of-its-own", "shared-with-others", "another-model", "training-accuracy"],
+)
+def test_another_outcome_is_quiet(read):
+    assert judge(AugmentationInEvaluation, [*MET, *TRAINED, STARTED, read]) == []
+
+
+def test_test_time_augmentation_is_quiet():
+    assert judge(AugmentationInEvaluation, [*MET, *TRAINED, STARTED, CHANGES, STARTED]) == []
+    assert judge(AugmentationInEvaluation, [*MET, *TRAINED, STARTED, STARTED, CHANGES]) == []
+
+
+def test_a_later_evaluation_takes_nothing_back():
+    later = [STARTED, CHANGES, OptimizerStepped(optimizer=1), STARTED]
+    assert len(judge(AugmentationInEvaluation, [*MET, *TRAINED, *later])) == 1
+
+
+def test_a_loader_that_is_trained_on_after_all_is_quiet():
+    assert judge(AugmentationInEvaluation, [*MET, *TRAINED, STARTED, CHANGES, ModelCalled(model=1, loader=2)]) == []
+
+
+def test_what_was_skipped_is_not_observed():
+    rule, run = AugmentationInEvaluation(), Progress()
+    assert "--active" in rule.verdict(run).reason
+    rule.observe(CheckSkipped(check="reads", reason="the evaluation data were not checked: it is read in one go"), run)
+    assert rule.verdict(run).reason.endswith("it is read in one go")
+    run.note(CHANGES)
+    assert rule.verdict(run).outcome is Outcome.CLEAR

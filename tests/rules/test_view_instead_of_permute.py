@@ -1,0 +1,29 @@
+from truestep.events import LoaderMet, ModelCalled, SamplesCompared, Site
+from truestep.findings import Confidence
+from truestep.rules.view_instead_of_permute import ViewInsteadOfPermute
+from truestep.testing import judge
+
+VIEW = Site("train.py", 22, 20)
+TRAINED = [LoaderMet(loader=1, shuffled=True), ModelCalled(model=1, loader=1)]
+SHAPES = {"before": (25, 10, 4), "after": (10, 25, 4)}
+
+
+def compared(**values):
+    return SamplesCompared(**{"model": 1, "samples": 25, "mixed": True, "site": VIEW, **values})
+
+
+def test_the_view_is_named_at_its_line():
+    (finding,) = judge(ViewInsteadOfPermute, [*TRAINED, compared(cause="view", kind="view", **SHAPES)])
+    assert finding.primary.site == VIEW
+    assert finding.message == "a view of (25, 10, 4) as (10, 25, 4) scrambles the 25 samples of a batch"
+    assert finding.confidence is Confidence.MEDIUM
+
+
+def test_no_mixing_and_other_causes_are_quiet():
+    quiet = [compared(mixed=False), compared(), compared(cause="batch_first", kind="LSTM", **SHAPES)]
+    assert judge(ViewInsteadOfPermute, [*TRAINED, *quiet]) == []
+
+
+def test_a_model_trained_in_the_order_of_a_series_is_quiet():
+    trained = [LoaderMet(loader=1), ModelCalled(model=1, loader=1)]
+    assert judge(ViewInsteadOfPermute, [*trained, compared(cause="view", kind="view", **SHAPES)]) == []
