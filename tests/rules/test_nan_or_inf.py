@@ -4,6 +4,7 @@ from truestep.events import (
     GradientsZeroed,
     LossNotFinite,
     OptimizerStepped,
+    ParameterMet,
     ScalerStepped,
     Site,
 )
@@ -76,3 +77,70 @@ def test_a_run_without_a_backward_pass_is_not_observed():
 
 def test_gradients_that_were_repaired_are_quiet():
     assert judge(NanOrInf, [BAD, BACKWARD, GradientsRepaired(optimizer=1), STEPPED] * 3) == []
+
+
+def test_a_batch_that_holds_nan_is_marked_where_it_is_read():
+    read = Site("train.py", 18, 8)
+    bad = LossNotFinite(
+        site=LINE, operations=("PowBackward0",), variable="x", variable_holds="nan in 1 of 32 rows", variable_site=read
+    )
+    (finding,) = judge(NanOrInf, [bad, BACKWARD, STEPPED])
+    assert finding.related[0].site == read
+    assert finding.related[0].label == "`x` is the first variable that is not finite: nan in 1 of 32 rows"
+    assert "PowBackward0" not in finding.cost
+    assert "check the data" in finding.help
+
+
+def test_an_output_that_is_not_finite_is_marked_with_what_was_finite_before_it():
+    bad = LossNotFinite(
+        site=LINE,
+        before=0.31,
+        variable="out",
+        variable_holds="inf in 2 of 8 rows",
+        variable_tracked=True,
+        variable_site=Site("train.py", 20, 8),
+        variables_finite=("x", "y"),
+    )
+    (finding,) = judge(NanOrInf, [bad, BACKWARD, STEPPED])
+    assert finding.related[0].label.endswith("; `x`, `y` before it are")
+    assert "the loss looked at before was 0.31" in finding.cost
+
+
+def test_outputs_of_parameters_that_were_not_finite_are_not_marked():
+    bad = LossNotFinite(
+        site=LINE,
+        parameters_finite=False,
+        first_parameter="enc.weight",
+        bad_parameters=4,
+        nearest="enc.2.bias",
+        finite_nearer=3,
+        moment="exp_avg",
+        moment_finite=False,
+        operations=("PowBackward0", "SqrtBackward0"),
+        variable="out",
+        variable_tracked=True,
+        variable_site=Site("train.py", 20, 8),
+    )
+    (finding,) = judge(NanOrInf, [bad, BACKWARD, STEPPED])
+    assert [mark.site for mark in finding.related] == [STEP]
+    assert (
+        "the first of 4; the nearest such one to the loss is `enc.2.bias`, the 3 nearer to it are finite"
+        in finding.cost
+    )
+    assert "`exp_avg` in the optimizer is not finite either: a gradient before was not" in finding.cost
+    assert "root" in finding.help
+
+
+def test_a_loss_that_grew_without_bound_blames_no_operation():
+    bad = LossNotFinite(site=LINE, value="inf", before=1e33, operations=("PowBackward0",))
+    (finding,) = judge(NanOrInf, [bad, BACKWARD, STEPPED])
+    assert "lower the lr" in finding.help
+
+
+def test_half_precision_weights_with_finite_moments_lack_an_eps():
+    met = ParameterMet(parameter=1, name="fc.weight", dtype="float16")
+    bad = LossNotFinite(
+        site=LINE, parameters_finite=False, first_parameter="fc.weight", moment="exp_avg", moment_finite=True
+    )
+    (finding,) = judge(NanOrInf, [met, bad, BACKWARD, STEPPED])
+    assert "`eps`" in finding.help

@@ -47,7 +47,6 @@ from truestep.events._forward import (
     LossComputed,
     ModelCalled,
     ModeSet,
-    OutputsCompared,
     UnregisteredModuleCalled,
 )
 from truestep.events._objects import (
@@ -119,7 +118,6 @@ __all__ = [
     "ModelMet",
     "OptimizerBuilt",
     "OptimizerStepped",
-    "OutputsCompared",
     "ParameterMet",
     "ParametersAdded",
     "ParametersUnchanged",

@@ -84,6 +84,27 @@ class LossNotFinite(Event):
     """The first parameter (by registration) that was not finite."""
     operations: tuple[str, ...] = ()
     """Operations on the tape near the loss that can make such a value ("LogBackward0", "DivBackward0", ...)."""
+    before: float | None = None
+    """The finite loss that was looked at last, rounded."""
+    bad_parameters: int = 0
+    nearest: str = ""
+    """The nearest parameter that is not finite, by operations from the loss, where nearer ones are finite."""
+    finite_nearer: int = 0
+    """How many those are."""
+    moment: str = ""
+    """What the optimizer keeps of the first parameter's gradients ("exp_avg"): the first one that is not finite."""
+    moment_finite: bool = True
+    """Whether all that it keeps of them is finite."""
+    variable: str = ""
+    """The first variable, in the order of the code, that was not finite where backward was called."""
+    variable_holds: str = ""
+    """What it held, such as "nan in 2 of 64 rows"."""
+    variable_tracked: bool = False
+    """Whether it required grad: it was computed, not given."""
+    variable_site: Site | None = None
+    """Where it is set, or first read."""
+    variables_finite: tuple[str, ...] = ()
+    """Those before it that were finite."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

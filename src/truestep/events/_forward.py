@@ -106,27 +106,6 @@ class ModelCalled(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class OutputsCompared(Event):
-    """At a sampled step: the rows of what a model returned, for a batch of samples that differ from each other."""
-
-    absent: ClassVar[str] = "no batch of four or more samples given to a model that returns one tensor"
-    model: int
-    site: Site | None = None
-    samples: int = 0
-    equal: bool = False
-    """Whether all rows were equal, but for rounding."""
-    moved: bool = False
-    """Whether the row that all are equal to was another one at the look before."""
-    layer: str = ""
-    """The first layer, in the order in which they are done, whose rows were equal, as the model names it."""
-    kind: str = ""
-    """What that layer is, such as "ReLU"; empty where none was found."""
-    zero: bool = False
-    """Whether that layer gave only zeros."""
-    steps: int = 0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ForwardCalledDirectly(Event):
     """User code ran ``module.forward(...)`` instead of ``module(...)``; hooks of that module did not run."""
 

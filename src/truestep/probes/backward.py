@@ -12,7 +12,7 @@ from typing import Any
 from truestep.events import BackwardEnded, GradientsTaken, HandStepped, LossNotFinite, Site
 from truestep.probes._patch import patch
 from truestep.probes._probe import Probe
-from truestep.probes._scene import is_lazy
+from truestep.probes.finite import whereabouts
 from truestep.probes.keep import Keep
 from truestep.probes.tape import read_tape, risky_operations
 
@@ -86,8 +86,7 @@ class BackwardProbe(Probe):
                 if root.numel() != 1:
                     return False
                 value = root.item()
-                if coast.every:
-                    self.scene.last_loss = value
+                self.scene.last_loss = value
                 return bool(value - value == 0.0)
             return True
         except Exception:
@@ -178,7 +177,7 @@ class BackwardProbe(Probe):
         if value - value == 0.0:
             scene.last_loss = value if scene.scaled_by is None else None
             return
-        scene.last_loss = None
+        before, scene.last_loss = scene.last_loss, None
         if isinstance(value, complex):
             return
         if scene.scaled_by is not None and math.isinf(value):
@@ -187,20 +186,12 @@ class BackwardProbe(Probe):
         if len(self._bad_losses) >= _MOST_BAD_LOSSES:
             scene.emit(self._bad_losses[-1])
             return
-        first = ""
-        for held in scene.ledger.by_id.values():
-            parameter = held.ref()
-            if parameter is not None and not is_lazy(parameter) and parameter.is_floating_point():
-                local = getattr(parameter, "_local_tensor", parameter).detach()
-                if not bool(scene.torch.isfinite(local).all()):
-                    first = scene.parameter_name(held.number)
-                    break
         event = LossNotFinite(
             site=site,
             value="nan" if math.isnan(value) else "inf" if value > 0 else "-inf",
-            parameters_finite=not first,
-            first_parameter=first,
             operations=risky_operations(node),
+            before=float(f"{before:.3g}") if isinstance(before, float) else None,
+            **whereabouts(scene, node, scene.sites.own(1)),
         )
         self._bad_losses.append(event)
         scene.emit(event)

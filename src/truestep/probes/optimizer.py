@@ -80,6 +80,7 @@ class OptimizerProbe(Probe):
         """Give an optimizer its number, and its parameters a panel."""
         scene, ledger = self.scene, self.scene.ledger
         number, _ = scene.number("optimizer", optimizer)
+        scene.optimizers[number] = weakref.ref(optimizer)
         panel = ledger.panels.get(number)
         if panel is not None:
             self._panels[id(optimizer)] = (weakref.ref(optimizer), panel)

@@ -25,6 +25,10 @@ REMEDIES = {
     "Acos": "keep the argument of `acos` inside (-1, 1) with `clamp`",
     "Atan2": "keep both arguments of `atan2` away from zero",
 }
+_OVERFLOWING = ("Pow", "Exp")
+"""Their gradient is finite wherever their result is."""
+_HUGE = 1e6
+"""A loss above it was on its way to infinity: no single operation is to blame."""
 
 
 class NanOrInf(Rule):
@@ -32,8 +36,10 @@ class NanOrInf(Rule):
 
     What it does
     ------------
-    Finds backward passes that start from a loss which is not finite and are followed by an optimizer step. Says whether
-    the parameters were still finite, and which operations near the loss can make such a value.
+    Finds backward passes that start from a loss which is not finite and are followed by an optimizer step. Says where
+    such values were at that moment: the first variable of the loop that held one (a batch, an output), or the first
+    parameter, the one nearest to the loss, and whether what the optimizer keeps of its gradients was finite. Names the
+    operations near the loss that can make such a value. Nothing of this is read while losses are finite.
 
     Why it matters
     --------------
@@ -98,20 +104,15 @@ class NanOrInf(Rule):
                 pass
 
     def _found(self, loss: LossNotFinite, step: OptimizerStepped, run: Progress) -> None:
-        if loss.parameters_finite:
-            near = ", ".join(dict.fromkeys(loss.operations))
-            state = "all parameters were finite before this step"
-            state += f"; operations near the loss that can make it: {near}" if near else ""
-        else:
-            state = f"`{loss.first_parameter or 'a parameter'}` was already not finite"
+        mark = Mark(step.site, f"`{run.optimizer_name(step.optimizer)}` stepped on its gradients")
         draft = self.report(
             loss.site,
             f"training went on from a loss that is {loss.value}",
             run=run,
             label=f"the loss is {loss.value} at step {run.step}",
-            related=(Mark(step.site, f"`{run.optimizer_name(step.optimizer)}` stepped on its gradients"),),
-            cost=state,
-            help=_help(loss.operations) if loss.parameters_finite else _help(()),
+            related=(*_first_variable(loss), mark),
+            cost="; ".join(_state(loss, run)),
+            help=_help(loss, run),
             confidence=Confidence.MEDIUM,
             key="run",  # NaN stays NaN: whatever follows, at any line, is the same failure
         )
@@ -119,14 +120,64 @@ class NanOrInf(Rule):
             draft.confidence = Confidence.HIGH
 
 
-def _help(operations: tuple[str, ...]) -> str:
-    """Return the remedy for the first operation that has one.
+def _first_variable(loss: LossNotFinite) -> tuple[Mark, ...]:
+    """Mark the first variable that was not finite, unless it only shows parameters that were not."""
+    if not loss.variable or loss.variable_site == loss.site:
+        return ()
+    if not loss.parameters_finite and loss.variable_tracked:
+        return ()
+    label = f"`{loss.variable}` is the first variable that is not finite: {loss.variable_holds}"
+    if loss.variables_finite:
+        label += f"; {_listed(loss.variables_finite)} before it {'is' if len(loss.variables_finite) == 1 else 'are'}"
+    return (Mark(loss.variable_site, label),)
 
-    >>> _help(("MeanBackward0", "LogBackward0"))[:37]
-    'keep the argument of the logarithm ab'
-    """
-    for operation in operations:
-        remedy = REMEDIES.get(operation.partition("Backward")[0])
-        if remedy:
-            return remedy
+
+def _state(loss: LossNotFinite, run: Progress) -> list[str]:
+    """Say what was finite at the loss and what was not, clause by clause."""
+    before = [] if loss.before is None else [f"the loss looked at before was {loss.before:g}"]
+    near = ", ".join(dict.fromkeys(loss.operations))
+    operations = [f"operations near the loss that can make it: {near}"] if near and not _is_given(loss) else []
+    if loss.parameters_finite:
+        return ["all parameters were finite before this step", *operations, *before]
+    state = f"`{loss.first_parameter or 'a parameter'}` was already not finite"
+    if loss.bad_parameters > 1:
+        state += f", the first of {loss.bad_parameters}"
+    said = [state]
+    if loss.nearest:
+        nearer = "the one nearer to it is" if loss.finite_nearer == 1 else f"the {loss.finite_nearer} nearer to it are"
+        said.append(f"the nearest such one to the loss is `{loss.nearest}`, {nearer} finite")
+    if loss.moment:
+        finite = "is finite, and so were its gradients" if loss.moment_finite else "is not finite either"
+        if loss.moment == "exp_avg" and not loss.moment_finite:
+            finite += ": a gradient before was not"
+        said.append(f"its `{loss.moment}` in the optimizer {finite}")
+        said += [] if loss.moment_finite else operations
+    return said + before
+
+
+def _is_given(loss: LossNotFinite) -> bool:
+    """Whether the first variable that was not finite was given, not computed from parameters."""
+    return bool(loss.variable) and not loss.variable_tracked
+
+
+def _listed(names: tuple[str, ...]) -> str:
+    return ", ".join(f"`{name}`" for name in names)
+
+
+def _help(loss: LossNotFinite, run: Progress) -> str:
+    """Return the remedy: for data that is not finite, for the first operation that has one, else the general one."""
+    if loss.moment and loss.moment_finite and _dtype(loss.first_parameter, run) == "float16":
+        return "keep the weights in float32 under `torch.autocast`, or give an `eps` of 1e-4: 1e-8 is zero in float16"
+    if loss.parameters_finite and _is_given(loss):
+        return f"keep values that are not finite out of `{loss.variable}`: check the data where it is read"
+    exploded = loss.before is not None and abs(loss.before) > _HUGE
+    if not exploded and (loss.parameters_finite or not loss.moment_finite):
+        for operation in loss.operations:
+            name = operation.partition("Backward")[0]
+            if name in REMEDIES and (loss.parameters_finite or name not in _OVERFLOWING):
+                return REMEDIES[name]
     return "stop at the first loss that is not finite, and lower the lr or clip the gradients before it"
+
+
+def _dtype(name: str, run: Progress) -> str:
+    return next((met.dtype for met in run.parameters.values() if met.name == name), "")

@@ -89,9 +89,9 @@ class Recorder:
             number = self._events[id(event)] = len(self._events)
             self._kept.append(event)
             body = {"event": number, "is": type(event).__name__} | _plain(event)
-            site = getattr(event, "site", None)
-            if site is not None:
-                body["site"] = self._site(site)
+            for name, value in body.items():
+                if isinstance(value, Site):
+                    body[name] = self._site(value) if name == "site" else {"site": self._site(value)}
             self._write(body)
         return number
 
@@ -114,13 +114,8 @@ class Recorder:
 
 
 def _plain(event: Event) -> dict[str, Any]:
-    """Return an event's fields that differ from their defaults, the site left out."""
-    body = {}
-    for spec in fields(event):
-        value = getattr(event, spec.name)
-        if spec.name != "site" and value != spec.default:
-            body[spec.name] = value
-    return body
+    """Return an event's fields that differ from their defaults."""
+    return {spec.name: value for spec in fields(event) if (value := getattr(event, spec.name)) != spec.default}
 
 
 def read(folder: Path, *, select: tuple[type[Rule], ...] = ()) -> Summary:
@@ -193,7 +188,7 @@ class _Replay:
             case {"event": number, "is": kind, **values}:
                 if "site" in values:
                     values["site"] = self._sites[values["site"]]
-                self._events[number] = _KINDS[kind](**{name: _tuples(value) for name, value in values.items()})
+                self._events[number] = _KINDS[kind](**{name: self._value(value) for name, value in values.items()})
             case {"site": number, "at": place}:
                 self._sites[number] = Site(*place)
             case {"chunk": number, "events": ids}:
@@ -210,9 +205,11 @@ class _Replay:
             case _:
                 pass
 
-
-def _tuples(value: Any) -> Any:
-    return tuple(_tuples(item) for item in value) if isinstance(value, list) else value
+    def _value(self, value: Any) -> Any:
+        """Return a field as it was: lists stand for tuples, ``{"site": number}`` for a site."""
+        if isinstance(value, dict):
+            return self._sites[value["site"]]
+        return tuple(self._value(item) for item in value) if isinstance(value, list) else value
 
 
 def ranks(folder: Path) -> Iterator[Path]:
