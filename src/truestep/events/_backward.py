@@ -131,3 +131,40 @@ class GraphsKept(Event):
     """The variable that keeps them, such as "losses"; empty when not found."""
     backward_ran: bool = True
     site: Site | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class GraphsRetained(Event):
+    """Graphs that a line retained were followed until they were gone; told once, and again when one is used later."""
+
+    absent: ClassVar[str] = "fewer than 24 graphs retained by one line"
+    site: Site | None = None
+    followed: int = 0
+    used: int = 0
+    """How many of them another backward pass went through, whole or in part."""
+    outlived: int = 0
+    """How many were still in memory when a model recorded the next graph."""
+    nodes: int = 0
+    """Operations in one such graph."""
+    kept_bytes: int = 0
+    """What the results of these operations take, counted from the sizes on the tape."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class GraphsChained(Event):
+    """A backward pass went through the graphs of many earlier steps, which their own passes had retained."""
+
+    absent: ClassVar[str] = "no graph that was retained"
+    site: Site | None = None
+    steps: int = 0
+    nodes: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class AnomalyModeSeen(Event):
+    """At a sampled backward pass, the anomaly detection of autograd was on."""
+
+    absent: ClassVar[str] = "no backward pass"
+    site: Site | None = None
+    switch: Site | None = None
+    """The one line of the user's file that switches it on; None where there is none or there are several."""

@@ -12,8 +12,10 @@ from typing import Any
 from truestep.events import BackwardEnded, GradientsTaken, HandStepped, LossNotFinite, Site
 from truestep.probes._patch import patch
 from truestep.probes._probe import Probe
+from truestep.probes.anomaly import Anomaly
 from truestep.probes.finite import whereabouts
 from truestep.probes.keep import Keep
+from truestep.probes.retained import Retained
 from truestep.probes.tape import read_tape, risky_operations
 
 _SCALINGS = ("DivBackward0", "MulBackward0")
@@ -42,6 +44,8 @@ class BackwardProbe(Probe):
         self._coast = self.scene.coast
         self._thread = threading.get_ident
         self.keep = Keep(self.scene)
+        self.retained = Retained(self.scene)
+        self.anomaly = Anomaly(self.scene)
         scene, coast = self.scene, self.scene.coast
 
         def _engine_run_backward(t_outputs: Any, *args: Any, **kwargs: Any) -> Any:
@@ -59,10 +63,10 @@ class BackwardProbe(Probe):
             accumulates = kwargs.get("accumulate_grad", False)
             if scene.sampled:
                 begun = perf_counter()
-                told = self.before(t_outputs, args[0] if args else (), accumulates)
+                told = self.before(t_outputs, args, accumulates)
                 scene.cost_s += perf_counter() - begun
             else:
-                told = self.before(t_outputs, args[0] if args else (), accumulates)
+                told = self.before(t_outputs, args, accumulates)
             result = original(t_outputs, *args, **kwargs)
             if told is not None:
                 if accumulates:
@@ -102,12 +106,15 @@ class BackwardProbe(Probe):
         except ValueError:
             return 0
 
-    def before(self, outputs: Any, gradients: Any, accumulates: bool) -> tuple[Site | None, str, bool] | None:
+    def before(self, outputs: Any, args: tuple[Any, ...], accumulates: bool) -> tuple[Site | None, str, bool] | None:
         """Look at the loss, the gradients and, at sampled steps, the tape; nothing of it is kept."""
         scene = self.scene
         try:
             method = sys._getframe(3)
             site = scene.sites.quick(5 if method.f_code is self._method else 4)
+            retains = accumulates and len(args) > 2 and bool(args[1]) and not args[2]
+            if retains or scene.retained:
+                self.retained.look(outputs, site, retains=retains)
             if not accumulates:
                 return site, "", False
             root = outputs[0] if outputs else None
@@ -120,7 +127,7 @@ class BackwardProbe(Probe):
             elif kind in _SUMS:
                 divided = _divided_terms(node)
             if not divided and id(site) not in self._plain:
-                divided = self._weighed(site, gradients)
+                divided = self._weighed(site, args[0] if args else ())
             with scene.reading:
                 moved = scene.ledger.before_backward() if scene.active else 0
                 mixed = scene.ledger.mixed_by_hand() if moved else 0
@@ -132,6 +139,7 @@ class BackwardProbe(Probe):
                 self._look_at_value(root, node, site)
             if scene.sampled and self._another_read():
                 read_tape(scene, [o for o in outputs if hasattr(o, "grad_fn")], site)
+                self.anomaly.look(site)
             if not self.keep.full:
                 self.keep.mark(node, site, backward=True)
         except Exception:

@@ -54,7 +54,7 @@ class Keep:
         alive = sum(mark() is not None for mark in older)
         if alive < _ENOUGH or alive < 0.9 * len(older):
             return
-        nodes, kept = _size(node)
+        nodes, kept = graph_size(node)
         name, line = self._keeper(self.scene.sites.frame(1))
         if self.named and (not name or name in self.scene.kept):
             return
@@ -184,7 +184,7 @@ def _site(path: str, node: ast.expr | ast.stmt, frame: Any) -> Site:
     )
 
 
-def _size(node: Any) -> tuple[int, int]:
+def graph_size(node: Any) -> tuple[int, int]:
     """Return how many operations a graph has, and at most how many bytes their results take."""
     seen: set[Any] = {node}
     queue = [node]
