@@ -151,6 +151,14 @@ def test_data_that_hold_something_shared_are_not_read_again(held: object) -> Non
     assert reason.startswith("the evaluation data were not checked: ")
 
 
-def test_what_a_copy_could_only_share_is_found_out() -> None:
+def test_a_list_of_samples_is_no_data_set_to_copy() -> None:
+    samples: Any = [(torch.randn(5, 3), number % 2) for number in range(12)]
+    told = checked(Network(), samples)
+    assert isinstance(told[0], SamplesCompared)
+    (reason,) = reasons(told, "reads")
+    assert reason == "the evaluation data were not checked: there is no data set of samples with numbers"
+
+
+def test_data_that_share_nothing_are_read_again() -> None:
     told = checked(Network(), Holding({"scale": 2.0, "parts": [1, 2], "rate": torch.ones(1)}))
     assert isinstance(told[-1], SampleReadAgain)

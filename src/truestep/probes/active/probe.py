@@ -6,6 +6,7 @@ batch says which dimension the samples lie in.
 
 from __future__ import annotations
 
+import contextlib
 import weakref
 from contextlib import ExitStack
 from types import FrameType
@@ -58,14 +59,19 @@ class ActiveProbe(Probe):
         """Remember the shapes of a batch; its tensors weakly."""
         try:
             self._batch, self._shapes, self._drawn_by = [], [], self.scene.loader
-            if self._drawn_by is not None and self._drawn_by not in self._data and len(self._data) < _MOST_DATA:
-                self._data[self._drawn_by] = weakref.ref(iterator._dataset)
+            self._note_data(self._drawn_by, iterator._dataset)
             if type(batch) in (tuple, list) and getattr(iterator, "_collate_fn", None) is self._collate:
                 tensors = [item for item in batch[:8] if isinstance(item, self.scene.torch.Tensor)]
                 self._batch = [weakref.ref(item) for item in tensors]
                 self._shapes = [tuple(item.shape) for item in tensors]
         except Exception:
             self.scene.fail()
+
+    def _note_data(self, loader: int | None, data: Any) -> None:
+        """Remember the data set of a loader; a list of samples cannot be remembered weakly."""
+        if loader is not None and loader not in self._data and len(self._data) < _MOST_DATA:
+            with contextlib.suppress(TypeError):
+                self._data[loader] = weakref.ref(data)
 
     def evaluated(self, module: Any, model: int, site: Site | None, frame: FrameType) -> None:
         """Runs after an outermost call without gradients of a model in eval mode.
@@ -172,7 +178,7 @@ class ActiveProbe(Probe):
             met = {number: ref() for number, ref in self._data.items()}
             data = met.pop(loader, None)
             if not hasattr(data, "__getitem__") or not hasattr(data, "__len__"):
-                raise Refused("it is read in one go")
+                raise Refused("there is no data set of samples with numbers")
             beside = shared(data, [pair for pair in met.items() if pair[1] is not None])
             with _states.kept(scene.torch):
                 reads = read_again(data, scene)
