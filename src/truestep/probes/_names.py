@@ -55,13 +55,19 @@ def receiver(site: Site | None, fallback: str) -> str:
 
 
 def iterated(site: Site | None, fallback: str) -> str:
-    """Return what a loop goes over: "train_loader" for ``for x in train_loader``, also inside enumerate or tqdm."""
+    """Return what a loop goes over: "train_loader" for ``for x in train_loader``, also inside enumerate or tqdm.
+
+    Python up to 3.12 gives the whole loop as the site.
+    """
     if site is None:
         return fallback
     try:
-        node = ast.parse(_segment(site).strip(), mode="eval").body
+        (statement,) = ast.parse(_segment(site).strip()).body
     except (SyntaxError, ValueError):
         return fallback
+    if not isinstance(statement, ast.Expr | ast.For):
+        return fallback
+    node = statement.value if isinstance(statement, ast.Expr) else statement.iter
     while isinstance(node, ast.Call) and node.args:
         node = node.args[0]
     name = ast.unparse(node) if isinstance(node, ast.Name | ast.Attribute | ast.Subscript) else ""

@@ -1,19 +1,36 @@
-"""DataLoaders: started, drawn from, exhausted. Seams: ``DataLoader.__iter__`` and its iterators' ``__next__``."""
+"""DataLoaders: started, drawn from, exhausted. Seams: ``DataLoader.__iter__`` and its iterators' ``__next__``.
+
+Where a loader was made is seen at the check of its workers, which its ``__init__`` ends with: frameworks look at the
+signature of ``__init__`` itself.
+"""
 
 from __future__ import annotations
 
 import time
+import weakref
 from contextlib import ExitStack
 from typing import Any
 
-from truestep.events import BatchDrawn, LoaderEnded, LoaderMet, LoaderStarted
+from truestep.events import BatchDrawn, BatchRead, LoaderEnded, LoaderMet, LoaderStarted, Site
+from truestep.probes._batches import describe
+from truestep.probes._loops import Leaving, leaving
 from truestep.probes._names import iterated
 from truestep.probes._patch import patch
 from truestep.probes._probe import Probe
 
+_PASSES = 3
+"""Passes over each loader in which some batches are read."""
+_READS = 600
+"""Batches that are read in a run at most."""
+_FAMILY = "loader"
+_WORKERS_CHECK = "check_worker_number_rationality"
+
 
 class DataProbe(Probe):
-    """Tells `LoaderMet`, `LoaderStarted`, `BatchDrawn` and `LoaderEnded`; calls inside a fetch are not model calls."""
+    """Tells `LoaderMet`, `LoaderStarted`, `BatchDrawn`, `LoaderEnded` and, at first, `BatchRead`.
+
+    Calls inside a fetch are not model calls.
+    """
 
     def install(self, stack: ExitStack) -> None:
         import torch.utils.data.dataloader as module
@@ -22,6 +39,11 @@ class DataProbe(Probe):
         self._started: dict[tuple[int, int], LoaderStarted] = {}
         self._drawn: dict[int, BatchDrawn] = {}
         self._ended: dict[int, LoaderEnded] = {}
+        self._made: weakref.WeakKeyDictionary[Any, Site | None] = weakref.WeakKeyDictionary()
+        self._places: dict[int, frozenset[int]] = {}
+        self._passes: dict[int, int] = {}
+        self._left: dict[int, Leaving] = {}
+        self._reads = 0
         self.waited_s = 0.0
         """Time spent waiting for batches so far."""
 
@@ -46,16 +68,32 @@ class DataProbe(Probe):
                 depth.fetching = outer
                 self.waited_s += time.perf_counter() - begun
             if not outer:
-                self.drawn(iterator)
+                self.drawn(iterator, batch)
             return batch
 
+        def check(loader: Any) -> Any:
+            if scene.active:
+                self.made(loader)
+            return original_check(loader)
+
+        if hasattr(module.DataLoader, _WORKERS_CHECK):
+            original_check = patch(stack, module.DataLoader, _WORKERS_CHECK, check)
         original_iter = patch(stack, module.DataLoader, "__iter__", __iter__)
         original_next = patch(stack, module._BaseDataLoaderIter, "__next__", __next__)
+
+    def made(self, loader: Any) -> None:
+        try:
+            if loader not in self._made:  # the check comes again with every start of workers
+                self._made[loader] = self.scene.site()
+        except TypeError:  # a loader that has no hash
+            pass
+        except Exception:
+            self.scene.fail()
 
     def started(self, loader: Any, iterator: Any) -> None:
         scene = self.scene
         try:
-            number, new = scene.number("loader", loader)
+            number, new = scene.number(_FAMILY, loader)
             site = scene.site()
             if new:
                 self._meet(loader, number, site)
@@ -66,8 +104,14 @@ class DataProbe(Probe):
             key = (number, id(site))
             event = self._started.get(key)
             if event is None:
-                event = self._started[key] = LoaderStarted(loader=number, site=site)
+                left = self._left.get(id(site))
+                if left is None:
+                    left = self._left[id(site)] = leaving(site)
+                event = self._started[key] = LoaderStarted(loader=number, **left._asdict(), site=site)
             scene.emit(event)
+            self._passes[number] = passes = self._passes.get(number, 0) + 1
+            reads = passes <= _PASSES and self._reads < _READS and not scene.frugal
+            iterator._truestep_places = self._places.get(number) if reads else None
         except Exception:
             scene.fail()
 
@@ -77,6 +121,7 @@ class DataProbe(Probe):
         except (TypeError, NotImplementedError):
             batches = None
         sampler = type(getattr(loader, "sampler", None)).__name__
+        iterable = bool(getattr(loader, "_dataset_kind", 1))
         dataset = loader.dataset
         base = dataset
         for _ in range(4):
@@ -94,12 +139,15 @@ class DataProbe(Probe):
                 batch_size=loader.batch_size,
                 batches=batches,
                 shuffled=sampler not in ("SequentialSampler", "NoneType", "_InfiniteConstantSampler"),
+                sampler=_order(loader),
+                iterable=iterable,
                 workers=int(loader.num_workers),
-                site=site,
+                site=self._made.get(loader) or site,
             )
         )
+        self._places[number] = _places(loader, batches, iterable=iterable)
 
-    def drawn(self, iterator: Any) -> None:
+    def drawn(self, iterator: Any, batch: Any) -> None:
         scene = self.scene
         try:
             number = getattr(iterator, "_truestep_loader", None)
@@ -110,6 +158,9 @@ class DataProbe(Probe):
             if event is None:
                 event = self._drawn[number] = BatchDrawn(loader=number)
             scene.emit(event)
+            places = getattr(iterator, "_truestep_places", None)
+            if places and iterator._num_yielded - 1 in places:
+                self._read(number, iterator._num_yielded - 1, batch)
         except Exception:
             scene.fail()
 
@@ -127,3 +178,39 @@ class DataProbe(Probe):
             scene.emit(event)
         except Exception:
             scene.fail()
+
+    def _read(self, number: int, place: int, batch: Any) -> None:
+        """Tell what a batch holds, unless it is drawn for an evaluation."""
+        scene = self.scene
+        if self._reads >= _READS or not scene.torch.is_grad_enabled():
+            return
+        self._reads += 1
+        read = describe(scene.torch, batch)
+        if read is not None:
+            scene.emit(BatchRead(loader=number, place=place, **read._asdict()))
+
+
+def _order(loader: Any) -> str:
+    """Return in which order a loader reads its dataset, where that is one of torch's two."""
+    from torch.utils.data import BatchSampler, RandomSampler, SequentialSampler
+
+    sampler = getattr(loader, "sampler", None)
+    batched = getattr(loader, "batch_sampler", None)
+    if batched is not None and type(batched) is not BatchSampler:
+        return "own"
+    if type(sampler) is SequentialSampler:
+        return "sequential"
+    if type(sampler) is RandomSampler and not sampler.replacement and sampler.num_samples == len(loader.dataset):
+        return "random"
+    return "own"
+
+
+def _places(loader: Any, batches: int | None, *, iterable: bool) -> frozenset[int]:
+    """Return which batches of a pass are read: some over its length, and the first two rounds of the workers."""
+    places = set[int]()
+    if batches and not iterable:
+        places = {0, batches // 4, batches // 2, 3 * batches // 4, batches - 1}
+    workers = int(loader.num_workers)
+    if workers > 1 and getattr(loader, "in_order", True):
+        places |= {0, 1, workers, workers + 1}
+    return frozenset(places)

@@ -109,7 +109,7 @@ def train_one_epoch(model, loader, criterion, optimizer, device):
         correct += (outputs.argmax(1) == labels).sum().item()
         total += labels.size(0)
 
-        return total_loss / total, correct / total  # later: one-batch-per-epoch
+        return total_loss / total, correct / total  # error: one-batch-per-epoch
 
 
 # -- Evaluation -----------------------------------------------
@@ -127,7 +127,7 @@ def evaluate(model, loader, criterion, device):
             correct += (outputs.argmax(1) == labels).sum().item()
             total += labels.size(0)
 
-            return total_loss / total, correct / total  # later: one-batch-per-epoch
+            return total_loss / total, correct / total  # error: one-batch-per-epoch
 
 
 # -- Run ------------------------------------------------------

@@ -1,0 +1,104 @@
+"""A short description of a batch: a fingerprint of sampled values, and whether its labels come in order."""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+from array import array
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+_MOST_TENSORS = 8
+_DEEPEST = 3
+_ELEMENTS = 1024
+_LARGEST_COPY = 1 << 20
+_MOST_LABELS = 65_536
+_NAMES = ("label", "labels", "target", "targets")
+
+
+class Description(NamedTuple):
+    """What is told of a batch."""
+
+    fingerprint: str
+    variety: int
+    labels: tuple[int, ...]
+    labelled: bool
+
+
+def describe(torch: Any, batch: Any) -> Description | None:
+    """Describe a batch of plain tensors on the CPU; None for anything else."""
+    tensors: list[tuple[str, Any]] = []
+    for name, tensor in _tensors(torch, batch, "", 0):
+        if len(tensors) == _MOST_TENSORS or not _is_plain(torch, tensor):
+            return None
+        tensors.append((name, tensor.detach()))
+    if not tensors:
+        return None
+    digest = hashlib.blake2b(digest_size=8)
+    fractions = set[float]()
+    for _, tensor in tensors:
+        values = _sample(tensor)
+        digest.update(repr((str(tensor.dtype), tuple(tensor.shape))).encode())
+        digest.update(array("d", values).tobytes())
+        fractions.update(value for value in values if value % 1)
+    labels = _labels([(name, tensor) for name, tensor in tensors if _may_be_labels(tensor, tensors[0][1])])
+    return Description(digest.hexdigest(), len(fractions), _order(labels), bool(labels))
+
+
+def _tensors(torch: Any, batch: Any, name: str, depth: int) -> Iterator[tuple[str, Any]]:
+    """Yield the tensors of a batch with the names they have in it."""
+    if isinstance(batch, torch.Tensor):
+        yield name, batch
+    elif depth == _DEEPEST:
+        return
+    elif isinstance(batch, Mapping):
+        for key, value in list(batch.items())[: 2 * _MOST_TENSORS]:
+            yield from _tensors(torch, value, str(key), depth + 1)
+    elif isinstance(batch, tuple | list):
+        for value in batch[: 2 * _MOST_TENSORS]:
+            yield from _tensors(torch, value, "", depth + 1)
+
+
+def _is_plain(torch: Any, tensor: Any) -> bool:
+    return (
+        type(tensor) is torch.Tensor
+        and tensor.layout is torch.strided
+        and tensor.is_cpu
+        and not tensor.is_complex()
+        and not tensor.is_quantized
+        and tensor.numel() > 0
+        and (tensor.is_contiguous() or tensor.numel() <= _LARGEST_COPY)
+    )
+
+
+def _sample(tensor: Any) -> list[float]:
+    """Return some values, evenly spread, in steps that do not keep to the columns of a picture."""
+    flat = tensor.reshape(-1)
+    step = max(1, flat.numel() // _ELEMENTS) | 1
+    return [float(value) for value in flat[::step][:_ELEMENTS].tolist()]
+
+
+def _may_be_labels(tensor: Any, first: Any) -> bool:
+    """Whether a tensor holds one whole number for each sample of the batch."""
+    return (
+        tensor.dim() == 1
+        and first.dim() > 0
+        and 1 < len(tensor) == len(first)
+        and len(tensor) <= _MOST_LABELS
+        and not tensor.is_floating_point()
+    )
+
+
+def _labels(candidates: list[tuple[str, Any]]) -> list[int]:
+    """Return the labels of a batch: what is called so, or the only whole numbers that are not all different."""
+    named = [tensor for name, tensor in candidates if name in _NAMES]
+    columns = [[int(value) for value in tensor.tolist()] for tensor in named or [t for _, t in candidates]]
+    repeating = [column for column in columns if len(set(column)) < len(column)]
+    return repeating[0] if len(repeating) == 1 else []
+
+
+def _order(labels: list[int]) -> tuple[int, ...]:
+    """Return the first and the last label and how many there are, where they never fall."""
+    if not labels or any(one > two for one, two in itertools.pairwise(labels)):
+        return ()
+    return labels[0], labels[-1], len(set(labels))

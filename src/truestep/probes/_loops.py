@@ -1,0 +1,85 @@
+"""What the source says about a loop over a loader: whether a statement in its body always leaves it at once."""
+
+from __future__ import annotations
+
+import ast
+import linecache
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from truestep.events import Site
+
+_LONGEST = 20_000
+"""Lines of a file that is still read."""
+
+
+class Leaving(NamedTuple):
+    """How a loop is left in its first round whatever the data, where, its lines, and whether it adds something up."""
+
+    left: str = ""
+    left_at: tuple[int, ...] = ()
+    body: tuple[int, ...] = ()
+    sums: bool = False
+
+
+def leaving(site: Site | None) -> Leaving:
+    """Return what always leaves the loop whose iterable stands at a site, or the ``next(iter(...))`` there."""
+    if site is None or site.column < 0:
+        return Leaving("unread")
+    lines = linecache.getlines(site.path)
+    if not lines or len(lines) > _LONGEST:
+        return Leaving("unread")
+    try:
+        tree = ast.parse("".join(lines))
+    except (SyntaxError, ValueError):
+        return Leaving("unread")
+    for node in ast.walk(tree):
+        if isinstance(node, ast.For | ast.AsyncFor) and (_holds(node.iter, site) or _is_at(node, site)):
+            left = _always(node.body)
+            if left is None:
+                return Leaving()
+            how = "return" if isinstance(left, ast.Return) else "break"
+            sums = any(isinstance(inner, ast.AugAssign) for inner in ast.walk(node))
+            return Leaving(how, _place(left), (node.lineno, node.end_lineno or node.lineno), sums)
+        if _is_next(node, site):
+            return Leaving("next", _place(node))
+    return Leaving()
+
+
+def _place(node: ast.AST) -> tuple[int, ...]:
+    """Return first line and column, last line and column, as a `Site` counts them."""
+    places: list[int] = [getattr(node, name) for name in ("lineno", "col_offset", "end_lineno", "end_col_offset")]
+    return tuple(places)
+
+
+def _holds(node: ast.expr, site: Site) -> bool:
+    """Whether an expression stands at a site, or around it."""
+    line, column, end_line, end_column = _place(node)
+    return (line, column) <= (site.line, site.column) and (site.end_line, site.end_column) <= (end_line, end_column)
+
+
+def _is_at(node: ast.stmt, site: Site) -> bool:
+    """Whether a site is a whole loop, as Python up to 3.12 has it."""
+    return _place(node) == (site.line, site.column, site.end_line, site.end_column)
+
+
+def _is_next(node: ast.AST, site: Site) -> bool:
+    """Whether this is ``next(iter(...))``, and the site the inner call."""
+    if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "next" and node.args):
+        return False
+    inner = node.args[0]
+    return isinstance(inner, ast.Call) and ast.unparse(inner.func) == "iter" and _holds(inner, site)
+
+
+def _always(body: Iterable[ast.stmt]) -> ast.stmt | None:
+    """Return the statement that leaves a loop whenever its body is run from the top."""
+    for statement in body:
+        if isinstance(statement, ast.Return | ast.Break):
+            return statement
+        if isinstance(statement, ast.With | ast.AsyncWith) or (
+            isinstance(statement, ast.Try) and not statement.handlers
+        ):
+            inner = _always(statement.body)
+            if inner is not None:
+                return inner
+    return None
