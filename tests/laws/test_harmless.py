@@ -31,7 +31,7 @@ ENTRIES = {
     "ClipProbe": {"before", "by_value", "written"},
     "ScalerProbe": {"_tell", "scaled", "unscaled", "stepping", "stepped", "updated"},
     "SchedulerProbe": {"built", "stepped"},
-    "DataProbe": {"started", "drawn", "ended"},
+    "DataProbe": {"made", "started", "drawn", "ended"},
     "CheckpointProbe": {"saved", "loaded", "_tell"},
     "Coast": {"wake", "end"},
     "Scene": {"fail", "close_step", "take_over"},
