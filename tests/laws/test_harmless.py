@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import importlib
 import inspect
 import io
@@ -32,7 +33,7 @@ ENTRIES = {
     "ScalerProbe": {"_tell", "scaled", "unscaled", "stepping", "stepped", "updated"},
     "SchedulerProbe": {"built", "stepped"},
     "DataProbe": {"made", "started", "drawn", "ended"},
-    "CheckpointProbe": {"saved", "loaded", "_tell"},
+    "CheckpointProbe": {"saved", "taken", "before", "loaded", "_tell"},
     "Coast": {"wake", "end"},
     "Scene": {"fail", "close_step", "take_over"},
 }
@@ -108,11 +109,14 @@ def train() -> list[object]:
     said.append(lbfgs.step(closure).item())
     (model(data.tensors[0]).sum() * float("nan")).log().backward()
     file = io.BytesIO()
-    torch.save({"model": model.state_dict()}, file)
+    state = model.state_dict()
+    torch.save({"model": state}, file)
     file.seek(0)
     model.load_state_dict(torch.load(file)["model"])
-    state = [*model.state_dict().values(), *(p.grad for p in model.parameters()), torch.get_rng_state()]
-    return said + [None if value is None else value.clone() for value in state]
+    model.load_state_dict(state)
+    model.load_state_dict({f"module.{name}": value for name, value in copy.deepcopy(state).items()}, strict=False)
+    left = [*model.state_dict().values(), *(p.grad for p in model.parameters()), torch.get_rng_state()]
+    return said + [None if value is None else value.clone() for value in left]
 
 
 PLAIN = train()

@@ -1,0 +1,132 @@
+"""Judged by what is left: parameters that a load passed by although the state dict has them, or has nothing else."""
+
+from __future__ import annotations
+
+from truestep.events import Event, ModelCalled, OptimizerStepped, RunEnded, StateLoaded
+from truestep.findings import Confidence, Severity
+from truestep.rules._rule import Progress, Rule
+
+
+class LoadNotStrictSilently(Rule):
+    """``load_state_dict(strict=False)`` loaded no weight at all, or passed by most of them, and nobody looked.
+
+    What it does
+    ------------
+    Looks at loads with ``strict=False`` whose result is thrown away. Finds those after which not one parameter of the
+    model was loaded, and those where most were passed by although the state dict has them, in the same shapes, under
+    names with another beginning (``module.``, ``_orig_mod.``, ``model.``).
+
+    Why it matters
+    --------------
+    The model keeps its random weights, and training or testing goes on with them. In the proof a pretrained model is
+    fine-tuned on 100 samples: 0.37 of the test data are right where its keys begin with ``module.``, 0.79 where the
+    weights are loaded.
+
+    Example
+    -------
+    ::
+
+        torch.save(torch.compile(model).state_dict(), "model.pt")       # the keys begin with _orig_mod.
+        ...
+        model.load_state_dict(torch.load("model.pt"), strict=False)     # loads nothing
+
+    Fix
+    ---
+    Make the names agree, and let torch tell what does not fit::
+
+        state = {k.removeprefix("_orig_mod."): v for k, v in torch.load("model.pt").items()}
+        model.load_state_dict(state)
+
+    Where keys are meant to be missing, look at what is returned::
+
+        missing, unexpected = model.load_state_dict(state, strict=False)
+        assert not unexpected
+
+    Known false alarms
+    ------------------
+    None known. Quiet: a backbone without its head, adapters, loads that a library makes, a result
+    that is printed or assigned, one state dict or one line that serves several modules, and a module that is loaded
+    again before it is used.
+
+    References
+    ----------
+    - https://docs.pytorch.org/docs/stable/generated/torch.nn.Module.html#torch.nn.Module.load_state_dict
+    """
+
+    id = "load-not-strict-silently"
+    since = "0.1"
+    severity = Severity.ERROR
+    watches = (StateLoaded, ModelCalled, OptimizerStepped)
+    needs = (StateLoaded,)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._waiting: list[StateLoaded] = []
+        self._served: set[object] = set()
+        """Lines and state dicts that filled at least one module."""
+        self._reported: dict[object, StateLoaded] = {}
+
+    def observe(self, event: Event, run: Progress) -> None:
+        if not isinstance(event, StateLoaded):
+            if self._waiting:
+                self._judge(run)
+            return
+        if event.unread and _passed_by(event):
+            self._waiting.append(event)
+            return
+        self._served |= {event.site, event.state or event.site}
+        self._waiting = [load for load in self._waiting if load.module != event.module]
+        for key, load in list(self._reported.items()):
+            if load.module == event.module or self._spared(load):
+                self.withdraw(key)
+
+    def ended(self, event: RunEnded, run: Progress) -> None:
+        if event.how == "finished":
+            self._judge(run)
+
+    def _spared(self, load: StateLoaded) -> bool:
+        """Whether the line, or the state dict, filled another module: this one has nothing in it."""
+        return not load.matched and bool({load.site, load.state or load.site} & self._served)
+
+    def _judge(self, run: Progress) -> None:
+        waiting, self._waiting = self._waiting, []
+        for load in waiting:
+            if self._spared(load):
+                continue
+            self._reported[load.site] = load
+            name = f"`{run.model_name(load.model)}`" if load.model else "the model"
+            all_of_them = not load.matched
+            self.report(
+                load.site,
+                f"no weight of {name} was loaded"
+                if all_of_them
+                else f"{load.dropped} of {load.dropped + load.matched} weights of {name} were not loaded",
+                run=run,
+                label="`strict=False` passed them by, and what it returned was not looked at",
+                help=_help(load),
+                cost=_cost(load),
+                confidence=Confidence.HIGH if load.found else Confidence.MEDIUM,
+                unit="loads",
+            )
+
+
+def _passed_by(load: StateLoaded) -> bool:
+    """Whether a load left a module as it was, or most of it although the names differ in their beginning only."""
+    if not load.matched:
+        return load.dropped > 0 and (load.offered > 0 or load.found > 0)
+    return load.found == load.dropped > load.matched
+
+
+def _cost(load: StateLoaded) -> str:
+    kept = f"{load.dropped} parameters keep the values they had"
+    return f"{kept}; the state dict has {load.found} of them" if load.found else f"{kept}; no name agrees"
+
+
+def _help(load: StateLoaded) -> str:
+    if load.inner:
+        return f'load what the state dict has under "{load.inner}"'
+    if load.added:
+        return f"take `{load.added}` out of the keys of the state dict, and load it with strict=True"
+    if load.lacking:
+        return f"put `{load.lacking}` before the keys of the state dict, and load it with strict=True"
+    return "load the state dict with strict=True to be told which names differ"
