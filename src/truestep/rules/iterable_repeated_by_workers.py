@@ -1,0 +1,81 @@
+from __future__ import annotations
+
+from truestep.events import BatchRead, Event, LoaderStarted
+from truestep.findings import Severity
+from truestep.rules._repeats import Repeats
+from truestep.rules._rule import Progress, Rule
+
+
+class IterableRepeatedByWorkers(Rule):
+    """Every worker of a DataLoader reads the whole IterableDataset, so each sample comes once per worker.
+
+    What it does
+    ------------
+    Compares a few of the first batches of a DataLoader over an ``IterableDataset`` with several workers. Batches come
+    from the workers in turn; where the first ones of two workers are equal, and the second ones too, but not the first
+    and the second, the workers give the same samples.
+
+    Why it matters
+    --------------
+    An epoch is as many times longer as there are workers and holds nothing new: each batch is trained on several times
+    in a row. Where the number of steps is fixed, only a part of the data is ever seen: in the proof four workers cost
+    two points of accuracy.
+
+    Example
+    -------
+    ::
+
+        class Lines(IterableDataset):
+            def __iter__(self):
+                yield from open(self.path)          # each worker runs this, from the first line
+
+        loader = DataLoader(Lines(), batch_size=32, num_workers=4)
+
+    Fix
+    ---
+    Give each worker its own share::
+
+        class Lines(IterableDataset):
+            def __iter__(self):
+                info = get_worker_info()
+                first, step = (info.id, info.num_workers) if info else (0, 1)
+                yield from itertools.islice(open(self.path), first, None, step)
+
+    Known false alarms
+    ------------------
+    None known. Streams of random samples differ between workers and are quiet, unless all workers draw from equal
+    generators. Where samples are augmented at random, the repetition is not seen.
+
+    References
+    ----------
+    - https://docs.pytorch.org/docs/stable/data.html#torch.utils.data.IterableDataset
+    """
+
+    id = "iterable-repeated-by-workers"
+    since = "0.1"
+    severity = Severity.ERROR
+    watches = (BatchRead, LoaderStarted)
+    needs = (BatchRead,)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._repeats = Repeats(iterable=True)
+
+    def unobserved(self, run: Progress) -> str:
+        read = "no DataLoader with workers over an IterableDataset was read twice around"
+        return super().unobserved(run) or ("" if self._repeats.compared else read)
+
+    def observe(self, event: Event, run: Progress) -> None:
+        met = self._repeats.found(event, run)
+        if met is None:
+            return
+        self.report(
+            met.site,
+            f"{met.workers} workers of `{run.loader_name(met.loader)}` each give the same samples",
+            run=run,
+            label=f"each worker reads the whole `{met.dataset_kind}`",
+            help="give each worker its own share in `__iter__`, by `torch.utils.data.get_worker_info()`",
+            cost=f"each batch comes {met.workers} times in a pass",
+            unit="passes read",
+            key=met.dataset,
+        )
