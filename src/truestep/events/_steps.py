@@ -133,6 +133,15 @@ class UpdateRounded(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class LearningRateRead(Event):
+    """At a sampled step where all learning rates of an optimizer are 0, or were at the look before."""
+
+    absent: ClassVar[str] = "no learning rate of 0"
+    optimizer: int
+    zero: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class FreezeIgnored(Event):
     """At a sampled step: an attribute says frozen, and the parameters are trainable all the same."""
 

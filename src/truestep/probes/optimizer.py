@@ -13,7 +13,9 @@ from truestep.events import GradientsRepaired, OptimizerBuilt, OptimizerStepped,
 from truestep.probes._ledger import Counts, Panel
 from truestep.probes._patch import patch
 from truestep.probes._probe import Probe
+from truestep.probes.freezes import Freezes
 from truestep.probes.rows import Rows
+from truestep.probes.stepped import Stepped
 from truestep.probes.vitals import finite_gradients, mixture, unchanged
 
 _SCALE_FREE = {
@@ -43,6 +45,8 @@ class OptimizerProbe(Probe):
         self._panels: dict[int, tuple[Callable[[], Any], Panel]] = {}
         self._building = self._nested = 0
         self._rows = Rows(self.scene)
+        self._freezes = Freezes(self.scene)
+        self._stepped = Stepped(self.scene)
         original_init = module.Optimizer.__init__
         original_add = module.Optimizer.add_param_group
         scene = self.scene
@@ -179,10 +183,21 @@ class OptimizerProbe(Probe):
                         scene.emit(scale)
                 if scene.sampled and not closure:
                     mixture(scene, panel, counts, site)
+                if scene.sampled:
+                    self._compare(optimizer, panel, counts, closure)
             self._pending = (panel, site, counts, closure)
         except Exception:
             self._pending = None
             scene.fail()
+
+    def _compare(self, optimizer: Any, panel: Panel, counts: Counts, closure: bool) -> None:
+        """Take values that are compared after the step; it counts also where that fails."""
+        begun = time.perf_counter()
+        try:
+            self._stepped.before(optimizer, panel, counts, closure=closure)
+        except Exception:
+            self.scene.fail()
+        self.scene.cost_s += time.perf_counter() - begun
 
     def _steps_under_way(self) -> int:
         """Count the steps that the hook is inside of; one that raised has left no other trace."""
@@ -220,8 +235,10 @@ class OptimizerProbe(Probe):
             if scene.sampled:
                 begun = time.perf_counter()
                 try:
+                    self._stepped.after(panel, site)
                     unchanged(scene)
                     self._rows.look()
+                    self._freezes.look()
                 except Exception:  # the step counts all the same
                     scene.fail()
                 scene.cost_s += time.perf_counter() - begun

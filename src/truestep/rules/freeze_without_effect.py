@@ -1,0 +1,101 @@
+from __future__ import annotations
+
+from truestep.events import Event, FreezeIgnored, ParametersUnchanged, TapeRead
+from truestep.findings import Mark, Severity
+from truestep.rules._rule import Progress, Rule
+
+_LEAST_STEPS = 3
+
+
+class FreezeWithoutEffect(Rule):
+    """An attribute that was meant to freeze parameters freezes nothing, and they are trained.
+
+    What it does
+    ------------
+    Looks for modules that were given ``requires_grad = False``, and for parameters with a misspelt attribute such as
+    ``require_grad = False``, none of whose parameters is frozen. Reports those that the loss reaches and an optimizer
+    moves.
+
+    Why it matters
+    --------------
+    Python lets any attribute be set on a module or a parameter, and torch reads only `requires_grad` of parameters.
+    The part that was to be kept is trained with everything else. In the proof, a small data set overwrites what a
+    pretrained body had learnt, and its first task suffers.
+
+    Example
+    -------
+    ::
+
+        model.body.requires_grad = False        # a new attribute of the module
+        for p in model.body.parameters():
+            p.require_grad = False              # a new attribute of the parameter
+
+    Fix
+    ---
+    Call the method of the module, which sets it on every parameter::
+
+        model.body.requires_grad_(False)
+
+    Known false alarms
+    ------------------
+    None known. A class whose own code speaks of ``requires_grad`` has the attribute for itself and is quiet; so are
+    parameters that were frozen once and are trained again, parts that are frozen as well in the right way, and parts
+    that no optimizer holds.
+
+    References
+    ----------
+    - https://docs.pytorch.org/docs/stable/generated/torch.nn.Module.html#torch.nn.Module.requires_grad_
+    - https://docs.pytorch.org/docs/stable/notes/autograd.html#setting-requires-grad
+    """
+
+    id = "freeze-without-effect"
+    since = "0.1"
+    severity = Severity.ERROR
+    watches = (FreezeIgnored, ParametersUnchanged, TapeRead)
+    needs = (ParametersUnchanged,)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._ignored: dict[tuple[str, str, int], FreezeIgnored] = {}
+        self._reached = set[int]()
+
+    def observe(self, event: Event, run: Progress) -> None:
+        match event:
+            case TapeRead():
+                self._reached.update(event.reached)
+            case FreezeIgnored():
+                self._ignored[event.attribute, event.holder, event.model] = event
+            case ParametersUnchanged() if event.steps >= _LEAST_STEPS:
+                self._judge(set(event.parameters), run)
+                self._ignored.clear()
+            case _:
+                pass
+
+    def _judge(self, unchanged: set[int], run: Progress) -> None:
+        for ignored in self._ignored.values():
+            moved = [p for p in ignored.parameters if p in self._reached and run.held_by.get(p) and p not in unchanged]
+            if moved:
+                self._found(ignored, tuple(moved), run)
+
+    def _found(self, event: FreezeIgnored, moved: tuple[int, ...], run: Progress) -> None:
+        model = run.models.get(event.model)
+        whole = run.model_name(event.model)
+        part = f"{whole}.{event.holder}" if event.holder else whole
+        name = run.optimizer_name(min(run.held_by[moved[0]]))
+        what = (
+            "`requires_grad` of a module is an attribute that nothing reads"
+            if event.attribute == "requires_grad"
+            else f"`{event.attribute}` is an attribute that nothing reads"
+        )
+        site = event.site or (model.site if model is not None else None)
+        self.report(
+            site,
+            f"`{event.attribute} = False` froze nothing in `{part}`",
+            run=run,
+            label=what,
+            related=(Mark(model.site, f"`{whole}` runs with it"),) if model is not None and event.site else (),
+            help="call `requires_grad_(False)` on the module",
+            cost=f"`{name}` has moved {run.parameter_names(moved)}",
+            unit="sampled steps",
+            key=(event.attribute, min(moved)),
+        )

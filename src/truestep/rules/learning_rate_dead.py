@@ -1,0 +1,120 @@
+from __future__ import annotations
+
+from truestep.events import (
+    Event,
+    LearningRateRead,
+    OptimizerStepped,
+    RunEnded,
+    SchedulerBuilt,
+    SchedulerStepped,
+)
+from truestep.findings import Mark, Severity
+from truestep.rules._rule import Progress, Rule
+
+_LEAST_STEPS = 10
+
+
+class LearningRateDead(Rule):
+    """A schedule holds the learning rate at 0 for the whole run, and nothing is learnt.
+
+    What it does
+    ------------
+    Follows the learning rates that schedules set, and reads them at sampled steps. Reports finished runs in which a
+    schedule put them to 0 before the first step, and in which they were never seen above 0.
+
+    Why it matters
+    --------------
+    Every step is computed and none has an effect: in the proof the accuracy stays that of the first weights. The usual
+    cause is a warm-up that begins at 0 and whose ``step()`` is not called, called once per epoch instead of once per
+    step, or divided as whole numbers (``step // warmup``).
+
+    Example
+    -------
+    ::
+
+        warmup = LambdaLR(optimizer, lambda step: min(1.0, step / 500))     # 0 for step 0
+        for x, y in loader:
+            train_on(x, y)
+            optimizer.step()            # warmup.step() is missing
+
+    Fix
+    ---
+    Step the schedule after every step of its optimizer::
+
+            optimizer.step()
+            warmup.step()
+
+    Known false alarms
+    ------------------
+    None known. A learning rate of 0 that the script gave the optimizer itself is not reported, nor one that rises
+    later, nor an optimizer that waits while another one trains. Runs that were stopped, interrupted or crashed are not
+    judged.
+
+    References
+    ----------
+    - https://docs.pytorch.org/docs/stable/generated/torch.optim.lr_scheduler.LambdaLR.html
+    - https://docs.pytorch.org/docs/stable/optim.html#how-to-adjust-learning-rate
+    """
+
+    id = "learning-rate-dead"
+    since = "0.1"
+    severity = Severity.ERROR
+    watches = (SchedulerBuilt, SchedulerStepped, OptimizerStepped, LearningRateRead)
+    needs = (SchedulerBuilt, OptimizerStepped)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._steps: dict[int, int] = {}
+        self._dead: dict[int, SchedulerBuilt] = {}
+        """Optimizer to the schedule that has held its learning rates at 0 since before its first step."""
+        self._looks: dict[int, int] = {}
+        """Optimizer to how often its learning rates were found to be 0."""
+        self._schedule_steps: dict[int, int] = {}
+
+    def observe(self, event: Event, run: Progress) -> None:
+        match event:
+            case SchedulerBuilt() if event.optimizer is not None:
+                if event.at_zero and not self._steps.get(event.optimizer):
+                    self._dead[event.optimizer] = event
+                else:
+                    self._dead.pop(event.optimizer, None)
+            case SchedulerStepped(at_zero=False):
+                built = run.schedulers.get(event.scheduler)
+                self._dead.pop((built.optimizer if built is not None else None) or 0, None)
+            case LearningRateRead(zero=True):
+                self._looks[event.optimizer] = self._looks.get(event.optimizer, 0) + 1
+            case LearningRateRead():
+                self._dead.pop(event.optimizer, None)
+            case _:
+                self.again(event, 1)
+
+    def again(self, event: Event, times: int) -> None:
+        match event:
+            case OptimizerStepped():
+                self._steps[event.optimizer] = self._steps.get(event.optimizer, 0) + times
+            case SchedulerStepped(at_zero=True):
+                self._schedule_steps[event.scheduler] = self._schedule_steps.get(event.scheduler, 0) + times
+            case _:
+                pass
+
+    def ended(self, event: RunEnded, run: Progress) -> None:
+        if event.how != "finished" or not self._steps or not set(self._steps) <= set(self._dead):
+            return
+        for number, steps in self._steps.items():
+            built, optimizer = self._dead[number], run.optimizers.get(number)
+            if steps < _LEAST_STEPS or optimizer is None or optimizer.lr <= 0 or not self._looks.get(number):
+                continue
+            name, moves = run.scheduler_name(built.scheduler), self._schedule_steps.get(built.scheduler, 0)
+            draft = self.report(
+                built.site,
+                f"`{name}` held the learning rate at 0 for the whole run",
+                run=run,
+                label="sets the learning rate to 0",
+                related=(Mark(optimizer.site, f"asked for {optimizer.lr:g}"),) if optimizer.site else (),
+                help=f"call `{name}.step()` after every `{run.optimizer_name(number)}.step()`"
+                if not moves
+                else f"give `{name}` factors above 0, or step it more often",
+                key=number,
+            )
+            draft.first_step, draft.count, draft.total = 0, steps, steps
+            draft.cost = f"the learning rate was 0 at {self._looks[number]} looks in {steps} optimizer steps"

@@ -1,0 +1,123 @@
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from truestep.events import Event, RunEnded, UpdateRounded
+from truestep.findings import Severity
+from truestep.rules._rule import Progress, Rule
+
+_MOST = 0.1
+_FIRST_STEP = 10
+_LEAST_LOOKS = 4
+_LEAST_LOOKS_OF_WHOLE = 3
+
+
+@dataclass(slots=True)
+class _Looks:
+    """What was seen of one optimizer."""
+
+    count: int = 0
+    worked: bool = False
+    """Whether a step was seen that changed more than a few values."""
+    first_lr: float = 0.0
+    steady: bool = True
+    """Whether the learning rate was the same at all looks."""
+    full: bool = False
+    """Whether a look was at the learning rate that the optimizer was built with, or near it."""
+    rising: bool = False
+    latest: UpdateRounded | None = None
+    most: float = 0.0
+
+
+class UpdateRoundsToZero(Rule):
+    """Parameters of 16 bits take steps smaller than their rounding, and keep their values.
+
+    What it does
+    ------------
+    Compares, at sampled steps, values of float16 and bfloat16 parameters before and after a step of an optimizer of
+    torch. Reports optimizers whose steps never changed more than 10 % of the elements that had a gradient, nor elements
+    with more than 10 % of the gradient.
+
+    Why it matters
+    --------------
+    A bfloat16 number has 8 significant bits: near 0.3, steps below 0.001 are rounded away, at every step anew. The
+    loss falls a little (small weights do move) and then stays. In the proof a model that trains in float32 stays
+    at the accuracy of its first values. Optimizers of torch keep no second copy of the weights in higher precision.
+
+    Example
+    -------
+    ::
+
+        model = model.to(torch.bfloat16)
+        optimizer = torch.optim.AdamW(model.parameters(), lr=3e-5)
+
+    Fix
+    ---
+    Keep the parameters in float32 and compute in 16 bits::
+
+        optimizer = torch.optim.AdamW(model.parameters(), lr=3e-5)
+        with torch.autocast("cuda", torch.bfloat16):
+            loss = criterion(model(x), y)
+
+    Known false alarms
+    ------------------
+    None known. Optimizers with stochastic rounding, with compensated sums or with their own copies in float32 are not
+    judged: only those of `torch.optim` are. A learning rate that is still rising (warm-up) is quiet, and so is one that
+    has fallen after steps that worked. Elements without a gradient do not count.
+
+    References
+    ----------
+    - https://docs.pytorch.org/docs/stable/amp.html
+    - https://arxiv.org/abs/2010.06192
+    """
+
+    id = "update-rounds-to-zero"
+    since = "0.1"
+    severity = Severity.ERROR
+    watches = (UpdateRounded,)
+    needs = (UpdateRounded,)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._looks: dict[int, _Looks] = {}
+
+    def observe(self, event: Event, run: Progress) -> None:
+        if not isinstance(event, UpdateRounded):
+            return
+        looks = self._looks.setdefault(event.optimizer, _Looks(first_lr=event.lr))
+        looks.worked |= event.changed >= _MOST
+        if looks.worked:
+            self.withdraw(event.optimizer)
+            return
+        looks.count += run.step >= _FIRST_STEP
+        looks.steady &= event.lr == looks.first_lr
+        looks.most = max(looks.most, event.changed)
+        built = run.optimizers.get(event.optimizer)
+        looks.full |= built is not None and event.lr >= 0.9 * built.lr > 0
+        looks.rising = looks.latest is not None and event.lr > looks.latest.lr
+        looks.latest = event
+        if looks.count >= _LEAST_LOOKS:
+            self._judge(event.optimizer, looks, run)
+
+    def ended(self, event: RunEnded, run: Progress) -> None:
+        if event.how != "finished":
+            return
+        for number, looks in self._looks.items():
+            if not looks.worked and looks.count >= _LEAST_LOOKS_OF_WHOLE:
+                self._judge(number, looks, run)
+
+    def _judge(self, number: int, looks: _Looks, run: Progress) -> None:
+        latest = looks.latest
+        if latest is None or looks.rising or not (looks.steady or looks.full):
+            return  # the learning rate may be on its way up
+        draft = self._drafts.get(number) or self.report(
+            latest.site,
+            f"nearly every update of `{run.optimizer_name(number)}` is rounded away",
+            run=run,
+            label=f"parameters of {latest.dtype} keep their values",
+            help="keep the parameters in float32, and run the forward pass under `torch.autocast`",
+            unit="sampled steps",
+            key=number,
+        )
+        draft.count = draft.total = looks.count
+        draft.cost = f"of the elements with a gradient, at most {looks.most:.2%} changed in any step looked at"

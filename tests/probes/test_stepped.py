@@ -1,0 +1,136 @@
+"""Values before and after a step: frozen parameters, rounded updates; and attributes that freeze nothing."""
+
+from collections.abc import Callable
+
+import pytest
+import torch
+from torch import nn
+
+from truestep.events import Event, FreezeIgnored, FrozenStepped, LearningRateRead, UpdateRounded
+from truestep.testing import capture_events
+
+X, Y = torch.randn(32, 6, generator=torch.Generator().manual_seed(0)), torch.arange(32) % 3
+
+
+def network() -> nn.Sequential:
+    torch.manual_seed(0)
+    return nn.Sequential(nn.Linear(6, 8), nn.Tanh(), nn.Linear(8, 3))
+
+
+def train(
+    model: nn.Module, optimizer: torch.optim.Optimizer, clear: Callable[[], None], steps: int = 12, freeze: int = 4
+) -> list[Event]:
+    with capture_events() as events:
+        for step in range(steps):
+            if step == freeze:
+                model[0].requires_grad_(False)  # type: ignore[index]
+            clear()
+            nn.functional.cross_entropy(model(X.to(model[2].weight.dtype)).float(), Y).backward()  # type: ignore[index]
+            optimizer.step()
+    return events
+
+
+def frozen(events: list[Event]) -> FrozenStepped:
+    return [event for event in events if isinstance(event, FrozenStepped)][-1]
+
+
+def test_a_gradient_that_stays_is_told_with_what_it_moves() -> None:
+    model = network()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    told = frozen(train(model, optimizer, model[2].zero_grad, steps=22))
+    assert (told.used, told.zero, told.bare) == ((1, 2), (), ())
+
+
+def test_decay_on_a_gradient_of_zeros_is_told() -> None:
+    model = network()
+    optimizer = torch.optim.AdamW(model.parameters(), lr=0.01, weight_decay=0.1)
+    told = frozen(train(model, optimizer, lambda: optimizer.zero_grad(set_to_none=False)))
+    assert (told.used, told.zero, told.bare) == ((), (1, 2), ())
+
+
+def test_decay_of_an_optimizer_of_ones_own_is_told() -> None:
+    class Decaying(torch.optim.SGD):
+        @torch.no_grad()
+        def step(self, closure: object = None) -> None:  # type: ignore[override]
+            for parameter in self.param_groups[0]["params"]:
+                parameter.mul_(0.99)
+                if parameter.grad is not None:
+                    parameter.sub_(0.1 * parameter.grad)
+
+    model = network()
+    optimizer = Decaying(model.parameters(), lr=0.1)
+    told = frozen(train(model, optimizer, optimizer.zero_grad))
+    assert (told.used, told.zero, told.bare) == ((), (), (1, 2))
+
+
+@pytest.mark.parametrize("build", [torch.optim.SGD, torch.optim.AdamW])
+def test_without_a_gradient_nothing_moves(build: Callable[..., torch.optim.Optimizer]) -> None:
+    model = network()
+    optimizer = build(model.parameters(), lr=0.1, weight_decay=0.1)
+    told = frozen(train(model, optimizer, optimizer.zero_grad))
+    assert (told.used, told.zero, told.bare) == ((), (), ())
+
+
+@pytest.mark.parametrize(("lr", "least", "most"), [(1e-6, 0.0, 0.02), (0.05, 0.8, 1.0)])
+def test_how_much_of_an_update_is_left_in_bfloat16(lr: float, least: float, most: float) -> None:
+    model = network().bfloat16()
+    optimizer = torch.optim.AdamW(model.parameters(), lr=lr)
+    events = train(model, optimizer, optimizer.zero_grad, freeze=99)
+    told = [event for event in events if isinstance(event, UpdateRounded)]
+    assert told
+    assert all(least <= event.changed <= most and event.dtype == "bfloat16" for event in told)
+
+
+def test_full_precision_and_optimizers_of_ones_own_are_not_looked_at() -> None:
+    class Own(torch.optim.AdamW):
+        pass
+
+    full, half = network(), network().bfloat16()
+    events = train(full, adam := torch.optim.AdamW(full.parameters()), adam.zero_grad, freeze=99)
+    events += train(half, own := Own(half.parameters()), own.zero_grad, freeze=99)
+    assert not [event for event in events if isinstance(event, UpdateRounded)]
+
+
+def test_a_rate_of_zero_is_told_until_it_rises() -> None:
+    model = network()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    optimizer.param_groups[0]["lr"] = 0.0
+    calls: list[int] = []
+
+    def clear() -> None:
+        optimizer.zero_grad()
+        calls.append(1)
+        optimizer.param_groups[0]["lr"] = 0.1 if len(calls) > 2 else 0.0
+
+    events = train(model, optimizer, clear, freeze=99)
+    assert [e.zero for e in events if isinstance(e, LearningRateRead)][:4] == [True, True, False, False]
+
+
+@pytest.mark.parametrize(("attribute", "on"), [("requires_grad", "module"), ("require_grad", "parameter")])
+def test_attributes_that_freeze_nothing_are_told(attribute: str, on: str) -> None:
+    model = network()
+    for thing in [model[0]] if on == "module" else model[0].parameters():
+        setattr(thing, attribute, False)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    events = train(model, optimizer, optimizer.zero_grad, freeze=99)
+    told = [event for event in events if isinstance(event, FreezeIgnored)]
+    assert told
+    assert {event.attribute for event in told} == {attribute}
+    assert {event.parameters for event in told} == {(1, 2)}
+
+
+def test_parts_that_were_frozen_once_are_not_told() -> None:
+    model = network()
+    model[0].requires_grad = False  # type: ignore[assignment]
+    model[0].weight.require_grad = False  # type: ignore[union-attr]
+    model[0].requires_grad_(False)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    thaw = iter(range(12))
+
+    def clear() -> None:
+        optimizer.zero_grad()
+        if next(thaw) == 2:
+            model[0].requires_grad_(True)
+
+    events = train(model, optimizer, clear, freeze=99)
+    assert [event for event in events if isinstance(event, FreezeIgnored)] == []

@@ -1,0 +1,70 @@
+import pytest
+
+from truestep.events import (
+    LearningRateRead,
+    OptimizerBuilt,
+    OptimizerStepped,
+    ParameterMet,
+    RunEnded,
+    SchedulerBuilt,
+    SchedulerStepped,
+    Site,
+)
+from truestep.findings import Confidence, Outcome
+from truestep.rules import Progress
+from truestep.rules.learning_rate_dead import LearningRateDead
+from truestep.testing import judge
+
+MADE, LINE = Site("train.py", 10, 12), Site("train.py", 11, 9)
+MET = [ParameterMet(parameter=1, name="net.weight"), ParameterMet(parameter=2, name="old.weight", trainable=False)]
+ADAM = OptimizerBuilt(optimizer=1, name="optimizer", kind="Adam", lr=1e-3, parameters=(1, 2), site=MADE)
+WARMUP = SchedulerBuilt(scheduler=1, name="warmup", kind="LambdaLR", optimizer=1, at_zero=True, site=LINE)
+STEP = OptimizerStepped(optimizer=1, fresh=1, observed=1)
+STILL = LearningRateRead(optimizer=1, zero=True)
+MOVING = LearningRateRead(optimizer=1, zero=False)
+UP = SchedulerStepped(scheduler=1, optimizer_steps=1)
+ZERO = SchedulerStepped(scheduler=1, optimizer_steps=1, at_zero=True)
+END = RunEnded(how="finished")
+
+
+def test_a_warm_up_that_is_never_stepped_is_found_where_it_is_made():
+    (finding,) = judge(LearningRateDead, [*MET, ADAM, WARMUP, *[STEP] * 20, STILL, END])
+    assert finding.primary.site == LINE
+    assert finding.confidence is Confidence.HIGH
+    assert finding.message == "`warmup` held the learning rate at 0 for the whole run"
+    assert finding.related[0].label == "asked for 0.001"
+    assert finding.help == "call `warmup.step()` after every `optimizer.step()`"
+    assert finding.cost == "the learning rate was 0 at 1 looks in 20 optimizer steps"
+    assert (finding.seen.count, finding.seen.total) == (20, 20)
+
+
+def test_factors_of_zero_are_told_apart():
+    (finding,) = judge(LearningRateDead, [*MET, ADAM, WARMUP, *[STEP, ZERO] * 20, STILL, END])
+    assert finding.help == "give `warmup` factors above 0, or step it more often"
+
+
+@pytest.mark.parametrize(
+    "events",
+    [
+        [*MET, ADAM, WARMUP, *[STEP] * 5, UP, *[STEP] * 15, STILL, END],
+        [*MET, ADAM, WARMUP, *[STEP] * 20, STILL, MOVING, END],
+        [*MET, ADAM, WARMUP, *[STEP] * 20, END],
+        [*MET, ADAM, WARMUP, *[STEP] * 20, STILL, RunEnded(how="interrupted")],
+        [*MET, ADAM, WARMUP, *[STEP] * 5, STILL, END],
+        [*MET, ADAM, STEP, WARMUP, *[STEP] * 20, STILL, END],
+        [*MET, OptimizerBuilt(optimizer=1, lr=0.0, parameters=(1,)), WARMUP, *[STEP] * 20, STILL, END],
+        [*MET, ADAM, WARMUP, *[STEP, OptimizerStepped(optimizer=2, fresh=1)] * 20, STILL, END],
+        [*MET, ADAM, WARMUP, SchedulerBuilt(scheduler=2, optimizer=1), *[STEP] * 20, STILL, END],
+    ],
+    ids=[
+        "rises", "raised by hand", "not seen", "interrupted", "a few steps", "built later", "asked for 0",
+        "waits for another optimizer", "another schedule",
+    ],
+)  # fmt: skip
+def test_other_runs_are_quiet(events):
+    assert judge(LearningRateDead, events) == []
+
+
+def test_without_a_schedule_it_is_not_observed():
+    verdict = LearningRateDead().verdict(Progress())
+    assert (verdict.outcome, verdict.reason) == (Outcome.NOT_OBSERVED, "no scheduler")
