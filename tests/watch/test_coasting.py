@@ -139,7 +139,7 @@ def with_a_loader(watched: Callable[[int], None]) -> None:
     data = torch.utils.data.TensorDataset(torch.randn(800, 4), torch.randn(800, 1))
     schedule = torch.optim.lr_scheduler.StepLR(training.optimizer, 100)
     step = 0
-    for _ in range(4):
+    for _ in range(6):  # a few batches of the first three passes are read
         for x, y in torch.utils.data.DataLoader(data, 8):
             watched(step)
             step += 1

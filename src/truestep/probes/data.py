@@ -19,7 +19,7 @@ from truestep.probes._patch import patch
 from truestep.probes._probe import Probe
 
 _PASSES = 3
-"""Passes over each loader in which some batches are read."""
+"""Passes over each dataset in which some batches are read, with one loader or with several."""
 _READS = 600
 """Batches that are read in a run at most."""
 _FAMILY = "loader"
@@ -41,6 +41,8 @@ class DataProbe(Probe):
         self._ended: dict[int, LoaderEnded] = {}
         self._made: weakref.WeakKeyDictionary[Any, Site | None] = weakref.WeakKeyDictionary()
         self._places: dict[int, frozenset[int]] = {}
+        self._datasets: dict[int, int] = {}
+        """Loader number to the number of its dataset."""
         self._passes: dict[int, int] = {}
         self._left: dict[int, Leaving] = {}
         self._reads = 0
@@ -109,7 +111,8 @@ class DataProbe(Probe):
                     left = self._left[id(site)] = leaving(site)
                 event = self._started[key] = LoaderStarted(loader=number, **left._asdict(), site=site)
             scene.emit(event)
-            self._passes[number] = passes = self._passes.get(number, 0) + 1
+            dataset = self._datasets[number]
+            self._passes[dataset] = passes = self._passes.get(dataset, 0) + 1
             reads = passes <= _PASSES and self._reads < _READS and not scene.frugal
             iterator._truestep_places = self._places.get(number) if reads else None
         except Exception:
@@ -130,6 +133,7 @@ class DataProbe(Probe):
             dataset_number = self.scene.number("dataset", dataset)[0]
         except TypeError:
             dataset_number = -number
+        self._datasets[number] = dataset_number
         self.scene.emit(
             LoaderMet(
                 loader=number,
