@@ -164,7 +164,7 @@ class DataProbe(Probe):
             scene.emit(event)
             places = getattr(iterator, "_truestep_places", None)
             if places and iterator._num_yielded - 1 in places:
-                self._read(number, iterator._num_yielded - 1, batch)
+                self._read(number, iterator, batch)
         except Exception:
             scene.fail()
 
@@ -183,15 +183,17 @@ class DataProbe(Probe):
         except Exception:
             scene.fail()
 
-    def _read(self, number: int, place: int, batch: Any) -> None:
-        """Tell what a batch holds, unless it is drawn for an evaluation."""
-        scene = self.scene
+    def _read(self, number: int, iterator: Any, batch: Any) -> None:
+        """Tell what a batch holds, unless it is drawn for an evaluation; read on where it may be of use."""
+        scene, place = self.scene, iterator._num_yielded - 1
         if self._reads >= _READS or not scene.torch.is_grad_enabled():
             return
         self._reads += 1
         read = describe(scene.torch, batch)
         if read is not None:
             scene.emit(BatchRead(loader=number, place=place, **read._asdict()))
+        if (read is None or not read.labels) and iterator._num_workers < 2:
+            self._places[number] = iterator._truestep_places = frozenset()
 
 
 def _order(loader: Any) -> str:
@@ -210,10 +212,14 @@ def _order(loader: Any) -> str:
 
 
 def _places(loader: Any, batches: int | None, *, iterable: bool) -> frozenset[int]:
-    """Return which batches of a pass are read: some over its length, and the first two rounds of the workers."""
-    places = set[int]()
-    if batches and not iterable:
-        places = {0, batches // 4, batches // 2, 3 * batches // 4, batches - 1}
+    """Return which batches of a pass are read: some over its length, and the first two rounds of the workers.
+
+    The former tell whether labels rise, and none follows the first where they do not: each read keeps the run from
+    coasting.
+    """
+    places = {0}
+    if batches and not iterable and _order(loader) == "sequential":
+        places |= {batches // 4, batches // 2, 3 * batches // 4, batches - 1}
     workers = int(loader.num_workers)
     if workers > 1 and getattr(loader, "in_order", True):
         places |= {0, 1, workers, workers + 1}
