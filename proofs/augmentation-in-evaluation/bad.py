@@ -35,5 +35,7 @@ for _epoch in range(3):
         optimizer.step()
 model.eval()
 with torch.no_grad():
-    right = sum((model(inputs).argmax(1) == labels).sum().item() for inputs, labels in val)  # error: augmentation-in-evaluation
+    right = sum(
+        (model(inputs).argmax(1) == labels).sum().item() for inputs, labels in val
+    )  # error: augmentation-in-evaluation
 print(f"result: {right / 500:.4f}")

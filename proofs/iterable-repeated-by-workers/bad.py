@@ -5,24 +5,23 @@ import sys
 
 import torch
 from torch import nn
-from torch.utils.data import DataLoader, IterableDataset, get_worker_info
+from torch.utils.data import DataLoader, IterableDataset
 
 torch.set_num_threads(1)
 seed = int(sys.argv[1]) if len(sys.argv) > 1 else 0
 torch.manual_seed(seed)
 
-x = torch.randn(4000, 10)
-y = (torch.tanh(x @ torch.randn(10, 8)) @ torch.randn(8, 4)).argmax(1)
+x = torch.randn(4000, 30)
+y = (torch.tanh(x @ torch.randn(30, 8) / 30**0.5) @ torch.randn(8, 4)).argmax(1)
 
 
 class Stream(IterableDataset):
     def __iter__(self):
-        info = get_worker_info()
         return zip(x[:2000], y[:2000], strict=True)
 
 
 loader = DataLoader(Stream(), batch_size=20, num_workers=4)  # error: iterable-repeated-by-workers
-model = nn.Sequential(nn.Linear(10, 64), nn.ReLU(), nn.Linear(64, 4))
+model = nn.Sequential(nn.Linear(30, 64), nn.ReLU(), nn.Linear(64, 4))
 optimizer = torch.optim.Adam(model.parameters(), lr=3e-3)
 
 for inputs, labels in itertools.islice(loader, 100):

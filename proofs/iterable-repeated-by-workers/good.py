@@ -11,8 +11,8 @@ torch.set_num_threads(1)
 seed = int(sys.argv[1]) if len(sys.argv) > 1 else 0
 torch.manual_seed(seed)
 
-x = torch.randn(4000, 10)
-y = (torch.tanh(x @ torch.randn(10, 8)) @ torch.randn(8, 4)).argmax(1)
+x = torch.randn(4000, 30)
+y = (torch.tanh(x @ torch.randn(30, 8) / 30**0.5) @ torch.randn(8, 4)).argmax(1)
 
 
 class Stream(IterableDataset):
@@ -22,7 +22,7 @@ class Stream(IterableDataset):
 
 
 loader = DataLoader(Stream(), batch_size=20, num_workers=4)
-model = nn.Sequential(nn.Linear(10, 64), nn.ReLU(), nn.Linear(64, 4))
+model = nn.Sequential(nn.Linear(30, 64), nn.ReLU(), nn.Linear(64, 4))
 optimizer = torch.optim.Adam(model.parameters(), lr=3e-3)
 
 for inputs, labels in itertools.islice(loader, 100):

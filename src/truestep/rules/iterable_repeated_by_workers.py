@@ -19,7 +19,7 @@ class IterableRepeatedByWorkers(Rule):
     --------------
     An epoch is as many times longer as there are workers and holds nothing new: each batch is trained on several times
     in a row. Where the number of steps is fixed, only a part of the data is ever seen: in the proof four workers cost
-    two points of accuracy.
+    six points of accuracy.
 
     Example
     -------
