@@ -82,3 +82,8 @@ def test_the_tape_of_a_loss_that_was_named_is_not_reported_twice():
 def test_a_run_without_losses_and_tape_is_not_observed():
     assert BroadcastTarget().verdict(Progress()).outcome is Outcome.NOT_OBSERVED
     assert BroadcastTarget().verdict(Progress(met={TapeRead})).outcome is Outcome.CLEAR
+
+
+def test_the_help_speaks_of_the_users_variables():
+    (finding,) = judge(BroadcastTarget, [loss((32, 1), (32,), given=("prediction", "prices"))])
+    assert finding.help == "squeeze the input, `prediction.squeeze(-1)`, or write `prices.unsqueeze(-1)`"

@@ -143,6 +143,8 @@ class LossComputed(Event):
     """"cross_entropy", "nll_loss", "mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss", "binary_cross_entropy",
     "binary_cross_entropy_with_logits", "kl_div"."""
     site: Site | None = None
+    given: tuple[str, ...] = ("input", "target")
+    """What the user calls its input and target, in the words of the call."""
     input_rank: int = 0
     target_rank: int = 0
     classes: int = 0

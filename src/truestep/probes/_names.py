@@ -8,6 +8,9 @@ import re
 
 from truestep.events import Site
 
+_PLAIN = (ast.Name, ast.Attribute, ast.Subscript, ast.Call)
+"""Expressions that a method can be called on as they stand."""
+
 
 def _segment(site: Site) -> str:
     lines = linecache.getlines(site.path)[site.line - 1 : max(site.end_line, site.line)]
@@ -31,6 +34,25 @@ def callee(site: Site | None, fallback: str) -> str:
         return fallback
     name = ast.unparse(node.func)
     return name if len(name) <= 40 else fallback
+
+
+def arguments(site: Site | None, names: tuple[str, ...]) -> tuple[str, ...]:
+    """Return what a call at a site is given: ("pred", "y") for ``mse_loss(pred, y)``.
+
+    Args:
+        names: of the parameters; one that is given by keyword is found, and one that cannot be read keeps its name.
+    """
+    if site is None:
+        return names
+    try:
+        node = ast.parse(_segment(site).strip(), mode="eval").body
+    except (SyntaxError, ValueError):
+        return names
+    if not isinstance(node, ast.Call) or any(isinstance(given, ast.Starred) for given in node.args):
+        return names
+    given = dict(zip(names, node.args, strict=False)) | {key.arg: key.value for key in node.keywords if key.arg}
+    written = {name: ast.unparse(value) for name, value in given.items() if isinstance(value, _PLAIN)}
+    return tuple(written[name] if len(written.get(name, " " * 41)) <= 40 else name for name in names)
 
 
 def target(site: Site | None, fallback: str) -> str:

@@ -9,6 +9,7 @@ from contextlib import ExitStack
 from typing import Any
 
 from truestep.events import LossComputed, Site
+from truestep.probes._names import arguments
 from truestep.probes._patch import patch
 from truestep.probes._probe import Probe
 from truestep.probes.origin import made_by, softmax_over
@@ -128,6 +129,7 @@ class LossProbe(Probe):
                 event = self._events[key] = LossComputed(
                     kind=kind,
                     site=site,
+                    given=arguments(site, ("input", "target")) if broadcast else ("input", "target"),
                     input_rank=ranks[0],
                     target_rank=ranks[1],
                     classes=classes,

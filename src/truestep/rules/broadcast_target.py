@@ -86,7 +86,7 @@ class BroadcastTarget(Rule):
             run=run,
             label=f"input {_text(input)}, target {_text(target)}: {wide} differences",
             cost=f"{wide} differences for {max(math.prod(input), math.prod(target))} samples",
-            help=_help(input, target),
+            help=_help(input, target, *event.given),
             confidence=confidence,
             unit="losses",
         )
@@ -134,12 +134,12 @@ def _judge(input: Shape, target: Shape, reduction: str) -> Confidence | None:
     return Confidence.HIGH if math.prod(input) == math.prod(target) else Confidence.MEDIUM
 
 
-def _help(input: Shape, target: Shape) -> str:
+def _help(input: Shape, target: Shape, predicted: str = "input", wanted: str = "target") -> str:
     if len(input) >= len(target) and input[-1] == 1:
-        return "squeeze the input, `input.squeeze(-1)`, or write `target.unsqueeze(-1)`"
+        return f"squeeze the input, `{predicted}.squeeze(-1)`, or write `{wanted}.unsqueeze(-1)`"
     if len(target) >= len(input) and target[-1] == 1:
-        return "squeeze the target, `target.squeeze(-1)`, or write `input.unsqueeze(-1)`"
-    return "give input and target the same shape before the loss"
+        return f"squeeze the target, `{wanted}.squeeze(-1)`, or write `{predicted}.unsqueeze(-1)`"
+    return f"give `{predicted}` and `{wanted}` the same shape before the loss"
 
 
 def _text(shape: Shape) -> str:

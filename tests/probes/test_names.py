@@ -1,0 +1,38 @@
+"""What the user calls things, as it is written at a site."""
+
+import linecache
+
+import pytest
+
+from truestep.events import Site
+from truestep.probes._names import arguments
+
+NAMES = ("input", "target")
+
+
+def site_of(line, tmp_path):
+    path = tmp_path / "train.py"
+    path.write_text(line + "\n")
+    linecache.checkcache(str(path))
+    return Site(str(path), 1, 0, 1, len(line.encode()))
+
+
+@pytest.mark.parametrize(
+    ("call", "given"),
+    [
+        ("mse_loss(pred, y)", ("pred", "y")),
+        ("self.criterion(out.logits, batch['y'].float())", ("out.logits", "batch['y'].float()")),
+        ("F.mse_loss(target=y, input=model(x))", ("model(x)", "y")),
+        ("mse_loss(a - b, y)", ("input", "y")),
+        ("mse_loss(*pair)", NAMES),
+        ("mse_loss(prédit, y)", ("prédit", "y")),
+        (f"mse_loss({'long' * 11}, y)", ("input", "y")),
+        ("loss +", NAMES),
+    ],
+)
+def test_the_arguments_of_a_call(call, given, tmp_path):
+    assert arguments(site_of(call, tmp_path), NAMES) == given
+
+
+def test_without_a_site_the_parameters_keep_their_names():
+    assert arguments(None, NAMES) == NAMES
