@@ -145,7 +145,9 @@ class Holding(Dataset[Any]):
         return self.x[index], index % 2
 
 
-@pytest.mark.parametrize("held", [lambda: SEEN.append(1.0), (number for number in range(3)), print], ids=str)
+@pytest.mark.parametrize(
+    "held", [lambda: SEEN.append(1.0), (number for number in range(3)), print], ids=["function", "generator", "builtin"]
+)
 def test_data_that_hold_something_shared_are_not_read_again(held: object) -> None:
     (reason,) = reasons(checked(Network(), Holding(held)), "reads")
     assert reason.startswith("the evaluation data were not checked: ")
