@@ -13,6 +13,8 @@ _MOST = 4000
 _COLUMNS = 8
 _ROWS = 256
 _EQUAL = 1e-6
+_STILL = 1e-3
+"""So far rows that began equal drift apart by rounding alone: sums are taken in another order for some of them."""
 _MOVED = 1e-4
 
 
@@ -37,7 +39,7 @@ class Rows:
             if weight is None:
                 continue
             self._looked.add(held.number)
-            row = _common_row(weight)
+            row = _common_row(weight, _STILL if held.number in self._first else _EQUAL)
             if row is None:
                 self._first.pop(held.number, None)
             elif held.number not in self._first:
@@ -61,15 +63,19 @@ class Rows:
         return parameter.detach() if parameter.is_floating_point() else None
 
 
-def _common_row(weight: Any) -> list[float] | None:
-    """Return the beginning of the row that all rows are equal to, None where they are not. Most need two rows only."""
+def _common_row(weight: Any, apart: float) -> list[float] | None:
+    """Return the beginning of the row that all rows are equal to, None where they are not. Most need two rows only.
+
+    Args:
+        apart: how much they may differ, as a share of the largest number in the row.
+    """
     two: list[list[float]] = weight[:2].reshape(min(2, weight.shape[0]), -1)[:, :_COLUMNS].tolist()
     largest = max(map(abs, two[0]))
-    if any(abs(a - b) > _EQUAL * largest for a, b in zip(two[0], two[-1], strict=True)):
+    if any(abs(a - b) > apart * largest for a, b in zip(two[0], two[-1], strict=True)):
         return None
     rows = weight[:_ROWS].reshape(min(_ROWS, weight.shape[0]), -1)
     difference, largest = float((rows - rows[:1]).abs().max()), float(rows[0].abs().max())
-    return two[0] if difference <= _EQUAL * largest else None
+    return two[0] if difference <= apart * largest else None
 
 
 def _was_trained(first: list[float], row: list[float]) -> bool:
