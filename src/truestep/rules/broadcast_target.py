@@ -134,7 +134,7 @@ def _judge(input: Shape, target: Shape, reduction: str) -> Confidence | None:
     return Confidence.HIGH if math.prod(input) == math.prod(target) else Confidence.MEDIUM
 
 
-def _help(input: Shape, target: Shape, predicted: str = "input", wanted: str = "target") -> str:
+def _help(input: Shape, target: Shape, predicted: str, wanted: str) -> str:
     if len(input) >= len(target) and input[-1] == 1:
         return f"squeeze the input, `{predicted}.squeeze(-1)`, or write `{wanted}.unsqueeze(-1)`"
     if len(target) >= len(input) and target[-1] == 1:
