@@ -219,7 +219,7 @@ INTERNALS = [
     "_coast:Coast.closed", "_coast:Coast.name", "_coast:Coast._learn", "_coast:Coast._record", "_coast:Coast._begin",
     "_coast:Coast._span", "_coast:Coast.expect", "_coast:Coast.account", "_coast:Coast._stop", "_coast:Coast._restore",
     "backward:BackwardProbe._key", "module:ModuleProbe._learn", "optimizer:OptimizerProbe.passed",
-    "_ledger:Held.sync",
+    "_gradients:Held.sync",
 ]  # fmt: skip
 
 

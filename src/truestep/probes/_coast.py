@@ -28,7 +28,7 @@ from truestep.events import (
     OptimizerStepped,
     SchedulerStepped,
 )
-from truestep.probes._ledger import FRESH, HAND, MIXED, NONE, USED, Held, Panel
+from truestep.probes._gradients import FRESH, HAND, MIXED, NONE, USED, Held, Panel
 
 if TYPE_CHECKING:
     from truestep.probes._scene import Scene

@@ -11,7 +11,8 @@ import weakref
 from typing import Any
 
 from truestep.events import GradientScaleRead, Site
-from truestep.probes._ledger import FRESH, MIXED, Held, Ledger, Panel, here, measurable
+from truestep.probes._gradients import FRESH, MIXED, Held, Panel, here, measurable
+from truestep.probes._ledger import Ledger
 
 _MARK = "truestep scaled"
 _NODES = 256

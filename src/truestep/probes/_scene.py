@@ -12,7 +12,8 @@ from truestep import events as ev
 from truestep.events import Event, Site
 from truestep.probes import _names
 from truestep.probes._coast import Coast
-from truestep.probes._ledger import Held, Ledger
+from truestep.probes._gradients import Held
+from truestep.probes._ledger import Ledger
 from truestep.probes._scales import Scales
 from truestep.probes._sites import Sites
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from truestep.events import Site
-from truestep.probes._ledger import version
+from truestep.probes._gradients import version
 from truestep.probes._scene import Scene, is_lazy
 
 _MOST_TAKEN = 128

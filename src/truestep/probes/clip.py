@@ -9,7 +9,7 @@ from contextlib import ExitStack
 from typing import Any
 
 from truestep.events import GradientsClipped
-from truestep.probes._ledger import FRESH, MIXED, NONE, USED, WRITTEN, ZEROED, looks_zero
+from truestep.probes._gradients import FRESH, MIXED, NONE, USED, WRITTEN, ZEROED, looks_zero
 from truestep.probes._patch import patch
 from truestep.probes._probe import Probe
 

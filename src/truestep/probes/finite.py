@@ -13,7 +13,7 @@ from types import FrameType
 from typing import Any, NamedTuple
 
 from truestep.events import Site
-from truestep.probes._ledger import Held, here
+from truestep.probes._gradients import Held, here
 from truestep.probes._scene import Scene, is_lazy
 from truestep.probes.shards import is_freed
 

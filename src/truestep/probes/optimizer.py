@@ -10,7 +10,7 @@ from contextlib import ExitStack
 from typing import Any
 
 from truestep.events import GradientsRepaired, OptimizerBuilt, OptimizerStepped, ParametersAdded, Site
-from truestep.probes._ledger import Counts, Panel
+from truestep.probes._gradients import Counts, Panel
 from truestep.probes._patch import patch
 from truestep.probes._probe import Probe
 from truestep.probes.freezes import Freezes

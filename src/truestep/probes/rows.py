@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from truestep.events import RowsEqual
-from truestep.probes._ledger import Held
+from truestep.probes._gradients import Held
 from truestep.probes._scene import Scene, is_lazy
 from truestep.probes.shards import is_flattened, is_freed
 

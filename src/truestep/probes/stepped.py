@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from truestep.events import FrozenStepped, LearningRateRead, Site, UpdateRounded
-from truestep.probes._ledger import FRESH, MIXED, USED, Counts, Held, Panel, looks_zero
+from truestep.probes._gradients import FRESH, MIXED, USED, Counts, Held, Panel, looks_zero
 from truestep.probes._scene import Scene, is_lazy
 from truestep.probes.shards import is_freed
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from truestep.events import Event, MixtureMeasured, ParametersUnchanged, Site, WindowMeasured
-from truestep.probes._ledger import Counts, Panel, version
+from truestep.probes._gradients import Counts, Panel, version
 from truestep.probes._scene import Scene, is_lazy
 from truestep.probes.shards import is_freed
 

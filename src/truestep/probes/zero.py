@@ -7,7 +7,7 @@ from contextlib import ExitStack
 from typing import Any
 
 from truestep.events import GradientsZeroed
-from truestep.probes._ledger import FRESH, MIXED, USED, Held
+from truestep.probes._gradients import FRESH, MIXED, USED, Held
 from truestep.probes._patch import patch
 from truestep.probes._probe import Probe
 
