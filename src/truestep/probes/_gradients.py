@@ -32,15 +32,23 @@ def version(tensor: Any) -> int:
 
 
 def here(tensor: Any) -> Any:
-    """Return a gradient, of a DTensor the part on this rank: its norm would be a collective operation of all ranks."""
-    return getattr(tensor, "_local_tensor", tensor).detach()
+    """Return a gradient as real numbers, of a DTensor the part on this rank (a norm would be collective)."""
+    tensor = getattr(tensor, "_local_tensor", tensor).detach()
+    return as_real(tensor) if tensor.is_complex() else tensor
+
+
+def as_real(tensor: Any) -> Any:
+    """Return complex numbers as pairs of real ones: (...) as (..., 2)."""
+    import torch
+
+    return torch.view_as_real(tensor.resolve_conj())
 
 
 def one_value(parameter: Any) -> float | None:
     """Return one value of a parameter, which shows writes past its version counter, where that is cheap."""
     if not parameter.is_cpu or hasattr(parameter, "_local_tensor") or str(parameter.layout) != "torch.strided":
         return None
-    value = float(parameter.detach().reshape(-1)[-1]) if parameter.numel() else math.nan
+    value = float(here(parameter).reshape(-1)[-1]) if parameter.numel() else math.nan
     return None if math.isnan(value) else value
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from truestep.events import Site
+from truestep.probes._gradients import as_real
 from truestep.probes._scene import Scene
 from truestep.probes.active._copies import Refused
 from truestep.probes.active._trial import Trial
@@ -76,6 +77,8 @@ def compare(trial: Trial) -> Mixing:
 
 def _differ(one: Any, two: Any, whole: Any) -> bool:
     """Whether two results for a sample differ by more than rounding, measured by how results differ anyway."""
+    if whole.is_complex():
+        one, two, whole = as_real(one), as_real(two), as_real(whole)
     whole = whole.double()
     difference = float((one.double() - two.double()).abs().max())
     size, spread = float(whole.abs().max()), float((whole - whole.mean(0)).abs().max())

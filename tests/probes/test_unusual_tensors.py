@@ -1,0 +1,107 @@
+"""Parameters and batches that are not plain real tensors: read without an error and without a warning."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from torch import nn
+
+from truestep.findings import Summary
+from truestep.watch import Session
+
+
+class Complex(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.randn(3, 4, dtype=torch.cfloat))
+        self.gain = nn.Parameter(torch.ones(3, dtype=torch.cdouble))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return (x @ self.weight.mT) * self.gain
+
+
+def watched(train: Callable[[], None]) -> Summary:
+    with Session() as session:
+        train()
+    return session.stop()
+
+
+OPTIMIZERS = {
+    "sgd": lambda p: torch.optim.SGD(p, lr=0.01, momentum=0.9),
+    "adam": lambda p: torch.optim.Adam(p, lr=0.01),
+    "foreach": lambda p: torch.optim.AdamW(p, lr=0.01, foreach=True),
+}
+
+
+@pytest.mark.parametrize("name", OPTIMIZERS)
+@pytest.mark.parametrize("clear", [True, False])
+def test_complex_parameters(name: str, clear: bool) -> None:
+    def train() -> None:
+        torch.manual_seed(0)
+        model = Complex()
+        optimizer = OPTIMIZERS[name](model.parameters())
+        for _ in range(12):
+            x = torch.randn(8, 4, dtype=torch.cfloat)
+            if clear:
+                optimizer.zero_grad()
+            (model(x) - x[:, :3]).abs().square().mean().backward()
+            nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+            optimizer.step()
+
+    summary = watched(train)
+    assert summary.internal_errors == ()
+    assert {finding.rule for finding in summary.findings} == (set() if clear else {"missing-zero-grad"})
+
+
+@pytest.mark.parametrize("way", ["data", "numpy", "values"])
+def test_complex_gradients_that_are_cleared_past_their_version(way: str) -> None:
+    def train() -> None:
+        torch.manual_seed(0)
+        weight = nn.Parameter(torch.randn(3, 4, dtype=torch.cfloat))
+        optimizer = torch.optim.SGD([weight], lr=0.01)
+        for _ in range(12):
+            (torch.randn(8, 4, dtype=torch.cfloat) @ weight.mT).abs().square().mean().backward()
+            optimizer.step()
+            if way == "data":
+                weight.grad.data.zero_()
+            elif way == "numpy":
+                weight.grad.numpy()[:] = 0
+            else:
+                weight.grad.zero_()
+
+    summary = watched(train)
+    assert summary.internal_errors == ()
+    assert summary.findings == ()
+
+
+def test_nested_tensors_in_the_jagged_layout() -> None:
+    def train() -> None:
+        torch.manual_seed(0)
+        model = nn.Sequential(nn.Embedding(20, 8), nn.Linear(8, 4))
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+        for _ in range(12):
+            words = [torch.randint(20, (length,)) for length in (3, 5, 2)]
+            rows = model(torch.nested.nested_tensor(words, layout=torch.jagged)).to_padded_tensor(0.0)
+            optimizer.zero_grad()
+            rows.square().mean().backward()
+            optimizer.step()
+
+    summary = watched(train)
+    assert summary.internal_errors == ()
+    assert summary.findings == ()
+
+
+def test_a_gradient_that_is_complex_and_not_resolved_is_read() -> None:
+    from truestep.probes._gradients import here, looks_zero
+
+    weight = nn.Parameter(torch.randn(4, 4, dtype=torch.cfloat))
+    (torch.randn(2, 4, dtype=torch.cfloat) @ weight.mH).abs().sum().backward()
+    assert weight.grad.is_conj()
+    assert here(weight.grad).shape == (4, 4, 2)
+    assert float(here(weight.grad).norm()) == pytest.approx(float(weight.grad.abs().square().sum().sqrt()))
+    assert not looks_zero(weight.grad)
+    assert looks_zero(torch.zeros(3, dtype=torch.cdouble).conj())
