@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 import torch
+from programs import supervise
 from torch import nn
 
 from truestep import events as ev
@@ -44,11 +45,6 @@ main()
 """
 
 
-def launched(*arguments: str) -> None:
-    command = [sys.executable, "-m", "truestep", "run", "--format", "json", "--quiet", *arguments]
-    subprocess.run(command, capture_output=True, text=True, timeout=120, check=True, cwd=ROOT)
-
-
 def replayed(folder: Path) -> dict[str, Any]:
     command = [sys.executable, "-c", WITHOUT_TORCH, str(folder), "--format", "json"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False, cwd=ROOT)
@@ -58,9 +54,8 @@ def replayed(folder: Path) -> dict[str, Any]:
 
 @pytest.mark.parametrize("rule", PROOFS)
 def test_a_record_replays_to_the_same_report_without_torch(rule: str, tmp_path: Path) -> None:
-    report = tmp_path / "report.json"
-    launched("--output", str(report), "--record", str(tmp_path / "record"), str(ROOT / "proofs" / rule / "bad.py"))
-    first, second = json.loads(report.read_text(encoding="utf-8")), replayed(tmp_path / "record")
+    run = supervise(ROOT / "proofs" / rule / "bad.py", record=tmp_path / "record")
+    first, second = run.report, replayed(tmp_path / "record")
     assert [finding["rule"] for finding in first["findings"]] == [rule]
     assert {name: second[name] for name in SAME} == {name: first[name] for name in SAME}
 

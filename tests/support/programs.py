@@ -38,6 +38,8 @@ class Supervised:
     findings: list[dict[str, Any]] = field(default_factory=list)
     errors: list[str] = field(default_factory=list)
     output: str = ""
+    report: dict[str, Any] = field(default_factory=dict)
+    """The report in JSON."""
 
     def __str__(self) -> str:
         lines = [f"{self.how} after {self.steps} steps"]
@@ -61,12 +63,20 @@ def needs_active(path: Path) -> bool:
     return any(tomllib.loads(proof.read_text(encoding="utf-8")).get("active", False) for proof in proofs)
 
 
-def supervise(path: Path, *arguments: str, active: bool = False) -> Supervised:
-    """Run one program under supervision, with active checks or without, and return what was found."""
+def supervise(path: Path, *arguments: str, active: bool = False, record: Path | None = None) -> Supervised:
+    """Run one program under supervision and return what was found.
+
+    Args:
+        path: the program.
+        arguments: its own.
+        active: with active checks.
+        record: folder for a record of the run.
+    """
     server = _server()
     assert server.stdin is not None
     assert server.stdout is not None
-    server.stdin.write(json.dumps({"command": [str(path), *arguments], "active": active}) + "\n")
+    options = {"active": active, "record": record and str(record)}
+    server.stdin.write(json.dumps({"command": [str(path), *arguments], "options": options}) + "\n")
     server.stdin.flush()
     answer = json.loads(server.stdout.readline())
     answer["found"] = {tuple(pair) for pair in answer.get("found", [])}
@@ -89,7 +99,10 @@ def _server() -> subprocess.Popen[str]:
 
 
 def _serve() -> None:
-    import torch  # noqa: F401
+    import sklearn.datasets  # noqa: F401
+    import torch
+    import torch._dynamo  # imported by the first optimizer, and half of a short program's time
+    import torch.utils.data  # noqa: F401
 
     from truestep.probes import Scene  # noqa: F401
     from truestep.rules import all_rules
@@ -120,12 +133,13 @@ def _wait(child: int) -> str:
     return f"killed after {LIMIT_S:.0f} s"
 
 
-def _child(command: list[str], active: bool, result: Path, output: Path) -> None:
+def _child(command: list[str], options: dict[str, Any], result: Path, output: Path) -> None:
     import runpy
     import traceback
 
     from truestep.config import Options
     from truestep.findings import Confidence
+    from truestep.report import render
     from truestep.watch import Session
 
     descriptor = os.open(output, os.O_CREAT | os.O_WRONLY)
@@ -134,7 +148,8 @@ def _child(command: list[str], active: bool, result: Path, output: Path) -> None
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     sys.argv = command
     sys.path[0] = str(Path(command[0]).parent)
-    session, how = Session(Options(active=active), script=command[0]), "finished"
+    record = Path(options["record"]) if options["record"] else None
+    session, how = Session(Options(active=options["active"], record=record), script=command[0]), "finished"
     session.start()
     try:
         runpy.run_path(command[0], run_name="__main__")
@@ -164,6 +179,7 @@ def _child(command: list[str], active: bool, result: Path, output: Path) -> None
         "found": [[f.rule, f.primary.site.line if f.primary.site else 0] for f in sure],
         "findings": findings,
         "errors": list(summary.internal_errors),
+        "report": json.loads(render(summary, "json")),
     }
     sys.stdout.flush()
     result.write_text(json.dumps(answer))
