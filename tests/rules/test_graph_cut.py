@@ -38,6 +38,14 @@ def test_parameters_before_a_cut_are_found_at_the_backward():
     assert (finding.seen.count, finding.seen.first_step) == (4, 0)
 
 
+def test_the_line_that_cuts_is_shown_where_it_is_known():
+    cut = Site("train.py", 24, 8)
+    (finding,) = judge(GraphCut, [*MET, *step((3, 4), cut=cut, cut_by=".detach()") * 4])
+    assert [mark.site for mark in finding.related] == [cut, STEP]
+    assert finding.related[0].label == "`.detach()` cuts the graph here"
+    assert finding.help == "remove `.detach()` between these parameters and the loss"
+
+
 def test_a_loss_made_anew_from_a_number_reaches_nothing():
     (finding,) = judge(GraphCut, [*MET, *step((), leaf_root=True) * 3])
     assert "4 of 4" in finding.message

@@ -59,6 +59,10 @@ class TapeRead(Event):
     opaque: bool = False
     """Whether compiled regions or custom functions hide part of the tape."""
     leaf_root: bool = False
+    cut: Site | None = None
+    """The only expression that cuts, between the last module the loss does not reach and the next that it reaches."""
+    cut_by: str = ""
+    """Its words: ".detach()", "torch.tensor(...)"."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -76,8 +76,8 @@ class Scene:
         """Optimizer number to how often it stepped, or a scaler tried to."""
         self.optimizers: dict[int, Callable[[], Any]] = {}
         """Number of an optimizer to its weak reference."""
-        self.forwarded: set[int] = set()
-        """Trainable parameters whose modules ran since the last step (sampled steps only)."""
+        self.forwarded: dict[int, tuple[Site, ...]] = {}
+        """Trainable parameters whose modules ran since the last step, and from where (sampled steps only)."""
         self.unchanged: tuple[int, ...] = ()
         """The parameters last told to have kept their values."""
         self.kept: set[str] = set()

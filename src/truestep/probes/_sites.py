@@ -13,6 +13,7 @@ from truestep.events import Site
 from truestep.probes._patch import UNCOUNTED
 
 _CO_OPTIMIZED = 0x1
+_LONGEST_CHAIN = 12
 _CALLING = {"_wrapped_call_impl", "_call_impl"}
 _SHARES_LOCALS = frozenset({"locals", "vars", "dir", "eval", "exec", "f_locals", "_getframe", "currentframe"})
 
@@ -159,6 +160,17 @@ class Sites:
     def here(self, depth: int = 2) -> Site | None:
         """Return the user's site for the call under way (``depth`` 2 skips the caller of this method)."""
         return self.at(self.frame(depth))
+
+    def chain(self, depth: int = 2) -> tuple[Site, ...]:
+        """Return the user's places on the stack, the innermost first (``depth`` 2 skips the caller of this method)."""
+        frame: FrameType | None = sys._getframe(depth)
+        places: list[Site] = []
+        while frame is not None and len(places) < _LONGEST_CHAIN:
+            if self.kind(frame.f_code) == 0:
+                site = self._sites.get((id(frame.f_code), frame.f_lasti))
+                places.append(self._build(frame) if site is None else site)
+            frame = frame.f_back
+        return tuple(places)
 
     def _build(self, frame: FrameType) -> Site:
         code = frame.f_code

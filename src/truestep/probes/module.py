@@ -286,9 +286,11 @@ class ModuleProbe(Probe):
 
     def _own(self, module: Any) -> None:
         """Note that a module's own parameters took part in a forward call."""
+        scene, places = self.scene, None
         for parameter in module._parameters.values():
             if parameter is not None and parameter.requires_grad:
-                self.scene.forwarded.add(self.scene.hold(parameter).number)
+                places = scene.sites.chain() if places is None else places
+                scene.forwarded.setdefault(scene.hold(parameter).number, places)
 
     def _inner(self, module: Any) -> None:
         scene = self.scene

@@ -7,6 +7,7 @@ from typing import Any
 
 from truestep.events import BroadcastOnTape, Site, TapeRead
 from truestep.probes._scene import Scene
+from truestep.probes.cuts import boundary, cut_between
 from truestep.probes.shards import is_freed, shards
 
 _MOST_NODES = 50_000
@@ -57,6 +58,8 @@ def read_tape(scene: Scene, outputs: list[Any], site: Site | None) -> None:
     for output in outputs:
         _broadcast(scene, output.grad_fn, site)
     ordered = sorted(reached)
+    between = boundary(scene.forwarded, reached, scene.sites.chain())
+    cut = None if between is None else cut_between(*between)
     scene.emit(
         TapeRead(
             site=site,
@@ -66,6 +69,8 @@ def read_tape(scene: Scene, outputs: list[Any], site: Site | None) -> None:
             depths=tuple(reached[number] for number in ordered),
             opaque=opaque or len(seen) >= _MOST_NODES,
             leaf_root=leaf_root,
+            cut=cut[0] if cut else None,
+            cut_by=cut[1] if cut else "",
         )
     )
 

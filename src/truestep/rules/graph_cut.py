@@ -15,6 +15,7 @@ class GraphCut(Rule):
     ------------
     Reads the autograd tape at sampled steps. Reports trainable parameters at the front of a model (or all of it) whose
     modules ran with gradients on every time, that the stepping optimizer holds, and that no loss has ever reached.
+    Where a single expression between the last call that is not reached and the next one cuts, its line is shown.
 
     Why it matters
     --------------
@@ -109,14 +110,19 @@ class GraphCut(Rule):
             return
         self._found[site] = cut
         name = run.optimizer_name(number)
+        here = next((read for read in self._reads if read.cut), None)
+        by = f"`{here.cut_by}`" if here else "`.detach()`, `.item()`, `argmax` or `torch.tensor(...)`"
         draft = self.report(
             site,
             f"the loss cannot reach {len(cut)} of {held} parameters of `{name}`",
             run=run,
             label=f"reaches none of {run.parameter_names(cut)}",
-            related=(Mark(step.site, f"`{name}` stepped without their gradients"),),
+            related=(
+                *((Mark(here.cut, f"{by} cuts the graph here"),) if here else ()),
+                Mark(step.site, f"`{name}` stepped without their gradients"),
+            ),
             unit="tapes",
-            help="remove `.detach()`, `.item()`, `argmax` or `torch.tensor(...)` between these parameters and the loss",
+            help=f"remove {by} between these parameters and the loss",
         )
         draft.cost = f"these {len(cut)} parameters got no gradient from any of {times} tapes that were read"
         draft.count = draft.total = times
