@@ -1,4 +1,4 @@
-"""What the rules say: findings, and one verdict for every rule."""
+"""What the rules say: findings, and one verdict for every rule; and of what a run died, where that can be told."""
 
 from __future__ import annotations
 
@@ -96,6 +96,25 @@ class Verdict:
 
 
 @dataclass(frozen=True, slots=True)
+class PostMortem:
+    """What an error of torch that ended a run does not say: the cause, where it is certain."""
+
+    slug: str
+    """The kind of death, such as "modified-in-place"."""
+    error: str
+    """The error's type and the first line of its message."""
+    message: str
+    """What happened: a fact, lower case, no full stop."""
+    primary: Mark
+    """The user's line that failed."""
+    related: tuple[Mark, ...] = ()
+    facts: tuple[tuple[str, str], ...] = ()
+    """More evidence, each with a word that says what it is."""
+    help: str = ""
+    """One imperative sentence with the lines to write."""
+
+
+@dataclass(frozen=True, slots=True)
 class Summary:
     """All there is to report about one watched run: what reports are made from."""
 
@@ -114,6 +133,8 @@ class Summary:
     """Ranks whose record did not arrive."""
     record: str = ""
     """Folder of the record, where one was asked for."""
+    post_mortem: PostMortem | None = None
+    """Of what the run died, where it died of an error whose cause could be told."""
 
     def shown(self, *, least: Confidence = Confidence.MEDIUM) -> tuple[Finding, ...]:
         """Findings to show: not suppressed, no consequences of others, and at least this sure."""

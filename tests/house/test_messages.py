@@ -94,7 +94,9 @@ def test_snapshot_keeps_the_form_of_findings(path):
         lines = block.splitlines()
         head = re.match(r"(error|warning|speed)\[([a-z0-9-]+)\]: (\S.*)$", lines[0])
         if head is None:
-            assert re.match(r"(no failure|1 failure|\d+ failures) found, ", lines[0])
+            died = re.match(r"post-mortem\[[a-z0-9-]+\]: (\S.*)$", lines[0])
+            assert died or re.match(r"(no failure|1 failure|\d+ failures) found, ", lines[0])
+            assert died is None or not lines[0].endswith((".", "?", "!"))
             continue
         assert not lines[0].endswith((".", "?", "!"))
         keys = re.findall(r"^ +(?:-->|:::|=) ?(\w+)?", block, re.MULTILINE)

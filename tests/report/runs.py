@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from truestep.events import Site
-from truestep.findings import Confidence, Finding, Mark, Outcome, Seen, Severity, Summary, Verdict
+from truestep.findings import Confidence, Finding, Mark, Outcome, PostMortem, Seen, Severity, Summary, Verdict
 
 TRAIN = (
     "\n" * 34
@@ -97,7 +97,18 @@ LONG = Finding(
     help="call `loss.backward()` before every `optimizer.step()`",
 )
 
+DIED = PostMortem(
+    slug="graph-freed",
+    error="RuntimeError: Trying to backward through the graph a second time",
+    message="`loss` keeps the graphs of earlier rounds, which their backward passes have freed",
+    primary=Mark(Site("train.py", 38, 8, 38, 23), "goes back into the round before, whose graph is gone"),
+    related=(Mark(Site("train.py", 37, 8, 37, 38), "adds this round's graph to those of earlier rounds"),),
+    facts=(("got", "a graph of 12 rounds"),),
+    help="call backward on this round's loss alone",
+)
+
 RUNS = {
+    "died": Summary("train.py", "crashed", 12, (MIXED,), VERDICTS, torch="2.13.0", post_mortem=DIED),
     "one": Summary("train.py", "finished", 313, (MIXED,), VERDICTS, torch="2.13.0"),
     "clear": Summary("train.py", "finished", 313, (), FOUND[1:] + CLEAR + UNSEEN, torch="2.13.0"),
     "many": Summary(

@@ -53,6 +53,11 @@ class Watch:
         if self._session is not None:
             self._session.disable()
 
+    def crashed(self, error: BaseException) -> None:
+        """Look at what is there when the program has died, before its frames are freed."""
+        if self._session is not None and not self._failure:
+            self._session.examine(error)
+
     def ended(self, how: str) -> int | None:
         """Report; return the exit code to use where the program itself succeeded, None for its own."""
         summary = self._summary(how)

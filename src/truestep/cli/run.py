@@ -75,7 +75,13 @@ def run(
     ranks = _ranks(options)
     watch = Watch(options, script, ranks, sys.stderr)
     target = Target(script, tuple(arguments or ()), module)
-    launch(target, torch_imported=watch.torch_imported, ended=watch.ended, forked=watch.forked)
+    launch(
+        target,
+        torch_imported=watch.torch_imported,
+        ended=watch.ended,
+        forked=watch.forked,
+        crashed=watch.crashed,
+    )
 
 
 def check(options: Options) -> None:

@@ -60,7 +60,8 @@ def write(summary: Summary, options: Options, stream: TextIO | None = None) -> N
     Raises:
         UnwritableFolder: the output file cannot be written.
     """
-    if options.quiet and not (summary.shown() or summary.internal_errors or summary.missing_ranks):
+    told = summary.shown() or summary.internal_errors or summary.missing_ranks or summary.post_mortem
+    if options.quiet and not told:
         return
     if options.output is not None:
         text = render(summary, options.format)

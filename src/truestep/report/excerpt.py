@@ -8,7 +8,7 @@ from rich.cells import cell_len
 
 from truestep import source
 from truestep.events import Site
-from truestep.findings import Finding, Mark
+from truestep.findings import Finding, Mark, PostMortem
 
 Row = tuple[tuple[str, str], ...]
 """Pieces of one line of a report, each with the name of its style."""
@@ -36,7 +36,7 @@ class _Line:
         return left, max(right, left + 1)
 
 
-def gutter(finding: Finding) -> int:
+def gutter(finding: Finding | PostMortem) -> int:
     """Return how wide the line numbers of a finding are."""
     lines = [
         mark.site.line for mark in (finding.primary, *finding.related) if mark.site is not None and _text(mark.site)
@@ -44,7 +44,7 @@ def gutter(finding: Finding) -> int:
     return max((len(str(line)) for line in lines), default=2)
 
 
-def rows(finding: Finding, width: int) -> list[Row]:
+def rows(finding: Finding | PostMortem, width: int) -> list[Row]:
     """Return the place of a finding and its marked lines, the primary one first, other files after it."""
     margin = gutter(finding)
     groups: dict[str, list[tuple[Site, Mark, str]]] = {}

@@ -7,7 +7,8 @@ https://docs.github.com/actions/reference/workflow-commands-for-github-actions a
 from __future__ import annotations
 
 from truestep import source
-from truestep.findings import Severity, Summary
+from truestep.events import Site
+from truestep.findings import Finding, PostMortem, Severity, Summary
 from truestep.report import closing
 from truestep.report.closing import Failure
 
@@ -16,7 +17,8 @@ _COMMANDS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.SPEE
 
 def render(summary: Summary) -> str:
     """Return one command for every finding, then the counts and notes as plain lines of the log."""
-    lines = [_command(failure) for failure in closing.failures(summary)]
+    lines = [] if summary.post_mortem is None else [_death(summary.post_mortem)]
+    lines += [_command(failure) for failure in closing.failures(summary)]
     lines.append(closing.headline(summary))
     lines.extend(f"note: {note}" for note in closing.notes(summary))
     return "".join(f"{_one_line(line)}\n" for line in lines)
@@ -24,9 +26,19 @@ def render(summary: Summary) -> str:
 
 def _command(failure: Failure) -> str:
     finding = failure.finding
+    return _annotation(_COMMANDS[finding.severity], finding.primary.site, finding.rule, _message(failure))
+
+
+def _death(died: PostMortem) -> str:
+    lines = [died.message, died.primary.label, *_related(died)]
+    lines += [f"{key}: {text}" for key, text in (*died.facts, ("help", died.help)) if text]
+    return _annotation("error", died.primary.site, f"post-mortem {died.slug}", "\n".join(filter(None, lines)))
+
+
+def _annotation(command: str, site: Site | None, title: str, message: str) -> str:
     properties: dict[str, object] = {}
-    if finding.primary.site is not None:
-        span = source.span(finding.primary.site)
+    if site is not None:
+        span = source.span(site)
         properties = {"file": source.posix(span.path), "line": span.line}
         if span.end_line is not None:
             properties["endLine"] = span.end_line
@@ -35,17 +47,20 @@ def _command(failure: Failure) -> str:
             properties["col"] = span.column
             if span.end_column is not None:
                 properties["endColumn"] = span.end_column
-    properties["title"] = f"truestep: {finding.rule}"
+    properties["title"] = f"truestep: {title}"
     listed = ",".join(f"{key}={_property(str(value))}" for key, value in properties.items())
-    return f"::{_COMMANDS[finding.severity]} {listed}::{_data(_message(failure))}"
+    return f"::{command} {listed}::{_data(message)}"
+
+
+def _related(finding: Finding | PostMortem) -> list[str]:
+    spans = [(mark.label, None if mark.site is None else source.span(mark.site)) for mark in finding.related]
+    return [label if span is None else f"{label} ({source.posix(str(span))})" for label, span in spans]
 
 
 def _message(failure: Failure) -> str:
     finding = failure.finding
     lines = [finding.message, finding.primary.label] if finding.primary.label else [finding.message]
-    for mark in finding.related:
-        where = f" ({source.posix(str(source.span(mark.site)))})" if mark.site is not None else ""
-        lines.append(f"{mark.label}{where}")
+    lines += _related(finding)
     lines.append(f"seen: {finding.seen}; confidence {finding.confidence.value}")
     notes = {"cost": finding.cost, "explains": "; ".join(failure.explains), "help": finding.help}
     lines.extend(f"{key}: {text}" for key, text in notes.items() if text)

@@ -7,7 +7,7 @@ from typing import Any
 
 from truestep import __version__, source
 from truestep.events import Site
-from truestep.findings import Finding, Mark, Summary
+from truestep.findings import Finding, Mark, PostMortem, Summary
 from truestep.report import closing
 
 SCHEMA = "truestep.report/1"
@@ -33,6 +33,7 @@ def document(summary: Summary) -> dict[str, Any]:
         "counts": closing.counts(summary),
         "headline": closing.headline(summary),
         "notes": closing.notes(summary),
+        "post_mortem": None if summary.post_mortem is None else _post_mortem(summary.post_mortem),
         "findings": [_finding(finding) for finding in summary.findings],
         "verdicts": [
             {"rule": verdict.rule, "outcome": verdict.outcome.value, "reason": verdict.reason or None}
@@ -61,6 +62,18 @@ def _finding(finding: Finding) -> dict[str, Any]:
         "suppressed": finding.suppressed,
         "rank": finding.rank,
         "explained_by": finding.explained_by or None,
+    }
+
+
+def _post_mortem(died: PostMortem) -> dict[str, Any]:
+    return {
+        "slug": died.slug,
+        "error": died.error,
+        "message": died.message,
+        "primary": _mark(died.primary),
+        "related": [_mark(mark) for mark in died.related],
+        "facts": [{"key": key, "text": text} for key, text in died.facts],
+        "help": died.help or None,
     }
 
 

@@ -15,7 +15,7 @@ from urllib.parse import quote
 
 from truestep import __version__, source
 from truestep.events import Site
-from truestep.findings import Confidence, Finding, Mark, Outcome, Severity, Summary
+from truestep.findings import Confidence, Finding, Mark, Outcome, PostMortem, Severity, Summary
 from truestep.report import closing
 from truestep.rules import Rule, all_rules
 from truestep.rules._page import parse
@@ -35,6 +35,7 @@ def log(summary: Summary) -> dict[str, Any]:
     known = all_rules()
     judged = {verdict.rule for verdict in summary.verdicts} | {finding.rule for finding in summary.findings}
     ids = sorted(judged)
+    died = summary.post_mortem
     driver = {
         "name": "truestep",
         "semanticVersion": _semantic(__version__),
@@ -42,11 +43,15 @@ def log(summary: Summary) -> dict[str, Any]:
         "shortDescription": {"text": "Finds silent failures in PyTorch training loops."},
         "rules": [_rule(id, known.get(id)) for id in ids],
     }
+    results = _results(summary, ids)
+    if died is not None:
+        driver["rules"] = [*(_rule(id, known.get(id)) for id in ids), _rule(f"post-mortem-{died.slug}", None)]
+        results.insert(0, _death(died, len(ids), summary.script))
     run = {
         "tool": {"driver": driver},
         "columnKind": "unicodeCodePoints",
         "invocations": [_invocation(summary)],
-        "results": _results(summary, ids),
+        "results": results,
         "properties": {
             "headline": closing.headline(summary),
             "ended": summary.how,
@@ -90,18 +95,38 @@ def _results(summary: Summary, ids: list[str]) -> list[dict[str, Any]]:
     return results
 
 
-def _result(finding: Finding, index: int, fingerprint: str, script: str, explains: tuple[str, ...]) -> dict[str, Any]:
-    site = finding.primary.site
+def _death(died: PostMortem, index: int, script: str) -> dict[str, Any]:
+    lines = [f"{died.message}: {died.primary.label}" if died.primary.label else died.message]
+    lines += [*_links(died), *(f"{key}: {text}" for key, text in (*died.facts, ("help", died.help)) if text)]
+    id = f"post-mortem-{died.slug}"
+    result: dict[str, Any] = {
+        "ruleId": id,
+        "ruleIndex": index,
+        "level": "error",
+        "message": {"text": "\n".join(lines)},
+        "locations": [_location(died.primary.site, script)],
+        "partialFingerprints": {"truestepFinding/v1": f"{_print([id], died.primary.site)}:1"},
+        "properties": {"error": died.error},
+    }
+    related = [_related(number, mark) for number, mark in enumerate(died.related, start=1) if mark.site is not None]
+    return result | ({"relatedLocations": related} if related else {})
+
+
+def _location(site: Site | None, script: str) -> dict[str, Any]:
     place = _physical(site) if site is not None else {"artifactLocation": _artifact(script)}
     location: dict[str, Any] = {"physicalLocation": place}
     if site is not None:
         location["logicalLocations"] = [{"fullyQualifiedName": site.function, "kind": "function"}]
+    return location
+
+
+def _result(finding: Finding, index: int, fingerprint: str, script: str, explains: tuple[str, ...]) -> dict[str, Any]:
     result: dict[str, Any] = {
         "ruleId": finding.rule,
         "ruleIndex": index,
         "level": _LEVELS[finding.severity],
         "message": {"text": _message(finding, explains)},
-        "locations": [location],
+        "locations": [_location(finding.primary.site, script)],
         "partialFingerprints": {"truestepFinding/v1": fingerprint},
         "properties": _properties(finding),
     }
@@ -120,12 +145,16 @@ def _result(finding: Finding, index: int, fingerprint: str, script: str, explain
 def _message(finding: Finding, explains: tuple[str, ...]) -> str:
     """Say the finding in sentences; relations are links that viewers turn into jumps."""
     lines = [f"{finding.message}: {finding.primary.label}" if finding.primary.label else finding.message]
-    for number, mark in enumerate(finding.related, start=1):
-        lines.append(f"[{_link(mark.label)}]({number})" if mark.site is not None else mark.label)
+    lines += _links(finding)
     lines.append(f"seen: {finding.seen}; confidence {finding.confidence.value}")
     notes = {"cost": finding.cost, "explains": "; ".join(explains), "help": finding.help}
     lines.extend(f"{key}: {text}" for key, text in notes.items() if text)
     return "\n".join(lines)
+
+
+def _links(finding: Finding | PostMortem) -> list[str]:
+    marks = enumerate(finding.related, start=1)
+    return [f"[{_link(mark.label)}]({number})" if mark.site is not None else mark.label for number, mark in marks]
 
 
 def _link(text: str) -> str:
@@ -198,8 +227,10 @@ def _invocation(summary: Summary) -> dict[str, Any]:
 
 def _fingerprint(finding: Finding) -> str:
     """Return what stays the same when lines above the finding come and go."""
-    site = finding.primary.site
-    parts = [finding.rule]
+    return _print([finding.rule], finding.primary.site)
+
+
+def _print(parts: list[str], site: Site | None) -> str:
     if site is not None:
         text = source.read(site.path).line(site.line) or ""
         parts += [source.posix(source.displayed(site.path)), site.function, " ".join(text.split())]

@@ -7,12 +7,13 @@ import io
 from rich.console import Console
 from rich.text import Text
 
-from truestep.findings import Severity, Summary
+from truestep.findings import PostMortem, Severity, Summary
 from truestep.report import closing, excerpt
 from truestep.report.closing import Failure
 from truestep.report.excerpt import Row
 
 _SEVERITY = {Severity.ERROR: "bold red", Severity.WARNING: "bold yellow", Severity.SPEED: "bold cyan"}
+_DEATH = "bold magenta"
 _STYLES = {
     "": "",
     "code": "",
@@ -41,12 +42,17 @@ def render(summary: Summary, *, width: int, colour: bool) -> str:
         _environ={},
     )
     shown = closing.failures(summary)
+    died = summary.post_mortem
+    if died is not None:
+        for row in _post_mortem(died, width):
+            console.print(_styled(row, _DEATH))
+        console.print()
     for position, failure in enumerate(shown):
         if position:
             console.print()
         for row in _failure(failure, width):
             console.print(_styled(row, failure.finding.severity))
-    if len(shown) > 1:
+    if len(shown) > 1 or (shown and died is not None):
         console.print()
     for row in _closing(summary, width):
         console.print(_styled(row, Severity.ERROR))
@@ -73,6 +79,19 @@ def _failure(failure: Failure, width: int) -> list[Row]:
     return found
 
 
+def _post_mortem(died: PostMortem, width: int) -> list[Row]:
+    margin = excerpt.gutter(died)
+    head = f"post-mortem[{died.slug}]"
+    first, *rest = excerpt.wrap(f"{head}: {died.message}", width, hang=4)
+    found: list[Row] = [((head, "primary"), (first.removeprefix(head), "message"))]
+    found.extend((("    " + line, "message"),) for line in rest)
+    found.extend(excerpt.rows(died, width))
+    for key, text in (*died.facts, ("help", died.help)):
+        if text:
+            found.extend(excerpt.note(key, text, margin, width))
+    return found
+
+
 def _closing(summary: Summary, width: int) -> list[Row]:
     first, *rest = excerpt.wrap(closing.headline(summary), width, hang=2)
     head, comma, tail = first.partition(",")
@@ -86,6 +105,9 @@ def _closing(summary: Summary, width: int) -> list[Row]:
     return found
 
 
-def _styled(row: Row, severity: Severity) -> Text:
-    styles = _STYLES | {"primary": _SEVERITY[severity], "clear": "bold green"}
+def _styled(row: Row, severity: Severity | str) -> Text:
+    styles = _STYLES | {
+        "primary": severity if severity == _DEATH else _SEVERITY[Severity(severity)],
+        "clear": "bold green",
+    }
     return Text.assemble(*((piece, styles[name]) for piece, name in row), no_wrap=True, overflow="ignore")

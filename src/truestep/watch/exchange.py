@@ -9,7 +9,7 @@ from typing import Any
 
 from truestep.errors import BadRecord
 from truestep.events import Site
-from truestep.findings import Confidence, Finding, Mark, Outcome, Seen, Severity, Summary, Verdict
+from truestep.findings import Confidence, Finding, Mark, Outcome, PostMortem, Seen, Severity, Summary, Verdict
 
 
 def to_dict(summary: Summary) -> dict[str, Any]:
@@ -34,6 +34,8 @@ def from_dict(data: Mapping[str, Any]) -> Summary:
         fields["verdicts"] = tuple(_verdict(entry) for entry in fields["verdicts"])
         for name in ("internal_errors", "missing_ranks"):
             fields[name] = tuple(fields[name])
+        if fields.get("post_mortem") is not None:
+            fields["post_mortem"] = post_mortem(fields["post_mortem"])
         return Summary(**fields)
     except (KeyError, TypeError, ValueError) as error:
         raise BadRecord(
@@ -51,6 +53,15 @@ def _finding(data: Mapping[str, Any]) -> Finding:
     fields["related"] = tuple(_mark(entry) for entry in fields["related"])
     fields["seen"] = Seen(**fields["seen"])
     return Finding(**fields)
+
+
+def post_mortem(data: Mapping[str, Any]) -> PostMortem:
+    """Return a post-mortem as it was before `dataclasses.asdict`."""
+    fields = dict(data)
+    fields["primary"] = _mark(fields["primary"])
+    fields["related"] = tuple(_mark(entry) for entry in fields["related"])
+    fields["facts"] = tuple((str(key), str(text)) for key, text in fields["facts"])
+    return PostMortem(**fields)
 
 
 def _mark(data: Mapping[str, Any]) -> Mark:

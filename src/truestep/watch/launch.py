@@ -29,6 +29,7 @@ def launch(
     torch_imported: Callable[[], None],
     ended: Callable[[str], int | None],
     forked: Callable[[], None] = lambda: None,
+    crashed: Callable[[BaseException], None] = lambda error: None,
 ) -> NoReturn:
     """Run a script, folder, archive or module to its end, then leave the process as it would have left it.
 
@@ -38,6 +39,7 @@ def launch(
         ended: called once, when the program is over, with how (see `truestep.events.RunEnded`). It may return an exit
             code to use where the program itself succeeded.
         forked: called in a forked child: nothing is to be watched there.
+        crashed: called with the exception that ended the program, when its traceback is printed.
 
     Raises:
         NoSuchScript: there is nothing to run under that name.
@@ -58,7 +60,7 @@ def launch(
     endings.install()
     hook.install()
     try:
-        how, code, by_signal = _play(program)
+        how, code, by_signal = _play(program, crashed)
     except UsageError:
         ending.over = True
         endings.remove()
@@ -101,9 +103,10 @@ class _Ending:
             self.busy = False
 
 
-def _play(program: Program) -> tuple[str, object, bool]:
+def _play(program: Program, crashed: Callable[[BaseException], None]) -> tuple[str, object, bool]:
     """Run the program; return how it ended, its exit code and whether python would die of SIGINT."""
     failure: BaseException | None = None
+    launched = os.getpid()
     try:
         program.run(sys.modules["__main__"])
     except UsageError as error:
@@ -120,7 +123,11 @@ def _play(program: Program) -> tuple[str, object, bool]:
         failure.__traceback__ = None  # python frees what the frames held before it calls the atexit handlers
         return how, code, False
     how = "interrupted" if isinstance(failure, KeyboardInterrupt) else "crashed"
-    return how, uncaught.show(failure), type(failure) is KeyboardInterrupt
+    code = uncaught.show(failure)
+    if isinstance(failure, Exception) and os.getpid() == launched:
+        with contextlib.suppress(Exception, KeyboardInterrupt):
+            crashed(failure)
+    return how, code, type(failure) is KeyboardInterrupt
 
 
 def _raised_by_us(error: UsageError) -> bool:

@@ -140,6 +140,7 @@ def merge(summaries: Mapping[int, Summary], world_size: int) -> Summary:
         internal_errors=tuple(f"rank {rank}: {error}" for rank in order for error in summaries[rank].internal_errors),
         ranks=world_size,
         missing_ranks=tuple(rank for rank in range(world_size) if rank not in summaries),
+        post_mortem=next((part.post_mortem for part in parts if part.post_mortem is not None), None),
     )
 
 

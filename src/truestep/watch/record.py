@@ -151,7 +151,16 @@ def read(folder: Path, *, select: tuple[type[Rule], ...] = ()) -> Summary:
             remedy="record the run again",
         ) from None
     judge.end("stopped" if replay.unseen["blind"] else replay.how)
-    return summarise(judge, replay.started, replay.how, errors=replay.errors, record=str(folder), **replay.unseen)
+    unseen = replay.unseen
+    return summarise(
+        judge,
+        replay.started,
+        replay.how,
+        errors=replay.errors,
+        record=str(folder),
+        given_up=unseen["given_up"],
+        blind=unseen["blind"],
+    )
 
 
 def _parse(line: str, number: int, path: Path) -> dict[str, Any]:

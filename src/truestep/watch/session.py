@@ -13,7 +13,7 @@ from typing import Any
 from truestep.config import Options
 from truestep.errors import TorchMissing, UsageError
 from truestep.events import BatchesAwaited, Event, RunStarted
-from truestep.findings import Finding, Summary, Verdict, shown
+from truestep.findings import Finding, PostMortem, Summary, Verdict, shown
 from truestep.rules import Rule, all_rules, rule
 from truestep.watch.judge import Judge
 from truestep.watch.record import Recorder
@@ -75,6 +75,7 @@ class Session:
         self._begun = time.perf_counter()
         self._given_up = ""
         self._recorder: Recorder | None = None
+        self._post_mortem: PostMortem | None = None
 
     def start(self) -> None:
         """Install the probes. torch is imported where it was not. While the session runs, further calls do nothing.
@@ -146,12 +147,28 @@ class Session:
         self._judge.end("stopped" if blind else self.how)
         record = "" if self.options.record is None else str(self.options.record)
         self._summary = summarise(
-            self._judge, self._started, self.how, errors=errors, record=record, given_up=self._given_up, blind=blind
+            self._judge,
+            self._started,
+            self.how,
+            errors=errors,
+            record=record,
+            given_up=self._given_up,
+            blind=blind,
+            post_mortem=self._post_mortem,
         )
         if self._recorder is not None:
             unseen = {"given_up": self._given_up, "blind": blind}
             self._recorder.close(self.how, list(self._summary.internal_errors), **unseen)
         return self._summary
+
+    def examine(self, error: BaseException) -> None:
+        """Find out of what the run died, while the frames of its traceback are there. Keeps words, no objects."""
+        scene = self._scene
+        if self._summary is not None or scene is None or not (scene.active or scene.blind):
+            return
+        from truestep import postmortem
+
+        self._post_mortem = postmortem.examine(error, scene)
 
     def _tell_waiting(self) -> None:
         waited = sum(getattr(probe, "waited_s", 0.0) for probe in self._probes)
@@ -221,6 +238,11 @@ class Session:
         return {verdict.rule: verdict for verdict in made}
 
     @property
+    def post_mortem(self) -> PostMortem | None:
+        """Of what the block died, where it raised an error of torch whose cause could be told."""
+        return self._post_mortem
+
+    @property
     def steps(self) -> int:
         """How many optimizer steps were seen."""
         if self._scene is None:
@@ -236,6 +258,8 @@ class Session:
     def __exit__(self, kind: type[BaseException] | None, value: object, traceback: object) -> None:
         self._entered -= 1
         if self._entered == 0:
+            if isinstance(value, Exception):
+                self.examine(value)
             self.stop("finished" if kind is None else "interrupted" if kind is KeyboardInterrupt else "crashed")
 
 

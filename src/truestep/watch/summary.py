@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from truestep.events import RunStarted
-from truestep.findings import Finding, Summary
+from truestep.findings import Finding, PostMortem, Summary
 from truestep.source import suppressed
 from truestep.watch.judge import Judge
 from truestep.watch.roots import rooted
@@ -20,12 +20,14 @@ def summarise(
     record: str = "",
     given_up: str = "",
     blind: str = "",
+    post_mortem: PostMortem | None = None,
 ) -> Summary:
     """Return the summary of a judged run, with what comments in the code allow marked as suppressed.
 
     Args:
         given_up: why costly reads were given up, empty where they were not.
         blind: why watching had to end before the run did, empty where it had not.
+        post_mortem: of what the run died, where that could be told.
     """
     return Summary(
         script=started.script,
@@ -37,6 +39,7 @@ def summarise(
         torch=started.torch,
         ranks=started.world_size,
         record=record,
+        post_mortem=post_mortem,
     )
 
 

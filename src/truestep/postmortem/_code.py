@@ -1,0 +1,248 @@
+"""What the user's code says about a variable: where it was set, and which of these lines ran last."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from types import CodeType
+
+from truestep.events import Site
+
+Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
+_NESTED = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
+_BRANCHES = (
+    ast.If, ast.For, ast.AsyncFor, ast.While, ast.Try, ast.TryStar, ast.Match, ast.match_case, ast.ExceptHandler,
+    ast.IfExp, ast.BoolOp, ast.comprehension, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp, *_NESTED,
+)  # fmt: skip
+"""What does not run always, or not once, when what stands around it runs."""
+_LOOPS = (ast.For, ast.AsyncFor, ast.While)
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """A statement that sets a variable or an attribute."""
+
+    key: str
+    statement: ast.stmt
+    value: ast.expr | None
+    """What it was set to, where one expression says it."""
+    whole: bool = True
+    """Whether the value is all of that expression; it is a part of it in ``a, b = f()``."""
+
+    @property
+    def node(self) -> ast.AST:
+        return self.value if self.value is not None else self.statement
+
+
+class File:
+    """The syntax of one file.
+
+    Args:
+        path: the file.
+        text: what is in it.
+        check: called now and then; raises when the time for the examination is over.
+    """
+
+    def __init__(self, path: str, text: str, check: Callable[[], None] = lambda: None) -> None:
+        self.path = path
+        self.check = check
+        self._settings: dict[ast.AST, dict[str, list[Setting]]] = {}
+        self.tree = ast.parse(text)
+        self._parents = {child: node for node in ast.walk(self.tree) for child in ast.iter_child_nodes(node)}
+
+    def scope(self, code: CodeType) -> ast.AST | None:
+        """Return the function that a code object was made from, the tree itself for a module's."""
+        if code.co_name == "<module>":
+            return self.tree
+        for node in ast.walk(self.tree):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name == code.co_name:
+                first = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
+                if first == code.co_firstlineno:
+                    return node
+        return None
+
+    def at(self, site: Site) -> ast.AST | None:
+        """Return the expression that stands at a site."""
+        place = (site.line, site.column, site.end_line, site.end_column)
+        found = None
+        for node in ast.walk(self.tree):
+            if isinstance(node, ast.expr | ast.stmt):
+                if (node.lineno, node.col_offset, node.end_lineno, node.end_col_offset) == place:
+                    found = node
+        return found
+
+    def above(self, node: ast.AST) -> Iterator[ast.AST]:
+        """Yield what a node stands in, from the inside out, up to its function or module."""
+        up = self._parents.get(node)
+        while up is not None:
+            yield up
+            if isinstance(up, _NESTED):
+                return
+            up = self._parents.get(up)
+
+    def statement(self, node: ast.AST) -> ast.stmt | None:
+        """Return the statement a node is part of, or is."""
+        if isinstance(node, ast.stmt):
+            return node
+        return next((up for up in self.above(node) if isinstance(up, ast.stmt)), None)
+
+    def loops(self, node: ast.AST) -> list[ast.AST]:
+        """Return the loops around a node whose body or test it stands in, from the inside out."""
+        found: list[ast.AST] = []
+        below = node
+        for up in self.above(node):
+            if isinstance(up, _LOOPS) and below not in up.orelse and below is not getattr(up, "iter", None):
+                found.append(up)
+            below = up
+        return found
+
+    def site(self, node: ast.AST, function: str) -> Site:
+        """Return where a node stands; of a compound statement only its first line."""
+        line, column = start(node)
+        if hasattr(node, "body") and not isinstance(node, ast.Lambda | ast.IfExp):
+            head = getattr(node, "iter", None) or (node.items[-1].context_expr if isinstance(node, ast.With) else None)
+            if head is None:
+                return Site(self.path, line, column, line, -1, function)
+            return Site(self.path, line, column, *end(head), function)
+        return Site(self.path, line, column, *end(node), function)
+
+    # --- settings ----------------------------------------------------------------------------------------------------
+
+    def settings(self, scope: ast.AST, key: str) -> list[Setting]:
+        """Return every statement of a scope that sets a variable such as ``x`` or ``self.hidden``, in order."""
+        known = self._settings.get(scope)
+        if known is None:
+            self.check()
+            known = self._settings[scope] = {}
+            for setting in all_settings(scope):
+                known.setdefault(setting.key, []).append(setting)
+        return known.get(key, [])
+
+    def reached(self, scope: ast.AST, key: str, before: ast.AST) -> Setting | None:
+        """Return the statement that set a variable last when another one runs, None where that depends on the run."""
+        settings = self.settings(scope, key)
+        if not settings:
+            return None
+        self.check()
+        place = start(before)
+        around = [before, *self.above(before)]
+        earlier = [s for s in settings if end(s.statement) <= place or _is_head_of(s, around)]
+        earlier = [s for s in earlier if not self._excludes(s.statement, around)]
+        if not earlier or not self.always(earlier[-1].statement, around):
+            return None
+        last = earlier[-1]
+        later = [s for s in settings if s not in earlier]
+        for loop in self.loops(before):
+            inside = set(ast.walk(loop))
+            if last.statement in inside:
+                break
+            if any(s.statement in inside for s in later):
+                return None
+        return last
+
+    def always(self, node: ast.AST, around: list[ast.AST]) -> bool:
+        """Whether a statement has run whenever what stands after it, inside of ``around``, runs."""
+        if node in around:
+            return True
+        for up in self.above(node):
+            if up in around:
+                return True
+            if isinstance(up, _BRANCHES):
+                return False
+        return False
+
+    def sources(self, scope: ast.AST, node: ast.AST) -> Iterator[ast.AST]:
+        """Yield the expressions that an expression was made from: itself, and what set the variables in it."""
+        todo, seen = [(node, node)], {node}
+        while todo:
+            one, before = todo.pop(0)
+            yield one
+            for name in ast.walk(one):
+                if isinstance(name, ast.Name | ast.Attribute) and isinstance(name.ctx, ast.Load):
+                    setting = self.reached(scope, ast.unparse(name), before)
+                    if setting is not None and setting.value is not None and setting.value not in seen:
+                        seen.add(setting.value)
+                        todo.append((setting.value, setting.statement))
+
+    def _excludes(self, node: ast.AST, around: list[ast.AST]) -> bool:
+        """Whether a statement stands in the other branch of an ``if``."""
+        below = node
+        for up in self.above(node):
+            if up in around:
+                inner = around[around.index(up) - 1] if around.index(up) else None
+                return isinstance(up, ast.If) and inner is not None and (below in up.body) != (inner in up.body)
+            below = up
+        return False
+
+
+def _is_head_of(setting: Setting, around: list[ast.AST]) -> bool:
+    return isinstance(setting.statement, ast.For | ast.AsyncFor | ast.With) and setting.statement in around
+
+
+def walk(scope: ast.AST) -> Iterator[ast.AST]:
+    """Yield the nodes of a scope in the order of the text, without those of functions and classes inside of it."""
+    stack = list(reversed(_body(scope)))
+    while stack:
+        node = stack.pop()
+        yield node
+        if not isinstance(node, _NESTED):
+            stack.extend(reversed(list(ast.iter_child_nodes(node))))
+
+
+def _body(scope: ast.AST) -> list[ast.AST]:
+    body = getattr(scope, "body", [])
+    return list(body) if isinstance(body, list) else [body]
+
+
+def all_settings(scope: ast.AST) -> Iterator[Setting]:
+    """Yield everything that a scope sets, in the order of the text."""
+    for node in walk(scope):
+        match node:
+            case ast.Assign():
+                for target in node.targets:
+                    yield from _set(target, node, node.value)
+            case ast.AnnAssign() if node.value is not None:
+                yield from _set(node.target, node, node.value)
+            case ast.AugAssign():
+                yield from _set(node.target, node, None)
+            case ast.For() | ast.AsyncFor():
+                yield from _set(node.target, node, None)
+            case ast.With() | ast.AsyncWith():
+                for item in node.items:
+                    if item.optional_vars is not None:
+                        yield from _set(item.optional_vars, node, None)
+            case _:
+                pass
+
+
+def _set(target: ast.expr, statement: ast.stmt, value: ast.expr | None, whole: bool = True) -> Iterator[Setting]:
+    if isinstance(target, ast.Tuple | ast.List):
+        values: list[ast.expr | None] = [value] * len(target.elts)
+        apart = isinstance(value, ast.Tuple | ast.List) and len(value.elts) == len(target.elts)
+        if isinstance(value, ast.Tuple | ast.List) and apart:
+            values = list(value.elts)
+        for element, one in zip(target.elts, values, strict=True):
+            yield from _set(element, statement, one, whole and apart)
+    elif isinstance(target, ast.Starred):
+        yield from _set(target.value, statement, value, False)
+    elif isinstance(target, ast.Name | ast.Attribute):
+        yield Setting(ast.unparse(target), statement, value, whole)
+
+
+def calls(node: ast.AST) -> Iterator[ast.Call]:
+    """Yield the calls in a scope or an expression, in the order of the text."""
+    nodes = ast.walk(node) if isinstance(node, ast.expr | ast.stmt) and not isinstance(node, _NESTED) else walk(node)
+    for one in nodes:
+        if isinstance(one, ast.Call):
+            yield one
+
+
+def start(node: ast.AST) -> tuple[int, int]:
+    """Return where a node begins."""
+    return getattr(node, "lineno", 0), getattr(node, "col_offset", 0)
+
+
+def end(node: ast.AST) -> tuple[int, int]:
+    """Return where a node ends."""
+    return getattr(node, "end_lineno", None) or 0, getattr(node, "end_col_offset", None) or 0

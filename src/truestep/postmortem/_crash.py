@@ -1,0 +1,293 @@
+"""An uncaught error with the frames it came through: what stood where, and what the variables hold."""
+
+from __future__ import annotations
+
+import ast
+import dis
+import itertools
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from types import CodeType, FrameType, TracebackType
+from typing import TYPE_CHECKING, Any
+
+from truestep import source
+from truestep.events import Site
+from truestep.findings import Mark
+from truestep.postmortem import _code, _values
+from truestep.postmortem._code import File, Setting
+from truestep.postmortem._values import MISSING
+
+if TYPE_CHECKING:
+    from truestep.probes import Scene
+
+LIMIT_S = 1.0
+_MOST_FRAMES = 200
+
+
+class TooLong(Exception):
+    """The time for the examination is over."""
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where a value came from."""
+
+    site: Site
+    node: ast.AST
+    frame: Frame
+    setting: Setting | None = None
+
+
+class Frame:
+    """One of the user's frames, as it was when the error passed through it."""
+
+    def __init__(self, crash: Crash, frame: FrameType, at: int, adjacent: bool) -> None:
+        self.crash = crash
+        self.code = frame.f_code
+        self.site = _site(frame.f_code, at)
+        self.adjacent = adjacent
+        """Whether it was called by the user's frame before it, with torch's module call between them at most."""
+        self._frame = frame
+        self._names: dict[str, Any] | None = None
+        self.file = crash.file(self.code.co_filename)
+        self.scope = self.file.scope(self.code) if self.file is not None else None
+        node = self.file.at(self.site) if self.file is not None else None
+        self.node = node
+        """The expression that failed or called what failed."""
+
+    @property
+    def names(self) -> dict[str, Any]:
+        """The variables that the code of the frame uses, local ones before global ones."""
+        if self._names is None:
+            code = self.code
+            local = [*code.co_varnames, *code.co_cellvars, *code.co_freevars]
+            if code.co_name == "<module>":
+                local = list(self._frame.f_locals)
+            everything = self._frame.f_globals
+            self._names = {name: everything[name] for name in code.co_names if name in everything}
+            self._names |= self.crash.scene.sites.values(self._frame, local)
+        return self._names
+
+    def value(self, node: ast.AST | None) -> Any:
+        return _values.evaluate(node, self.names)
+
+    def place(self, node: ast.AST) -> Site:
+        assert self.file is not None
+        return self.file.site(node, self.code.co_name)
+
+    def statements(self) -> Iterator[ast.stmt]:
+        """Yield the statements of the frame's code in order."""
+        if self.scope is not None:
+            yield from (node for node in _code.walk(self.scope) if isinstance(node, ast.stmt))
+
+    def reached(self, key: str, before: ast.AST | None = None) -> Setting | None:
+        """Return the statement that set a variable last, where that does not depend on the run."""
+        before = self.node if before is None else before
+        if self.file is None or self.scope is None or before is None:
+            return None
+        return self.file.reached(self.scope, key, before)
+
+    def is_parameter(self, key: str) -> bool:
+        arguments = getattr(self.scope, "args", None)
+        if not isinstance(arguments, ast.arguments) or self.file is None or self.scope is None:
+            return False
+        named = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
+        return any(one.arg == key for one in named) and not self.file.settings(self.scope, key)
+
+
+class Crash:
+    """What is left of a run that died."""
+
+    def __init__(self, error: BaseException, scene: Scene) -> None:
+        self.scene = scene
+        self.deadline = time.monotonic() + LIMIT_S
+        first = error.args[0] if error.args else ""
+        self.message = first if type(first) is str else ""
+        self.kind = type(error)
+        self.frames: list[Frame] = []
+        """The user's, from the outside in."""
+        self.inner: list[FrameType] = []
+        """Those of torch below the last of the user's, from the outside in."""
+        self._files: dict[str, File | None] = {}
+        steps = list(itertools.islice(_steps(error.__traceback__), _MOST_FRAMES))
+        self.raised_by_user = False
+        adjacent = False
+        for step in steps:
+            frame = step.tb_frame
+            kind = scene.sites.kind(frame.f_code)
+            if kind == 0:
+                self.frames.append(Frame(self, frame, step.tb_lasti, adjacent))
+                self.inner.clear()
+                adjacent = True
+            elif kind == 2:
+                self.inner.append(frame)
+            else:
+                adjacent = False
+        if steps and scene.sites.kind(steps[-1].tb_frame.f_code) != 2:
+            self.raised_by_user = _raises(steps[-1].tb_frame.f_code, steps[-1].tb_lasti)
+
+    @property
+    def last(self) -> Frame:
+        return self.frames[-1]
+
+    def check(self) -> None:
+        if time.monotonic() > self.deadline:
+            raise TooLong
+
+    def file(self, path: str) -> File | None:
+        if path not in self._files:
+            self.check()
+            lines = source.read(path).lines
+            try:
+                self._files[path] = File(path, "\n".join(lines) + "\n", self.check) if lines else None
+            except (SyntaxError, ValueError):
+                self._files[path] = None
+        return self._files[path]
+
+    def inner_value(self, name: str, value: str = "self") -> Any:
+        """Return a variable of the innermost of torch's frames of that name, None where there is none."""
+        return next(self.inside(name, value), None)
+
+    def inside(self, name: str, value: str = "self") -> Iterator[Any]:
+        """Yield a variable of torch's frames of that name, from the inside out."""
+        for frame in reversed(self.inner):
+            if frame.f_code.co_name == name:
+                found = self.scene.sites.argument(frame, value)
+                if found is not None:
+                    yield found
+
+    # --- where values came from --------------------------------------------------------------------------------------
+
+    def origin(self, frame: Frame, node: ast.AST | None) -> Origin | None:
+        """Return where the value of an expression came from: the line that set the variable, also in a caller."""
+        while isinstance(node, ast.Name | ast.Attribute) and frame.file is not None:
+            key = ast.unparse(node)
+            setting = frame.reached(key)
+            if setting is not None:
+                return Origin(frame.place(setting.node), setting.node, frame, setting)
+            if not frame.is_parameter(key):
+                return None
+            given = self._given(frame, key)
+            if given is None:
+                return None
+            frame, node = given
+            if not isinstance(node, ast.Name | ast.Attribute):
+                return Origin(frame.place(node), node, frame)
+        return None
+
+    def _given(self, frame: Frame, name: str) -> tuple[Frame, ast.AST] | None:
+        """Return the caller of a frame, and what it gave for a parameter."""
+        position = self.frames.index(frame)
+        if not position or not frame.adjacent:
+            return None
+        caller = self.frames[position - 1]
+        arguments = getattr(frame.scope, "args", None)
+        if not isinstance(caller.node, ast.Call) or not isinstance(arguments, ast.arguments):
+            return None
+        if any(isinstance(one, ast.Starred) for one in caller.node.args):
+            return None
+        for keyword in caller.node.keywords:
+            if keyword.arg == name:
+                return caller, keyword.value
+        named = [one.arg for one in [*arguments.posonlyargs, *arguments.args]]
+        if named and named[0] == "self":
+            named = named[1:]
+        at = named.index(name) if name in named else len(caller.node.args)
+        return (caller, caller.node.args[at]) if at < len(caller.node.args) else None
+
+    # --- names of things ---------------------------------------------------------------------------------------------
+
+    def modules(self) -> Iterator[tuple[str, Any, Frame]]:
+        """Yield the modules that variables hold, with the name that the outermost frame has for them."""
+        seen: set[int] = set()
+        for frame in self.frames:
+            for name, value in list(frame.names.items()):
+                holders = [(name, value)]
+                if name == "self" and not _values.is_module(value):
+                    holders += [(f"self.{key}", item) for key, item in _values.attributes(value).items()]
+                for path, item in holders:
+                    if _values.is_module(item) and id(item) not in seen:
+                        seen.add(id(item))
+                        yield path, item, frame
+
+    def optimizers(self) -> Iterator[tuple[str, Any, Frame]]:
+        """Yield the optimizers that variables hold."""
+        for frame in reversed(self.frames):
+            for name, value in list(frame.names.items()):
+                if _values.is_optimizer(value):
+                    yield name, value, frame
+                elif name == "self":
+                    for key, item in _values.attributes(value).items():
+                        if _values.is_optimizer(item):
+                            yield f"self.{key}", item, frame
+
+    def name_of(self, module: Any) -> str:
+        """Return the qualified name of a module, from the outermost variable that leads to it; empty if none does."""
+        for name, root, _ in self.modules():
+            self.check()
+            for path, one in _values.tree(root, "" if name == "self" else name):
+                if one is module and path:
+                    return path
+        return ""
+
+    def built(self, module: Any, name: str) -> Site | None:
+        """Return the line that made a module: ``self.fc = nn.Linear(...)`` of its owner's class, or of a variable."""
+        for _, root, frame in self.modules():
+            if root is module and frame.file is not None and frame.scope is not None:
+                settings = [s for s in frame.file.settings(frame.scope, name) if isinstance(s.value, ast.Call)]
+                if len(settings) == 1:
+                    return frame.place(settings[0].node)
+            for _, owner in _values.tree(root):
+                key = next((key for key, part in _values.children(owner).items() if part is module), None)
+                found = None if key is None else self._built_in(owner, key)
+                if found is not None:
+                    return found
+        return None
+
+    def _built_in(self, owner: Any, key: str) -> Site | None:
+        """Return the line of ``self.key = ...`` in the ``__init__`` of the class of an object."""
+        maker = vars(type(owner)).get("__init__")
+        code = getattr(maker, "__code__", None)
+        if not isinstance(code, CodeType) or self.scene.sites.kind(code) != 0:
+            return None
+        file = self.file(code.co_filename)
+        scope = None if file is None else file.scope(code)
+        if file is None or scope is None:
+            return None
+        settings = file.settings(scope, f"self.{key}")
+        return file.site(settings[0].node, "__init__") if len(settings) == 1 else None
+
+    def fails(self, label: str = "fails here") -> Mark:
+        return Mark(self.last.site, label)
+
+
+def _steps(traceback: TracebackType | None) -> Iterator[TracebackType]:
+    while traceback is not None:
+        yield traceback
+        traceback = traceback.tb_next
+
+
+def _site(code: CodeType, at: int) -> Site:
+    position = next(itertools.islice(code.co_positions(), at // 2, None), (None, None, None, None))
+    line, end_line, column, end_column = position
+    if line is None or end_line is None or column is None or end_column is None:
+        return Site(code.co_filename, line or code.co_firstlineno, function=code.co_name)
+    return Site(code.co_filename, line, column, end_line, end_column, code.co_name)
+
+
+def _raises(code: CodeType, at: int) -> bool:
+    """Whether a frame ended by a ``raise`` of its own."""
+    for instruction in dis.get_instructions(code):
+        if instruction.offset == at:
+            return instruction.opname in ("RAISE_VARARGS", "RERAISE")
+    return True
+
+
+def operand(crash: Crash, node: ast.AST) -> str:
+    """Write an expression shortly."""
+    text = ast.unparse(node)
+    return text if len(text) <= 40 and "\n" not in text else ""
+
+
+__all__ = ["LIMIT_S", "MISSING", "Crash", "Frame", "Origin", "TooLong", "operand"]

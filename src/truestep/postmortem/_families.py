@@ -1,0 +1,59 @@
+"""The families of errors, by the messages torch gives them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import torch
+
+from truestep.findings import PostMortem
+from truestep.postmortem import in_place, second_backward, shapes
+from truestep.postmortem._crash import Crash, TooLong
+
+if TYPE_CHECKING:
+    from truestep.probes import Scene
+
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    """Errors that are explained alike."""
+
+    pattern: re.Pattern[str]
+    """How torch's message begins or goes on."""
+    explain: Callable[[Crash, re.Match[str]], PostMortem | None]
+    kinds: tuple[type[BaseException], ...] = (RuntimeError,)
+
+
+FAMILIES = [
+    Family(re.compile(in_place.MESSAGE), in_place.explain),
+    Family(re.compile(second_backward.MESSAGE), second_backward.explain),
+    Family(re.compile(shapes.PRODUCT), shapes.product),
+    Family(re.compile(shapes.CHANNELS), shapes.channels),
+    Family(re.compile(shapes.ROWS), shapes.rows, (ValueError,)),
+    Family(re.compile(shapes.BROADCAST), shapes.broadcast),
+]
+
+
+def explain(error: BaseException, scene: Scene) -> PostMortem | None:
+    """Return what the family that knows an error says about it; None where none does, or it took too long."""
+    message = error.args[0] if error.args else None
+    if type(message) is not str:
+        return None
+    for family in FAMILIES:
+        match = family.pattern.search(message) if type(error) in family.kinds else None
+        if match is None:
+            continue
+        try:
+            with torch._C.DisableTorchFunction():
+                crash = Crash(error, scene)
+                if not crash.frames or crash.raised_by_user:
+                    return None
+                died = family.explain(crash, match)
+        except TooLong:
+            return None
+        first = next((line for line in message.splitlines() if line.strip()), "")
+        return None if died is None else replace(died, error=f"{type(error).__name__}: {first}"[:400])
+    return None

@@ -1,0 +1,349 @@
+"""A backward pass through a graph that an earlier one has freed: which one, and what led back into it."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from truestep.findings import Mark, PostMortem
+from truestep.postmortem import _code, _values
+from truestep.postmortem._crash import MISSING, Crash, Frame, Origin
+from truestep.postmortem._tape import behind
+
+MESSAGE = r"^Trying to backward through the graph a second time"
+SLUG = "graph-freed"
+_SAVES_NOTHING = {
+    f"{name}Backward"
+    for name in (
+        "Add",
+        "Sub",
+        "T",
+        "Transpose",
+        "Permute",
+        "View",
+        "ReshapeAlias",
+        "UnsafeView",
+        "Unsqueeze",
+        "Squeeze",
+    )
+} | {
+    f"{name}Backward" for name in ("Expand", "Sum", "Mean", "Neg", "Clone", "ToCopy", "Alias", "Stack", "Cat", "Select")
+}
+"""Operations that keep no tensor: a graph of these alone can be gone through again."""
+
+
+def explain(crash: Crash, match: re.Match[str]) -> PostMortem | None:
+    root = crash.inner_value("backward")
+    if not _values.is_tensor(root) or root.grad_fn is None:
+        return None
+    for frame in reversed(crash.frames):
+        if frame.node is None or frame.file is None or frame.scope is None:
+            continue
+        died = _same(crash, frame, root) or _shared(crash, frame, root) or _carried(crash, frame, root)
+        if died is not None:
+            return died
+    return None
+
+
+def _backwards(frame: Frame) -> Iterator[tuple[ast.Call, ast.expr]]:
+    """Yield the calls of backward in a frame's code, with the expression they begin from."""
+    if frame.scope is None:
+        return
+    for call in _code.calls(frame.scope):
+        if isinstance(call.func, ast.Attribute) and call.func.attr == "backward":
+            begun = call.func.value
+            if isinstance(begun, ast.Call) and isinstance(begun.func, ast.Attribute) and begun.func.attr == "scale":
+                begun = begun.args[0] if begun.args else begun
+            yield call, begun
+
+
+def _inside(frame: Frame, node: ast.AST, outer: ast.AST | None) -> bool:
+    return outer is not None and frame.file is not None and (node is outer or outer in frame.file.above(node))
+
+
+# --- the same loss twice ---------------------------------------------------------------------------------------------
+
+
+def _same(crash: Crash, frame: Frame, root: Any) -> PostMortem | None:
+    """Find an earlier backward pass from the very same tensor."""
+    assert frame.file is not None
+    for call, begun in _backwards(frame):
+        if frame.value(begun) is not root:
+            continue
+        name = ast.unparse(begun)
+        if frame.node is not None and _code.end(call) <= _code.start(frame.node):
+            setting = frame.reached(name)
+            if setting is None or _code.end(setting.statement) > _code.start(call):
+                continue
+            where = "the first backward pass, which freed the graph"
+        elif call is frame.node:
+            loop = next(iter(frame.file.loops(call)), None)
+            setting = frame.reached(name)
+            if loop is None or setting is None or setting.statement in set(ast.walk(loop)):
+                continue
+            return PostMortem(
+                slug=SLUG,
+                error="",
+                message=f"`{name}` is computed once, and the loop calls backward on it again",
+                primary=crash.fails("frees the graph in the first round of the loop, fails in the second"),
+                related=(Mark(frame.place(setting.node), f"`{name}` is computed here, outside of the loop"),),
+                help=f"compute `{name}` inside the loop",
+            )
+        else:
+            continue
+        return PostMortem(
+            slug=SLUG,
+            error="",
+            message=f"backward was called twice on `{name}`, and the first call freed its graph",
+            primary=crash.fails("fails here: the graph is gone"),
+            related=(Mark(frame.place(call), where),),
+            help=f"call `{name}.backward()` once, or compute `{name}` again before the second call",
+        )
+    return None
+
+
+# --- another loss over the same part ---------------------------------------------------------------------------------
+
+
+def _shared(crash: Crash, frame: Frame, root: Any) -> PostMortem | None:
+    """Find an earlier backward pass from another tensor whose graph has a part in common with this one's."""
+    assert frame.node is not None
+    graph = behind(crash, root.grad_fn)
+    found: tuple[ast.Call, ast.expr, set[Any]] | None = None
+    for call, begun in _backwards(frame):
+        other = frame.value(begun)
+        if not _values.is_tensor(other) or other is root or other.grad_fn is None:
+            continue
+        if _code.end(call) > _code.start(frame.node) or any(word.arg == "retain_graph" for word in call.keywords):
+            continue
+        if not _ran_before(frame, call, begun):
+            continue
+        common = graph & behind(crash, other.grad_fn)
+        if common:
+            found = (call, begun, common)
+    if found is None:
+        return None
+    call, begun, common = found
+    carried = _latest(crash, common)
+    if carried is None:
+        return None
+    name, origin = carried
+    first = ast.unparse(begun)
+    made = (Mark(origin.site, f"`{name}` is computed here, once for both"),) if origin is not None else ()
+    method = frame.node.func if isinstance(frame.node, ast.Call) else None
+    other = ast.unparse(method.value) if isinstance(method, ast.Attribute) else "this loss"
+    return PostMortem(
+        slug=SLUG,
+        error="",
+        message=f"`{name}` leads into the graph that `{ast.unparse(call.func)}()` has freed",
+        primary=crash.fails(f"fails here: `{other}` depends on `{name}` too"),
+        related=(*made, Mark(frame.place(call), f"goes through `{name}`, and frees the graph behind it")),
+        help=_once(frame, call, first, name, other),
+    )
+
+
+def _once(frame: Frame, call: ast.Call, first: str, name: str, other: str) -> str:
+    """Advise on two losses over one part: a GAN's, with a step between them, are to be kept apart."""
+    assert frame.node is not None
+    between = [
+        one
+        for one in _code.calls(frame.scope or frame.node)
+        if isinstance(one.func, ast.Attribute) and one.func.attr in ("step", "zero_grad")
+        if _code.end(call) <= _code.start(one) and _code.end(one) <= _code.start(frame.node)
+    ]
+    if between or not other.isidentifier():
+        return f"give `{first}` only `{name}.detach()`, unless it is to train what made `{name}` too"
+    return f"call backward once: `({first} + {other}).backward()`"
+
+
+def _ran_before(frame: Frame, call: ast.Call, begun: ast.expr) -> bool:
+    """Whether a backward pass above has certainly run on the value that its variable has now."""
+    assert frame.file is not None
+    assert frame.node is not None
+    around = [frame.node, *frame.file.above(frame.node)]
+    if not frame.file.always(call, around):
+        return False
+    setting = frame.reached(ast.unparse(begun))
+    return setting is not None and _code.end(setting.statement) <= _code.start(call)
+
+
+def _latest(crash: Crash, nodes: set[Any]) -> tuple[str, Origin | None] | None:
+    """Return the variable that holds the latest of some operations' results, and where it was set."""
+    best: tuple[int, str, Origin | None] | None = None
+    for frame in reversed(crash.frames):
+        for name, value in frame.names.items():
+            if not _values.is_tensor(value) or value.grad_fn is None or value.grad_fn not in nodes:
+                continue
+            number = value.grad_fn._sequence_nr()
+            if best is None or number > best[0]:
+                best = (number, name, crash.origin(frame, ast.parse(name, mode="eval").body))
+    return None if best is None else best[1:]
+
+
+# --- from one round of a loop to the next ----------------------------------------------------------------------------
+
+
+def _carried(crash: Crash, frame: Frame, root: Any) -> PostMortem | None:
+    """Find what is carried from one round of the loop to the next with the graph behind it."""
+    assert frame.file is not None
+    assert frame.node is not None
+    for loop in frame.file.loops(frame.node):
+        outside = _from_outside(crash, frame, root, loop)
+        if outside is not None:
+            return outside
+        names = _carried_names(frame, loop)
+        if names:
+            return _by_names(crash, frame, names)
+        held = _carried_attribute(crash)
+        if held is not None:
+            return _by_attribute(crash, frame, *held)
+    return None
+
+
+def _from_outside(crash: Crash, frame: Frame, root: Any, loop: ast.AST) -> PostMortem | None:
+    """Find a tensor that was computed once, before the loop, and that every round goes back through."""
+    graph = behind(crash, root.grad_fn)
+    inside = set(ast.walk(loop))
+    used = {node.id for node in inside if isinstance(node, ast.Name)}
+    best: tuple[int, str, Any] | None = None
+    for name in used:
+        value = frame.names.get(name, MISSING)
+        if not _values.is_tensor(value) or value.grad_fn is None or value.grad_fn not in graph:
+            continue
+        setting = frame.reached(name)
+        if setting is None or setting.statement in inside or setting.value is None:
+            continue
+        if all(node.name().rstrip("0123456789") in _SAVES_NOTHING for node in behind(crash, value.grad_fn)):
+            continue
+        number = value.grad_fn._sequence_nr()
+        if best is None or number > best[0]:
+            best = (number, name, setting)
+    if best is None:
+        return None
+    _, name, setting = best
+    return PostMortem(
+        slug=SLUG,
+        error="",
+        message=f"`{name}` was computed before the loop, and the first round's backward pass freed its graph",
+        primary=crash.fails(f"frees the graph behind `{name}` in the first round, fails in the next"),
+        related=(Mark(frame.place(setting.node), f"`{name}` is computed here, once"),),
+        help=f"compute `{name}` inside the loop, or use `{name}.detach()` there if what made it is not to be trained",
+    )
+
+
+def _carried_names(frame: Frame, loop: ast.AST) -> list[tuple[str, ast.AST, bool]]:
+    """Return the variables that a round of a loop reads before it sets them, and that hold a graph: what sets them."""
+    assert frame.file is not None
+    found: dict[str, tuple[str, ast.AST, bool]] = {}
+    settings = [s for s in _code.all_settings(loop) if frame.file.statement(s.node) is not loop]
+    for setting in settings:
+        key = setting.key
+        if key in found or not _has_graph(frame.value(ast.parse(key, mode="eval").body)):
+            continue
+        first = min(_code.start(s.statement) for s in settings if s.key == key)
+        adds = isinstance(setting.statement, ast.AugAssign)
+        if adds or _read_by(loop, key, first, setting.statement):
+            found[key] = (key, setting.statement, adds)
+    return list(found.values())
+
+
+def _read_by(loop: ast.AST, key: str, first: tuple[int, int], statement: ast.AST) -> bool:
+    """Whether a round reads a variable before, or in, the statement that sets it first."""
+    for node in ast.walk(loop):
+        if isinstance(node, ast.Name | ast.Attribute) and isinstance(node.ctx, ast.Load) and ast.unparse(node) == key:
+            if _code.start(node) < first or (statement in _around(loop, node) and _code.start(statement) == first):
+                return True
+    return False
+
+
+def _around(loop: ast.AST, node: ast.AST) -> list[ast.AST]:
+    return [one for one in ast.walk(loop) if isinstance(one, ast.stmt) and node in set(ast.walk(one))]
+
+
+def _has_graph(value: Any) -> bool:
+    if type(value) in (tuple, list):
+        return any(_values.is_tensor(item) and item.grad_fn is not None for item in value[:8])
+    return _values.is_tensor(value) and value.grad_fn is not None
+
+
+def _by_names(crash: Crash, frame: Frame, names: list[tuple[str, ast.AST, bool]]) -> PostMortem | None:
+    statements = {id(statement) for _, statement, _ in names}
+    if len(statements) != 1:
+        return None
+    statement, adds = names[0][1], names[0][2]
+    listed = " and ".join(f"`{name}`" for name, _, _ in names)
+    keeps = "keep" if len(names) > 1 else "keeps"
+    if adds:
+        return PostMortem(
+            slug=SLUG,
+            error="",
+            message=f"{listed} {keeps} the graphs of earlier rounds, which their backward passes have freed",
+            primary=crash.fails("goes back into the round before, whose graph is gone"),
+            related=(Mark(frame.place(statement), "adds this round's graph to those of earlier rounds"),),
+            help=f"call backward on this round's loss alone, and add it up as `{names[0][0]} += loss.item()`",
+        )
+    detached = "; ".join(_detached(name, frame) for name, _, _ in names)
+    return PostMortem(
+        slug=SLUG,
+        error="",
+        message=f"{listed} {'carry' if len(names) > 1 else 'carries'} the graph of the round before, which is freed",
+        primary=crash.fails("goes back into the round before, whose graph is gone"),
+        related=(Mark(frame.place(statement), f"uses {listed} of the round before, with the graph behind"),),
+        help=f"cut the graph at the end of each round: `{detached}`",
+    )
+
+
+def _detached(name: str, frame: Frame) -> str:
+    value = frame.value(ast.parse(name, mode="eval").body)
+    return (
+        f"{name} = tuple(s.detach() for s in {name})" if type(value) in (tuple, list) else f"{name} = {name}.detach()"
+    )
+
+
+# --- kept by an object -----------------------------------------------------------------------------------------------
+
+
+def _carried_attribute(crash: Crash) -> tuple[str, str, Any] | None:
+    """Return the one attribute of the program's modules that holds a graph: its name, its key and the module."""
+    found: dict[int, tuple[str, str, Any]] = {}
+    for root, module, _ in crash.modules():
+        for path, one in _values.tree(module, "" if root == "self" else root):
+            crash.check()
+            own = [*_values.attributes(one).items(), *_values._buffers(one).items()]
+            for key, value in own:
+                if not key.startswith("_") and _has_graph(value):
+                    found[id(one), key] = (f"{path}.{key}" if path else key, key, one)  # type: ignore[index]
+    return next(iter(found.values())) if len(found) == 1 else None
+
+
+def _by_attribute(crash: Crash, frame: Frame, name: str, key: str, owner: Any) -> PostMortem | None:
+    forward = getattr(vars(type(owner)).get("forward"), "__code__", None)
+    if forward is None or crash.scene.sites.kind(forward) != 0:
+        return None
+    file = crash.file(forward.co_filename)
+    scope = None if file is None else file.scope(forward)
+    if file is None or scope is None:
+        return None
+    settings = file.settings(scope, f"self.{key}")
+    reads = [
+        node
+        for node in _code.walk(scope)
+        if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load) and ast.unparse(node) == f"self.{key}"
+    ]
+    if len(settings) != 1 or not reads:
+        return None
+    first, statement = reads[0], settings[0].statement
+    if _code.start(first) > _code.end(statement):
+        return None
+    plain = type(_values.attribute(owner, key)) not in (tuple, list)
+    cut = f"self.{key} = " + (f"self.{key}.detach()" if plain else f"tuple(s.detach() for s in self.{key})")
+    return PostMortem(
+        slug=SLUG,
+        error="",
+        message=f"`{name}` carries the graph of the call before, which a backward pass has freed",
+        primary=crash.fails("goes back into the step before, whose graph is gone"),
+        related=(Mark(file.site(statement, forward.co_name), f"keeps `self.{key}` with the graph behind it"),),
+        help=f"cut the graph where it is kept: `{cut}`",
+    )

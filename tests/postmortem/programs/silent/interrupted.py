@@ -1,0 +1,6 @@
+import torch
+
+try:
+    torch.ones(2, 3) @ torch.ones(2, 3)
+except RuntimeError:
+    raise KeyboardInterrupt from None

@@ -1,0 +1,4 @@
+import torch
+
+batch = {"x": torch.ones(2)}
+batch["y"]

@@ -1,0 +1,69 @@
+"""Programs that die, as people write them: what is said of each, at which lines, and of which nothing is said."""
+
+from __future__ import annotations
+
+import re
+import runpy
+import warnings
+from pathlib import Path
+
+import pytest
+
+from truestep.findings import PostMortem, Summary
+from truestep.report import render
+from truestep.watch import Session
+
+pytest.importorskip("torch")
+
+PROGRAMS = Path(__file__).with_name("programs")
+DIED = sorted((PROGRAMS / "died").glob("*.py"))
+SILENT = sorted((PROGRAMS / "silent").glob("*.py"))
+_MARK = re.compile(r"# (died: [\w-]+|related)$")
+
+
+def examined(path: Path) -> Summary:
+    """Run a program as it would be run under supervision, and return the summary of its run."""
+    session = Session(script=str(path))
+    session.start()
+    how = "finished"
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            runpy.run_path(str(path), run_name="__main__")
+    except Exception as error:
+        how = "crashed"
+        session.examine(error)
+    except (SystemExit, KeyboardInterrupt):
+        how = "exited"
+    return session.stop(how)
+
+
+def marks(path: Path) -> dict[int, str]:
+    lines = enumerate(path.read_text(encoding="utf-8").splitlines(), 1)
+    return {number: match[1] for number, line in lines if (match := _MARK.search(line))}
+
+
+def told(died: PostMortem, path: Path) -> dict[int, str]:
+    """Return the lines that a post-mortem speaks of, in the form of `marks`."""
+    sites = [mark.site for mark in died.related if mark.site is not None and mark.site.path == str(path)]
+    found = {site.line: "related" for site in sites}
+    assert died.primary.site is not None
+    return found | {died.primary.site.line: f"died: {died.slug}"}
+
+
+@pytest.mark.parametrize("path", DIED, ids=lambda path: path.stem)
+def test_a_death_is_explained(path: Path) -> None:
+    summary = examined(path)
+    assert summary.internal_errors == ()
+    assert summary.post_mortem is not None
+    assert told(summary.post_mortem, path) == marks(path)
+    text = " ".join(render(summary, "text", width=120).split())
+    for said in re.findall(r"^# says: (.*)$", path.read_text(encoding="utf-8"), re.MULTILINE):
+        assert said in text
+
+
+@pytest.mark.parametrize("path", SILENT, ids=lambda path: path.stem)
+def test_nothing_is_said_where_nothing_is_certain(path: Path) -> None:
+    summary = examined(path)
+    assert summary.internal_errors == ()
+    assert summary.post_mortem is None
