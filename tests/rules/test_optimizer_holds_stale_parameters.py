@@ -12,6 +12,7 @@ from truestep.findings import Outcome
 from truestep.rules import Progress
 from truestep.rules.optimizer_holds_stale_parameters import OptimizerHoldsStaleParameters
 from truestep.testing import judge
+from truestep.watch.judge import Judge
 
 BUILT, CALLED = Site("train.py", 12, 4), Site("train.py", 20, 4)
 BODY = [ParameterMet(parameter=1, name="body.weight", shape=(8, 4), model=1)]
@@ -53,6 +54,20 @@ def test_a_head_replaced_in_the_middle_of_the_run_is_found():
     before = [TapeRead(reached=(1, 8, 9)), OptimizerStepped(optimizer=1, observed=3, fresh=3)] * 5
     events = [*BODY, *OLD, first, *before, *run((1, 8, 9), 2, met=[*HEAD, NET])]
     assert len(judge(OptimizerHoldsStaleParameters, events)) == 1
+
+
+def test_a_model_whose_calls_are_only_counted_is_in_use():
+    built = OptimizerBuilt(optimizer=1, name="opt", parameters=(8, 9), site=BUILT)
+    chunk = [ModelCalled(model=1), READ, OptimizerStepped(optimizer=1, observed=2, absent_grad=2)]
+    looked = [*chunk[:2], ParametersUnchanged(parameters=(2, 3, 8, 9), steps=10), chunk[2]]
+    judge = Judge([OptimizerHoldsStaleParameters])
+    judge.show([*BODY, *HEAD, *OLD, NET, built, *chunk], (0, 1))
+    judge.show(chunk, (1, 2))
+    judge.again(chunk, (1, 2), 10)
+    judge.show(looked, (2, 3))
+    judge.again(chunk, (1, 2), 50)
+    judge.end("finished")
+    assert [finding.primary.site for finding in judge.findings()] == [BUILT]
 
 
 def test_an_optimizer_of_the_model_in_use_is_quiet():

@@ -63,7 +63,9 @@ def needs_active(path: Path) -> bool:
     return any(tomllib.loads(proof.read_text(encoding="utf-8")).get("active", False) for proof in proofs)
 
 
-def supervise(path: Path, *arguments: str, active: bool = False, record: Path | None = None) -> Supervised:
+def supervise(
+    path: Path, *arguments: str, active: bool = False, record: Path | None = None, counting: bool = True
+) -> Supervised:
     """Run one program under supervision and return what was found.
 
     Args:
@@ -71,11 +73,12 @@ def supervise(path: Path, *arguments: str, active: bool = False, record: Path | 
         arguments: its own.
         active: with active checks.
         record: folder for a record of the run.
+        counting: whether steps that repeat are only counted, as they are for users; else the rules see each of them.
     """
     server = _server()
     assert server.stdin is not None
     assert server.stdout is not None
-    options = {"active": active, "record": record and str(record)}
+    options = {"active": active, "record": record and str(record), "counting": counting}
     server.stdin.write(json.dumps({"command": [str(path), *arguments], "options": options}) + "\n")
     server.stdin.flush()
     answer = json.loads(server.stdout.readline())
@@ -140,7 +143,7 @@ def _child(command: list[str], options: dict[str, Any], result: Path, output: Pa
     from truestep.config import Options
     from truestep.findings import Confidence
     from truestep.report import render
-    from truestep.watch import Session
+    from truestep.watch import Session, stream
 
     descriptor = os.open(output, os.O_CREAT | os.O_WRONLY)
     os.dup2(descriptor, 1)
@@ -148,6 +151,8 @@ def _child(command: list[str], options: dict[str, Any], result: Path, output: Pa
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     sys.argv = command
     sys.path[0] = str(Path(command[0]).parent)
+    if not options["counting"]:
+        stream.SHOWINGS = sys.maxsize
     record = Path(options["record"]) if options["record"] else None
     session, how = Session(Options(active=options["active"], record=record), script=command[0]), "finished"
     session.start()

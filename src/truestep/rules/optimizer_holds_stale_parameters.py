@@ -70,7 +70,7 @@ class OptimizerHoldsStaleParameters(Rule):
         self._empty: dict[int, int] = {}
         self._steps = 0
         self._called: dict[int, int] = {}
-        """Model to the number of steps before its latest call."""
+        """Model to the number of steps before its latest call; of calls that were only counted, before the last one."""
         self._unchanged: set[int] | None = None
 
     def observe(self, event: Event, run: Progress) -> None:
@@ -93,7 +93,7 @@ class OptimizerHoldsStaleParameters(Rule):
     def again(self, event: Event, times: int) -> None:
         match event:
             case ModelCalled():
-                self._called[event.model] = self._steps
+                self._called[event.model] = self._steps + times - 1
             case OptimizerStepped():
                 self._steps += times
                 if event.absent_grad:

@@ -1,0 +1,25 @@
+"""Steps that repeat are only counted: what is found is what rules find that see every step."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from programs import REPOSITORY, needs_active, supervise
+
+PROOFS = sorted(REPOSITORY.glob("proofs/*/bad.py"))
+BROKEN = sorted(REPOSITORY.glob("tests/wild/adversarial_broken/*.py"))
+
+
+def names(path: Path) -> str:
+    return path.parent.name if path.stem == "bad" else path.stem
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("program", [*PROOFS, *BROKEN], ids=names)
+def test_counted_steps_give_the_findings_of_steps_that_are_seen(program: Path) -> None:
+    active = needs_active(program)
+    counted, seen = supervise(program, active=active), supervise(program, active=active, counting=False)
+    assert counted.how == seen.how == "finished"
+    assert counted.steps == seen.steps
+    assert counted.findings == seen.findings
