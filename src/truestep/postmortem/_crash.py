@@ -168,7 +168,7 @@ class Crash:
                 return Origin(frame.place(setting.node), setting.node, frame, setting)
             if not frame.is_parameter(key):
                 return None
-            given = self._given(frame, key)
+            given = self.given(frame, key)
             if given is None:
                 return None
             frame, node = given
@@ -176,7 +176,7 @@ class Crash:
                 return Origin(frame.place(node), node, frame)
         return None
 
-    def _given(self, frame: Frame, name: str) -> tuple[Frame, ast.AST] | None:
+    def given(self, frame: Frame, name: str) -> tuple[Frame, ast.AST] | None:
         """Return the caller of a frame, and what it gave for a parameter."""
         position = self.frames.index(frame)
         if not position or not frame.adjacent:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import torch
 
 from truestep.findings import PostMortem
-from truestep.postmortem import in_place, second_backward, shapes
+from truestep.postmortem import in_place, labels, places, second_backward, shapes
 from truestep.postmortem._crash import Crash, TooLong
 
 if TYPE_CHECKING:
@@ -34,6 +34,9 @@ FAMILIES = [
     Family(re.compile(shapes.CHANNELS), shapes.channels),
     Family(re.compile(shapes.ROWS), shapes.rows, (ValueError,)),
     Family(re.compile(shapes.BROADCAST), shapes.broadcast),
+    Family(re.compile(places.MESSAGE), places.explain, (RuntimeError, ValueError)),
+    Family(re.compile(labels.LABEL), labels.label, (IndexError,)),
+    Family(re.compile(labels.ROW), labels.row, (IndexError,)),
 ]
 
 

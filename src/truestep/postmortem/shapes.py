@@ -7,12 +7,12 @@ import math
 import re
 from typing import Any
 
-import torch
 from torch import nn
 
 from truestep.findings import Mark, PostMortem
 from truestep.postmortem import _values
 from truestep.postmortem._crash import MISSING, Crash, Frame
+from truestep.postmortem._parties import operands
 from truestep.postmortem._values import count, shape
 
 PRODUCT = (
@@ -123,22 +123,9 @@ def _source(crash: Crash, frame: Frame) -> Mark | None:
 # --- operators -------------------------------------------------------------------------------------------------------
 
 
-def _pair(frame: Frame) -> tuple[ast.expr, ast.expr] | None:
-    """Return the two operands of what failed."""
-    match frame.node:
-        case ast.BinOp(left=left, right=right):
-            return left, right
-        case ast.Call(func=ast.Attribute(value=owner, attr=attr), args=[one, two, *_]) if frame.value(owner) is torch:
-            return (one, two) if attr in ("matmul", "mm", "bmm", "mv", "add", "sub", "mul", "div", "where") else None
-        case ast.Call(func=ast.Attribute(value=owner), args=[one]) if _values.is_tensor(frame.value(owner)):
-            return owner, one
-        case _:
-            return None
-
-
 def _tensors(frame: Frame) -> list[tuple[str, Any, ast.expr]] | None:
-    pair = _pair(frame)
-    found = [(ast.unparse(node), frame.value(node), node) for node in pair or ()]
+    pair = operands(frame)
+    found = [(ast.unparse(node), frame.value(node), node) for node in pair]
     if len(found) != 2 or not all(value is not MISSING and _values.is_tensor(value) for _, value, _ in found):
         return None
     return found if not _runs_code_of_torch(frame) else None
