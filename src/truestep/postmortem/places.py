@@ -89,7 +89,7 @@ def _devices(crash: Crash, one: Party, two: Party) -> PostMortem | None:
 def _move(crash: Crash, one: Party, two: Party, target: Any) -> str:
     behind = one if one.tensor.device != target else two
     if behind.layer is not None:
-        plain = listed(crash, behind.layer) if not behind.name else ""
+        plain = listed(crash, behind.layer) if "." not in behind.name else ""
         if plain:
             return f"put what is in `{plain}` into an `nn.ModuleList`, which moves with the model"
         return f"move the model before this line: `.to('{target}')`"
@@ -102,7 +102,8 @@ def _weights(crash: Crash, party: Party, state: str) -> list[Mark]:
     """Return the line that moved a layer's weights, else the one that made it."""
     found = moved(crash, party.layer)
     if found is not None:
-        return [Mark(found[0], f"`{found[1]}()` moved the weights: they are {state}")]
+        call = f"`{found[1]}()` leaves the weights" if len(found[1]) <= 30 else "leaves the weights"
+        return [Mark(found[0], f"{call} {state}")]
     built = crash.built(party.layer, party.name)
     return [Mark(built, f"`{party.name}` is made here, {state}")] if built is not None else []
 

@@ -1,5 +1,5 @@
 # says: `x` is on cpu, the weights of `model.fc` are on meta
-# says: `model.to()` moved the weights
+# says: `model.to()` leaves the weights on meta
 # says: `x = x.to('meta')` before this line
 import torch
 from torch import nn

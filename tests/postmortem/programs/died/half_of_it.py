@@ -1,5 +1,5 @@
 # says: `images` is float32, the weights of `net.0` are float16
-# says: `net.half()` moved the weights: they are float16
+# says: `net.half()` leaves the weights float16
 # says: `torch.autocast`
 import torch
 from torch import nn
