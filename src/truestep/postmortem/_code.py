@@ -117,7 +117,19 @@ class File:
             known = self._settings[scope] = {}
             for setting in all_settings(scope):
                 known.setdefault(setting.key, []).append(setting)
+            for name in self._set_elsewhere():
+                known.pop(name, None)
         return known.get(key, [])
+
+    def _set_elsewhere(self) -> set[str]:
+        """Return the names that are set inside of expressions or from other functions: not in the order of the text."""
+        found: set[str] = set()
+        for node in ast.walk(self.tree):
+            if isinstance(node, ast.Global | ast.Nonlocal):
+                found.update(node.names)
+            elif isinstance(node, ast.NamedExpr):
+                found.add(node.target.id)
+        return found
 
     def reached(self, scope: ast.AST, key: str, before: ast.AST) -> Setting | None:
         """Return the statement that set a variable last when another one runs, None where that depends on the run."""
@@ -145,11 +157,14 @@ class File:
         """Whether a statement has run whenever what stands after it, inside of ``around``, runs."""
         if node in around:
             return True
+        below = node
         for up in self.above(node):
             if up in around:
-                return True
+                inner = around[around.index(up) - 1] if around.index(up) else None
+                return not isinstance(up, _BRANCHES) or inner is None or _part(up, below) == _part(up, inner)
             if isinstance(up, _BRANCHES):
                 return False
+            below = up
         return False
 
     def sources(self, scope: ast.AST, node: ast.AST) -> Iterator[ast.AST]:
@@ -174,6 +189,14 @@ class File:
                 return isinstance(up, ast.If) and inner is not None and (below in up.body) != (inner in up.body)
             below = up
         return False
+
+
+def _part(node: ast.AST, child: ast.AST) -> str:
+    """Return in which part of a statement a child of it stands: its body, its else, its test."""
+    for name, value in ast.iter_fields(node):
+        if value is child or (isinstance(value, list) and child in value):
+            return name
+    return ""
 
 
 def _is_head_of(setting: Setting, around: list[ast.AST]) -> bool:

@@ -10,7 +10,17 @@ from typing import TYPE_CHECKING
 import torch
 
 from truestep.findings import PostMortem
-from truestep.postmortem import in_place, labels, places, second_backward, shapes
+from truestep.postmortem import (
+    batch_of_one,
+    in_place,
+    labels,
+    memory,
+    places,
+    roots,
+    second_backward,
+    shapes,
+    states,
+)  # fmt: skip
 from truestep.postmortem._crash import Crash, TooLong
 
 if TYPE_CHECKING:
@@ -37,6 +47,12 @@ FAMILIES = [
     Family(re.compile(places.MESSAGE), places.explain, (RuntimeError, ValueError)),
     Family(re.compile(labels.LABEL), labels.label, (IndexError,)),
     Family(re.compile(labels.ROW), labels.row, (IndexError,)),
+    Family(re.compile(roots.NOT_SCALAR), roots.not_scalar),
+    Family(re.compile(roots.NO_GRAPH), roots.no_graph),
+    Family(re.compile(batch_of_one.MESSAGE), batch_of_one.explain, (ValueError,)),
+    Family(re.compile(memory.CPU), memory.explain, memory.KINDS),
+    Family(re.compile(memory.CUDA), memory.explain, memory.KINDS),
+    Family(re.compile(states.MESSAGE), states.explain),
 ]
 
 

@@ -36,6 +36,7 @@ _NAMED_ALIKE = {
     "mul",
     "addmm",
 }
+_VIEWS = {"AsStrided", "T", "Transpose", "Permute", "View", "ReshapeAlias", "UnsafeView", "Expand", "Select", "Slice"}
 _ARITHMETIC = {"add", "sub", "mul", "div", "mm", "bmm", "pow", "neg"}
 _NOT_WRITES = {"requires_grad_", "detach_", "retain_grad_", "share_memory_", "rename_", "__"}
 
@@ -58,7 +59,9 @@ def explain(crash: Crash, match: re.Match[str]) -> PostMortem | None:
     sizes = tuple(int(size) for size in match["shape"].split(",")) if match["shape"].strip() else ()
     got, want = int(match["got"]), int(match["want"])
     versions = ("expected", f"version {want}, as the forward pass saved it; got version {got}")
-    return _stepped(crash, sizes, got, versions) or _written(crash, sizes, got, versions, match["op"] or "")
+    op = match["op"] or ""
+    died = None if _readable(op) else _stepped(crash, sizes, got, versions)
+    return died or _written(crash, sizes, got, versions, op)
 
 
 # --- by an optimizer -------------------------------------------------------------------------------------------------
@@ -208,7 +211,7 @@ def _written(crash: Crash, sizes: tuple[int, ...], got: int, versions: tuple[str
 
 def _readable(op: str) -> str:
     name = re.sub(r"Backward\d*$", "", op)
-    return "" if name in ("AsStrided", "T", "Transpose", "View", "Select", "Slice") else name.lower()
+    return "" if name in _VIEWS else name.lower()
 
 
 def _writes_in(frame: Frame, sizes: tuple[int, ...], got: int) -> Iterator[Write]:

@@ -74,6 +74,8 @@ def _same(crash: Crash, frame: Frame, root: Any) -> PostMortem | None:
             continue
         name = ast.unparse(begun)
         if frame.node is not None and _code.end(call) <= _code.start(frame.node):
+            if not frame.file.always(call, [frame.node, *frame.file.above(frame.node)]):
+                continue
             setting = frame.reached(name)
             if setting is None or _code.end(setting.statement) > _code.start(call):
                 continue
@@ -193,13 +195,26 @@ def _carried(crash: Crash, frame: Frame, root: Any) -> PostMortem | None:
         outside = _from_outside(crash, frame, root, loop)
         if outside is not None:
             return outside
-        names = _carried_names(frame, loop)
-        if names:
-            return _by_names(crash, frame, names)
+        read = _read_for(frame)
+        names = [entry for entry in _carried_names(frame, loop) if entry[0] in read]
         held = _carried_attribute(crash)
-        if held is not None:
-            return _by_attribute(crash, frame, *held)
+        kept = None if held is None else _by_attribute(crash, frame, *held)
+        if names:
+            return _by_names(crash, frame, names) if kept is None else None
+        if kept is not None:
+            return kept
     return None
+
+
+def _read_for(frame: Frame) -> set[str]:
+    """Return the variables that what backward begins from was made of."""
+    begun = next((begun for call, begun in _backwards(frame) if call is frame.node), None)
+    if begun is None or frame.file is None or frame.scope is None:
+        return set()
+    found: set[str] = set()
+    for one in frame.file.sources(frame.scope, begun):
+        found |= {ast.unparse(node) for node in ast.walk(one) if isinstance(node, ast.Name | ast.Attribute)}
+    return found
 
 
 def _from_outside(crash: Crash, frame: Frame, root: Any, loop: ast.AST) -> PostMortem | None:
