@@ -35,6 +35,7 @@ ENTRIES = {
     "DataProbe": {"made", "started", "drawn", "ended"},
     "CheckpointProbe": {"saved", "taken", "before", "loaded", "_tell"},
     "Coast": {"wake", "end"},
+    "Unseen": {"begin"},
     "Scene": {"fail", "close_step", "take_over"},
 }
 """What torch's own code calls: these catch what goes wrong below them. All the others may raise."""

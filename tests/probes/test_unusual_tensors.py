@@ -105,3 +105,50 @@ def test_a_gradient_that_is_complex_and_not_resolved_is_read() -> None:
     assert float(here(weight.grad).norm()) == pytest.approx(float(weight.grad.abs().square().sum().sqrt()))
     assert not looks_zero(weight.grad)
     assert looks_zero(torch.zeros(3, dtype=torch.cdouble).conj())
+
+
+@pytest.mark.filterwarnings("ignore:Sparse CSR tensor support is in beta")
+@pytest.mark.parametrize("layout", ["coo", "csr"])
+def test_sparse_parameters_are_read_where_their_numbers_are_stored(layout: str) -> None:
+    weight = nn.Parameter(torch.eye(4).to_sparse_coo() if layout == "coo" else torch.eye(4).to_sparse_csr())
+
+    def train() -> None:
+        head = nn.Linear(4, 1)
+        optimizer = torch.optim.SGD(head.parameters(), lr=0.1)
+        for _ in range(12):
+            head.zero_grad()
+            head((weight @ torch.randn(4, 3)).t()).square().mean().backward()
+            with torch.no_grad():
+                values = weight._values() if layout == "coo" else weight.values()
+                values.sub_(0.01)
+                weight.grad = None
+            optimizer.step()
+
+    summary = watched(train)
+    assert summary.internal_errors == ()
+    assert [finding.rule for finding in summary.findings] == []
+
+
+@pytest.mark.parametrize("kind", ["meta", "fake"])
+def test_training_without_values_is_watched_without_an_error(kind: str) -> None:
+    from contextlib import nullcontext
+
+    from torch._subclasses.fake_tensor import FakeTensorMode
+
+    def train() -> None:
+        device = "meta" if kind == "meta" else "cpu"
+        with FakeTensorMode() if kind == "fake" else nullcontext():
+            with torch.device(device):
+                model = nn.Sequential(nn.Linear(4, 8), nn.BatchNorm1d(8), nn.Linear(8, 1))
+            optimizer = torch.optim.Adam(model.parameters(), lr=0.1, foreach=False)
+            for _ in range(12):
+                optimizer.zero_grad()
+                loss = nn.functional.mse_loss(model(torch.ones(6, 4, device=device)), torch.ones(6, 1, device=device))
+                loss.backward()
+                nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+                optimizer.step()
+
+    summary = watched(train)
+    assert summary.internal_errors == ()
+    assert summary.steps == 12
+    assert summary.findings == ()

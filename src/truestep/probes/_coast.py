@@ -294,12 +294,16 @@ class Coast:
             self.scene.fail()
 
     def _leave(self, *, certain: bool) -> None:
+        aside = self.scene.unseen.begin()
         try:
             self._stop()
             self._restore(certain=certain)
         except Exception:
             self.on, self.scene.emit = False, self._take
             self.scene.fail()
+        finally:
+            if aside:
+                aside.close()
 
     def _stop(self) -> None:
         self.account()

@@ -10,6 +10,7 @@ import math
 import weakref
 from typing import Any
 
+from truestep.probes._values import has_values
 from truestep.probes.shards import is_flattened
 
 NONE, FRESH, USED, MIXED, HAND, ZEROED = range(6)
@@ -46,7 +47,7 @@ def as_real(tensor: Any) -> Any:
 
 def one_value(parameter: Any) -> float | None:
     """Return one value of a parameter, which shows writes past its version counter, where that is cheap."""
-    if not parameter.is_cpu or hasattr(parameter, "_local_tensor") or str(parameter.layout) != "torch.strided":
+    if not parameter.is_cpu or hasattr(parameter, "_local_tensor") or not has_values(parameter):
         return None
     value = float(here(parameter).reshape(-1)[-1]) if parameter.numel() else math.nan
     return None if math.isnan(value) else value
@@ -55,7 +56,7 @@ def one_value(parameter: Any) -> float | None:
 def looks_zero(tensor: Any) -> bool:
     """Whether a gradient holds only zeros: a few elements first, all of them when those are zero."""
     tensor = here(tensor)
-    if str(tensor.layout) != "torch.strided":
+    if not has_values(tensor):
         return False
     flat = tensor.reshape(-1)
     stride = max(1, flat.numel() // _PROBED_ELEMENTS)
@@ -64,7 +65,7 @@ def looks_zero(tensor: Any) -> bool:
 
 def measurable(tensor: Any) -> bool:
     """Whether a gradient is small enough to be copied and measured at a sampled step."""
-    return tensor is not None and not tensor.is_sparse and tensor.numel() <= _LARGEST
+    return tensor is not None and has_values(tensor) and tensor.numel() <= _LARGEST
 
 
 class Held:

@@ -50,6 +50,7 @@ class Models:
         self.scene = scene
         self._module = scene.torch.nn.Module
         self._grad_enabled = scene.torch.is_grad_enabled
+        self._has_autocast = scene.torch.amp.is_autocast_available
         self._known: dict[int, Model] = {}
         self._wholes: set[tuple[int, int]] = set()
 
@@ -71,7 +72,8 @@ class Models:
         if not parameters:
             return model
         scene.number("trained model", module)
-        model.device = parameters[0].device.type
+        device = parameters[0].device.type
+        model.device = device if self._has_autocast(device) else "cpu"
         model.trainable = any(p.requires_grad for p in parameters)
         if model.trainable and scene.step and self._grad_enabled():
             scene.changed()

@@ -6,6 +6,7 @@ import threading
 import traceback
 import weakref
 from collections.abc import Callable
+from contextlib import nullcontext
 from typing import Any
 
 from truestep import events as ev
@@ -16,10 +17,12 @@ from truestep.probes._gradients import Held
 from truestep.probes._ledger import Ledger
 from truestep.probes._scales import Scales
 from truestep.probes._sites import Sites
+from truestep.probes._unseen import Unseen
 
 _FIRST = (0, 1, 2, 3, 10, 20, 50, 100, 200, 500)
 _MOST_CHANGES = 16
 _NAMED_PARAMETERS = 4000
+_NOTHING = nullcontext()
 MOST = {"optimizer": 5000, "scheduler": 5000, "loader": 10_000, "trained model": 5000}
 """So many objects of a kind are told apart: rules remember each of them, and their memory has to end somewhere."""
 
@@ -61,6 +64,7 @@ class Scene:
         self.ledger = Ledger(torch.Tensor)
         self.scales = Scales(self.ledger)
         self.depth = Depth()
+        self.unseen = Unseen(torch, self.fail)
         self.engine_task: Callable[[], int] = torch._C._current_graph_task_id
         self.step = 0
         self.sampled = True
@@ -164,11 +168,12 @@ class Scene:
         """Return what is remembered of a parameter; tell of it when it is met for the first time."""
         held = self.ledger.held(parameter)
         if held is None:
-            number, _ = self.number("parameter", parameter)
-            held = self.ledger.by_id[id(parameter)] = Held(number, parameter)
-            if number > _NAMED_PARAMETERS:
-                return held
-            self.emit(self._met(held, parameter, name or f"parameter {number}", model))
+            self.unseen.met(parameter)
+            with self.unseen.begin() or _NOTHING:
+                number, _ = self.number("parameter", parameter)
+                held = self.ledger.by_id[id(parameter)] = Held(number, parameter)
+                if number <= _NAMED_PARAMETERS:
+                    self.emit(self._met(held, parameter, name or f"parameter {number}", model))
         elif name and model is not None and held.number <= _NAMED_PARAMETERS:
             self.emit(self._met(held, parameter, name, model))
         return held

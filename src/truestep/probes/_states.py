@@ -114,7 +114,7 @@ class States:
 
 def _same_memory(one: Any, two: Any) -> bool:
     one, two = getattr(one, "_local_tensor", one), getattr(two, "_local_tensor", two)
-    if is_lazy(one) or is_lazy(two) or one.is_sparse or two.is_sparse:
+    if is_lazy(one) or is_lazy(two) or any(str(tensor.layout) != "torch.strided" for tensor in (one, two)):
         return False
     return bool(
         one.shape == two.shape

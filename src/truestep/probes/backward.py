@@ -12,6 +12,7 @@ from typing import Any
 from truestep.events import BackwardEnded, GradientsTaken, HandStepped, LossNotFinite, Site
 from truestep.probes._patch import patch
 from truestep.probes._probe import Probe
+from truestep.probes._values import has_values
 from truestep.probes.anomaly import Anomaly
 from truestep.probes.finite import whereabouts
 from truestep.probes.keep import Keep
@@ -82,6 +83,7 @@ class BackwardProbe(Probe):
     def is_next(self, outputs: Any) -> bool:
         """Whether this is the backward pass that comes here in every round, from a loss that is finite."""
         coast = self._coast
+        aside = self.scene.unseen.begin()
         try:
             root = outputs[0]
             if coast.keys[coast.at] != self._key(root) or self._thread() != coast.thread:
@@ -96,6 +98,9 @@ class BackwardProbe(Probe):
         except Exception:
             self.scene.fail()
             return False
+        finally:
+            if aside:
+                aside.close()
 
     def _key(self, root: Any) -> int:
         """Return what shows a backward pass to be the same one of a later round, 0 where nothing does."""
@@ -109,6 +114,7 @@ class BackwardProbe(Probe):
     def before(self, outputs: Any, args: tuple[Any, ...], accumulates: bool) -> tuple[Site | None, str, bool] | None:
         """Look at the loss, the gradients and, at sampled steps, the tape; nothing of it is kept."""
         scene = self.scene
+        aside = scene.unseen.begin()
         try:
             method = sys._getframe(3)
             site = scene.sites.quick(5 if method.f_code is self._method else 4)
@@ -145,6 +151,9 @@ class BackwardProbe(Probe):
         except Exception:
             scene.fail()
             return None
+        finally:
+            if aside:
+                aside.close()
         return site, kind, divided
 
     def _weighed(self, site: Site | None, gradients: Any) -> bool:
@@ -152,7 +161,7 @@ class BackwardProbe(Probe):
         weighed = self._weights.get(id(site))
         if weighed is None:
             first = gradients[0] if gradients else None
-            weighed = first is not None and first.numel() == 1 and first.item() != 1.0
+            weighed = first is not None and first.numel() == 1 and has_values(first) and first.item() != 1.0
             self._weights[id(site)] = weighed
             if not weighed:
                 self._plain.add(id(site))
@@ -175,7 +184,7 @@ class BackwardProbe(Probe):
     def _look_at_value(self, root: Any, node: Any, site: Site | None) -> None:
         """Look at the loss itself: every time where that costs no synchronisation, else at sampled steps."""
         scene = self.scene
-        if root.is_cpu or scene.sampled:
+        if root.is_cpu or (scene.sampled and not root.is_meta):
             if root.numel() != 1:
                 return
         else:
@@ -219,6 +228,7 @@ class BackwardProbe(Probe):
         """Look at the gradients again and tell the event."""
         scene = self.scene
         site, root, divided = told
+        aside = scene.unseen.begin()
         try:
             with scene.reading:
                 if not scene.active:
@@ -253,6 +263,9 @@ class BackwardProbe(Probe):
                 self._coast.name(self._key(outputs[0]))
         except Exception:
             scene.fail()
+        finally:
+            if aside:
+                aside.close()
 
 
 def _divided_terms(node: Any) -> bool:

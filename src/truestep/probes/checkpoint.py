@@ -66,10 +66,14 @@ class CheckpointProbe(Probe):
 
     def _tell(self, make: Any) -> None:
         scene = self.scene
+        aside = scene.unseen.begin()
         try:
             scene.emit(make(scene.site(2)))
         except Exception:
             scene.fail()
+        finally:
+            if aside:
+                aside.close()
 
     def _once(self, kind: type[Event], **facts: Any) -> Event:
         """Return the event with these facts, always the same one."""
@@ -91,19 +95,27 @@ class CheckpointProbe(Probe):
 
     def taken(self, state: Any) -> None:
         """Take up a state dict."""
+        aside = self.scene.unseen.begin()
         try:
             self._states.take(state, self.scene.site())
         except Exception:
             self.scene.fail()
+        finally:
+            if aside:
+                aside.close()
 
     def before(self, module: Any, state: Any) -> Changed | None:
         """Return what is known of a state dict that is made of the module's own tensors, and has changed."""
+        aside = self.scene.unseen.begin()
         try:
             number, _ = self.scene.number("loaded module", module)
             return self._states.own(number, module, state) if isinstance(state, Mapping) else None
         except Exception:
             self.scene.fail()
             return None
+        finally:
+            if aside:
+                aside.close()
 
     def loaded(self, module: Any, result: Any, state: Any, changed: Changed | None, frame: FrameType | None) -> None:
         """Tell of a load: ``frame`` is that of the call where it allowed keys to fall away."""

@@ -57,15 +57,20 @@ class ClipProbe(Probe):
 
     def written(self, parameters: Sequence[Any]) -> None:
         """Take up that these gradients were written to in place."""
+        aside = self.scene.unseen.begin()
         try:
             self.scene.ledger.written(self.scene.ledger.among(parameters))
         except Exception:
             self.scene.fail()
+        finally:
+            if aside:
+                aside.close()
 
     def by_value(self, grads: Sequence[Any], frame: Any) -> None:
         """Find the parameters behind the gradients that are about to be clamped."""
         scene = self.scene
         scene.coast.wake()
+        aside = scene.unseen.begin()
         try:
             wanted = {id(grad) for grad in grads}
             owners = []
@@ -82,6 +87,9 @@ class ClipProbe(Probe):
                     held.version = WRITTEN
         except Exception:
             scene.fail()
+        finally:
+            if aside:
+                aside.close()
 
     def _foreign(self, parameters: Sequence[Any]) -> int:
         """Count parameters that no optimizer holds and that have no gradient; 0 where others are among them."""
@@ -96,6 +104,7 @@ class ClipProbe(Probe):
     ) -> None:
         """Look at the gradients right before they are clipped."""
         scene = self.scene
+        aside = scene.unseen.begin()
         try:
             site = scene.site(2)
             ledger = scene.ledger
@@ -148,3 +157,6 @@ class ClipProbe(Probe):
                 scene.coast.name(key)
         except Exception:
             scene.fail()
+        finally:
+            if aside:
+                aside.close()

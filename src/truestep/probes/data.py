@@ -153,6 +153,7 @@ class DataProbe(Probe):
 
     def drawn(self, iterator: Any, batch: Any) -> None:
         scene = self.scene
+        aside = scene.unseen.begin()
         try:
             number = getattr(iterator, "_truestep_loader", None)
             if number is None:
@@ -167,6 +168,9 @@ class DataProbe(Probe):
                 self._read(number, iterator, batch)
         except Exception:
             scene.fail()
+        finally:
+            if aside:
+                aside.close()
 
     def ended(self, iterator: Any) -> None:
         scene = self.scene

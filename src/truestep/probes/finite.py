@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 from truestep.events import Site
 from truestep.probes._gradients import Held, here
 from truestep.probes._scene import Scene, is_lazy
+from truestep.probes._values import has_values
 from truestep.probes.shards import is_freed
 
 _MOST_NODES = 20_000
@@ -59,7 +60,7 @@ def _is_finite(scene: Scene, held: Held) -> bool:
     if parameter is None or is_lazy(parameter) or not parameter.is_floating_point():
         return True
     values = here(parameter)
-    return is_freed(values) or bool(scene.torch.isfinite(values).all())
+    return not has_values(values) or is_freed(values) or bool(scene.torch.isfinite(values).all())
 
 
 def _nearest(scene: Scene, node: Any, bad: set[int]) -> dict[str, Any]:
@@ -95,7 +96,10 @@ def _moments(scene: Scene, held: Held) -> dict[str, Any]:
     kept = {
         str(name): bool(scene.torch.isfinite(here(value)).all())
         for name, value in state.items()
-        if isinstance(value, scene.torch.Tensor) and value.is_floating_point() and value.shape == parameter.shape
+        if isinstance(value, scene.torch.Tensor)
+        and value.is_floating_point()
+        and value.shape == parameter.shape
+        and has_values(value)
     }
     if not kept:
         return {}
@@ -181,7 +185,7 @@ def _tensors(scene: Scene, name: str, value: Any) -> list[tuple[str, Any]]:
 def _holds(scene: Scene, value: Any) -> str | None:
     """Say which values of a tensor are not finite: empty for none, None where it says nothing (a mask of -inf)."""
     torch = scene.torch
-    if not value.is_floating_point() or str(value.layout) != "torch.strided" or value.is_meta:
+    if not value.is_floating_point() or not has_values(value):
         return None
     if not value.numel() or value.numel() > _LARGEST:
         return None

@@ -12,6 +12,7 @@ from truestep.events import LossComputed, Site
 from truestep.probes._names import arguments
 from truestep.probes._patch import patch
 from truestep.probes._probe import Probe
+from truestep.probes._values import has_values
 from truestep.probes.origin import made_by, softmax_over
 from truestep.probes.reach import beyond
 
@@ -98,6 +99,7 @@ class LossProbe(Probe):
     ) -> None:
         """Tell one call; shapes and the names of two nodes are read, values only of the first small inputs."""
         scene = self.scene
+        aside = scene.unseen.begin()
         try:
             node = input.grad_fn
             origin = "" if node is None else node.name()
@@ -149,6 +151,9 @@ class LossProbe(Probe):
             scene.emit(event)
         except Exception:
             scene.fail()
+        finally:
+            if aside:
+                aside.close()
 
     def _broadcast(self, input: Any, target: Any) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
         """Return both shapes where the loss broadcasts them to something larger than either.
@@ -183,6 +188,8 @@ class LossProbe(Probe):
         if tensor.device.type != "cpu" or looks >= _LOOKS or not tensor.is_floating_point() or _is_transformed(tensor):
             return False
         if hasattr(tensor, "_local_tensor"):  # of a DTensor this would be a collective operation
+            return False
+        if not has_values(tensor):
             return False
         self._looked[key] = looks + 1
         return True

@@ -35,6 +35,7 @@ class ModeProbe(Probe):
 
     def told(self, module: Any, mode: bool) -> None:
         scene = self.scene
+        aside = scene.unseen.begin()
         try:
             site = scene.site()
             for model in self._parts(module):
@@ -45,6 +46,9 @@ class ModeProbe(Probe):
                 scene.emit(event)
         except Exception:
             scene.fail()
+        finally:
+            if aside:
+                aside.close()
 
     def _parts(self, module: Any) -> tuple[int | None, ...]:
         """Return the models in a module: itself, what it wraps, the parts of a system that are called one by one."""

@@ -105,6 +105,7 @@ class ModuleProbe(Probe):
         scene = self.scene
         depth = scene.depth
         before = depth.inside
+        aside = scene.unseen.begin()
         try:
             if depth.fetching or not scene.active or scene.engine_task() != -1 or self._compiling() or self._tracing():
                 depth.inside = 1
@@ -136,6 +137,9 @@ class ModuleProbe(Probe):
             depth.inside = 1
             scene.fail()
             return before, None, False
+        finally:
+            if aside:
+                aside.close()
 
     def leave(self, token: Any, result: Any, depth_of_caller: int = 2) -> None:
         """Runs after it, also when it raises (result is None then)."""
@@ -150,6 +154,7 @@ class ModuleProbe(Probe):
         scene.depth.inside = before
         if place is None or result is None:
             return
+        aside = scene.unseen.begin()
         try:
             model = place.model
             module = model.ref()
@@ -167,8 +172,6 @@ class ModuleProbe(Probe):
             scene.emit(event)
             if self._coast.learning:
                 self._coast.name(self._called_by if tracked else -self._called_by)
-            if scene.evaluated is not None and not training and not tracked and not before and model.trainable:
-                scene.evaluated(module, model.number, place.site, sys._getframe(depth_of_caller - 1))
             if tracked and scene.retained:
                 for graph in scene.retained:
                     graph.met()
@@ -176,9 +179,16 @@ class ModuleProbe(Probe):
                 self.keep.mark(tensor.grad_fn, place.site, backward=False)
             elif tracked and training and not self.outputs.full:
                 self.outputs.mark(tensor.grad_fn, place.site, backward=True)
+            if aside:  # the copies of active checks run in the modes of the model
+                aside.close()
+            if scene.evaluated is not None and not training and not tracked and not before and model.trainable:
+                scene.evaluated(module, model.number, place.site, sys._getframe(depth_of_caller - 1))
             scene.full()
         except Exception:
             scene.fail()
+        finally:
+            if aside:
+                aside.close()
 
     def _learn(self, module: Any, model: Model, frame: FrameType) -> None:
         """Remember what shows a call to be the same one of a later round."""
@@ -190,6 +200,7 @@ class ModuleProbe(Probe):
     def _passed(self, key: int, result: Any, depth_of_caller: int) -> None:
         """Runs after a call that was recognised: see whether it is the one that comes here in every round."""
         coast = self._coast
+        aside = self.scene.unseen.begin()
         try:
             tensor = result if type(result) is self._tensor else _first_tensor(result, self._tensor)
             tracked = tensor is not None and tensor.requires_grad
@@ -201,6 +212,9 @@ class ModuleProbe(Probe):
                 self.leave((self.scene.depth.inside, place, coast.same), result, depth_of_caller + 1)
         except Exception:
             self.scene.fail()
+        finally:
+            if aside:
+                aside.close()
 
     # --- outermost calls ---------------------------------------------------------------------------------------
 

@@ -72,6 +72,7 @@ class OptimizerProbe(Probe):
 
     def told(self, optimizer: Any, *, added: bool = False) -> None:
         """Take up that user code built an optimizer, or added parameters to one."""
+        aside = self.scene.unseen.begin()
         try:
             if added:
                 self.added(optimizer, self.scene.site())
@@ -79,6 +80,9 @@ class OptimizerProbe(Probe):
                 self.built(optimizer, self.scene.site())
         except Exception:
             self.scene.fail()
+        finally:
+            if aside:
+                aside.close()
 
     def built(self, optimizer: Any, site: Site | None) -> Panel:
         """Give an optimizer its number, and its parameters a panel."""
@@ -160,6 +164,7 @@ class OptimizerProbe(Probe):
             return
         if coast.learning:
             coast.step_key = id(optimizer) + sys._getframe(2).f_lasti if len(args) == 1 and not kwargs else None
+        aside = scene.unseen.begin()
         try:
             ledger = scene.ledger
             site = scene.sites.quick(3)
@@ -189,6 +194,9 @@ class OptimizerProbe(Probe):
         except Exception:
             self._pending = None
             scene.fail()
+        finally:
+            if aside:
+                aside.close()
 
     def _compare(self, optimizer: Any, panel: Panel, counts: Counts, closure: bool) -> None:
         """Take values that are compared after the step; it counts also where that fails."""
@@ -231,6 +239,7 @@ class OptimizerProbe(Probe):
             return
         panel, site, counts, closure = self._pending
         self._pending = None
+        aside = scene.unseen.begin()
         try:
             if scene.sampled:
                 begun = time.perf_counter()
@@ -258,17 +267,24 @@ class OptimizerProbe(Probe):
         except Exception:
             scene.fail()
             return
+        finally:
+            if aside:
+                aside.close()
         scene.close_step(event)
 
     def passed(self, event: Any) -> None:
         """Tell a step that was recognised, and inside which something else woke the observation."""
         scene, number = self.scene, event.optimizer
+        aside = scene.unseen.begin()
         try:
             scene.attempts[number] = scene.attempts.get(number, 0) + 1
             scene.ledger.after_step(scene.ledger.panels[number], next_sampled=scene.is_sampled(scene.step + 1))
         except Exception:
             scene.fail()
             return
+        finally:
+            if aside:
+                aside.close()
         scene.close_step(event)
 
 

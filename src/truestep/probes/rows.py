@@ -7,6 +7,7 @@ from typing import Any
 from truestep.events import RowsEqual
 from truestep.probes._gradients import Held
 from truestep.probes._scene import Scene, is_lazy
+from truestep.probes._values import has_values
 from truestep.probes.shards import is_flattened, is_freed
 
 _MOST = 4000
@@ -56,7 +57,7 @@ class Rows:
         parameter = held.ref()
         if parameter is None or len(self._looked) >= _MOST or not parameter.requires_grad or is_lazy(parameter):
             return None
-        if parameter.dim() < 2 or not parameter.numel() or parameter.is_sparse:
+        if parameter.dim() < 2 or not parameter.numel() or not has_values(parameter):
             return None
         if hasattr(parameter, "_local_tensor") or is_flattened(parameter) or is_freed(parameter):
             return None

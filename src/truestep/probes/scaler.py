@@ -76,6 +76,7 @@ class ScalerProbe(Probe):
 
     def scaled(self, scaler: Any, result: Any) -> None:
         self.scene.coast.wake()
+        aside = self.scene.unseen.begin()
         try:
             self.scene.scales.in_use = True
             mark(result)
@@ -84,6 +85,9 @@ class ScalerProbe(Probe):
         except Exception:
             self.scene.fail()
             return
+        finally:
+            if aside:
+                aside.close()
         self._tell(LossScaled, scaler=number)
 
     def updated(self, scaler: Any) -> None:
@@ -95,6 +99,7 @@ class ScalerProbe(Probe):
     def unscaled(self, scaler: Any, optimizer: Any) -> None:
         scene = self.scene
         scene.coast.wake()
+        aside = scene.unseen.begin()
         try:
             number = scene.known("optimizer", optimizer)
             panel = scene.ledger.panels.get(number or 0)
@@ -107,12 +112,16 @@ class ScalerProbe(Probe):
                 self._tell(GradientsUnscaled, scaler=self._number(scaler), optimizer=number, site=scene.site())
         except Exception:
             scene.fail()
+        finally:
+            if aside:
+                aside.close()
 
     def stepping(self, scaler: Any, optimizer: Any) -> None:
         """At a sampled step, tell which losses made the gradients."""
         scene = self.scene
         if not scene.sampled or type(scaler).scale is not self._class.scale:
             return  # a scaler that scales in its own way leaves no marks
+        aside = scene.unseen.begin()
         try:
             panel = scene.ledger.panels.get(scene.known("optimizer", optimizer) or 0)
             if panel is None:
@@ -123,9 +132,13 @@ class ScalerProbe(Probe):
                 scene.emit(event)
         except Exception:
             scene.fail()
+        finally:
+            if aside:
+                aside.close()
 
     def stepped(self, scaler: Any, optimizer: Any, *, skipped: bool) -> None:
         scene = self.scene
+        aside = scene.unseen.begin()
         try:
             number = scene.known("optimizer", optimizer)
             if skipped and number is not None:
@@ -137,3 +150,6 @@ class ScalerProbe(Probe):
             self._tell(ScalerStepped, scaler=self._number(scaler), optimizer=number, skipped=skipped, site=site)
         except Exception:
             scene.fail()
+        finally:
+            if aside:
+                aside.close()

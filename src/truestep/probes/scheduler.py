@@ -13,6 +13,7 @@ from typing import Any
 from truestep.events import SchedulerBuilt, SchedulerStepped
 from truestep.probes._patch import patch
 from truestep.probes._probe import Probe
+from truestep.probes._values import has_values
 
 _PERIODIC = ("CosineAnnealingWarmRestarts", "CyclicLR")
 _VANISHED = 1e-6
@@ -121,6 +122,7 @@ class SchedulerProbe(Probe):
 
     def stepped(self, scheduler: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         scene = self.scene
+        aside = scene.unseen.begin()
         try:
             scene.coast.account()
             number = scene.known("scheduler", scheduler)
@@ -155,6 +157,9 @@ class SchedulerProbe(Probe):
             scene.emit(event)
         except Exception:
             scene.fail()
+        finally:
+            if aside:
+                aside.close()
 
     def _rate(self, number: int, scheduler: Any) -> str:
         """Say where the learning rates stand, in one word."""
@@ -181,7 +186,7 @@ class SchedulerProbe(Probe):
         scene = self.scene
         if isinstance(value, scene.torch.Tensor):
             kind = "tensor with graph" if value.requires_grad else "tensor"
-            if value.device.type != "cpu" or value.numel() != 1:
+            if value.device.type != "cpu" or value.numel() != 1 or not has_values(value):
                 return kind, False
             value = value.item()
         else:

@@ -8,6 +8,7 @@ from typing import Any
 from truestep.events import FrozenStepped, LearningRateRead, Site, UpdateRounded
 from truestep.probes._gradients import FRESH, MIXED, USED, Counts, Held, Panel, looks_zero
 from truestep.probes._scene import Scene, is_lazy
+from truestep.probes._values import has_values
 from truestep.probes.shards import is_freed
 
 _FROZEN = 64
@@ -141,12 +142,12 @@ class Stepped:
 
 def _readable(parameter: Any) -> bool:
     """Whether a parameter is an ordinary one, whose values cost little to read."""
-    if is_lazy(parameter) or not parameter.is_floating_point() or str(parameter.layout) != "torch.strided":
+    if is_lazy(parameter) or not parameter.is_floating_point() or not has_values(parameter):
         return False
-    if hasattr(parameter, "_local_tensor") or parameter.is_meta or is_freed(parameter):
+    if hasattr(parameter, "_local_tensor") or is_freed(parameter):
         return False
     grad = parameter.grad
-    return 0 < parameter.numel() <= _LARGEST and (grad is None or str(grad.layout) == "torch.strided")
+    return 0 < parameter.numel() <= _LARGEST and (grad is None or has_values(grad))
 
 
 def _some(tensor: Any) -> Any:

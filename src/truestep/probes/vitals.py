@@ -7,6 +7,7 @@ from typing import Any
 from truestep.events import Event, MixtureMeasured, ParametersUnchanged, Site, WindowMeasured
 from truestep.probes._gradients import Counts, Panel, version
 from truestep.probes._scene import Scene, is_lazy
+from truestep.probes._values import has_values, stored
 from truestep.probes.shards import is_freed
 
 _ELEMENTS = 16
@@ -38,7 +39,7 @@ def finite_gradients(scene: Scene, panel: Panel) -> bool:
     for held in panel.everything:
         parameter = held.ref()
         grad = None if parameter is None else parameter.grad
-        if grad is None or grad.is_sparse:
+        if grad is None or not has_values(grad):
             continue
         found = True
         if not bool(scene.torch.isfinite(getattr(grad, "_local_tensor", grad).detach()).all()):
@@ -68,8 +69,8 @@ def unchanged(scene: Scene) -> None:
 
 
 def _fingerprint(parameter: Any) -> list[str]:
-    local = getattr(parameter, "_local_tensor", parameter).detach()
-    if not local.is_cpu or not local.numel() or local.is_sparse or is_freed(local):
+    local = stored(getattr(parameter, "_local_tensor", parameter).detach())
+    if not local.is_cpu or not local.numel() or not has_values(local) or is_freed(local):
         return []
     flat = local.reshape(-1)
     values = flat[:: max(1, flat.numel() // _ELEMENTS)][:_ELEMENTS]

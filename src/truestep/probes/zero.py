@@ -70,6 +70,7 @@ class ZeroProbe(Probe):
         some: list[Held] = []
         number: int | None = None
         scene = self.scene
+        aside = scene.unseen.begin()
         try:
             if is_module:
                 some, number = scene.ledger.among(owner.parameters()), scene.known("model", owner)
@@ -89,6 +90,9 @@ class ZeroProbe(Probe):
                     used += 1
         except Exception:
             scene.fail()
+        finally:
+            if aside:
+                aside.close()
         return some, (fresh, used), number
 
     def after(

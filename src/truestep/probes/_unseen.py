@@ -1,0 +1,45 @@
+"""What a probe reads is not the script's own: modes and tensor classes that see every call do not see these.
+
+A mode that counts or logs calls would print other numbers under supervision, and one that changes calls change ours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import ExitStack
+from typing import Any
+
+
+class Unseen:
+    """Sets aside what sees every call of torch, while a probe looks: for the thread that asks, as often as it asks."""
+
+    def __init__(self, torch: Any, fail: Callable[[], None]) -> None:
+        self._fail = fail
+        self._functions = torch._C._len_torch_function_stack
+        self._dispatches = torch._C._len_torch_dispatch_stack
+        self._without_functions = torch._C.DisableTorchFunction
+        self._plain = (torch.Tensor, torch.nn.Parameter)
+        self._usual = (torch.Tensor.__torch_function__.__func__, torch._C._disabled_torch_function_impl)
+        self._overridden = False
+        """Whether a class of tensors was met that sees its own calls."""
+
+    def met(self, tensor: Any) -> None:
+        """Take up the class of a tensor."""
+        if not self._overridden and type(tensor) not in self._plain:
+            function = type(tensor).__torch_function__
+            self._overridden = getattr(function, "__func__", function) not in self._usual
+
+    def begin(self) -> ExitStack | None:
+        """Set aside what there is; the caller closes what is returned before any code of the script's runs."""
+        if not (self._functions() or self._dispatches() or self._overridden):
+            return None
+        aside = ExitStack()
+        try:
+            aside.enter_context(self._without_functions())
+            if self._dispatches():
+                from torch.utils._python_dispatch import _disable_current_modes
+
+                aside.enter_context(_disable_current_modes())
+        except Exception:
+            self._fail()
+        return aside
