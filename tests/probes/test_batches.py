@@ -152,3 +152,36 @@ def test_a_source_that_cannot_be_read_says_so(tmp_path: Path) -> None:
     broken.write_text("for x in (:\n")
     for site in (None, Site("nowhere.py", 1, 0, 1, 5), Site(str(broken), 1, 9, 1, 10)):
         assert leaving(site).left == "unread"
+
+
+ONE = torch.rand(1, 12).expand(16, 12)
+CLASSES = torch.arange(16) % 3
+
+
+@pytest.mark.parametrize(
+    ("batch", "alike"),
+    [
+        ((ONE, CLASSES), 16),
+        ({"x": ONE.reshape(16, 3, 2, 2), "y": torch.rand(16, 1)}, 16),
+        ((ONE, CLASSES, torch.ones(16)), 16),
+        ((torch.rand(16, 12), CLASSES), 0),
+        ((ONE, torch.zeros(16, dtype=torch.long)), 0),
+        ((ONE,), 0),
+        ((ONE, CLASSES, torch.rand(16, 12)), 0),
+        ((torch.zeros(16, 12), CLASSES), 0),
+        ((ONE[:, :4], CLASSES), 0),
+        ((ONE[:4], CLASSES[:4]), 0),
+        ((torch.full((16, 12), torch.nan), CLASSES), 0),
+    ],
+)
+def test_samples_that_are_all_equal_under_labels_that_differ(batch: object, alike: int) -> None:
+    described = describe(torch, batch)
+    assert described is not None
+    assert described.alike == alike
+
+
+def test_more_batches_are_read_while_samples_are_equal() -> None:
+    data = TensorDataset(torch.rand(1, 12).repeat(64, 1), torch.arange(64) % 5)
+    with capture_events() as events:
+        list(DataLoader(data, 16, shuffle=True))
+    assert [(event.place, event.alike) for event in read(events)] == [(0, 16), (1, 16), (2, 16)]

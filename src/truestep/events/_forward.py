@@ -46,6 +46,8 @@ class BatchRead(Event):
     """First and last label, and how many different ones, where the batch has one label per sample in rising order."""
     labelled: bool = False
     """Whether the batch has one label per sample."""
+    alike: int = 0
+    """How many samples the batch has, where all are equal and not constant, and their labels differ."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

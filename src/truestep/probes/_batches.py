@@ -13,6 +13,9 @@ _DEEPEST = 3
 _ELEMENTS = 1024
 _LARGEST_COPY = 1 << 20
 _MOST_LABELS = 65_536
+_LEAST_ROWS = 8
+_LEAST_WIDTH = 8
+_LEAST_VALUES = 4
 _NAMES = ("label", "labels", "target", "targets")
 
 
@@ -23,6 +26,7 @@ class Description(NamedTuple):
     variety: int
     labels: tuple[int, ...]
     labelled: bool
+    alike: int
 
 
 def describe(torch: Any, batch: Any) -> Description | None:
@@ -42,7 +46,8 @@ def describe(torch: Any, batch: Any) -> Description | None:
         digest.update(array("d", values).tobytes())
         fractions.update(value for value in values if value % 1)
     labels = _labels([(name, tensor) for name, tensor in tensors if _may_be_labels(tensor, tensors[0][1])])
-    return Description(digest.hexdigest(), len(fractions), _order(labels), bool(labels))
+    alike = _alike([tensor for _, tensor in tensors])
+    return Description(digest.hexdigest(), len(fractions), _order(labels), bool(labels), alike)
 
 
 def _tensors(torch: Any, batch: Any, name: str, depth: int) -> Iterator[tuple[str, Any]]:
@@ -76,6 +81,25 @@ def _sample(tensor: Any) -> list[float]:
     flat = tensor.reshape(-1)
     step = max(1, flat.numel() // _ELEMENTS) | 1
     return [float(value) for value in flat[::step][:_ELEMENTS].tolist()]
+
+
+def _alike(tensors: list[Any]) -> int:
+    """Return the number of samples where all of them are equal, and labels beside them differ; else 0."""
+    rows = len(tensors[0]) if tensors[0].dim() else 0
+    if rows < _LEAST_ROWS or any(not tensor.dim() or len(tensor) != rows for tensor in tensors):
+        return 0
+    samples = differing = 0
+    for tensor in tensors:
+        flat = tensor.reshape(rows, -1)
+        width = flat.shape[1]
+        some = flat[:, :: max(1, width // _ELEMENTS)]
+        if bool((some == some[:1]).all()):
+            samples += width >= _LEAST_WIDTH and len(set(some[0].tolist())) >= _LEAST_VALUES
+        elif width == 1:
+            differing += 1
+        else:
+            return 0
+    return rows if samples and differing else 0
 
 
 def _may_be_labels(tensor: Any, first: Any) -> bool:

@@ -196,7 +196,9 @@ class DataProbe(Probe):
         read = describe(scene.torch, batch)
         if read is not None:
             scene.emit(BatchRead(loader=number, place=place, **read._asdict()))
-        if (read is None or not read.labels) and iterator._num_workers < 2:
+        if read is not None and read.alike:
+            self._places[number] = iterator._truestep_places = iterator._truestep_places | {1, 2}
+        elif (read is None or not read.labels) and iterator._num_workers < 2:
             self._places[number] = iterator._truestep_places = frozenset()
 
 
