@@ -167,13 +167,22 @@ class File:
             below = up
         return False
 
-    def sources(self, scope: ast.AST, node: ast.AST) -> Iterator[ast.AST]:
-        """Yield the expressions that an expression was made from: itself, and what set the variables in it."""
+    def sources(self, scope: ast.AST, node: ast.AST, past: ast.AST | None = None) -> Iterator[ast.AST]:
+        """Yield the expressions that an expression was made from: itself, and what set the variables in it.
+
+        Args:
+            scope: the function.
+            node: the expression.
+            past: an expression; what leads to it alone is left out.
+        """
+        left = set() if past is None else set(ast.walk(past))
         todo, seen = [(node, node)], {node}
         while todo:
             one, before = todo.pop(0)
             yield one
             for name in ast.walk(one):
+                if name in left:
+                    continue
                 if isinstance(name, ast.Name | ast.Attribute) and isinstance(name.ctx, ast.Load):
                     setting = self.reached(scope, ast.unparse(name), before)
                     if setting is not None and setting.value is not None and setting.value not in seen:

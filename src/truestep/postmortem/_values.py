@@ -14,7 +14,7 @@ MISSING: Any = object()
 _SENTINEL = object()
 _PLAIN = (torch.Tensor, nn.Parameter, nn.parameter.Buffer)
 _CONTAINERS = (list, tuple, dict)
-_MOST_ITEMS = 64
+_MOST_ITEMS = 10_000
 
 
 def is_tensor(value: object) -> bool:

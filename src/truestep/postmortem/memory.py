@@ -91,9 +91,12 @@ def _owners(crash: Crash) -> list[tuple[str, int]]:
         size = 0
         for tensor in tensors:
             crash.check()
-            if _values.is_tensor(tensor) and id(tensor) not in counted and not tensor.is_meta:
-                counted.add(id(tensor))
-                size += tensor.numel() * tensor.element_size()
+            if not _values.is_tensor(tensor) or tensor.is_meta or tensor.layout is not torch.strided:
+                continue
+            storage = tensor.untyped_storage()
+            if storage.data_ptr() not in counted:  # views hold nothing of their own
+                counted.add(storage.data_ptr())
+                size += storage.nbytes()
         if size >= _LEAST:
             found.append((what, size))
 

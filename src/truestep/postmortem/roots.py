@@ -116,18 +116,15 @@ def _switched_off(crash: Crash, frame: Frame, node: ast.expr) -> Reason | None:
     """Find what switches gradients off: a block around the line that made the loss, or a switch that is off still."""
     if frame.file is None or frame.scope is None:
         return None
-    for one in frame.file.sources(frame.scope, node):
-        for up in frame.file.above(one):
-            if not isinstance(up, ast.With):
-                continue
-            for item in up.items:
-                if _switches_off(item.context_expr):
-                    site = frame.place(item.context_expr)
-                    text = ast.unparse(item.context_expr)
-                    if one is node:
-                        continue
-                    marks = (Mark(site, "records no graph in this block"), Mark(frame.place(one), "computed in it"))
-                    return f"was computed under `{text}`", marks, f"compute it outside of `with {text}`"
+    models: list[ast.expr] = [call for call in _calls(frame, node) if _values.is_module(frame.value(call.func))]
+    made = models or [setting.value for setting in [frame.reached(ast.unparse(node))] if setting and setting.value]
+    blocks = [_block(frame, one) for one in made]
+    if blocks and None not in blocks:
+        switch = blocks[-1]
+        assert switch is not None
+        text = ast.unparse(switch)
+        marks = (Mark(frame.place(switch), "records no graph in this block"), Mark(frame.place(made[-1]), "runs in it"))
+        return f"comes from what was computed under `{text}`", marks, f"compute it outside of `with {text}`"
     for other in reversed(crash.frames):
         for decorator in getattr(other.scope, "decorator_list", []):
             if _switches_off(decorator):
@@ -150,6 +147,17 @@ def _switched_off(crash: Crash, frame: Frame, node: ast.expr) -> Reason | None:
     return None
 
 
+def _block(frame: Frame, node: ast.AST) -> ast.expr | None:
+    """Return what switches gradients off in the block around an expression."""
+    assert frame.file is not None
+    for up in frame.file.above(node):
+        if isinstance(up, ast.With):
+            for item in up.items:
+                if _switches_off(item.context_expr):
+                    return item.context_expr
+    return None
+
+
 def _switches_off(node: ast.expr) -> bool:
     called = node.func if isinstance(node, ast.Call) else node
     name = called.attr if isinstance(called, ast.Attribute) else called.id if isinstance(called, ast.Name) else ""
@@ -162,7 +170,7 @@ def _frozen(crash: Crash, frame: Frame, node: ast.expr) -> Reason | None:
     for call in _calls(frame, node):
         value = frame.value(call.func)
         if value is not MISSING and _values.is_module(value):
-            weights = [p for _, one in _values.tree(value) for p in _values.parameters(one).values()]
+            weights = list(_weights(value))
             if weights:
                 used[ast.unparse(call.func)] = weights
     if not used or any(weight.requires_grad for weights in used.values() for weight in weights):
@@ -215,10 +223,37 @@ def _cut(frame: Frame, node: ast.expr) -> Reason | None:
     if len(found) != 1:
         return None
     ((inner, word),) = found.items()
+    if _leads_past(frame, node, inner):
+        return None
     what = ast.unparse(inner)
     what = what if len(what) <= 40 else word.strip("`")
     mark = Mark(frame.place(inner), "leaves the graph behind: what comes out are plain numbers")
     return f"was made from {word}, which has no graph", (mark,), f"compute the loss without `{what}`"
+
+
+def _leads_past(frame: Frame, node: ast.expr, cut: ast.expr) -> bool:
+    """Whether something that can be trained leads to the loss past the expression that cuts."""
+    assert frame.file is not None
+    assert frame.scope is not None
+    inside = set(ast.walk(cut))
+    for one in frame.file.sources(frame.scope, node, cut):
+        for inner in ast.walk(one):
+            if inner in inside or inner is node:
+                continue
+            if isinstance(inner, ast.Call):
+                value = frame.value(inner.func)
+                if value is not MISSING and _values.is_module(value) and any(True for _ in _weights(value)):
+                    return True
+            elif isinstance(inner, ast.Name | ast.Attribute):
+                value = frame.value(inner)
+                if value is not MISSING and _values.is_tensor(value) and value.requires_grad:
+                    return True
+    return False
+
+
+def _weights(module: Any) -> Iterator[Any]:
+    for _, one in _values.tree(module):
+        yield from _values.parameters(one).values()
 
 
 def _is_on_the_way(frame: Frame, owner: ast.expr) -> bool:

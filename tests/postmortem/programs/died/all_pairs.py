@@ -1,5 +1,5 @@
 # says: become (3000000, 3000000, 16) of float32
-# says: MiB: `points`
+# says: holds: 183.1 MiB: `points`
 import torch
 
 points = torch.zeros(3_000_000, 16)
