@@ -49,13 +49,20 @@ class File:
         self.check = check
         self._settings: dict[ast.AST, dict[str, list[Setting]]] = {}
         self.tree = ast.parse(text)
-        self._parents = {child: node for node in ast.walk(self.tree) for child in ast.iter_child_nodes(node)}
+        self._parents: dict[ast.AST, ast.AST] = {}
+        self._nodes: list[ast.AST] = [self.tree]
+        for number, node in enumerate(self._nodes):  # grows while it is walked
+            if not number % 4096:
+                check()
+            for child in ast.iter_child_nodes(node):
+                self._parents[child] = node
+                self._nodes.append(child)
 
     def scope(self, code: CodeType) -> ast.AST | None:
         """Return the function that a code object was made from, the tree itself for a module's."""
         if code.co_name == "<module>":
             return self.tree
-        for node in ast.walk(self.tree):
+        for node in self._nodes:
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name == code.co_name:
                 first = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
                 if first == code.co_firstlineno:
@@ -66,8 +73,8 @@ class File:
         """Return the expression that stands at a site."""
         place = (site.line, site.column, site.end_line, site.end_column)
         found = None
-        for node in ast.walk(self.tree):
-            if isinstance(node, ast.expr | ast.stmt):
+        for node in self._nodes:
+            if getattr(node, "lineno", 0) == site.line and isinstance(node, ast.expr | ast.stmt):
                 if (node.lineno, node.col_offset, node.end_lineno, node.end_col_offset) == place:
                     found = node
         return found
@@ -124,7 +131,7 @@ class File:
     def _set_elsewhere(self) -> set[str]:
         """Return the names that are set inside of expressions or from other functions: not in the order of the text."""
         found: set[str] = set()
-        for node in ast.walk(self.tree):
+        for node in self._nodes:
             if isinstance(node, ast.Global | ast.Nonlocal):
                 found.update(node.names)
             elif isinstance(node, ast.NamedExpr):

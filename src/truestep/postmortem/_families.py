@@ -11,6 +11,7 @@ import torch
 
 from truestep.findings import PostMortem
 from truestep.postmortem import (
+    anomaly,
     batch_of_one,
     in_place,
     labels,
@@ -20,7 +21,7 @@ from truestep.postmortem import (
     second_backward,
     shapes,
     states,
-)  # fmt: skip
+)
 from truestep.postmortem._crash import Crash, TooLong
 
 if TYPE_CHECKING:
@@ -53,6 +54,7 @@ FAMILIES = [
     Family(re.compile(memory.CPU), memory.explain, memory.KINDS),
     Family(re.compile(memory.CUDA), memory.explain, memory.KINDS),
     Family(re.compile(states.MESSAGE), states.explain),
+    Family(re.compile(anomaly.MESSAGE), anomaly.explain),
 ]
 
 
