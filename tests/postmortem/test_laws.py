@@ -229,3 +229,18 @@ def test_ranks_hand_on_what_was_found() -> None:
     summary: Summary = session.stop("crashed")
     assert summary.post_mortem is not None
     assert from_dict(json.loads(json.dumps(to_dict(summary)))) == summary
+
+
+def test_a_record_replays_with_what_was_found(tmp_path: Path) -> None:
+    from truestep.config import Options
+    from truestep.watch.record import read
+
+    session = Session(Options(record=tmp_path))
+    session.start()
+    try:
+        dies_among_hostile_objects()
+    except RuntimeError as failure:
+        session.examine(failure)
+    summary = session.stop("crashed")
+    assert summary.post_mortem is not None
+    assert read(tmp_path).post_mortem == summary.post_mortem

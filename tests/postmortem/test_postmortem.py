@@ -67,3 +67,27 @@ def test_nothing_is_said_where_nothing_is_certain(path: Path) -> None:
     summary = examined(path)
     assert summary.internal_errors == ()
     assert summary.post_mortem is None
+
+
+ELSEWHERE = {
+    "CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity of 23.64 GiB": "memory",
+    "Expected all tensors to be on the same device, but found at least two devices, cuda:0 and cpu! (when checking "
+    "argument for argument mat1 in method wrapper_CUDA_addmm)": "places",
+    "Expected all tensors to be on the same device, but got mat1 is on cpu, different from other tensors on cuda:0 "
+    "(when checking argument in method wrapper_CUDA_addmm)": "places",
+    "Input type (torch.FloatTensor) and weight type (torch.cuda.FloatTensor) should be the same or input should be a "
+    "MKLDNN tensor and weight is a dense tensor": "places",
+    "one of the variables needed for gradient computation has been modified by an inplace operation: "
+    "[torch.cuda.FloatTensor [64, 1]], which is output 0 of AsStridedBackward0, is at version 2; expected version 1 "
+    "instead. Hint: enable anomaly detection": "in_place",
+    "expected scalar type Long but found Int": "places",
+}
+"""Messages of accelerators and of other versions of torch, which no test here can make."""
+
+
+@pytest.mark.parametrize("text", ELSEWHERE)
+def test_messages_of_accelerators_and_older_versions_are_known(text: str) -> None:
+    from truestep.postmortem._families import FAMILIES
+
+    family = next(family for family in FAMILIES if family.pattern.search(text))
+    assert family.explain.__module__ == f"truestep.postmortem.{ELSEWHERE[text]}"

@@ -34,7 +34,7 @@ def explain(crash: Crash, match: re.Match[str]) -> PostMortem | None:
         return _devices(crash, one, two)
     if isinstance(two.layer, nn.Embedding):
         return _rows_by_float(crash, one, two)
-    if match[0].startswith("expected target dtype"):
+    if two.layer is None and crash.message.startswith(("expected target dtype", "expected scalar type Long")):
         return _labels(crash, one, two)
     if one.tensor.dtype != two.tensor.dtype:
         return _types(crash, one, two)

@@ -81,7 +81,8 @@ def headline(summary: Summary) -> str:
     """
     count = counts(summary)
     found = count["failures"]
-    parts = [f"{found or 'no'} {_plural('failure', found or 1)} found"]
+    other = "" if summary.post_mortem is None else "other "
+    parts = [f"{found or 'no'} {other}{_plural('failure', found or 1)} found"]
     if count["suppressed"]:
         parts.append(f"{count['suppressed']} suppressed")
     if count["low_confidence"]:

@@ -95,7 +95,8 @@ def _post_mortem(died: PostMortem, width: int) -> list[Row]:
 def _closing(summary: Summary, width: int) -> list[Row]:
     first, *rest = excerpt.wrap(closing.headline(summary), width, hang=2)
     head, comma, tail = first.partition(",")
-    verdict = "primary" if closing.counts(summary)["failures"] else "clear"
+    alive = "clear" if summary.post_mortem is None else "key"
+    verdict = "primary" if closing.counts(summary)["failures"] else alive
     found: list[Row] = [((head, verdict), (comma + tail, ""))]
     found.extend((("  " + line, ""),) for line in rest)
     for text in closing.notes(summary):

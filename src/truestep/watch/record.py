@@ -5,15 +5,16 @@ from __future__ import annotations
 import contextlib
 import json
 from collections.abc import Iterator
-from dataclasses import fields
+from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
 
 from truestep import events as ev
 from truestep.errors import BadRecord, UnwritableFolder
 from truestep.events import Event, Site
-from truestep.findings import Summary
+from truestep.findings import PostMortem, Summary
 from truestep.rules import Rule, all_rules
+from truestep.watch.exchange import post_mortem
 from truestep.watch.judge import Judge, Key
 from truestep.watch.summary import summarise
 
@@ -76,10 +77,20 @@ class Recorder:
         self._written.clear()
         self._write({"forget": True})
 
-    def close(self, how: str, errors: list[str], *, given_up: str = "", blind: str = "") -> None:
-        """Write the end of the run, and why some of it was not watched."""
-        unseen = {"given_up": given_up, "blind": blind}
-        self._write({"ended": how, "truncated": self.truncated, "internal_errors": errors} | unseen)
+    def close(
+        self,
+        how: str,
+        errors: list[str],
+        *,
+        given_up: str = "",
+        blind: str = "",
+        post_mortem: PostMortem | None = None,
+    ) -> None:
+        """Write the end of the run: of what it died, and why some of it was not watched."""
+        rest: dict[str, Any] = {"given_up": given_up, "blind": blind}
+        if post_mortem is not None:
+            rest["post_mortem"] = asdict(post_mortem)
+        self._write({"ended": how, "truncated": self.truncated, "internal_errors": errors} | rest)
         with contextlib.suppress(OSError, ValueError):
             self._file.close()
 
@@ -160,6 +171,7 @@ def read(folder: Path, *, select: tuple[type[Rule], ...] = ()) -> Summary:
         record=str(folder),
         given_up=unseen["given_up"],
         blind=unseen["blind"],
+        post_mortem=replay.post_mortem,
     )
 
 
@@ -186,6 +198,7 @@ class _Replay:
         self.how = "crashed"
         self.errors: list[str] = []
         self.unseen = {"given_up": "", "blind": ""}
+        self.post_mortem: PostMortem | None = None
         self._sites: dict[int, Site] = {}
         self._events: dict[int, Event] = {}
         self._chunks: dict[int, tuple[Event, ...]] = {}
@@ -211,6 +224,8 @@ class _Replay:
             case {"ended": how, "internal_errors": errors}:
                 self.how, self.errors = how, errors
                 self.unseen = {name: str(line.get(name, "")) for name in self.unseen}
+                if line.get("post_mortem") is not None:
+                    self.post_mortem = post_mortem(line["post_mortem"])
             case _:
                 pass
 

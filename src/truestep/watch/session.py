@@ -157,8 +157,13 @@ class Session:
             post_mortem=self._post_mortem,
         )
         if self._recorder is not None:
-            unseen = {"given_up": self._given_up, "blind": blind}
-            self._recorder.close(self.how, list(self._summary.internal_errors), **unseen)
+            self._recorder.close(
+                self.how,
+                list(self._summary.internal_errors),
+                given_up=self._given_up,
+                blind=blind,
+                post_mortem=self._post_mortem,
+            )
         return self._summary
 
     def examine(self, error: BaseException) -> None:
