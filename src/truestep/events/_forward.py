@@ -69,6 +69,25 @@ class BatchesAwaited(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class LoaderTimed(Event):
+    """Told when watching ends, of each DataLoader that the run waited for, for a second in all or longer."""
+
+    absent: ClassVar[str] = "no DataLoader"
+    loader: int
+    passes: int
+    drawn: int
+    """Batches drawn in all passes."""
+    waited_s: float
+    """How long the run waited for its batches and its iterators, after the very first batch."""
+    starting_s: float
+    """How much of that, at the least, went into starting workers again."""
+    span_s: float
+    """From the very first batch to the latest one."""
+    beside: bool = False
+    """Whether an accelerator may have worked while the run waited."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ModeSet(Event):
     """``model.train()`` or ``model.eval()`` was called by the user on this module."""
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterable
 from contextlib import ExitStack
 
+from truestep.events import Event
 from truestep.probes._scene import Scene
 
 
@@ -17,3 +19,7 @@ class Probe(ABC):
     @abstractmethod
     def install(self, stack: ExitStack) -> None:
         """Patch the seam; the stack undoes it exactly."""
+
+    def last(self) -> Iterable[Event]:
+        """Return what can only be told when watching ends."""
+        return ()

@@ -8,15 +8,17 @@ from __future__ import annotations
 
 import time
 import weakref
+from collections.abc import Iterator
 from contextlib import ExitStack
 from typing import Any
 
-from truestep.events import BatchDrawn, BatchRead, LoaderEnded, LoaderMet, LoaderStarted, Site
+from truestep.events import BatchDrawn, BatchRead, Event, LoaderEnded, LoaderMet, LoaderStarted, Site
 from truestep.probes._batches import describe
 from truestep.probes._loops import Leaving, leaving
 from truestep.probes._names import iterated
 from truestep.probes._patch import patch
 from truestep.probes._probe import Probe
+from truestep.probes._waits import MOST, Pass, Wait
 
 _PASSES = 3
 """Passes over each dataset in which some batches are read, with one loader or with several."""
@@ -48,11 +50,13 @@ class DataProbe(Probe):
         self._reads = 0
         self.waited_s = 0.0
         """Time spent waiting for batches so far."""
+        self._waits: dict[int, Wait] = {}
 
         def __iter__(loader: Any) -> Any:
+            begun = time.perf_counter()
             iterator = original_iter(loader)
             if scene.active:
-                self.started(loader, iterator)
+                self.started(loader, iterator, begun)
             return iterator
 
         def __next__(iterator: Any) -> Any:
@@ -68,9 +72,10 @@ class DataProbe(Probe):
                 raise
             finally:
                 depth.fetching = outer
-                self.waited_s += time.perf_counter() - begun
+                now = time.perf_counter()
+                self.waited_s += now - begun
             if not outer:
-                self.drawn(iterator, batch)
+                self.drawn(iterator, batch, begun, now)
             return batch
 
         def check(loader: Any) -> Any:
@@ -92,8 +97,14 @@ class DataProbe(Probe):
         except Exception:
             self.scene.fail()
 
-    def started(self, loader: Any, iterator: Any) -> None:
-        scene = self.scene
+    def last(self) -> Iterator[Event]:
+        for wait in self._waits.values():
+            event = wait.told()
+            if event is not None:
+                yield event
+
+    def started(self, loader: Any, iterator: Any, begun: float) -> None:
+        scene, now = self.scene, time.perf_counter()
         try:
             number, new = scene.number(_FAMILY, loader)
             site = scene.site()
@@ -115,8 +126,22 @@ class DataProbe(Probe):
             self._passes[dataset] = passes = self._passes.get(dataset, 0) + 1
             reads = passes <= _PASSES and self._reads < _READS and not scene.frugal
             iterator._truestep_places = self._places.get(number) if reads else None
+            if not scene.depth.fetching:
+                iterator._truestep_pass = self._pass(loader, number, begun, now)
         except Exception:
             scene.fail()
+
+    def _pass(self, loader: Any, number: int, begun: float, now: float) -> Pass | None:
+        """Begin to time a pass over a loader."""
+        wait = self._waits.get(number)
+        if wait is None:
+            if len(self._waits) == MOST:
+                return None
+            in_turn = not loader.persistent_workers and getattr(loader, "in_order", True)
+            wait = self._waits[number] = Wait(number, loader.num_workers if in_turn else 0, now)
+        parameters = [held.ref() for held in self.scene.ledger.live[:2]]
+        wait.beside = wait.beside or any(p is not None and p.device.type != "cpu" for p in parameters)
+        return Pass(wait, begun, now)
 
     def _meet(self, loader: Any, number: int, site: Any) -> None:
         try:
@@ -151,13 +176,16 @@ class DataProbe(Probe):
         )
         self._places[number] = _places(loader, batches, iterable=iterable)
 
-    def drawn(self, iterator: Any, batch: Any) -> None:
+    def drawn(self, iterator: Any, batch: Any, begun: float, now: float) -> None:
         scene = self.scene
         aside = scene.unseen.begin()
         try:
             number = getattr(iterator, "_truestep_loader", None)
             if number is None:
                 return
+            timed = getattr(iterator, "_truestep_pass", None)
+            if timed is not None:
+                timed.drawn(begun, now)
             scene.loader = number
             event = self._drawn.get(number)
             if event is None:

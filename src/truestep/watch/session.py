@@ -180,6 +180,9 @@ class Session:
         if waited:
             watched = round(time.perf_counter() - self._begun, 3)
             self._emit(BatchesAwaited(waited_s=round(waited, 3), watched_s=watched))
+        for probe in self._probes:
+            for event in probe.last():
+                self._emit(event)
 
     def disable(self) -> None:
         """Become inert (in a forked child): nothing is watched or written any more."""

@@ -1,0 +1,114 @@
+from __future__ import annotations
+
+from truestep.events import BackwardEnded, BatchDrawn, Event, LoaderStarted, LoaderTimed, OptimizerStepped, RunEnded
+from truestep.findings import Severity
+from truestep.rules._rule import Progress, Rule
+
+
+class LoaderStarvesTraining(Rule):
+    """The training spends most of its time waiting for batches.
+
+    What it does
+    ------------
+    Measures how long a run waits for the batches of each DataLoader that it trains on. Reports a finished run that
+    waited for at least 8 seconds, and for three fifths of the time between the first batch and the last. The first
+    batch of all is left out: what is loaded or filled once is no habit.
+
+    Why it matters
+    --------------
+    The processor or the accelerator that trains stands still meanwhile: a faster one would change little. In the proof
+    a sample takes 10 milliseconds to fetch; fetched a batch at a time, the run is 8 seconds shorter. The batches are
+    the same.
+
+    Example
+    -------
+    ::
+
+        loader = DataLoader(ImageFolder("photos", transform), batch_size=64, shuffle=True)
+        for x, y in loader:                 # decodes 64 photos, while nothing is trained
+            ...
+
+    Fix
+    ---
+    Let workers make the batches beside the training::
+
+        loader = DataLoader(
+            ImageFolder("photos", transform), batch_size=64, shuffle=True, num_workers=4, persistent_workers=True
+        )
+
+    Where that is not enough, do once what is done for every sample of every epoch (decode, resize, tokenise), or read
+    whole batches at a time with ``__getitems__``.
+
+    Known false alarms
+    ------------------
+    A machine whose processors are all busy already gains nothing from workers. Runs without optimizer steps, runs that
+    were stopped, evaluation, and loaders without workers beside an accelerator, which may work on meanwhile, are not
+    reported.
+
+    References
+    ----------
+    - https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html#enable-asynchronous-data-loading-and-augmentation
+    """
+
+    id = "loader-starves-training"
+    since = "0.1"
+    severity = Severity.SPEED
+    watches = (BackwardEnded, LoaderTimed, OptimizerStepped)
+    needs = (LoaderStarted, BatchDrawn, OptimizerStepped)
+
+    LEAST_S = 8.0
+    """Whoever waits less than this in a whole run has little to gain."""
+    LEAST_SHARE = 0.6
+    """Of the time between the first and the last batch: more than all the rest of the training takes."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._trained: set[int | None] = set()
+        """Loaders with batches that a backward pass followed."""
+        self._stepped = False
+        self._starving: list[LoaderTimed] = []
+        self._how = ""
+
+    def unobserved(self, run: Progress) -> str:
+        return super().unobserved(run) or ("" if self._how == "finished" else "the run did not come to its own end")
+
+    def observe(self, event: Event, run: Progress) -> None:
+        match event:
+            case BackwardEnded():
+                self._trained.add(event.loader)
+            case OptimizerStepped():
+                self._stepped = True
+            case LoaderTimed() if _waited_s(event) >= max(self.LEAST_S, self.LEAST_SHARE * event.span_s):
+                self._starving.append(event)
+            case _:
+                pass
+
+    def ended(self, event: RunEnded, run: Progress) -> None:
+        self._how = event.how
+        for timed in self._starving:
+            met = run.loaders.get(timed.loader)
+            if event.how != "finished" or not self._stepped or timed.loader not in self._trained or met is None:
+                continue
+            if timed.beside and not met.workers:
+                continue
+            share = _waited_s(timed) / timed.span_s
+            label, help = (
+                (f"{met.workers} workers make its batches", "raise `num_workers`, or do less for each sample")
+                if met.workers
+                else ("its batches are made by the training itself", "pass `num_workers=4` to make batches beside it")
+            )
+            draft = self.report(
+                met.site,
+                f"the training waited for batches of `{met.name}` for {share:.0%} of its time",
+                run=run,
+                label=label,
+                help=help,
+                cost=f"{_waited_s(timed):.1f} s of {timed.span_s:.1f} s went by for {timed.drawn:,} batches (measured)",
+                unit="batches",
+            )
+            draft.count, draft.total, draft.first_step = timed.drawn, timed.drawn, None
+
+
+def _waited_s(timed: LoaderTimed) -> float:
+    """Return how long the run waited for batches, not for workers to start: that is `workers-respawned`."""
+    return timed.waited_s - timed.starting_s
