@@ -23,10 +23,10 @@ class Remote(Dataset[tuple[torch.Tensor, torch.Tensor]]):
         return [(x[index], y[index]) for index in indices]
 
 
-begun = time.perf_counter()
 loader = DataLoader(Remote(), batch_size=16, shuffle=True)
 model = nn.Linear(8, 3)
 optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+begun = time.perf_counter()
 for _epoch in range(7):
     for inputs, labels in loader:
         optimizer.zero_grad()

@@ -13,8 +13,9 @@ BACK = BackwardEnded(site=BACKWARD, observed=2, written=2, loader=1)
 STEPPED = OptimizerStepped(optimizer=1, site=STEP, observed=2, fresh=2)
 
 
-def timed(waited_s=9.0, span_s=12.0, *, beside=False):
-    return LoaderTimed(loader=1, passes=3, drawn=1200, waited_s=waited_s, starting_s=0.0, span_s=span_s, beside=beside)
+def timed(waited_s=9.0, span_s=12.0, *, starting_s=0.0, beside=False):
+    times = {"waited_s": waited_s, "starting_s": starting_s, "span_s": span_s}
+    return LoaderTimed(loader=1, passes=3, drawn=1200, beside=beside, **times)
 
 
 def test_waiting_is_found_where_the_loader_was_made():
