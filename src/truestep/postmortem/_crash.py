@@ -149,6 +149,13 @@ class Crash:
         """Return a variable of the innermost of torch's frames of that name, None where there is none."""
         return next(self.inside(name, value), None)
 
+    def calls(self, name: str, argument: str) -> Iterator[tuple[Any, Any]]:
+        """Yield ``self`` and an argument of torch's frames of a name, from the inside out."""
+        read = self.scene.sites.argument
+        for frame in reversed(self.inner):
+            if frame.f_code.co_name == name:
+                yield read(frame, "self"), read(frame, argument)
+
     def inside(self, name: str, value: str = "self") -> Iterator[Any]:
         """Yield a variable of torch's frames of that name, from the inside out."""
         for frame in reversed(self.inner):

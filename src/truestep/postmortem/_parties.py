@@ -30,9 +30,10 @@ class Party:
 
 def parties(crash: Crash) -> list[Party]:
     """Return the tensors that met: two, or none where that is not clear."""
-    layer = next((one for one in crash.inside("forward") if _values.parameters(one)), None)
+    layer, given = next(
+        ((one, x) for one, x in crash.calls("forward", "input") if _values.parameters(one)), (None, None)
+    )
     if layer is not None:
-        given = crash.inner_value("forward", "input")
         weight = next(iter(_values.parameters(layer).values()))
         if not _values.is_tensor(given) or not _values.is_tensor(weight):
             return []

@@ -27,14 +27,16 @@ def explain(crash: Crash, match: re.Match[str]) -> PostMortem | None:
         return None
     related: list[Mark] = []
     facts: tuple[tuple[str, str], ...] = ()
-    help = "give it at least two samples in training, or call `.eval()` on the model to predict one"
+    help = (
+        "give it at least two samples in training (`drop_last=True` makes a loader leave out a last batch of one), "
+        "or call `.eval()` on the model to predict one"
+    )
     loader = _loader(crash)
-    if loader is not None:
-        named, value, frame = loader
-        rest = _rest(value)
+    rest = None if loader is None else _rest(loader[1])
+    if loader is not None and rest is not None:
+        named, _, frame = loader
         setting = [] if frame.file is None or frame.scope is None else frame.file.settings(frame.scope, named)
-        if rest is not None:
-            facts = (("note", f"{rest[0]:,} samples in batches of {rest[1]} leave a last batch of 1"),)
+        facts = (("note", f"{rest[0]:,} samples in batches of {rest[1]} leave a last batch of 1"),)
         if len(setting) == 1:
             related.append(Mark(frame.place(setting[0].node), "keeps the last batch, also where it holds one sample"))
         help = f"make `{named}` with `drop_last=True`"
@@ -64,7 +66,7 @@ def _loader(crash: Crash) -> tuple[str, Any, Frame] | None:
 
 def _leaves_one(loader: Any, size: int) -> bool:
     rest = _rest(loader)
-    return rest is None or rest[0] % size == 1
+    return rest is not None and rest[0] % size == 1
 
 
 def _rest(loader: Any) -> tuple[int, int] | None:

@@ -70,7 +70,7 @@ def explain(crash: Crash, match: re.Match[str]) -> PostMortem | None:
 def _stepped(crash: Crash, sizes: tuple[int, ...], got: int, versions: tuple[str, str]) -> PostMortem | None:
     """Find the step that changed weights between the forward pass and this backward pass."""
     weights = [entry for entry in _weights(crash) if _fits(entry[1], sizes, got)]
-    for frame in reversed(crash.frames):
+    for frame in crash.frames[-1:]:
         if frame.node is None or frame.file is None or frame.scope is None:
             continue
         steps: dict[ast.Call, tuple[str, list[tuple[str, Any]]]] = {}

@@ -38,7 +38,7 @@ def explain(crash: Crash, match: re.Match[str]) -> PostMortem | None:
         return None
     help = "make the batch or the tensors of this line smaller"
     if kept:
-        help = f"keep numbers, not tensors, in {kept[0]}: append `.item()` or `.detach()`"
+        help = f"append `.item()` or `.detach()` to {kept[0]}, unless backward is to go through all of them"
     elif made:
         help = "work on a part of these at a time: the result of this line does not fit"
     held = f", beside {amount(total)} in variables" if total else ""

@@ -135,7 +135,8 @@ def _shared(crash: Crash, frame: Frame, root: Any) -> PostMortem | None:
     first = ast.unparse(begun)
     made = (Mark(origin.site, f"`{name}` is computed here, once for both"),) if origin is not None else ()
     method = frame.node.func if isinstance(frame.node, ast.Call) else None
-    other = ast.unparse(method.value) if isinstance(method, ast.Attribute) else "this loss"
+    begins = isinstance(method, ast.Attribute) and method.attr == "backward"
+    other = ast.unparse(method.value) if begins and isinstance(method, ast.Attribute) else "this loss"
     return PostMortem(
         slug=SLUG,
         error="",
@@ -191,6 +192,8 @@ def _carried(crash: Crash, frame: Frame, root: Any) -> PostMortem | None:
     """Find what is carried from one round of the loop to the next with the graph behind it."""
     assert frame.file is not None
     assert frame.node is not None
+    if isinstance(frame.node, ast.Call) and any(word.arg == "retain_graph" for word in frame.node.keywords):
+        return None  # another pass has freed the graph
     for loop in frame.file.loops(frame.node):
         outside = _from_outside(crash, frame, root, loop)
         if outside is not None:
