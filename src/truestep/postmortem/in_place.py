@@ -61,7 +61,7 @@ def explain(crash: Crash, match: re.Match[str]) -> PostMortem | None:
     versions = ("expected", f"version {want}, as the forward pass saved it; got version {got}")
     op = match["op"] or ""
     died = None if _readable(op) else _stepped(crash, sizes, got, versions)
-    return died or _written(crash, sizes, got, versions, op)
+    return died or _written(crash, sizes, (want, got), versions, op)
 
 
 # --- by an optimizer -------------------------------------------------------------------------------------------------
@@ -185,12 +185,15 @@ def _uses(frame: Frame, call: ast.Call, weights: set[int]) -> bool:
 # --- by a line of the program ----------------------------------------------------------------------------------------
 
 
-def _written(crash: Crash, sizes: tuple[int, ...], got: int, versions: tuple[str, str], op: str) -> PostMortem | None:
+def _written(
+    crash: Crash, sizes: tuple[int, ...], numbers: tuple[int, int], versions: tuple[str, str], op: str
+) -> PostMortem | None:
     """Find the one line that wrote into a tensor of this shape and version."""
+    want, got = numbers
     live = [write for frame in crash.frames for write in _writes_in(frame, sizes, got)]
     found = live or _made_by(crash, op, [*_writes_behind(crash), *_modules_in_place(crash)])
     sites = list(dict.fromkeys(write.site for write in found))
-    if not sites or (len(sites) > 1 and (not live or len({write.name for write in found}) > 1)):
+    if not sites or (len(sites) > 1 and not _is_one_tensor(found, None if live else got - want)):
         return None
     write = found[0]
     name = f"`{write.name}`" if write.name else "its input"
@@ -207,6 +210,15 @@ def _written(crash: Crash, sizes: tuple[int, ...], got: int, versions: tuple[str
         facts=(versions,),
         help=write.rewritten,
     )
+
+
+def _is_one_tensor(writes: list[Write], bumps: int | None) -> bool:
+    """Whether several lines write into one variable; where it is gone, they must account for its version."""
+    if len({(write.name, write.site.path, write.site.function) for write in writes}) > 1:
+        return False
+    # ``x[i] += 1`` writes twice: into the part, and the part into the whole.
+    twice = [write for write in writes if isinstance(write.node, ast.AugAssign) and _subscripted(write.node)]
+    return bumps is None or bumps == len(writes) + len(twice)
 
 
 def _readable(op: str) -> str:
