@@ -48,6 +48,8 @@ from truestep.events._forward import (
     LossComputed,
     ModelCalled,
     ModeSet,
+    PaddingRead,
+    ProbabilitiesRead,
     UnregisteredModuleCalled,
 )
 from truestep.events._objects import (
@@ -120,9 +122,11 @@ __all__ = [
     "ModelMet",
     "OptimizerBuilt",
     "OptimizerStepped",
+    "PaddingRead",
     "ParameterMet",
     "ParametersAdded",
     "ParametersUnchanged",
+    "ProbabilitiesRead",
     "RowsEqual",
     "RunEnded",
     "RunStarted",

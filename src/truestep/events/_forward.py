@@ -191,3 +191,32 @@ class LossComputed(Event):
     """Shapes of input and target where they differ and broadcast to something larger than both."""
     reduction: str = "mean"
     grad: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class ProbabilitiesRead(Event):
+    """At a sampled step: targets that a loss takes for probabilities, and that it averages or sums without weights."""
+
+    absent: ClassVar[str] = "no loss on logits with targets that are probabilities was seen"
+    kind: str
+    """"cross_entropy" or "binary_cross_entropy_with_logits"."""
+    site: Site | None = None
+    outside: int = 0
+    """Percentage of them that lie outside of 0 to 1 by at least 0.5; for cross entropy below it."""
+    lowest: float = 0.0
+    highest: float = 1.0
+    dense: bool = True
+    """Whether most of them are not zero."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class PaddingRead(Event):
+    """At a sampled step: class targets of a loss whose input comes from an embedding with a padding index."""
+
+    absent: ClassVar[str] = "no cross entropy behind an embedding with a padding index was seen"
+    kind: str
+    site: Site | None = None
+    index: int = 0
+    """The padding index of the embedding, which has as many entries as there are classes."""
+    share: int = 0
+    """Percentage of the targets that are this index and count in the loss, 0 where it stands not only at row ends."""

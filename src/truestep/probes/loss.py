@@ -15,6 +15,7 @@ from truestep.probes._probe import Probe
 from truestep.probes._values import has_values
 from truestep.probes.origin import made_by, softmax_over
 from truestep.probes.reach import beyond
+from truestep.probes.targets import Targets, is_transformed
 
 _REGRESSION = ("mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss")
 _SEAMS = {
@@ -42,6 +43,7 @@ class LossProbe(Probe):
         self._looked: dict[object, int] = {}
         self._targets: dict[object, int] = {}
         """Site to the step at which its targets were looked at."""
+        self._labels = Targets(self.scene)
         functions = self.scene.torch._C._nn
         for name, kind in _SEAMS.items():
             if hasattr(functions, name):
@@ -149,6 +151,8 @@ class LossProbe(Probe):
             latest = self._latest.get((kind, id(site)))
             self._latest[kind, id(site)] = (event, 1 if latest is None else latest[1] + 1)
             scene.emit(event)
+            if scene.sampled and grad and origin and reduction in ("mean", "sum"):
+                self._labels.look(kind, site, input, target, args, kwargs)
         except Exception:
             scene.fail()
         finally:
@@ -185,7 +189,7 @@ class LossProbe(Probe):
     def _may_look(self, key: object, tensor: Any) -> bool:
         """Whether values may be read: at the first calls of a site, and only where it costs no synchronisation."""
         looks = self._looked.get(key, 0)
-        if tensor.device.type != "cpu" or looks >= _LOOKS or not tensor.is_floating_point() or _is_transformed(tensor):
+        if tensor.device.type != "cpu" or looks >= _LOOKS or not tensor.is_floating_point() or is_transformed(tensor):
             return False
         if hasattr(tensor, "_local_tensor"):  # of a DTensor this would be a collective operation
             return False
@@ -221,13 +225,6 @@ class LossProbe(Probe):
             return "log-probabilities"
         simplex = bool((rows >= 0).all()) and bool(((rows.sum(1) - 1).abs() < 1e-4).all())
         return "probabilities" if simplex else "unbounded"
-
-
-def _is_transformed(tensor: Any) -> bool:
-    """Whether vmap or another transform of torch.func stands between the tensor and its values."""
-    from torch._C import _functorch
-
-    return bool(_functorch.is_functorch_wrapped_tensor(tensor))
 
 
 def _before_expansion(tensor: Any) -> tuple[int, ...]:

@@ -1,0 +1,45 @@
+import pytest
+
+from truestep.events import LossComputed, OptimizerStepped, PaddingRead, Site
+from truestep.findings import Confidence, Outcome, Severity
+from truestep.rules import Progress
+from truestep.rules.padding_in_loss import PaddingInLoss
+from truestep.testing import judge
+
+LINE, STEP = Site("train.py", 22, 8), OptimizerStepped(optimizer=1)
+
+
+def look(share, site=LINE):
+    return [PaddingRead(kind="cross_entropy", site=site, index=3, share=share), STEP]
+
+
+def test_padding_at_three_looks_is_found_at_the_loss():
+    (finding,) = judge(PaddingInLoss, [*look(72), *look(68), *look(75), *look(70)])
+    assert finding.primary.site == LINE
+    assert (finding.severity, finding.confidence) == (Severity.WARNING, Confidence.MEDIUM)
+    assert (finding.seen.count, finding.seen.first_step) == (4, 0)
+    assert finding.message == "padding counts in the loss, and most targets are padding"
+    assert finding.cost == "at least 68 % of the targets were padding at 4 sampled steps"
+    assert finding.help.startswith("give the loss `ignore_index=3`")
+
+
+@pytest.mark.parametrize(
+    "shares",
+    [(72, 68), (49, 40, 35, 45), (72, 0, 72, 68), (80, 80, 20), (90, 90, 90, 90, 0), (0, 0, 0, 0)],
+    ids=["two looks", "less than half", "not in a row", "a full batch", "full batches later", "ignored"],
+)
+def test_less_is_quiet(shares):
+    assert judge(PaddingInLoss, [event for share in shares for event in look(share)]) == []
+
+
+def test_two_losses_are_judged_by_themselves():
+    other = Site("train.py", 30, 8)
+    events = [event for _ in range(3) for event in (*look(60), *look(10, other))]
+    assert [finding.primary.site for finding in judge(PaddingInLoss, events)] == [LINE]
+
+
+def test_verdicts():
+    run = Progress()
+    assert PaddingInLoss().verdict(run).reason == "no loss function of torch"
+    run.note(LossComputed(kind="cross_entropy"))
+    assert PaddingInLoss().verdict(run).outcome is Outcome.CLEAR
