@@ -13,9 +13,9 @@ BACK = BackwardEnded(site=BACKWARD, observed=2, written=2, loader=1)
 STEPPED = OptimizerStepped(optimizer=1, site=STEP, observed=2, fresh=2)
 
 
-def timed(waited_s=9.0, span_s=12.0, *, starting_s=0.0, beside=False):
+def timed(waited_s=9.0, span_s=12.0, *, starting_s=0.0, **more):
     times = {"waited_s": waited_s, "starting_s": starting_s, "span_s": span_s}
-    return LoaderTimed(loader=1, passes=3, drawn=1200, beside=beside, **times)
+    return LoaderTimed(loader=1, passes=3, drawn=1200, **times, **more)
 
 
 def test_waiting_is_found_where_the_loader_was_made():
@@ -41,6 +41,15 @@ def test_short_waits_and_waits_beside_long_steps_are_quiet(times):
 
 def test_an_accelerator_may_work_while_the_run_makes_batches():
     assert judge(LoaderStarvesTraining, [MET, *BATCH, BACK, STEPPED, timed(beside=True)]) == []
+
+
+def test_time_in_which_others_had_the_processors_is_not_counted():
+    assert judge(LoaderStarvesTraining, [MET, *BATCH, BACK, STEPPED, timed(delayed_s=1.1)]) == []
+    assert len(judge(LoaderStarvesTraining, [MET, *BATCH, BACK, STEPPED, timed(delayed_s=0.9, crowded=True)])) == 1
+
+
+def test_workers_on_a_crowded_machine_are_not_judged():
+    assert judge(LoaderStarvesTraining, [WORKERS, *BATCH, BACK, STEPPED, timed(crowded=True)]) == []
 
 
 def test_evaluation_and_stopped_runs_are_quiet():

@@ -15,8 +15,8 @@ TRAINED = [
 ]
 
 
-def timed(starting_s=6.0, span_s=20.0, passes=10):
-    return LoaderTimed(loader=1, passes=passes, drawn=80, waited_s=7.0, starting_s=starting_s, span_s=span_s)
+def timed(starting_s=6.0, span_s=20.0, passes=10, **more):
+    return LoaderTimed(loader=1, passes=passes, drawn=80, waited_s=7.0, starting_s=starting_s, span_s=span_s, **more)
 
 
 def test_slow_starts_are_found_where_the_loader_was_made():
@@ -36,3 +36,7 @@ def test_quick_starts_long_epochs_and_few_epochs_are_quiet(times):
 def test_a_loader_that_is_not_trained_on_is_quiet():
     other = BackwardEnded(site=BACKWARD, observed=2, written=2, loader=2)
     assert judge(WorkersRespawned, [MET, LoaderStarted(loader=1), BatchDrawn(loader=1), other, timed()]) == []
+
+
+def test_a_crowded_machine_is_not_judged():
+    assert judge(WorkersRespawned, [*TRAINED, timed(crowded=True)]) == []

@@ -83,6 +83,10 @@ class LoaderTimed(Event):
     """How much of that, at the least, went into starting workers again."""
     span_s: float
     """From the very first batch to the latest one."""
+    delayed_s: float = 0.0
+    """How long the training's thread waited meanwhile for a processor that other programs had."""
+    crowded: bool = False
+    """Whether that was longer than it had one."""
     beside: bool = False
     """Whether an accelerator may have worked while the run waited."""
 

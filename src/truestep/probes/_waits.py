@@ -5,6 +5,8 @@ The first batch of a run is left out: what is loaded or filled once is no habit.
 A first batch that comes late is no proof of a slow start: making a batch may take that long. Workers get their batches
 in turn, so the time from the first batch to the next one of the same worker is at least what it takes to make one.
 What the run waited for the first batch beyond that went into the start.
+
+Others may have the processors that the run needs: how long the training's own thread waited for one is told beside.
 """
 
 from __future__ import annotations
@@ -17,10 +19,20 @@ MOST = 1000
 """Loaders that are timed at most."""
 
 
+def processor() -> tuple[float, float]:
+    """Return how long this thread has had a processor and waited for one, in seconds (on Linux; else 0)."""
+    try:
+        with open("/proc/thread-self/schedstat", encoding="ascii") as numbers:
+            used, delayed, _ = numbers.read().split()
+        return int(used) / 1e9, int(delayed) / 1e9
+    except (OSError, ValueError):
+        return 0.0, 0.0
+
+
 class Wait:
     """What is known of the time spent on one loader. All times are those of one clock, in seconds."""
 
-    __slots__ = ("begun", "beside", "drawn", "latest", "loader", "passes", "starting", "waited", "workers")
+    __slots__ = ("begun", "beside", "drawn", "latest", "loader", "passes", "processor", "starting", "waited", "workers")
 
     def __init__(self, loader: int, workers: int, now: float) -> None:
         self.loader, self.workers = loader, workers
@@ -29,11 +41,13 @@ class Wait:
         self.waited = self.starting = 0.0
         self.passes = self.drawn = 0
         self.beside = False
+        self.processor = processor()
 
     def told(self) -> LoaderTimed | None:
         """Return the event about this loader, None where it is not worth one."""
         if self.waited < _LEAST_S:
             return None
+        used, delayed = (now - then for now, then in zip(processor(), self.processor, strict=True))
         return LoaderTimed(
             loader=self.loader,
             passes=self.passes,
@@ -41,6 +55,8 @@ class Wait:
             waited_s=round(self.waited, 3),
             starting_s=round(self.starting, 3),
             span_s=round(self.latest - self.begun, 3),
+            delayed_s=round(delayed, 3),
+            crowded=delayed > used,
             beside=self.beside,
         )
 

@@ -41,9 +41,9 @@ class LoaderStarvesTraining(Rule):
 
     Known false alarms
     ------------------
-    A machine whose processors are all busy already gains nothing from workers. Runs without optimizer steps, runs that
-    were stopped, evaluation, and loaders without workers beside an accelerator, which may work on meanwhile, are not
-    reported.
+    None known. The time for which other programs had the processors is not counted (on Linux, which tells it). Runs
+    without optimizer steps, runs that were stopped, evaluation, and loaders without workers beside an accelerator
+    (which may work on meanwhile) are not reported.
 
     References
     ----------
@@ -78,8 +78,9 @@ class LoaderStarvesTraining(Rule):
                 self._trained.add(event.loader)
             case OptimizerStepped():
                 self._stepped = True
-            case LoaderTimed() if _waited_s(event) >= max(self.LEAST_S, self.LEAST_SHARE * event.span_s):
-                self._starving.append(event)
+            case LoaderTimed() if _waited_s(event) >= self.LEAST_SHARE * event.span_s:
+                if _waited_s(event) - event.delayed_s >= self.LEAST_S:
+                    self._starving.append(event)
             case _:
                 pass
 
@@ -89,7 +90,7 @@ class LoaderStarvesTraining(Rule):
             met = run.loaders.get(timed.loader)
             if event.how != "finished" or not self._stepped or timed.loader not in self._trained or met is None:
                 continue
-            if timed.beside and not met.workers:
+            if timed.crowded if met.workers else timed.beside:
                 continue
             share = _waited_s(timed) / timed.span_s
             label, help = (

@@ -38,8 +38,8 @@ class WorkersRespawned(Rule):
     Known false alarms
     ------------------
     Workers that have to be started anew, because the script changes the dataset between epochs: those that stay would
-    keep their copy of it. The first start of all is not counted; loaders without workers, evaluation, and passes with
-    no more batches than workers are not judged.
+    keep their copy of it. The first start of all is not counted; loaders without workers, evaluation, passes with
+    no more batches than workers, and runs for which other programs left no processor are not judged.
 
     References
     ----------
@@ -70,7 +70,7 @@ class WorkersRespawned(Rule):
             case BackwardEnded():
                 self._trained.add(event.loader)
             case LoaderTimed() if event.loader in self._trained and event.passes >= self.LEAST_PASSES:
-                if event.starting_s >= max(self.LEAST_S, self.LEAST_SHARE * event.span_s):
+                if event.starting_s >= max(self.LEAST_S, self.LEAST_SHARE * event.span_s) and not event.crowded:
                     self._found(event, run)
             case _:
                 pass
