@@ -224,3 +224,24 @@ class PaddingRead(Event):
     """The padding index of the embedding, which has as many entries as there are classes."""
     share: int = 0
     """Percentage of the targets that are this index and count in the loss, 0 where it stands not only at row ends."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class OutputsCompared(Event):
+    """At a sampled step: the rows of what a model returned in training, for samples that differ from each other."""
+
+    absent: ClassVar[str] = "no batch of four or more samples given to a model that returns one tensor"
+    model: int
+    site: Site | None = None
+    samples: int = 0
+    equal: bool = False
+    """Whether all rows were equal, but for rounding."""
+    moved: bool = False
+    """Whether the row that all are equal to was another one at the look before."""
+    layer: str = ""
+    """The layer at which the samples became equal, as the model names it."""
+    kind: str = ""
+    """What that layer is, such as "ReLU"; empty where it is not certain that a layer made them equal."""
+    zero: bool = False
+    """Whether that layer gave only zeros."""
+    steps: int = 0

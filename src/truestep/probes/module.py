@@ -14,6 +14,7 @@ from truestep.probes._patch import patch
 from truestep.probes._probe import Probe
 from truestep.probes._seam import weave
 from truestep.probes.keep import Keep
+from truestep.probes.outputs import Outputs
 
 _CALLING = ("_wrapped_call_impl", "_call_impl")
 
@@ -52,6 +53,7 @@ class ModuleProbe(Probe):
         self._registered: set[int] = set()
         self._created: weakref.WeakSet[Any] = weakref.WeakSet()
         self.keep = Keep(scene)
+        self._compared = Outputs(scene)
         self.outputs = Keep(scene, named=True)
         names = {
             "_truestep_compiling": torch.compiler.is_dynamo_compiling,
@@ -113,6 +115,8 @@ class ModuleProbe(Probe):
             if before:
                 if before == 2:
                     self._inner(module)
+                    if self._compared.following:
+                        return before, None, self._compared.entering(module, args)
                 return before, None, False
             frame = sys._getframe(depth_of_caller)
             place = self._callsites.get((id(frame.f_code), frame.f_lasti, id(module)))
@@ -130,6 +134,7 @@ class ModuleProbe(Probe):
             if scene.sampled and model.trainable and self._grad_enabled():
                 depth.inside = 2
                 self._prepare(model)
+                self._compared.begin(model, args)
             else:
                 depth.inside = 1
             return before, place, same
@@ -152,16 +157,21 @@ class ModuleProbe(Probe):
         before, place, same = token
         scene = self.scene
         scene.depth.inside = before
-        if place is None or result is None:
+        if result is None or (place is None and same is False):
             return
         aside = scene.unseen.begin()
         try:
+            if place is None:
+                self._compared.left(same, result)
+                return
             model = place.model
             module = model.ref()
             if module is None:
                 return
             tensor = result if type(result) is self._tensor else _first_tensor(result, self._tensor)
             tracked = tensor is not None and tensor.requires_grad
+            if scene.sampled and not before:
+                self._compared.end(model, module, place.site, result)
             on = model.switched_on() if model.sensitive else 0
             training = module.training
             autocast = self._autocast_enabled(model.device)

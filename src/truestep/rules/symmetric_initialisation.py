@@ -58,6 +58,7 @@ class SymmetricInitialisation(Rule):
     severity = Severity.ERROR
     watches = (RowsEqual, TapeRead)
     needs = (ParametersUnchanged,)
+    explains = ("output-ignores-input",)
 
     def __init__(self) -> None:
         super().__init__()
