@@ -80,22 +80,32 @@ class Outputs:
         """Look at what it returned, in the order in which layers are done: whether the samples became equal in it.
 
         Equal rows are expected of a model that mixes its samples or has an output of its own. They came from a layer
-        of torch that works on each row by itself, or from an activation that gives one plain number for all samples.
+        of torch that works on each row by itself, or from an activation that gives one plain number for all samples,
+        and a layer with weights follows: the last activation may be saturated for good reasons.
         """
+        module, given = entered
         if not self.following or not self._is_batch(result):
+            return
+        weight = module._parameters.get("weight")
+        weighted = weight is not None and weight.dim() > 1
+        if self._layer is not None:
+            self.following = not weighted
             return
         if self._common_row(result) is None:
             self._reached = True
             return
-        self.following = False
-        module, given = entered
         by_itself = given == "differing" and type(module).__module__.startswith(_BY_ROW) and not module._modules
-        if by_itself or (given == "plain" and self._reached):
+        if by_itself or (given == "plain" and self._reached and weighted):
             self._layer = weakref.ref(module), not bool(result.detach().any())
+            self.following = by_itself
+        else:
+            self.following = False
 
     def end(self, model: Model, module: Any, site: Site | None, result: Any) -> None:
         """Compare the rows of what an outermost call returned."""
-        samples, self._samples, self.following = self._samples, 0, False
+        samples, self._samples = self._samples, 0
+        layer, self._layer = None if self.following else self._layer, None
+        self.following = False
         if not samples or not self._is_batch(result, samples) or not result.requires_grad:
             return
         if 0 in result.stride() or not module.training or _weights(module) < _LEAST_WEIGHTS:
@@ -111,19 +121,18 @@ class Outputs:
             self._differing[key] = event
         else:
             self._rows[number] = row
-            layer, zero = (self._layer[0](), self._layer[1]) if self._layer else (None, False)
+            made_equal, zero = (layer[0](), layer[1]) if layer else (None, False)
             event = OutputsCompared(
                 model=number,
                 site=site,
                 samples=samples,
                 equal=True,
                 moved=before is not None and before != row and not _is_plain(result),
-                layer=_name(module, layer),
-                kind="" if layer is None else type(layer).__name__,
+                layer=_name(module, made_equal),
+                kind="" if made_equal is None else type(made_equal).__name__,
                 zero=zero,
                 steps=scene.step,
             )
-        self._layer = None
         scene.emit(event)
         scene.cost_s += time.perf_counter() - begun
 

@@ -29,8 +29,8 @@ class OutputIgnoresInput(Rule):
     Compares the rows of what a model returns in training, at sampled steps, where the rows of its input differ. Reports
     models whose rows are equal but for rounding at every look over 90 steps or more, beyond step 100, while what they
     return does change from look to look: they are trained, and learn a constant. Then the layers are compared as well:
-    it takes a layer of torch that got rows that differ and returned equal ones, or one that got nothing but zeros and
-    ones for all samples. That layer is named.
+    it takes a layer of torch that got rows that differ and returned equal ones, with a layer with weights after it, or
+    one with weights that got nothing but equal rows of 0, 1 and -1. That layer is named.
 
     Why it matters
     --------------
@@ -55,9 +55,9 @@ class OutputIgnoresInput(Rule):
     ------------------
     A regression under a penalty so strong that its weights are zero on purpose. Not reported: outputs that have not
     moved either (a value function before the first reward, a last layer of zeros), outputs that are all 0, 1 or -1
-    (choices, saturated actions), rows made equal between layers (averages over a graph or a set, outputs that are
-    parameters), layers in half precision, models with a single weight or with several tensors as a result, and samples
-    that become equal in a layer that is not torch's own.
+    (choices), a saturated last activation (actions at their bounds), rows made equal between layers (averages over a
+    graph or a set, outputs that are parameters), layers in half precision, models with a single weight or with several
+    tensors as a result, and samples that become equal in a layer that is not torch's own.
 
     References
     ----------
