@@ -68,10 +68,10 @@ def test_an_internal_that_raises_becomes_an_internal_error(monkeypatch: pytest.M
 
             before = len(session._scene.errors)
             with monkeypatch.context() as patch:
-                patch.setattr(owner, internal, raising)
-                known = [one for one in modules() if getattr(one, internal, None) is not None]
-                for one in known if isinstance(owner, type(os)) else ():
-                    patch.setattr(one, internal, raising)
+                original = vars(owner)[internal]
+                for one in [owner, *modules()]:
+                    if vars(one).get(internal) is original:
+                        patch.setattr(one, internal, raising)
                 session.examine(error)
             if len(session._scene.errors) > before:
                 assert "planted" in session._scene.errors[-1]
