@@ -208,7 +208,7 @@ def _written(
         primary=crash.fails("fails here"),
         related=tuple(Mark(site, f"writes into {name} {_values.shape(sizes)} in place") for site in sites[:4]),
         facts=(versions,),
-        help=write.rewritten,
+        help=write.rewritten if op or "." not in write.name else "write into it after the backward pass",
     )
 
 
