@@ -33,6 +33,7 @@ ENTRIES = {
     "ScalerProbe": {"_tell", "scaled", "unscaled", "stepping", "stepped", "updated"},
     "SchedulerProbe": {"built", "stepped"},
     "DataProbe": {"made", "started", "drawn", "ended"},
+    "DropoutProbe": {"met"},
     "CheckpointProbe": {"saved", "taken", "before", "loaded", "_tell"},
     "Coast": {"wake", "end"},
     "Unseen": {"begin"},
@@ -49,7 +50,7 @@ class Growing(nn.Module):
         self.head = nn.Sequential(nn.Dropout(0.1), nn.BatchNorm1d(4), nn.Linear(4, 3))
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return self.head(nn.Linear(4, 4)(self.layers[0](x)))
+        return self.head(nn.functional.dropout(nn.Linear(4, 4)(self.layers[0](x)), 0.1))
 
 
 def train() -> list[object]:
@@ -92,6 +93,8 @@ def train() -> list[object]:
             said.append(loss.item())
         plateau.step(loss.detach())
         model.eval()
+        with torch.no_grad():
+            said.append(model(data.tensors[0]))
         nn.functional.mse_loss(model(data.tensors[0])[:, :1], torch.zeros(24, 1))
         wide = (model(data.tensors[0])[:, :1] - torch.zeros(24)).pow(2).mean()
         (slope,) = torch.autograd.grad(wide, by_hand, allow_unused=True)

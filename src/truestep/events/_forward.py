@@ -128,6 +128,9 @@ class ModelCalled(Event):
     compiled: bool = False
     autocast: bool = False
     """Whether autocast was on for the model's device."""
+    dropout: Site | None = None
+    """Where the forward applied dropout although all of the model was in eval mode, by a function that is not given the
+    mode, on values that the model computed; only of calls without gradients."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

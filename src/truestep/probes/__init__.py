@@ -21,6 +21,7 @@ def all_probes() -> list[type[Probe]]:
     from truestep.probes.checkpoint import CheckpointProbe
     from truestep.probes.clip import ClipProbe
     from truestep.probes.data import DataProbe
+    from truestep.probes.dropout import DropoutProbe
     from truestep.probes.loss import LossProbe
     from truestep.probes.mode import ModeProbe
     from truestep.probes.module import ModuleProbe
@@ -30,8 +31,8 @@ def all_probes() -> list[type[Probe]]:
     from truestep.probes.zero import ZeroProbe
 
     return [
-        OptimizerProbe, ZeroProbe, BackwardProbe, ModuleProbe, ModeProbe, LossProbe, ClipProbe, ScalerProbe,
-        SchedulerProbe, DataProbe, CheckpointProbe,
+        OptimizerProbe, ZeroProbe, BackwardProbe, ModuleProbe, ModeProbe, LossProbe, DropoutProbe,
+        ClipProbe, ScalerProbe, SchedulerProbe, DataProbe, CheckpointProbe,
     ]  # fmt: skip
 
 

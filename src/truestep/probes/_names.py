@@ -22,15 +22,19 @@ def _segment(site: Site) -> str:
     return b"".join(encoded).decode(errors="replace")
 
 
+def call_at(site: Site | None) -> ast.Call | None:
+    """Return the call that is written at a site, None where it is anything else or cannot be read."""
+    try:
+        node = None if site is None else ast.parse(_segment(site).strip(), mode="eval").body
+    except (SyntaxError, ValueError):
+        return None
+    return node if isinstance(node, ast.Call) else None
+
+
 def callee(site: Site | None, fallback: str) -> str:
     """Return the expression that is called at a site: "model" for ``model(x)``, "self.net" for ``self.net(x)``."""
-    if site is None:
-        return fallback
-    try:
-        node = ast.parse(_segment(site).strip(), mode="eval").body
-    except (SyntaxError, ValueError):
-        return fallback
-    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name | ast.Attribute | ast.Subscript):
+    node = call_at(site)
+    if node is None or not isinstance(node.func, ast.Name | ast.Attribute | ast.Subscript):
         return fallback
     name = ast.unparse(node.func)
     return name if len(name) <= 40 else fallback
@@ -42,13 +46,8 @@ def arguments(site: Site | None, names: tuple[str, ...]) -> tuple[str, ...]:
     Args:
         names: of the parameters; one that is given by keyword is found, and one that cannot be read keeps its name.
     """
-    if site is None:
-        return names
-    try:
-        node = ast.parse(_segment(site).strip(), mode="eval").body
-    except (SyntaxError, ValueError):
-        return names
-    if not isinstance(node, ast.Call) or any(isinstance(given, ast.Starred) for given in node.args):
+    node = call_at(site)
+    if node is None or any(isinstance(given, ast.Starred) for given in node.args):
         return names
     given = dict(zip(names, node.args, strict=False)) | {key.arg: key.value for key in node.keywords if key.arg}
     written = {name: ast.unparse(value) for name, value in given.items() if isinstance(value, _PLAIN)}

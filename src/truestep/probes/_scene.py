@@ -41,6 +41,8 @@ class Depth(threading.local):
     fetching = False
     mode = False
     schedule = 0
+    dropout: Site | None = None
+    """Where the call under way applied dropout that does not follow the mode of the model."""
 
 
 class Known:

@@ -10,6 +10,7 @@ import ast
 import inspect
 import textwrap
 from collections.abc import Callable
+from contextlib import ExitStack
 from typing import Any
 
 EXPECTED = """def _wrapped_call_impl(self, *args, **kwargs):
@@ -73,6 +74,17 @@ def weave(function: Any, names: dict[str, Any]) -> Callable[..., Any] | None:
     replacement.__module__, replacement.__qualname__ = function.__module__, function.__qualname__
     replacement._truestep_names = names  # type: ignore[attr-defined]
     return replacement
+
+
+def teach_script(stack: ExitStack, original: Callable[..., Any], replacement: Callable[..., Any]) -> None:
+    """Let ``torch.jit.script`` take the replacement of a C function for the operator it stands for."""
+    from torch.jit import _builtins
+
+    table: dict[int, str] = _builtins._get_builtin_table()  # type: ignore[no-untyped-call]
+    operator = table.get(id(original))
+    if operator is not None:
+        table[id(replacement)] = operator
+        stack.callback(table.pop, id(replacement), None)
 
 
 class _Outside:

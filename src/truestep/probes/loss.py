@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import sys
-from collections.abc import Callable
 from contextlib import ExitStack
 from typing import Any
 
@@ -12,6 +11,7 @@ from truestep.events import LossComputed, Site
 from truestep.probes._names import arguments
 from truestep.probes._patch import patch
 from truestep.probes._probe import Probe
+from truestep.probes._seam import teach_script
 from truestep.probes._values import has_values
 from truestep.probes.origin import made_by, softmax_over
 from truestep.probes.reach import beyond
@@ -83,18 +83,7 @@ class LossProbe(Probe):
         if functions is scene.torch:  # whoever takes it from there while we watch can pickle it
             loss.__module__, loss.__qualname__ = "torch", name
         patch(stack, functions, name, loss)
-        self._teach_script(stack, original, loss)
-
-    @staticmethod
-    def _teach_script(stack: ExitStack, original: Callable[..., Any], replacement: Callable[..., Any]) -> None:
-        """Let ``torch.jit.script`` take the replacement for the operator it stands for."""
-        from torch.jit import _builtins
-
-        table: dict[int, str] = _builtins._get_builtin_table()  # type: ignore[no-untyped-call]
-        operator = table.get(id(original))
-        if operator is not None:
-            table[id(replacement)] = operator
-            stack.callback(table.pop, id(replacement), None)
+        teach_script(stack, original, loss)
 
     def tell(
         self, kind: str, site: Site | None, input: Any, target: Any, args: tuple[Any, ...], kwargs: dict[str, Any]

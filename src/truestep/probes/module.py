@@ -155,8 +155,9 @@ class ModuleProbe(Probe):
                     self._passed(token, result, depth_of_caller + 1)
             return
         before, place, same = token
-        scene = self.scene
-        scene.depth.inside = before
+        scene, depth = self.scene, self.scene.depth
+        depth.inside = before
+        dropout, depth.dropout = depth.dropout, None
         if result is None or (place is None and same is False):
             return
         aside = scene.unseen.begin()
@@ -175,7 +176,10 @@ class ModuleProbe(Probe):
             on = model.switched_on() if model.sensitive else 0
             training = module.training
             autocast = self._autocast_enabled(model.device)
-            key = (model.count, training, on, self._grad_enabled(), tracked, same, scene.loader, autocast)
+            grad = self._grad_enabled()
+            if dropout is not None and (grad or any(part.training for part in module.modules())):
+                dropout = None
+            key = (model.count, training, on, grad, tracked, same, scene.loader, autocast, dropout)
             event = place.events.get(key)
             if event is None:
                 event = place.events[key] = self._called(place, module, key)
@@ -253,7 +257,7 @@ class ModuleProbe(Probe):
 
     def _called(self, place: CallSite, module: Any, key: tuple[Any, ...]) -> ModelCalled:
         model = place.model
-        _, training, on, grad, tracked, same, loader, autocast = key
+        _, training, on, grad, tracked, same, loader, autocast, dropout = key
         kinds = {kind for bit, (kind, _) in enumerate(model.sensitive) if on >> bit & 1}
         return ModelCalled(
             model=model.number,
@@ -268,6 +272,7 @@ class ModuleProbe(Probe):
             loader=loader,
             compiled=module._compiled_call_impl is not None,
             autocast=autocast,
+            dropout=dropout,
         )
 
     def _prepare(self, model: Model) -> None:
