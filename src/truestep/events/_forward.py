@@ -134,6 +134,23 @@ class ModelCalled(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class BatchStatisticsTaken(Event):
+    """At a sampled step, layers of batch normalisation in train mode ran inside the model call told before this."""
+
+    absent: ClassVar[str] = "no batch normalisation in train mode"
+    model: int
+    layers: int
+    """How many of these layers ran."""
+    values: int
+    """Of the layer that had most: how many values of each channel its statistics were taken from; 16 for more."""
+    kind: str = "BatchNorm1d"
+    same_input: bool = False
+    """Whether the first argument is the very object of the last sampled call of this model."""
+    site: Site | None = None
+    """The line that called the model."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ForwardCalledDirectly(Event):
     """User code ran ``module.forward(...)`` instead of ``module(...)``; hooks of that module did not run."""
 

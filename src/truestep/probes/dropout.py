@@ -62,6 +62,7 @@ class DropoutProbe(Probe):
             function: the frame of the public function.
         """
         scene = self.scene
+        aside = scene.unseen.begin()
         try:
             frame = function.f_back
             if frame is None or not scene.active or scene.depth.fetching or not p or scene.sites.kind(frame.f_code):
@@ -74,6 +75,9 @@ class DropoutProbe(Probe):
                 scene.depth.dropout = scene.depth.dropout or site
         except Exception:
             scene.fail()
+        finally:
+            if aside:
+                aside.close()
 
     def _leaves_mode_out(self, site: Site | None, frame: FrameType) -> bool:
         known = self._defaults.get(id(site))

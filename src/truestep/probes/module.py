@@ -10,6 +10,7 @@ from typing import Any
 
 from truestep.events import ForwardCalledDirectly, ModelCalled, Site, UnregisteredModuleCalled
 from truestep.probes._model import Model, Models, unwrapped, where
+from truestep.probes._norms import Norms
 from truestep.probes._patch import patch
 from truestep.probes._probe import Probe
 from truestep.probes._seam import weave
@@ -32,7 +33,7 @@ class CallSite:
 
 
 class ModuleProbe(Probe):
-    """Tells `ModelMet`, `ModelCalled`, `ForwardCalledDirectly` and `UnregisteredModuleCalled`."""
+    """Tells `ModelMet`, `ModelCalled`, `BatchStatisticsTaken`, `ForwardCalledDirectly`, `UnregisteredModuleCalled`."""
 
     def install(self, stack: ExitStack) -> None:
         scene, torch = self.scene, self.scene.torch
@@ -52,6 +53,7 @@ class ModuleProbe(Probe):
         self._root: Any = None
         self._registered: set[int] = set()
         self._created: weakref.WeakSet[Any] = weakref.WeakSet()
+        self.norms = Norms(scene)
         self.keep = Keep(scene)
         self._compared = Outputs(scene)
         self.outputs = Keep(scene, named=True)
@@ -114,7 +116,7 @@ class ModuleProbe(Probe):
                 return before, None, False
             if before:
                 if before == 2:
-                    self._inner(module)
+                    self._inner(module, args)
                     if self._compared.following:
                         return before, None, self._compared.entering(module, args)
                 return before, None, False
@@ -133,7 +135,7 @@ class ModuleProbe(Probe):
             model.last_input = first
             if scene.sampled and model.trainable and self._grad_enabled():
                 depth.inside = 2
-                self._prepare(model)
+                self._prepare(model, args)
                 self._compared.begin(model, args)
             else:
                 depth.inside = 1
@@ -186,6 +188,8 @@ class ModuleProbe(Probe):
             scene.emit(event)
             if self._coast.learning:
                 self._coast.name(self._called_by if tracked else -self._called_by)
+            if tracked and self.norms.layers:
+                self.norms.tell(model.number, place.site)
             if tracked and scene.retained:
                 for graph in scene.retained:
                     graph.met()
@@ -275,11 +279,12 @@ class ModuleProbe(Probe):
             dropout=dropout,
         )
 
-    def _prepare(self, model: Model) -> None:
+    def _prepare(self, model: Model, args: tuple[Any, ...]) -> None:
         """Get ready to look at the inner calls of a sampled step."""
         module: Any = model.ref()
         self._root = model.ref
         self._registered = {id(m) for m in module.modules()}
+        self.norms.begin(model.number, args)
         self._own(module)
 
     def _called_directly(self, frame: FrameType) -> Any:
@@ -321,8 +326,10 @@ class ModuleProbe(Probe):
                 places = scene.sites.chain() if places is None else places
                 scene.forwarded.setdefault(scene.hold(parameter).number, places)
 
-    def _inner(self, module: Any) -> None:
+    def _inner(self, module: Any, args: tuple[Any, ...]) -> None:
         scene = self.scene
+        if args and type(module) in self.norms.kinds:
+            self.norms.met(module, args[0])
         if scene.torch.is_grad_enabled():
             self._own(module)
         if id(module) in self._registered:
