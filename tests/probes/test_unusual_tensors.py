@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
 torch = pytest.importorskip("torch")
 
 from torch import nn
+from torch.utils._python_dispatch import return_and_correct_aliasing
+from torch.utils._pytree import tree_map
 
 from truestep.findings import Summary
 from truestep.watch import Session
@@ -151,4 +154,49 @@ def test_training_without_values_is_watched_without_an_error(kind: str) -> None:
     summary = watched(train)
     assert summary.internal_errors == ()
     assert summary.steps == 12
+    assert summary.findings == ()
+
+
+class Wrapping(torch.Tensor):
+    """Holds another tensor and runs every operation on that one."""
+
+    seen = 0
+
+    @staticmethod
+    def __new__(cls, held: torch.Tensor) -> torch.Tensor:
+        return torch.Tensor._make_wrapper_subclass(cls, held.shape, dtype=held.dtype, strides=held.stride())
+
+    def __init__(self, held: torch.Tensor) -> None:
+        self.held = held
+
+    @classmethod
+    def __torch_dispatch__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        Wrapping.seen += 1
+
+        def bare(value: Any) -> Any:
+            return value.held if isinstance(value, Wrapping) else value
+
+        kwargs = kwargs or {}
+        out = func(*tree_map(bare, args), **tree_map(bare, kwargs))
+        out = tree_map(lambda value: Wrapping(value) if isinstance(value, torch.Tensor) else value, out)
+        return return_and_correct_aliasing(func, args, kwargs, out)
+
+
+def test_a_class_that_runs_operations_by_itself_is_not_read() -> None:
+    def train() -> None:
+        torch.manual_seed(0)
+        model = nn.Linear(4, 2)
+        model.weight = nn.Parameter(Wrapping(model.weight.detach()))
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9, foreach=False)
+        Wrapping.seen = 0
+        for _ in range(30):
+            optimizer.zero_grad()
+            model(torch.randn(8, 4)).square().mean().backward()
+            optimizer.step()
+
+    train()
+    plain = Wrapping.seen
+    summary = watched(train)
+    assert plain == Wrapping.seen
+    assert summary.internal_errors == ()
     assert summary.findings == ()

@@ -55,10 +55,9 @@ def one_value(parameter: Any) -> float | None:
 
 def looks_zero(tensor: Any) -> bool:
     """Whether a gradient holds only zeros: a few elements first, all of them when those are zero."""
-    tensor = here(tensor)
     if not has_values(tensor):
         return False
-    flat = tensor.reshape(-1)
+    flat = here(tensor).reshape(-1)
     stride = max(1, flat.numel() // _PROBED_ELEMENTS)
     return not bool(flat[::stride].any()) and not bool(flat.any())
 

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from types import BuiltinFunctionType
 from typing import Any
 
 
 def has_values(tensor: Any) -> bool:
-    """Whether a tensor has numbers in memory, one after the other.
+    """Whether a tensor has numbers in memory, one after the other; of a DTensor the part on this rank.
 
-    One on the meta device or of FakeTensorMode has a shape alone, one in a sparse or jagged layout more than numbers.
+    One on the meta device or of FakeTensorMode has a shape alone, one in a sparse or jagged layout more than numbers,
+    and one of a class that runs operations by itself (it wraps others, or packs them) holds them in its own way.
     """
-    return not tensor.is_meta and str(tensor.layout) == "torch.strided" and not hasattr(tensor, "fake_mode")
+    tensor = getattr(tensor, "_local_tensor", tensor)
+    if not isinstance(type(tensor).__torch_dispatch__, BuiltinFunctionType):
+        return False
+    return not tensor.is_meta and str(tensor.layout) == "torch.strided"
 
 
 def stored(tensor: Any) -> Any:

@@ -59,8 +59,10 @@ def _is_finite(scene: Scene, held: Held) -> bool:
     parameter = held.ref()
     if parameter is None or is_lazy(parameter) or not parameter.is_floating_point():
         return True
+    if not has_values(parameter):
+        return True
     values = here(parameter)
-    return not has_values(values) or is_freed(values) or bool(scene.torch.isfinite(values).all())
+    return is_freed(values) or bool(scene.torch.isfinite(values).all())
 
 
 def _nearest(scene: Scene, node: Any, bad: set[int]) -> dict[str, Any]:

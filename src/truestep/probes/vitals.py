@@ -69,9 +69,10 @@ def unchanged(scene: Scene) -> None:
 
 
 def _fingerprint(parameter: Any) -> list[str]:
-    local = stored(getattr(parameter, "_local_tensor", parameter).detach())
+    local = stored(getattr(parameter, "_local_tensor", parameter))
     if not local.is_cpu or not local.numel() or not has_values(local) or is_freed(local):
         return []
+    local = local.detach()
     flat = local.reshape(-1)
     values = flat[:: max(1, flat.numel() // _ELEMENTS)][:_ELEMENTS]
     return [repr(value) for value in values.tolist()]
