@@ -14,6 +14,7 @@ torch = pytest.importorskip("torch")
 from torch import nn
 from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils.data import DataLoader, TensorDataset
 
 from truestep.watch import Session
 
@@ -61,9 +62,10 @@ def steps(kind: type) -> list[Counter[str]]:
     optimizer = torch.optim.AdamW(model.parameters(), lr=0.01)
     schedule = torch.optim.lr_scheduler.StepLR(optimizer, 10)
     counts: list[Counter[str]] = []
+    loader = DataLoader(TensorDataset(torch.randn(64, 4)), 8, shuffle=True)
     for _ in range(60):
         with counted(kind(), counts):
-            x = torch.randn(8, 4)
+            (x,) = next(iter(loader))
             loss = nn.functional.cross_entropy(model(x), x[:, 0].gt(0).long())
             optimizer.zero_grad()
             loss.backward()

@@ -105,6 +105,7 @@ class DataProbe(Probe):
 
     def started(self, loader: Any, iterator: Any, begun: float) -> None:
         scene, now = self.scene, time.perf_counter()
+        aside = scene.unseen.begin()
         try:
             number, new = scene.number(_FAMILY, loader)
             site = scene.site()
@@ -130,6 +131,9 @@ class DataProbe(Probe):
                 iterator._truestep_pass = self._pass(loader, number, begun, now)
         except Exception:
             scene.fail()
+        finally:
+            if aside:
+                aside.close()
 
     def _pass(self, loader: Any, number: int, begun: float, now: float) -> Pass | None:
         """Begin to time a pass over a loader."""

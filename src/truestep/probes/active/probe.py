@@ -57,6 +57,7 @@ class ActiveProbe(Probe):
 
     def drawn(self, iterator: Any, batch: Any) -> None:
         """Remember the shapes of a batch; its tensors weakly."""
+        aside = self.scene.unseen.begin()
         try:
             self._batch, self._shapes, self._drawn_by = [], [], self.scene.loader
             self._note_data(self._drawn_by, iterator._dataset)
@@ -66,6 +67,9 @@ class ActiveProbe(Probe):
                 self._shapes = [tuple(item.shape) for item in tensors]
         except Exception:
             self.scene.fail()
+        finally:
+            if aside:
+                aside.close()
 
     def _note_data(self, loader: int | None, data: Any) -> None:
         """Remember the data set of a loader; a list of samples cannot be remembered weakly."""
