@@ -96,7 +96,15 @@ def test_failure_of_all_ranks_is_one_finding(name: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "arguments", [(), ("original",), ("original", "early"), ("window",), ("original", "window")], ids=" ".join
+    "arguments",
+    [
+        pytest.param((), id="flat"),
+        pytest.param(("original", "window"), id="original window"),
+        *(
+            pytest.param(arguments, id=" ".join(arguments), marks=pytest.mark.slow)
+            for arguments in (("original",), ("original", "early"), ("window",))
+        ),
+    ],
 )
 def test_gradients_that_fsdp1_makes_anew_over_those_of_before_are_mixed(
     arguments: tuple[str, ...], tmp_path: Path

@@ -27,6 +27,8 @@ HERE = Path(__file__).parent
 SCRIPTS = HERE / "scripts"
 CHECKED = sorted(path.stem for path in (SCRIPTS / "active").glob("[a-z]*.py"))
 OTHERS = ["failing", "loader_workers", "own_hooks", "rnn_dropout", "two_models"]
+SLOW = OTHERS[1:]
+"""Part of `make proofs-slow`: the checks have little to do in them."""
 SKIPPED = {"side_effects"}
 
 
@@ -45,7 +47,9 @@ def watched(script: Path, folder: Path) -> tuple[tuple[int, str, str], dict[str,
     return run, json.loads(report.read_text(encoding="utf-8"))
 
 
-@pytest.mark.parametrize("name", [*OTHERS, *CHECKED])
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.slow] * (name in SLOW)) for name in [*OTHERS, *CHECKED]]
+)
 def test_a_program_is_bit_identical(name: str, tmp_path: Path) -> None:
     script = (SCRIPTS if name in OTHERS else SCRIPTS / "active") / f"{name}.py"
     plain = python(script)

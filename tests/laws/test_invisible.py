@@ -18,6 +18,11 @@ import pytest
 SCRIPTS = Path(__file__).with_name("scripts")
 PROGRAMS = sorted(path.stem for path in SCRIPTS.glob("[a-z]*.py"))
 FAILING = {"crashes": 1, "crashes_everywhere": 1, "exits_3": 3}
+SLOW = {
+    "bf16_autocast", "compiled_function", "crashes_everywhere", "ddp_one", "lbfgs", "optimizers_in_turn", "resuming",
+    "sparse_and_custom",
+}  # fmt: skip
+"""Part of `make proofs-slow`: each has a neighbour among the others."""
 Run = tuple[int, str, str]
 
 
@@ -50,7 +55,7 @@ def same(plain: Run, watched: Run) -> None:
     assert watched[0] == plain[0]
 
 
-@pytest.mark.parametrize("name", PROGRAMS)
+@pytest.mark.parametrize("name", [pytest.param(name, marks=[pytest.mark.slow] * (name in SLOW)) for name in PROGRAMS])
 def test_a_supervised_program_is_bit_identical(name: str, tmp_path: Path) -> None:
     plain = python(f"{name}.py")
     watched, report = supervised(tmp_path, f"{name}.py")

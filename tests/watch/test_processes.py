@@ -155,6 +155,7 @@ def test_mp_spawn_training(tmp_path: Path) -> None:
     assert "no optimizer step was seen" in run.report["notes"]
 
 
+@pytest.mark.slow
 def test_failing_spawned_worker(tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text(
         TRAINING
@@ -177,7 +178,9 @@ def test_failing_spawned_worker(tmp_path: Path) -> None:
     assert "ValueError: worker" in watched[2]
 
 
-@pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
+@pytest.mark.parametrize(
+    "method", ["fork", *(pytest.param(method, marks=pytest.mark.slow) for method in ("spawn", "forkserver"))]
+)
 def test_pool_beside_training(method: str, tmp_path: Path) -> None:
     run = both(
         tmp_path,
