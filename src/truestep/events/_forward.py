@@ -86,7 +86,7 @@ class LoaderTimed(Event):
     delayed_s: float = 0.0
     """How long the training's thread waited meanwhile for a processor that other programs had."""
     crowded: bool = False
-    """Whether that was longer than it had one."""
+    """Whether that was a large part of the time: the loader's workers had no processors either."""
     beside: bool = False
     """Whether an accelerator may have worked while the run waited."""
 

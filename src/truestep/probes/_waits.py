@@ -15,18 +15,19 @@ from truestep.events import LoaderTimed
 
 _LEAST_S = 1.0
 """Shorter waits are not told: of a quick run no number depends on the clock."""
+_CROWDED = 0.15
+"""Share of the time for which the thread, which mostly waits, has no processor when it wants one: others have them."""
 MOST = 1000
 """Loaders that are timed at most."""
 
 
-def processor() -> tuple[float, float]:
-    """Return how long this thread has had a processor and waited for one, in seconds (on Linux; else 0)."""
+def processor() -> float:
+    """Return how long this thread has been ready to run and had no processor, in seconds (on Linux; else 0)."""
     try:
         with open("/proc/thread-self/schedstat", encoding="ascii") as numbers:
-            used, delayed, _ = numbers.read().split()
-        return int(used) / 1e9, int(delayed) / 1e9
-    except (OSError, ValueError):
-        return 0.0, 0.0
+            return int(numbers.read().split()[1]) / 1e9
+    except (OSError, ValueError, IndexError):
+        return 0.0
 
 
 class Wait:
@@ -47,16 +48,17 @@ class Wait:
         """Return the event about this loader, None where it is not worth one."""
         if self.waited < _LEAST_S:
             return None
-        used, delayed = (now - then for now, then in zip(processor(), self.processor, strict=True))
+        delayed = processor() - self.processor
+        span = self.latest - self.begun
         return LoaderTimed(
             loader=self.loader,
             passes=self.passes,
             drawn=self.drawn,
             waited_s=round(self.waited, 3),
             starting_s=round(self.starting, 3),
-            span_s=round(self.latest - self.begun, 3),
+            span_s=round(span, 3),
             delayed_s=round(delayed, 3),
-            crowded=delayed > used,
+            crowded=delayed > _CROWDED * span,
             beside=self.beside,
         )
 

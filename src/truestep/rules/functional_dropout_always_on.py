@@ -109,6 +109,8 @@ class FunctionalDropoutAlwaysOn(Rule):
         """Model to the step of its first evaluation on one whole tensor."""
         self._starts: dict[int, int] = {}
         """Loader to how often it was started since the last step."""
+        self._counted: Site | None = None
+        """The line of an evaluation that comes again and is only counted."""
         self._drawn = 0
         self._evaluated = False
 
@@ -135,6 +137,16 @@ class FunctionalDropoutAlwaysOn(Rule):
                 self._called.clear()
             case OptimizerStepped() | HandStepped():
                 self._close(run)
+            case _:
+                pass
+
+    def again(self, event: Event, times: int) -> None:
+        match event:
+            case ModelCalled(training=False, dropout=Site() as site) if site in self._noisy:
+                self._counted = site
+            case BackwardEnded() if self._counted in self._noisy:
+                self._noisy[self._counted].count += times
+                self._counted = None
             case _:
                 pass
 
