@@ -39,7 +39,6 @@ from truestep.events._files import (
 )
 from truestep.events._forward import (
     BatchDrawn,
-    BatchesAwaited,
     BatchRead,
     BatchStatisticsTaken,
     ForwardCalledDirectly,
@@ -92,7 +91,6 @@ __all__ = [
     "BatchDrawn",
     "BatchRead",
     "BatchStatisticsTaken",
-    "BatchesAwaited",
     "BroadcastOnTape",
     "CheckSkipped",
     "CheckpointLoaded",

@@ -59,16 +59,6 @@ class LoaderEnded(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class BatchesAwaited(Event):
-    """Told once, when watching ends: how long the run waited for batches of all its DataLoaders together."""
-
-    absent: ClassVar[str] = "no DataLoader"
-    waited_s: float
-    watched_s: float
-    """How long the run was watched."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class LoaderTimed(Event):
     """Told when watching ends, of each DataLoader that the run waited for, for a second in all or longer."""
 

@@ -48,8 +48,6 @@ class DataProbe(Probe):
         self._passes: dict[int, int] = {}
         self._left: dict[int, Leaving] = {}
         self._reads = 0
-        self.waited_s = 0.0
-        """Time spent waiting for batches so far."""
         self._waits: dict[int, Wait] = {}
 
         def __iter__(loader: Any) -> Any:
@@ -72,10 +70,8 @@ class DataProbe(Probe):
                 raise
             finally:
                 depth.fetching = outer
-                now = time.perf_counter()
-                self.waited_s += now - begun
             if not outer:
-                self.drawn(iterator, batch, begun, now)
+                self.drawn(iterator, batch, begun, time.perf_counter())
             return batch
 
         def check(loader: Any) -> Any:

@@ -12,7 +12,7 @@ from typing import Any
 
 from truestep.config import Options
 from truestep.errors import TorchMissing, UsageError
-from truestep.events import BatchesAwaited, Event, RunStarted
+from truestep.events import Event, RunStarted
 from truestep.findings import Finding, PostMortem, Summary, Verdict, shown
 from truestep.rules import Rule, all_rules, rule
 from truestep.watch.judge import Judge
@@ -135,7 +135,9 @@ class Session:
             self._stack.close()
             self._scene.coast.end()
             try:
-                self._tell_waiting()
+                for probe in self._probes:
+                    for event in probe.last():
+                        self._emit(event)
             except Exception:
                 self._scene.fail()
             self._stream.close()
@@ -174,15 +176,6 @@ class Session:
         from truestep import postmortem
 
         self._post_mortem = postmortem.examine(error, scene)
-
-    def _tell_waiting(self) -> None:
-        waited = sum(getattr(probe, "waited_s", 0.0) for probe in self._probes)
-        if waited:
-            watched = round(time.perf_counter() - self._begun, 3)
-            self._emit(BatchesAwaited(waited_s=round(waited, 3), watched_s=watched))
-        for probe in self._probes:
-            for event in probe.last():
-                self._emit(event)
 
     def disable(self) -> None:
         """Become inert (in a forked child): nothing is watched or written any more."""
