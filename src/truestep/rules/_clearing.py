@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
+from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import ClassVar
 
 from truestep.events import (
     BackwardEnded,
@@ -12,10 +15,11 @@ from truestep.events import (
     LoaderStarted,
     MixtureMeasured,
     OptimizerStepped,
+    RunEnded,
     Site,
 )
-from truestep.findings import Mark
-from truestep.rules._rule import Progress
+from truestep.findings import Mark, Severity
+from truestep.rules._rule import Draft, Progress, Rule
 
 
 @dataclass(slots=True)
@@ -133,6 +137,63 @@ class Clearing:
         """Count steps that came again."""
         if isinstance(event, OptimizerStepped) and event.mixed and event.site in self.mixings:
             self.mixings[event.site].count += times
+
+
+class MixedSteps(Rule):
+    """A rule about steps on gradients that still hold those of earlier steps."""
+
+    severity = Severity.ERROR
+    watches = (BackwardEnded, OptimizerStepped, HandStepped, MixtureMeasured, LoaderStarted, GradientsZeroed)
+    needs = (BackwardEnded,)
+    leads_to = ("nan-or-inf",)
+    of_epochs: ClassVar[bool]
+    """Whether the rule is about gradients that are cleared when an epoch begins, or about the others."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._clearing = Clearing()
+
+    def observe(self, event: Event, run: Progress) -> None:
+        self._clearing.observe(event, run)
+        if isinstance(event, OptimizerStepped):
+            for mixing in self._to_tell(event):
+                self._complete(self._tell(mixing, run), mixing)
+
+    def _to_tell(self, event: OptimizerStepped) -> Iterator[Mixing]:
+        """Give the mixings that a step shows for the first time or again; withdraw those of the other rule."""
+        for site, mixing in self._clearing.mixings.items():
+            if self._clearing.once_per_epoch(mixing.optimizer) is not self.of_epochs:
+                self.withdraw(site)
+            elif site not in self._drafts or (event.mixed and event.site == site):
+                yield mixing
+
+    @abstractmethod
+    def _tell(self, mixing: Mixing, run: Progress) -> Draft:
+        """Report the steps at one line."""
+
+    def _complete(self, draft: Draft, mixing: Mixing) -> None:
+        draft.count, draft.first_step = mixing.count, mixing.first_step
+        draft.cost = self._clearing.cost(mixing.optimizer)
+
+    def again(self, event: Event, times: int) -> None:
+        self._clearing.again(event, times)
+
+    def ended(self, event: RunEnded, run: Progress) -> None:
+        for site, mixing in self._clearing.mixings.items():
+            draft = self._drafts.get(site)
+            if draft is not None:
+                self._complete(draft, mixing)
+
+
+def stepped_at(mixing: Mixing, run: Progress) -> str:
+    """Return what is written at the line of the step: which one it was, and of which optimizer."""
+    kind = run.optimizers[mixing.optimizer].kind if mixing.optimizer in run.optimizers else "optimizer"
+    return f"step {mixing.first_step}, {kind}"
+
+
+def added_at(mixing: Mixing) -> tuple[Mark, ...]:
+    """Return the line that added to the gradients, where it is known."""
+    return (mixing.added,) if mixing.added.label else ()
 
 
 def _times(ratio: float) -> str:

@@ -1,21 +1,11 @@
 from __future__ import annotations
 
-from truestep.events import (
-    BackwardEnded,
-    Event,
-    GradientsZeroed,
-    HandStepped,
-    LoaderStarted,
-    MixtureMeasured,
-    OptimizerStepped,
-    RunEnded,
-)
-from truestep.findings import Severity
-from truestep.rules._clearing import Clearing
-from truestep.rules._rule import Progress, Rule
+from truestep.events import Event, HandStepped
+from truestep.rules._clearing import MixedSteps, Mixing, added_at, stepped_at
+from truestep.rules._rule import Draft, Progress
 
 
-class MissingZeroGrad(Rule):
+class MissingZeroGrad(MixedSteps):
     """An optimizer steps on gradients that still hold those of earlier steps.
 
     What it does
@@ -61,57 +51,26 @@ class MissingZeroGrad(Rule):
 
     id = "missing-zero-grad"
     since = "0.1"
-    severity = Severity.ERROR
-    watches = (BackwardEnded, OptimizerStepped, HandStepped, MixtureMeasured, LoaderStarted, GradientsZeroed)
-    needs = (BackwardEnded,)
-    leads_to = ("nan-or-inf",)
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._clearing = Clearing()
+    of_epochs = False
 
     def observe(self, event: Event, run: Progress) -> None:
-        self._clearing.observe(event, run)
-        match event:
-            case OptimizerStepped():
-                self._settle(event, run)
-            case HandStepped(mixed=mixed) if mixed:
-                self.report(
-                    event.site,
-                    "parameters were updated by hand from gradients mixed with those of earlier updates",
-                    run=run,
-                    label="adds to gradients that an update by hand has already used",
-                    help="set `p.grad = None` for every parameter after the update",
-                    key=("by hand", event.site),
-                )
-            case _:
-                pass
-
-    def _settle(self, event: OptimizerStepped, run: Progress) -> None:
-        for site, mixing in self._clearing.mixings.items():
-            if self._clearing.once_per_epoch(mixing.optimizer):
-                self.withdraw(site)
-                continue
-            if site in self._drafts and not (event.mixed and event.site == site):
-                continue
-            name = run.optimizer_name(mixing.optimizer)
-            kind = run.optimizers[mixing.optimizer].kind if mixing.optimizer in run.optimizers else "optimizer"
-            draft = self.report(
-                site,
-                "optimizer stepped on gradients mixed with those of earlier steps",
+        super().observe(event, run)
+        if isinstance(event, HandStepped) and event.mixed:
+            self.report(
+                event.site,
+                "parameters were updated by hand from gradients mixed with those of earlier updates",
                 run=run,
-                label=f"step {mixing.first_step}, {kind}",
-                related=(mixing.added,) if mixing.added.label else (),
-                help=f"call `{name}.zero_grad()` before the backward pass, once per step",
+                label="adds to gradients that an update by hand has already used",
+                help="set `p.grad = None` for every parameter after the update",
+                key=("by hand", event.site),
             )
-            draft.count, draft.first_step = mixing.count, mixing.first_step
-            draft.cost = self._clearing.cost(mixing.optimizer)
 
-    def again(self, event: Event, times: int) -> None:
-        self._clearing.again(event, times)
-
-    def ended(self, event: RunEnded, run: Progress) -> None:
-        for site, mixing in self._clearing.mixings.items():
-            draft = self._drafts.get(site)
-            if draft is not None:
-                draft.count, draft.cost = mixing.count, self._clearing.cost(mixing.optimizer)
+    def _tell(self, mixing: Mixing, run: Progress) -> Draft:
+        return self.report(
+            mixing.site,
+            "optimizer stepped on gradients mixed with those of earlier steps",
+            run=run,
+            label=stepped_at(mixing, run),
+            related=added_at(mixing),
+            help=f"call `{run.optimizer_name(mixing.optimizer)}.zero_grad()` before the backward pass, once per step",
+        )

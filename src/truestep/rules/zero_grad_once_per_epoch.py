@@ -1,20 +1,10 @@
 from __future__ import annotations
 
-from truestep.events import (
-    BackwardEnded,
-    Event,
-    GradientsZeroed,
-    LoaderStarted,
-    MixtureMeasured,
-    OptimizerStepped,
-    RunEnded,
-)
-from truestep.findings import Severity
-from truestep.rules._clearing import Clearing
-from truestep.rules._rule import Progress, Rule
+from truestep.rules._clearing import MixedSteps, Mixing, added_at, stepped_at
+from truestep.rules._rule import Draft, Progress
 
 
-class ZeroGradOncePerEpoch(Rule):
+class ZeroGradOncePerEpoch(MixedSteps):
     """Gradients are cleared when an epoch begins, and pile up over all of its steps.
 
     What it does
@@ -63,45 +53,15 @@ class ZeroGradOncePerEpoch(Rule):
 
     id = "zero-grad-once-per-epoch"
     since = "0.1"
-    severity = Severity.ERROR
-    watches = (BackwardEnded, OptimizerStepped, MixtureMeasured, LoaderStarted, GradientsZeroed)
-    needs = (BackwardEnded,)
-    leads_to = ("nan-or-inf",)
+    of_epochs = True
 
-    def __init__(self) -> None:
-        super().__init__()
-        self._clearing = Clearing()
-
-    def observe(self, event: Event, run: Progress) -> None:
-        self._clearing.observe(event, run)
-        if isinstance(event, OptimizerStepped):
-            self._settle(event, run)
-
-    def _settle(self, event: OptimizerStepped, run: Progress) -> None:
-        for site, mixing in self._clearing.mixings.items():
-            if not self._clearing.once_per_epoch(mixing.optimizer):
-                self.withdraw(site)
-                continue
-            if site in self._drafts and not (event.mixed and event.site == site):
-                continue
-            name = run.optimizer_name(mixing.optimizer)
-            kind = run.optimizers[mixing.optimizer].kind if mixing.optimizer in run.optimizers else "optimizer"
-            draft = self.report(
-                site,
-                "optimizer stepped on all gradients of the epoch so far, which are cleared only when an epoch begins",
-                run=run,
-                label=f"step {mixing.first_step}, {kind}",
-                related=(mixing.added,) if mixing.added.label else (),
-                help=f"move `{name}.zero_grad()` into the loop over batches, before the backward pass",
-            )
-            draft.count, draft.first_step = mixing.count, mixing.first_step
-            draft.cost = self._clearing.cost(mixing.optimizer)
-
-    def again(self, event: Event, times: int) -> None:
-        self._clearing.again(event, times)
-
-    def ended(self, event: RunEnded, run: Progress) -> None:
-        for site, mixing in self._clearing.mixings.items():
-            draft = self._drafts.get(site)
-            if draft is not None:
-                draft.count, draft.cost = mixing.count, self._clearing.cost(mixing.optimizer)
+    def _tell(self, mixing: Mixing, run: Progress) -> Draft:
+        name = run.optimizer_name(mixing.optimizer)
+        return self.report(
+            mixing.site,
+            "optimizer stepped on all gradients of the epoch so far, which are cleared only when an epoch begins",
+            run=run,
+            label=stepped_at(mixing, run),
+            related=added_at(mixing),
+            help=f"move `{name}.zero_grad()` into the loop over batches, before the backward pass",
+        )
