@@ -8,6 +8,7 @@ import pytest
 import torch
 from torch import nn
 
+import truestep
 from truestep import Run, Settings
 from truestep.errors import BadCheckpoint, BadPart, BadSettings, FolderHoldsRun, FolderInUse, UnknownPrecision
 
@@ -266,6 +267,52 @@ def test_watch_reports_when_the_run_ends(capsys):
     run, _ = trained(steps=5, watch=True)
     run.close()
     assert "no failure found" in capsys.readouterr().err
+
+
+def test_a_run_is_watched_unless_the_environment_says_otherwise(monkeypatch):
+    monkeypatch.delenv("TRUESTEP_WATCH")
+    assert Settings().watch
+    monkeypatch.setenv("TRUESTEP_WATCH", "0")
+    assert not Settings().watch
+
+
+def test_a_run_in_a_watched_program_is_watched_once(capsys):
+    with truestep.watch() as session:
+        run, _ = trained(steps=5, watch=True)
+        run.close()
+    assert capsys.readouterr().err == ""
+    assert session.steps == 5
+
+
+def test_a_run_after_a_watched_one_is_watched_again(capsys):
+    for _ in range(2):
+        run, _ = trained(steps=5, watch=True)
+        run.close()
+        assert "no failure found" in capsys.readouterr().err
+
+
+CRASH = """
+import torch
+from truestep import Run
+
+run = Run(max_steps=2, device="cpu", watch=True)
+model = run.model(torch.nn.Linear(3, 2))
+run.optimizer(torch.optim.SGD(model.parameters(), lr=0.1))
+for _ in run.steps():
+    loss = (model(torch.ones(4, 3)) ** 2).mean()
+    loss.backward()
+    loss.backward()
+"""
+
+
+def test_a_run_that_crashes_says_of_what(tmp_path):
+    program = tmp_path / "train.py"
+    program.write_text(CRASH)
+    done = subprocess.run([sys.executable, program], capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    traceback, _, report = done.stderr.partition("post-mortem[graph-freed]")
+    assert "RuntimeError: Trying to backward through the graph a second time" in traceback
+    assert "train.py:11" in report
 
 
 def test_importing_the_package_imports_no_torch():

@@ -48,7 +48,7 @@ from truestep.loop.step import Stepping
 from truestep.loop.strategy import SingleProcess
 from truestep.loop.updates import Updates
 from truestep.report import write
-from truestep.watch.session import Session
+from truestep.watch.session import Session, watching
 
 Model = TypeVar("Model", bound=nn.Module)
 AnyOptimizer = TypeVar("AnyOptimizer", bound=torch.optim.Optimizer)
@@ -82,8 +82,7 @@ class Run(Stepping):
     """
 
     def __init__(self, settings: Settings | None = None, **changes: Any) -> None:
-        self.settings = (settings or Settings()).changed(**changes)
-        settings = self.settings
+        self.settings = settings = (settings or Settings()).changed(**changes).sealed()
         self.precision = Precision(settings.precision, pick(settings.device))
         self.device = self.precision.device
         self.strategy = SingleProcess()
@@ -123,7 +122,7 @@ class Run(Stepping):
                 close=self._close,
                 bind=self._bind,
             )
-            if settings.watch:
+            if settings.watch and not watching():
                 self._session = Session(Options(), script=sys.argv[0])
                 self._session.start()
             self._stack = stack.pop_all()
@@ -345,17 +344,24 @@ class Run(Stepping):
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
-        if kind is None:
+        if error is None:
             self.close()
         else:
-            self._let_go("crashed")
+            self._break_off(error)
 
     def _at_exit(self) -> None:
         """End a run that nobody closed; after an exception nothing is saved, since the body of its loop did not end."""
-        if getattr(sys, "last_value", None) is None:
+        error = getattr(sys, "last_value", None)
+        if error is None:
             self.close()
         else:
-            self._let_go("crashed")
+            self._break_off(error)
+
+    def _break_off(self, error: BaseException) -> None:
+        """Let go after an exception, of which the report says what can be told."""
+        if self._session is not None and not self._closed and isinstance(error, Exception):
+            self._session.examine(error)
+        self._let_go("interrupted" if isinstance(error, KeyboardInterrupt) else "crashed")
 
     def _let_go(self, how: str) -> None:
         if self._closed:

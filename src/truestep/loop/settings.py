@@ -3,16 +3,26 @@
 from __future__ import annotations
 
 import difflib
-from dataclasses import dataclass, fields, replace
+import inspect
+import os
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, Self
 
 from truestep.errors import BadSettings
 
 
-@dataclass(frozen=True, kw_only=True)
+def _watch() -> bool:
+    return os.environ.get("TRUESTEP_WATCH", "1").lower() not in ("0", "false", "no", "off")
+
+
+@dataclass(kw_only=True)
 class Settings:
     """What a run can be told.
+
+    A program extends it by its own settings, in a dataclass; each is then a flag of the program, see `from_flags`. A
+    run takes them as they are when it is made: those of `run.settings` cannot be set.
 
     Attributes:
         out: the folder for checkpoints, logs and what the run was made with; None writes nothing.
@@ -29,11 +39,17 @@ class Settings:
         save_every_n_steps: save after every so many steps, besides what `run.save()` asks for.
         asynchronous: write checkpoints in the background, from a copy.
         log_every_n_steps: lines of `run.log()` kept before they are read and written.
-        watch: supervise this run as `truestep run` does, and report when it ends.
+        watch: supervise this run as `truestep run` does, and report when it ends; on, unless the environment
+            has TRUESTEP_WATCH=0.
 
     Example:
-        >>> Settings(max_epochs=3).changed(accumulate=4).accumulate
+        >>> @dataclass
+        ... class Lab(Settings):
+        ...     lr: float = 1e-3
+        >>> Lab(max_epochs=3).changed(accumulate=4).accumulate
         4
+        >>> Lab.from_flags(args=["--lr", "3e-4"]).lr
+        0.0003
     """
 
     out: str | Path | None = None
@@ -50,9 +66,10 @@ class Settings:
     save_every_n_steps: int | None = None
     asynchronous: bool = False
     log_every_n_steps: int = 50
-    watch: bool = False
+    watch: bool = field(default_factory=_watch)
 
     def __post_init__(self) -> None:
+        self.check_fields()
         for name in ("max_epochs", "max_steps", "save_every_n_steps", "accumulate", "keep_last", "log_every_n_steps"):
             value = getattr(self, name)
             if value is not None and (not isinstance(value, int) or isinstance(value, bool) or value < 1):
@@ -73,19 +90,86 @@ class Settings:
                 remedy='pass out="runs/name"',
             )
 
+    @classmethod
+    def from_flags(cls, *, args: Sequence[str] | None = None, **defaults: Any) -> Self:
+        """Return settings as the program was called: each field is a flag, and `--config FILE` reads a file.
+
+        Later ones win: the defaults of the class, `defaults`, the file (TOML, or the settings.json of a run), the
+        variables `TRUESTEP_<NAME>`, the flags. Names that other trainers use are flags, too (`--max-grad-norm`).
+
+        Args:
+            args: the flags; None for those of the process.
+            **defaults: values over the defaults of the class.
+
+        Raises:
+            BadSettings: one of `defaults` is none of the settings, or the class is no dataclass.
+            PackageMissing: tyro, which reads flags, is not installed.
+            SystemExit: a flag, the file or a variable is wrong (exit code 2, with the reason on the error stream), or
+                `--help` was asked for.
+        """
+        from truestep.loop.flags import read_settings
+
+        return read_settings(cls, defaults, args)
+
     def changed(self, **changes: Any) -> Self:
         """Return these settings with some of them changed.
 
         Raises:
             BadSettings: a name that is none of the settings.
         """
-        known = [field.name for field in fields(self)]
-        for name in changes:
+        self.check_names(changes, "write {}=")
+        return replace(self, **changes)
+
+    def sealed(self) -> Self:
+        """Return a copy that cannot be changed: what a run was made with."""
+        copy = replace(self)
+        object.__setattr__(copy, "_sealed", True)
+        return copy
+
+    def __setattr__(self, name: str, value: object) -> None:
+        if getattr(self, "_sealed", False):
+            raise BadSettings(
+                f"{name} was set when its run was made already",
+                expected="settings that are complete before the run begins",
+                remedy=f"set {name} before Run(settings), or keep what changes in run.state",
+            )
+        super().__setattr__(name, value)
+
+    @classmethod
+    def check_fields(cls) -> None:
+        """Refuse a class whose annotations are no fields, because nobody made a dataclass of it.
+
+        Raises:
+            BadSettings: the decorator is missing.
+        """
+        known = {field.name for field in fields(cls)}
+        for name in inspect.get_annotations(cls):
+            if name not in known and not name.startswith("_"):
+                raise BadSettings(
+                    f"{name} of {cls.__name__} is not a setting, because {cls.__name__} is no dataclass",
+                    expected="a dataclass that extends truestep.Settings",
+                    remedy=f"write @dataclass above class {cls.__name__}",
+                )
+
+    @classmethod
+    def check_names(cls, names: Iterable[str], remedy: str) -> None:
+        """Refuse names that are none of the settings.
+
+        Args:
+            names: what is to be set.
+            remedy: what to do, with `{}` where the nearest name goes.
+
+        Raises:
+            BadSettings: one of the names is not known.
+        """
+        from truestep.loop.flags import ALIASES
+
+        known = [field.name for field in fields(cls)]
+        for name in names:
             if name not in known:
-                near = difflib.get_close_matches(name, known, n=1)
+                near = [ALIASES[name]] if name in ALIASES else difflib.get_close_matches(name, known, n=1)
                 raise BadSettings(
                     f'"{name}" is not a setting of a run',
                     expected=f"one of {', '.join(known)}",
-                    remedy=f"write {near[0]}=" if near else "leave it out",
+                    remedy=remedy.format(near[0]) if near else "leave it out",
                 )
-        return replace(self, **changes)

@@ -37,6 +37,11 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_in_child)
 
 
+def watching() -> bool:
+    """Whether a session watches this process now."""
+    return any(session.is_live for session in _live)
+
+
 class Stop(SystemExit):
     """Ends the script after --steps or at --stop-on, like ``sys.exit(0)``."""
 
@@ -220,6 +225,11 @@ class Session:
             )
 
     # --- for `truestep.watch` --------------------------------------------------------------------------------------
+
+    @property
+    def is_live(self) -> bool:
+        """Whether its probes are up."""
+        return self._scene is not None and self._summary is None and bool(self._scene.active or self._scene.blind)
 
     @property
     def findings(self) -> tuple[Finding, ...]:
