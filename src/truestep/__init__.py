@@ -19,6 +19,10 @@ if TYPE_CHECKING:
     from truestep.loop.run import Run
     from truestep.loop.settings import Settings
     from truestep.loop.weights import load_weights
+    from truestep.model.freeze import freeze, unfreeze
+    from truestep.model.groups import parameter_groups
+    from truestep.model.scaling import effective_batch_size, scaled_lr
+    from truestep.model.table import parameter_table
     from truestep.watch import Session, watch
 
 __version__ = "0.1.0"
@@ -33,8 +37,14 @@ __all__ = [
     "Verdict",
     "__version__",
     "data",
+    "effective_batch_size",
+    "freeze",
     "load_weights",
+    "parameter_groups",
+    "parameter_table",
+    "scaled_lr",
     "schedules",
+    "unfreeze",
     "watch",
 ]
 
@@ -42,7 +52,13 @@ _HOMES = {
     "Loader": "truestep.loop.loader",
     "Run": "truestep.loop.run",
     "Settings": "truestep.loop.settings",
+    "effective_batch_size": "truestep.model.scaling",
+    "freeze": "truestep.model.freeze",
     "load_weights": "truestep.loop.weights",
+    "parameter_groups": "truestep.model.groups",
+    "parameter_table": "truestep.model.table",
+    "scaled_lr": "truestep.model.scaling",
+    "unfreeze": "truestep.model.freeze",
     "Confidence": "truestep.findings",
     "Finding": "truestep.findings",
     "Severity": "truestep.findings",

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from truestep.errors import BadCheckpoint
 from truestep.loop.updates import has_groups_of, load_optimizer
 from truestep.loop.weights import load_weights
+from truestep.model.freeze import frozen_state, load_frozen_state
 
 if TYPE_CHECKING:
     import torch
@@ -85,6 +86,7 @@ class Saving:
             "updates": {name: updates.state_dict() for name, updates in parts.updates.items()},
             "schedules": {name: schedule.scheduler.state_dict() for name, schedule in parts.schedules.items()},
             "registered": {name: part.state_dict() for name, part in parts.registered.items()},
+            "frozen": {name: frozen_state(_plain(model)) for name, model in parts.models.items()},
         }
         self._checkpoints.save(
             step,
@@ -132,6 +134,8 @@ class Saving:
         for name, model in parts.models.items():
             if name in resumed.models:
                 self.load_model(name, model)
+            if name in loaded.get("frozen", {}):
+                load_frozen_state(_plain(model), loaded["frozen"][name])
         for name, schedule in parts.schedules.items():
             if name in loaded["schedules"]:
                 schedule.scheduler.load_state_dict(loaded["schedules"][name])

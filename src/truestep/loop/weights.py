@@ -16,9 +16,7 @@ from torch.nn.parameter import is_lazy
 from truestep.errors import KeysDoNotMatch
 from truestep.loop.checkpoint import Checkpoint
 from truestep.loop.weight_files import SHOWN, read_weights, some
-
-_WRAPPERS = {"module", "_orig_mod", "_checkpoint_wrapped_module", "_fsdp_wrapped_module"}
-"""What DDP, torch.compile, checkpointing and FSDP put between the parts of a key."""
+from truestep.model.names import bare
 
 
 @dataclass(frozen=True)
@@ -127,13 +125,13 @@ def load_weights(
 
 def _places(state: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, str]:
     """Which key of the model each key of the file belongs to: itself, or the one that differs by wrappers only."""
-    bare: dict[str, str | None] = {}
+    by_bare: dict[str, str | None] = {}
     for key in own:
-        bare[_bare(key)] = None if _bare(key) in bare else key
+        by_bare[bare(key)] = None if bare(key) in by_bare else key
     places = {key: key for key in state if key in own}
     taken = set(places)
     for key in state:
-        target = bare.get(_bare(key))
+        target = by_bare.get(bare(key))
         if key not in places and target is not None and target not in taken:
             places[key] = target
             taken.add(target)
@@ -149,10 +147,6 @@ def _comes_along(key: str, own: Mapping[str, Any], loaded: Mapping[str, Any], st
         return False
     same = (other for other in loaded if _shape(own[other]) == _shape(mine))
     return any(own[other].data_ptr() == mine.data_ptr() for other in same)
-
-
-def _bare(key: str) -> str:
-    return ".".join(part for part in key.split(".") if part not in _WRAPPERS)
 
 
 def _shape(value: Any) -> tuple[int, ...] | None:

@@ -1,0 +1,1 @@
+"""Tools for a model, each usable alone: parameter groups, freezing, averages, recomputation, tables, clear errors."""

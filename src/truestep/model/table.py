@@ -1,0 +1,225 @@
+"""The parameters of a model as a table: what there is, what is trained, and by which group."""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import torch
+from torch import nn
+from torch.nn.parameter import is_lazy
+
+from truestep.errors import BadSettings
+from truestep.model.names import bare
+
+if TYPE_CHECKING:
+    from rich.console import Console, ConsoleOptions, RenderResult
+
+WIDTH = 80
+_LEAST_WIDTH = 12
+"""Of a name, on narrow terminals."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One line of the table: a parameter, or with `depth` all parameters of a module.
+
+    Attributes:
+        name: as in `named_parameters()`, without what wrappers put into it.
+        shape: sizes, "-" for a module, "?" for a parameter of a lazy module.
+        dtype: the types of its parameters.
+        parameters: how many numbers, each one counted at its first name only.
+        trainable: how many of them get gradients.
+        bytes: what they take in memory.
+        group: the name or number of its group in the optimizer; "none" where no group holds it.
+        same_as: the first name of a parameter that is tied; empty for the others.
+    """
+
+    name: str
+    shape: str
+    dtype: str
+    parameters: int
+    trainable: int
+    bytes: int
+    group: str = ""
+    same_as: str = ""
+
+
+class ParameterTable:
+    """What `parameter_table` returns; `print` shows it at 80 columns, rich at the width there is.
+
+    Attributes:
+        rows: a `Row` for each line.
+        parameters: how many numbers all parameters hold, tied ones once.
+        trainable: how many of them get gradients.
+        bytes: what the parameters take in memory.
+        buffer_bytes: what the buffers take.
+    """
+
+    def __init__(self, rows: list[Row], buffer_bytes: int, *, grouped: bool) -> None:
+        self.rows = rows
+        self.buffer_bytes = buffer_bytes
+        self._grouped = grouped
+
+    @property
+    def parameters(self) -> int:
+        return sum(row.parameters for row in self.rows)
+
+    @property
+    def trainable(self) -> int:
+        return sum(row.trainable for row in self.rows)
+
+    @property
+    def bytes(self) -> int:
+        return sum(row.bytes for row in self.rows)
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        from rich import box
+        from rich.table import Table
+
+        columns = ["name", "shape", "dtype", "parameters", "trainable", *(["group"] if self._grouped else [])]
+        cells = [self._cells(row) for row in self.rows]
+        widths = [max(map(len, texts)) for texts in zip(columns, *cells, strict=True)]
+        room = max(options.max_width - sum(widths[1:]) - 2 * len(columns), _LEAST_WIDTH)
+        table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
+        for column in columns:
+            table.add_column(
+                column,
+                justify="right" if column in ("parameters", "trainable") else "left",
+                no_wrap=True,
+                overflow="fold",
+            )
+        under = widths[0] > room
+        holder = ""
+        for row, texts in zip(self.rows, cells, strict=True):
+            name = texts[0]
+            if under:  # the module once, its parameters under it
+                above, _, leaf = row.name.rpartition(".")
+                if above and above != holder:
+                    table.add_row(_broken(above, room))
+                holder = above
+                name = f"  {leaf}{name.removeprefix(row.name)}" if above else name
+            dim = row.same_as or (row.parameters and not row.trainable)
+            table.add_row(_broken(name, room), *texts[1:], style="dim" if dim else "")
+        yield table
+        kept = f"; buffers {_size(self.buffer_bytes)}" if self.buffer_bytes else ""
+        yield f"{self.parameters:,} parameters, {self.trainable:,} trainable; {_size(self.bytes)}{kept}"
+
+    def _cells(self, row: Row) -> list[str]:
+        name, count, trained = row.name, f"{row.parameters:,}", f"{row.trainable:,}"
+        if row.same_as:
+            name, count, trained = f"{row.name} = {row.same_as}", "shared", ""
+        elif row.trainable in (0, row.parameters):
+            trained = "yes" if row.trainable else "no"
+        return [name, row.shape, row.dtype, count, trained, *([row.group] if self._grouped else [])]
+
+    def __str__(self) -> str:
+        from rich.console import Console
+
+        console = Console(file=io.StringIO(), width=WIDTH, no_color=True, highlight=False)
+        with console.capture() as captured:
+            console.print(self)
+        return "\n".join(line.rstrip() for line in captured.get().splitlines()).strip("\n")
+
+
+def parameter_table(
+    model: nn.Module, optimizer: torch.optim.Optimizer | None = None, *, depth: int | None = None
+) -> ParameterTable:
+    """Return a table of a model's parameters, to print.
+
+    A tied or shared parameter is counted once, and its other names say what they are the same as.
+
+    Args:
+        model: any module.
+        optimizer: which shows the group of each parameter, and "none" where no group holds one.
+        depth: parts of the name after which parameters are added up: 1 for one line per child of the model; None for
+            one line per parameter.
+
+    Raises:
+        BadSettings: `depth` is no whole number of at least 1.
+
+    Example:
+        >>> table = parameter_table(nn.Sequential(nn.Linear(2, 3), nn.Linear(3, 1)))
+        >>> table.parameters, table.bytes
+        (13, 52)
+    """
+    if depth is not None and (isinstance(depth, bool) or not isinstance(depth, int) or depth < 1):
+        raise BadSettings(f"depth is {depth!r}", expected="a whole number of at least 1", remedy="pass depth=1 or more")
+    groups = {} if optimizer is None else _groups(optimizer)
+    first: dict[nn.Parameter, str] = {}
+    rows: list[Row] = []
+    for whole, parameter in model.named_parameters(remove_duplicate=False):
+        name = bare(whole)
+        group = "" if optimizer is None else groups.get(parameter, "none")
+        if parameter in first:
+            rows.append(Row(name, _shape(parameter), _dtype(parameter), 0, 0, 0, group, first[parameter]))
+            continue
+        first[parameter] = name
+        count = 0 if is_lazy(parameter) else parameter.numel()
+        size = count and parameter.nbytes
+        trainable = count if parameter.requires_grad else 0
+        rows.append(Row(name, _shape(parameter), _dtype(parameter), count, trainable, size, group))
+    buffers = sum(buffer.nbytes for buffer in model.buffers() if not is_lazy(buffer))
+    return ParameterTable(rows if depth is None else _added(rows, depth), buffers, grouped=optimizer is not None)
+
+
+def _groups(optimizer: torch.optim.Optimizer) -> dict[torch.Tensor, str]:
+    return {
+        parameter: str(group.get("name", number))
+        for number, group in enumerate(optimizer.param_groups)
+        for parameter in group["params"]
+    }
+
+
+def _added(rows: list[Row], depth: int) -> list[Row]:
+    """Add up what has the same first parts of its name; a shared parameter adds nothing, and has no line of its own."""
+    parts: dict[str, list[Row]] = {}
+    for row in rows:
+        parts.setdefault(".".join(row.name.split(".")[:depth]), []).append(row)
+    return [
+        members[0]
+        if len(members) == 1 and members[0].name == name
+        else Row(
+            name,
+            "-",
+            _joined(row.dtype for row in members),
+            sum(row.parameters for row in members),
+            sum(row.trainable for row in members),
+            sum(row.bytes for row in members),
+            _joined(row.group for row in members),
+            members[0].same_as if all(row.same_as for row in members) else "",
+        )
+        for name, members in parts.items()
+    ]
+
+
+def _joined(texts: Iterable[str]) -> str:
+    return ", ".join(dict.fromkeys(filter(None, texts)))
+
+
+def _shape(parameter: nn.Parameter) -> str:
+    return "?" if is_lazy(parameter) else " x ".join(map(str, parameter.shape)) or "1"
+
+
+def _dtype(parameter: nn.Parameter) -> str:
+    return str(parameter.dtype).removeprefix("torch.")
+
+
+def _size(count: int) -> str:
+    for unit, size in (("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10)):
+        if count >= size:
+            return f"{count / size:,.1f} {unit}"
+    return f"{count} bytes"
+
+
+def _broken(name: str, room: int) -> str:
+    """Break a name at its dots into lines that fit."""
+    lines = [""]
+    for part in re.findall(r"[^. ]*[. ]*", name):
+        if len(lines[-1]) + len(part.rstrip()) > room and lines[-1].strip():
+            lines.append("  ")
+        lines[-1] += part
+    return "\n".join(line.rstrip() for line in lines)
