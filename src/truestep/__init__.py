@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from truestep import data, schedules
     from truestep.findings import Confidence, Finding, Severity, Verdict
     from truestep.loop.loader import Loader
+    from truestep.loop.mean import Mean
     from truestep.loop.run import Run
     from truestep.loop.settings import Settings
     from truestep.loop.weights import load_weights
@@ -30,6 +31,7 @@ __all__ = [
     "Confidence",
     "Finding",
     "Loader",
+    "Mean",
     "Run",
     "Session",
     "Settings",
@@ -50,6 +52,7 @@ __all__ = [
 
 _HOMES = {
     "Loader": "truestep.loop.loader",
+    "Mean": "truestep.loop.mean",
     "Run": "truestep.loop.run",
     "Settings": "truestep.loop.settings",
     "effective_batch_size": "truestep.model.scaling",

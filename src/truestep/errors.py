@@ -26,6 +26,7 @@ TrueStepError
 │   ├── FolderInUse     another run is writing into the folder
 │   └── BadRecord       a record that cannot be read
 ├── DiskFull            a checkpoint did not fit on the disk; earlier ones are untouched
+├── NothingMeasured a mean was read before anything was added to it
 ├── OpenWindow          a loop was left in the middle of a window of accumulation
 ├── ScaledGradients     an optimizer was stepped by hand on gradients in the scale of fp16
 ├── WorkerDied          a worker of a loader was killed or did not answer
@@ -129,6 +130,12 @@ class MetricMissing(UsageError):
     """A schedule follows a value that was not logged in this epoch."""
 
     slug = "metric-missing"
+
+
+class NothingMeasured(TrueStepError):
+    """A mean was read before anything was added to it."""
+
+    slug = "nothing-measured"
 
 
 class OpenWindow(TrueStepError):

@@ -98,6 +98,8 @@ class Loader:
         _check_counts(batch_size, num_workers, rank, world_size)
         self.dataset = dataset
         self.batch_size = batch_size
+        self.shuffle = shuffle
+        self.drop_last = drop_last
         self.name = name
         batching = Batching(batch_size, shuffle, drop_last, seed, name, rank, world_size, even)
         pinned = device.type == "cuda" if pin_memory == "auto" else bool(pin_memory)

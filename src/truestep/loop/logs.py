@@ -37,7 +37,8 @@ class Logs:
         """Keep one line.
 
         Args:
-            values: numbers, strings, or tensors of one element; tensors are detached, and read later.
+            values: numbers, strings, or tensors of one element, which are detached, and read later; or means and
+                metrics, of which `compute()` gives one.
             step: steps taken.
             epoch: the epoch under way.
 
@@ -45,7 +46,8 @@ class Logs:
             BadLogValue: a value that is none of these.
         """
         kept: dict[str, Any] = {}
-        for name, value in values.items():
+        for name, given in values.items():
+            value = given.compute() if callable(getattr(given, "compute", None)) else given
             if isinstance(value, torch.Tensor):
                 if value.numel() != 1:
                     raise BadLogValue(

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from torch.optim import Optimizer
 
     from truestep.loop.loader import Loader
+    from truestep.loop.mean import Mean
     from truestep.loop.updates import Updates
 
 
@@ -88,6 +89,8 @@ class Parts:
         self.schedules: dict[str, Schedule] = {}
         self.loaders: dict[str, Loader] = {}
         self.registered: dict[str, Stateful] = {}
+        self.means: dict[str, Mean] = {}
+        """Of `run.mean()`; they come and go with the bodies of loops, so a resumed run need not have all of them."""
         self._by_optimizer: dict[int, Updates] = {}
         self._names: dict[int, str] = {}
 

@@ -18,10 +18,10 @@ from __future__ import annotations
 import atexit
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import AbstractContextManager, ExitStack
+from contextlib import ExitStack
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, Literal, Self, TypeVar
+from typing import Any, Literal, Self, SupportsFloat, TypeVar
 
 import torch
 from torch import nn
@@ -30,13 +30,15 @@ from truestep.config import Options
 from truestep.errors import BadSettings
 from truestep.loop import environment
 from truestep.loop.deterministic import deterministic
-from truestep.loop.device import pick, to_device
+from truestep.loop.device import pick
+from truestep.loop.evaluation import Evaluation
 from truestep.loop.folder import RunFolder
 from truestep.loop.generators import stateful
 from truestep.loop.loader import Loader
 from truestep.loop.logs import Logs
 from truestep.loop.loops import Limits, Loops
-from truestep.loop.modes import evaluating, train_mode
+from truestep.loop.metric import metric_of
+from truestep.loop.modes import train_mode
 from truestep.loop.parts import Parts, State
 from truestep.loop.plan import bind_all, planned
 from truestep.loop.precision import Precision
@@ -56,7 +58,7 @@ AnyScheduler = TypeVar("AnyScheduler")
 Part = TypeVar("Part")
 
 
-class Run(Stepping):
+class Run(Stepping, Evaluation):
     """One training run.
 
     Args:
@@ -226,12 +228,13 @@ class Run(Stepping):
 
         Args:
             name: its name in the checkpoint.
-            part: what has `state_dict` and `load_state_dict`, or a generator of torch, numpy or python.
+            part: what has `state_dict` and `load_state_dict`, a generator of torch, numpy or python, or a metric of
+                torchmetrics, which is moved to the run's device.
 
         Raises:
             BadPart: it has no state that can be kept, or the name is taken.
         """
-        self._parts.add(self._parts.registered, "part", name, stateful(part))
+        self._parts.add(self._parts.registered, "part", name, metric_of(part, self.device) or stateful(part))
         self._saving.load_registered(name)
         return part
 
@@ -285,20 +288,6 @@ class Run(Stepping):
             train_mode(model)
         return self._loops.steps(count)
 
-    def batches(self, loader: Loader) -> Iterator[Any]:
-        """Give the batches of a loader on the run's device, in the same order and with the same samples every time."""
-        for batch in loader.epoch(0):
-            yield to_device(batch, self.device, non_blocking=True)
-
-    def evaluate(self, *models: nn.Module, inference_mode: bool = False) -> AbstractContextManager[None]:
-        """Return a context with models in eval mode and no gradients; both are restored, for every submodule.
-
-        Raises:
-            OpenWindow: gradients of a loop that was left wait for an update.
-        """
-        self._loops.no_open_window("run.evaluate()")
-        return evaluating(*models, inference_mode=inference_mode)
-
     # --- what is kept ---
 
     def log(self, values: Mapping[str, Any]) -> None:
@@ -307,7 +296,7 @@ class Run(Stepping):
         In fp16, lines also say how many steps were skipped so far, from the first one on.
 
         Args:
-            values: numbers, strings, or tensors of one element, by name.
+            values: numbers, strings, tensors of one element, means (`run.mean()`) or metrics, by name.
         """
         if self._loops.walks.is_resuming:
             return
@@ -315,11 +304,11 @@ class Run(Stepping):
             values = {**values, "skipped_steps": skipped}
         self._logs.log(values, step=self.global_step, epoch=self.epoch)
 
-    def save(self, metric: float | torch.Tensor | None = None, *, mode: Literal["min", "max"] = "min") -> None:
+    def save(self, metric: SupportsFloat | None = None, *, mode: Literal["min", "max"] = "min") -> None:
         """Ask for a checkpoint: it is written when the body under way has ended, or at once outside of loops.
 
         Args:
-            metric: what "best" is judged by.
+            metric: what "best" is judged by: a number, a tensor of one element, or a mean.
             mode: whether the best metric is the smallest or the largest.
 
         Raises:

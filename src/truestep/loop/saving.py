@@ -87,6 +87,7 @@ class Saving:
             "schedules": {name: schedule.scheduler.state_dict() for name, schedule in parts.schedules.items()},
             "registered": {name: part.state_dict() for name, part in parts.registered.items()},
             "frozen": {name: frozen_state(_plain(model)) for name, model in parts.models.items()},
+            "means": {name: mean.state_dict() for name, mean in parts.means.items()},
         }
         self._checkpoints.save(
             step,
@@ -131,6 +132,9 @@ class Saving:
             self._user.put_back(loaded["user"])
             for name, part in parts.registered.items():
                 part.load_state_dict(loaded["registered"][name])
+            for name, mean in parts.means.items():
+                if name in loaded.get("means", {}):
+                    mean.load_state_dict(loaded["means"][name])
         for name, model in parts.models.items():
             if name in resumed.models:
                 self.load_model(name, model)

@@ -1,0 +1,115 @@
+"""A mean over samples: what an evaluation adds up, right for batches of different sizes, read once at the end."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from truestep.errors import BadLogValue, NothingMeasured
+
+Number = bool | int | float
+
+
+class Mean:
+    """The mean of what it is given, each value weighted by the samples that it stands for.
+
+    Sums are kept on the device in float64 (float32 on mps), so that no update waits for the device; `compute()` and
+    `float()` read them. As in torchmetrics, `update`, `compute` and `reset`.
+
+    Args:
+        device: where values come from.
+
+    Example:
+        >>> loss = Mean()
+        >>> loss.update(torch.tensor(2.0), 3)  # the mean of a batch of three
+        >>> loss.update(torch.tensor(6.0), 1)
+        >>> correct = Mean()
+        >>> correct.update(torch.tensor([True, True, False]))  # one value per sample
+        >>> print(f"{loss:.1f} {correct:.0%}")
+        3.0 67%
+    """
+
+    def __init__(self, device: torch.device | str = "cpu") -> None:
+        kind = torch.float32 if torch.device(device).type == "mps" else torch.float64
+        with torch.inference_mode(False):
+            self._sums = torch.zeros(2, dtype=kind, device=device)
+        """Of values times weights, and of weights; what is no tensor is added up beside it."""
+        self._sum = self._weight = 0.0
+        self._updated = False
+
+    def update(self, value: torch.Tensor | Number, weight: torch.Tensor | Number | None = None) -> None:
+        """Add values.
+
+        Args:
+            value: a number or a tensor of one element, with `weight`; or a tensor of any shape, whose elements count
+                one each. Detached; bool, integer or floating point.
+            weight: the samples (tokens, pixels) that a single value is the mean of; or the weights of the elements, of
+                a shape that broadcasts to theirs, such as a mask.
+
+        Raises:
+            BadLogValue: a single value without weight: the mean over batches is not that over samples where the last
+                batch is smaller.
+        """
+        if weight is None and (not isinstance(value, torch.Tensor) or value.dim() == 0):
+            raise BadLogValue(
+                "a single value was given to a mean without its weight",
+                expected="how many samples it is the mean of",
+                remedy="write mean.update(loss, len(x)), or give it one value per sample",
+            )
+        self._updated = True
+        if not isinstance(value, torch.Tensor) and not isinstance(weight, torch.Tensor):
+            assert weight is not None
+            self._sum += value * weight
+            self._weight += weight
+            return
+        values = torch.as_tensor(value).detach().to(self._sums)
+        if weight is None:
+            self._sums[0] += values.sum()
+            self._weight += values.numel()
+        elif isinstance(weight, torch.Tensor):
+            weights = weight.detach().to(self._sums).expand_as(values)
+            self._sums[0] += (values * weights).sum()
+            self._sums[1] += weights.sum()
+        else:
+            self._sums[0].add_(values.sum(), alpha=weight)
+            self._weight += weight * values.numel()
+
+    def compute(self) -> torch.Tensor:
+        """Return the mean so far, a tensor of no dimension on the device; NaN where all weights are 0.
+
+        Raises:
+            NothingMeasured: there was no update.
+        """
+        if not self._updated:
+            raise NothingMeasured(
+                "the mean of nothing was asked for",
+                expected="at least one update since it was made or reset",
+                remedy="call mean.update(value, weight) in the loop, and check that the loop has batches",
+            )
+        return (self._sums[0] + self._sum) / (self._sums[1] + self._weight)
+
+    def reset(self) -> None:
+        """Begin anew."""
+        self._sums.zero_()
+        self._sum = self._weight = 0.0
+        self._updated = False
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return what a resumed run goes on from."""
+        own = (self._sum, self._weight, self._updated)
+        return {"sums": self._sums.clone(), "own": list(own)}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Go on from where another mean was."""
+        self._sums.copy_(state["sums"])
+        self._sum, self._weight, self._updated = state["own"]
+
+    def __float__(self) -> float:
+        return float(self.compute())
+
+    def __format__(self, form: str) -> str:
+        return format(float(self), form)
+
+    def __repr__(self) -> str:
+        return f"Mean({float(self):g})" if self._updated else "Mean()"

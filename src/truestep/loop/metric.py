@@ -1,0 +1,44 @@
+"""Metrics of torchmetrics as parts of a run. Their own `state_dict` is empty unless it is told not to be."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import torch
+
+
+class Metric:
+    """A metric, or a collection of them, with its whole state.
+
+    Args:
+        metric: of torchmetrics.
+    """
+
+    def __init__(self, metric: Any) -> None:
+        self._metric = metric
+        metric.persistent(True)
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return the state, and how often each metric was updated: without it a loaded one warns that it is empty."""
+        return {"state": dict(self._metric.state_dict()), "updates": [one.update_count for one in self._all()]}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Take up a state."""
+        self._metric.load_state_dict(state["state"])
+        for one, updates in zip(self._all(), state["updates"], strict=True):
+            one._update_count = updates
+            one._computed = None
+
+    def _all(self) -> list[Any]:
+        kind = sys.modules["torchmetrics"].Metric
+        return [module for module in self._metric.modules() if isinstance(module, kind)]
+
+
+def metric_of(part: Any, device: torch.device) -> Metric | None:
+    """Return what keeps the state of a metric of torchmetrics, moved to a device; None for anything else."""
+    torchmetrics = sys.modules.get("torchmetrics")
+    if torchmetrics is None or not isinstance(part, (torchmetrics.Metric, torchmetrics.MetricCollection)):
+        return None
+    part.to(device)
+    return Metric(part)
