@@ -50,7 +50,7 @@ def test_graphs_are_let_go(tmp_path):
     logs = Logs(tmp_path / "metrics.jsonl")
     weight = torch.ones((), requires_grad=True)
     logs.log({"loss": weight * 2}, step=0, epoch=0)
-    assert not logs._lines[0][2]["loss"].requires_grad
+    assert not logs._kept[0].values["loss"].requires_grad
 
 
 def test_nan_and_infinity_are_written_as_text(tmp_path):

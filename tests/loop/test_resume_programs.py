@@ -411,6 +411,33 @@ def a_stream_that_is_never_closed(out, tick):
     return model.parameters()
 
 
+@program
+def early_stopping_and_alerts(out, tick):
+    """What is logged comes before the step, so that the first line after a restart tells of the step before it."""
+    run = begun(out, max_epochs=9, clip_norm=0.5)
+    model, optimizer, loader = parts(run)
+    run.scheduler(schedules.warmup_cosine(optimizer, warmup=0.2))
+    run.alert("worse", rising=3)
+    run.alert("spoilt", above=1.0)
+    run.state.asked = []
+    with run:
+        for epoch in run.epochs():
+            if run.stalled("val_loss", patience=3, min_delta=1e-3):
+                break
+            for batch in run.train(loader, model):
+                loss = mse(model, batch)
+                spoilt = float("nan") if run.global_step == 7 else run.global_step % 9
+                run.log({"loss": loss, "spoilt": spoilt})
+                run.step(loss * float("inf") if run.global_step == 11 else loss)
+                tick()
+            run.log({"val_loss": max(0.1, 1.0 - 0.3 * epoch), "worse": abs(epoch - 1) * 1.0})
+            run.state.asked.append(run.stalled("val_loss", patience=2))
+            run.save()
+            tick()
+        run.state.alerts = [alert.message for alert in run.alerts]
+    return [torch.tensor(run.state.asked, dtype=torch.float), torch.tensor(float(len(run.state.alerts)))]
+
+
 def cut_at(tick_number):
     numbers = itertools.count(1)
 
@@ -422,7 +449,9 @@ def cut_at(tick_number):
 
 
 def outcome(parameters, out):
-    return [parameter.detach().clone() for parameter in parameters], (out / "metrics.jsonl").read_text()
+    alerts = out / "alerts.jsonl"
+    lines = (out / "metrics.jsonl").read_text() + (alerts.read_text() if alerts.exists() else "")
+    return [parameter.detach().clone() for parameter in parameters], lines
 
 
 @pytest.mark.parametrize("written", PROGRAMS, ids=lambda written: written.__name__)

@@ -61,7 +61,8 @@ class RunFolder:
                     remedy='pass resume="auto" to go on with it, or another out= for a new run',
                 )
             if resumed is None or (settings.resume != "auto" and not own):
-                (out / "metrics.jsonl").unlink(missing_ok=True)  # of a run that never saved, or that this one is not
+                for name in ("metrics.jsonl", "alerts.jsonl", "system.jsonl"):
+                    (out / name).unlink(missing_ok=True)  # of a run that never saved, or that this one is not
             stack.pop_all()
         return cls(out, checkpoints, resumed, lock)
 

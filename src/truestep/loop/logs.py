@@ -1,7 +1,8 @@
 """`metrics.jsonl`: one line per logged moment, without a synchronisation per step.
 
-Values stay tensors until the lines are written, then all of them are read in one copy per device. A line holds nothing
-but step, epoch and values, so that a resumed run writes the lines of an uninterrupted one, byte for byte.
+Values stay tensors until the lines are written, then all of them are read in one copy per device and dtype, together
+with what the run watches by itself. A line holds nothing but step, epoch and values, so that a resumed run writes the
+lines of an uninterrupted one, byte for byte. Clocks go elsewhere.
 """
 
 from __future__ import annotations
@@ -9,13 +10,50 @@ from __future__ import annotations
 import json
 import math
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import torch
 
 from truestep.errors import BadLogValue
+from truestep.loop.alerts import Alerts
+from truestep.loop.stalls import Stalls
+
+_MOST_WATCHED = 1000
+"""Values of the run's own that are kept before they are read, where nothing is logged."""
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """What was logged at one moment.
+
+    Attributes:
+        step: steps taken.
+        epoch: the epoch under way.
+        values: numbers and strings by name; tensors until they are read.
+    """
+
+    step: int
+    epoch: int
+    values: dict[str, Any]
+
+    def text(self) -> str:
+        """Return the line as it is written: NaN and the infinities as text."""
+        values = {name: _plain(value) for name, value in self.values.items()}
+        return json.dumps({"step": self.step, "epoch": self.epoch, **values})
+
+
+@dataclass(frozen=True, slots=True)
+class _Watched(Line):
+    """A value of the run's own, which is no line of the log.
+
+    Attributes:
+        kinds: the rules of its alerts.
+    """
+
+    kinds: tuple[str, ...] = ()
 
 
 class Logs:
@@ -24,14 +62,23 @@ class Logs:
     Args:
         path: the file; None keeps the last values only.
         every: lines kept before they are written.
+        alerts: shown every value that was read.
     """
 
-    def __init__(self, path: Path | None, *, every: int = 50) -> None:
+    def __init__(self, path: Path | None, *, every: int = 50, alerts: Alerts | None = None) -> None:
         self.path = path
         self.every = every
         self.last: dict[str, float] = {}
         """The last value of every name in this epoch, as of the last writing."""
-        self._lines: list[tuple[int, int, dict[str, Any]]] = []
+        self.alerts = alerts if alerts is not None else Alerts(None, show=_nowhere, defaults=False)
+        self.stalls = Stalls()
+        self.before_writing: Callable[[], object] = _nothing
+        """Called before lines are written: what is open from then on is told all of them."""
+        self.after_writing: Callable[[Sequence[Line]], object] = _nothing
+        """Called with the lines that were written."""
+        self._kept: list[Line] = []
+        self._lines = 0
+        self._flushing = False
 
     def log(self, values: Mapping[str, Any], *, step: int, epoch: int) -> None:
         """Keep one line.
@@ -66,23 +113,55 @@ class Logs:
                     expected="a number, a string or a tensor of one element",
                     remedy="log a number",
                 )
-        self._lines.append((step, epoch, kept))
-        if len(self._lines) >= self.every:
+        self._kept.append(Line(step, epoch, kept))
+        self._lines += 1
+        if self._lines >= self.every:
             self.flush()
 
+    def watch(self, name: str, value: torch.Tensor, kinds: tuple[str, ...], *, step: int, epoch: int) -> None:
+        """Keep a value for the alerts alone; it is read with the lines, and is not written.
+
+        Args:
+            name: as alerts call it.
+            value: a tensor of one element that nobody changes later.
+            kinds: the rules of its alerts.
+            step: the step that it is for.
+            epoch: the epoch under way.
+        """
+        self._kept.append(_Watched(step, epoch, {name: value}, kinds))
+        if len(self._kept) >= _MOST_WATCHED + self.every:
+            self.flush()
+
+    def waits(self, name: str) -> bool:
+        """Whether a value of that name was logged and not read yet."""
+        return any(name in line.values for line in self._kept if type(line) is Line)
+
     def flush(self) -> None:
-        """Read the tensors and write the lines."""
-        if not self._lines:
+        """Read the tensors, write the lines, and show the values to the alerts."""
+        if not self._kept or self._flushing:
             return
-        lines, self._lines = self._lines, []
-        _read_tensors(lines)
-        written = []
-        for step, epoch, values in lines:
-            self.last.update({name: value for name, value in values.items() if not isinstance(value, str)})
-            written.append(json.dumps({"step": step, "epoch": epoch, **{k: _plain(v) for k, v in values.items()}}))
-        if self.path is not None:
-            with self.path.open("a", encoding="utf-8") as file:
-                file.write("\n".join(written) + "\n")
+        kept, self._kept, self._lines = self._kept, [], 0
+        _read_tensors(kept)
+        lines = [line for line in kept if type(line) is Line]
+        for line in lines:
+            self.last.update({name: value for name, value in line.values.items() if not isinstance(value, str)})
+        self._flushing = True  # what an alert leads to may log
+        try:
+            if lines:
+                self.before_writing()
+                if self.path is not None:
+                    with self.path.open("a", encoding="utf-8") as file:
+                        file.write("\n".join(line.text() for line in lines) + "\n")
+                self.after_writing(lines)
+            for line in kept:
+                if isinstance(line, _Watched):
+                    for name, value in line.values.items():
+                        self.alerts.given(line.step, line.epoch, name, float(value), line.kinds)
+                else:
+                    self.stalls.logged(line.values)
+                    self.alerts.logged(line.step, line.epoch, line.values)
+        finally:
+            self._flushing = False
 
     def end_epoch(self) -> None:
         """Forget the values of the epoch; its lines are written."""
@@ -104,18 +183,37 @@ class Logs:
         Args:
             size: bytes the file had then.
         """
-        self._lines.clear()
+        self._kept.clear()
+        self._lines = 0
         if self.path is not None and self.path.exists() and self.path.stat().st_size > size:
             os.truncate(self.path, size)
 
+    def state_dict(self) -> dict[str, Any]:
+        """Return what alerts and early stopping need to go on in a resumed run; all values have been read."""
+        self.flush()
+        return {"alerts": self.alerts.state_dict(), "stalls": self.stalls.state_dict()}
 
-def _read_tensors(lines: list[tuple[int, int, dict[str, Any]]]) -> None:
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Take up where another run was."""
+        self.alerts.load_state_dict(state["alerts"])
+        self.stalls.load_state_dict(state["stalls"])
+
+
+def _nothing(*lines: Any) -> None:
+    """Do nothing."""
+
+
+def _nowhere(text: str) -> None:
+    """Show a text to nobody."""
+
+
+def _read_tensors(lines: list[Line]) -> None:
     """Replace tensors by numbers, in one copy per device and dtype."""
     found: dict[tuple[torch.device, torch.dtype], list[tuple[dict[str, Any], str]]] = {}
-    for _, _, values in lines:
-        for name, value in values.items():
+    for line in lines:
+        for name, value in line.values.items():
             if isinstance(value, torch.Tensor):
-                found.setdefault((value.device, value.dtype), []).append((values, name))
+                found.setdefault((value.device, value.dtype), []).append((line.values, name))
     for places in found.values():
         numbers = torch.stack([values[name].reshape(()) for values, name in places]).tolist()
         for (values, name), number in zip(places, numbers, strict=True):

@@ -179,6 +179,17 @@ class Loops:
         active = self.walks.active
         return bool(active) and active[0].last
 
+    @property
+    def step_under_way(self) -> int:
+        """The number that the step has, or will have, to which what happens now belongs."""
+        return self.global_step + (not self._counted)
+
+    @property
+    def over_loader(self) -> bool:
+        """Whether the loop under way walks over a loader."""
+        active = self.walks.active
+        return bool(active) and active[0].name != "steps"
+
     def count(self, updates: Updates) -> None:
         """Count a window that was closed: one step for each body of a loop, however many optimizers it updates."""
         if self.walks.active:

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import atexit
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import asdict
 from pathlib import Path
@@ -35,13 +35,13 @@ from truestep.loop.evaluation import Evaluation
 from truestep.loop.folder import RunFolder
 from truestep.loop.generators import stateful
 from truestep.loop.loader import Loader
-from truestep.loop.logs import Logs
 from truestep.loop.loops import Limits, Loops
 from truestep.loop.metric import metric_of
 from truestep.loop.modes import train_mode
 from truestep.loop.parts import Parts, State
 from truestep.loop.plan import bind_all, planned
 from truestep.loop.precision import Precision
+from truestep.loop.recording import open_logs
 from truestep.loop.saving import Saving
 from truestep.loop.seed import seed_everything
 from truestep.loop.settings import Settings
@@ -104,7 +104,7 @@ class Run(Stepping, Evaluation):
             signals = Signals(handled=folder is not None)
             stack.callback(signals.put_back)
             stack.callback(self._parts.end_workers)
-            self._logs = Logs(folder.path / "metrics.jsonl" if folder else None, every=settings.log_every_n_steps)
+            self._logs = open_logs(folder.path if folder else None, settings)
             self._saving = Saving(
                 self._parts,
                 self.state,
@@ -250,11 +250,6 @@ class Run(Stepping, Evaluation):
         """Epochs that have ended, which is the number of the one under way."""
         return self._loops.walks.epoch
 
-    @property
-    def skipped_steps(self) -> int:
-        """Updates that were skipped because a gradient overflowed in fp16."""
-        return sum(updates.skipped for updates in self._parts.updates.values())
-
     def epochs(self) -> Iterator[int]:
         """Give the numbers of the epochs, from where the run is to `max_epochs`, or until `max_steps` are taken.
 
@@ -289,20 +284,6 @@ class Run(Stepping, Evaluation):
         return self._loops.steps(count)
 
     # --- what is kept ---
-
-    def log(self, values: Mapping[str, Any]) -> None:
-        """Write values down with step and epoch. Tensors are read later, many in one copy.
-
-        In fp16, lines also say how many steps were skipped so far, from the first one on.
-
-        Args:
-            values: numbers, strings, tensors of one element, means (`run.mean()`) or metrics, by name.
-        """
-        if self._loops.walks.is_resuming:
-            return
-        if skipped := self.skipped_steps:
-            values = {**values, "skipped_steps": skipped}
-        self._logs.log(values, step=self.global_step, epoch=self.epoch)
 
     def save(self, metric: SupportsFloat | None = None, *, mode: Literal["min", "max"] = "min") -> None:
         """Ask for a checkpoint: it is written when the body under way has ended, or at once outside of loops.

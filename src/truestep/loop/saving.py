@@ -56,6 +56,7 @@ class Saving:
         self._loaded: dict[str, Any] = {} if resumed is None else resumed.state(device=None)
         if self._loaded:
             state.update(self._loaded["user"])
+            self._take_up_series(self._loaded)
 
     @property
     def loops(self) -> dict[str, Any] | None:
@@ -82,6 +83,7 @@ class Saving:
             "user": dict(self._user),
             "log_bytes": self._logs.secure(),
             "logged": dict(self._logs.last),
+            "series": self._logs.state_dict(),
             "optimizers": {name: updates.optimizer.state_dict() for name, updates in parts.updates.items()},
             "updates": {name: updates.state_dict() for name, updates in parts.updates.items()},
             "schedules": {name: schedule.scheduler.state_dict() for name, schedule in parts.schedules.items()},
@@ -151,10 +153,16 @@ class Saving:
         self._logs.cut(loaded["log_bytes"])
         self._logs.last.clear()
         self._logs.last.update(loaded["logged"])
+        self._take_up_series(loaded)
         rng = resumed.rng()
         if finally_:
             self._resumed, self._loaded = None, {}
         return rng
+
+    def _take_up_series(self, loaded: dict[str, Any]) -> None:
+        """Let alerts and early stopping be where they were: early, too, since a loop asks before it comes there."""
+        if "series" in loaded:
+            self._logs.load_state_dict(loaded["series"])
 
     def _compare(self) -> None:
         """Refuse to resume with other parts than those that were saved: what is left out would be lost in silence."""

@@ -39,6 +39,7 @@ class Settings:
         save_every_n_steps: save after every so many steps, besides what `run.save()` asks for.
         asynchronous: write checkpoints in the background, from a copy.
         log_every_n_steps: lines of `run.log()` kept before they are read and written.
+        alerts: watch the loss, the norm of the gradients and the validation loss, and tell when something is wrong.
         watch: supervise this run as `truestep run` does, and report when it ends; on, unless the environment
             has TRUESTEP_WATCH=0.
 
@@ -66,6 +67,7 @@ class Settings:
     save_every_n_steps: int | None = None
     asynchronous: bool = False
     log_every_n_steps: int = 50
+    alerts: bool = True
     watch: bool = field(default_factory=_watch)
 
     def __post_init__(self) -> None:

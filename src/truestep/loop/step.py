@@ -14,13 +14,14 @@ from truestep.errors import BadSettings
 from truestep.loop.loops import Loops
 from truestep.loop.parts import Parts
 from truestep.loop.precision import Precision
+from truestep.loop.recording import Recording
 from truestep.loop.strategy import Strategy
 from truestep.loop.updates import Updates
 
 Closure = Callable[[], torch.Tensor]
 
 
-class Stepping:
+class Stepping(Recording):
     """The lines of a step, for the optimizers of a run.
 
     Attributes:
@@ -68,6 +69,7 @@ class Stepping:
         """End a window."""
         if updates.clip_norm is not None:
             self.grad_norm = updates.clip_grad_norm_(updates.clip_norm)  # unscales before it clips
+            self._watch_norm(updates, self.grad_norm)
         updates.apply()  # through the scaler, which may skip it
         updates.schedule()  # moves only if it was applied
         updates.optimizer.zero_grad()
@@ -85,7 +87,7 @@ class Stepping:
         def evaluate() -> torch.Tensor:
             updates.discard()
             loss = closure()
-            self.backward(loss, optimizer=updates.optimizer)
+            self._backward(loss, optimizer=updates.optimizer)
             if updates.clip_norm is not None:
                 self.grad_norm = updates.clip_grad_norm_(updates.clip_norm)
             return loss.detach()
@@ -107,6 +109,15 @@ class Stepping:
         Where the run has several optimizers, the window of this one opens on cleared gradients, and with accumulation
         the backward pass reaches the parameters of this one only.
         """
+        self._watch_loss(loss, optimizer)
+        self._backward(loss, weight, optimizer)
+
+    def _backward(
+        self,
+        loss: torch.Tensor,
+        weight: int | float | torch.Tensor | None = None,
+        optimizer: torch.optim.Optimizer | None = None,
+    ) -> None:
         updates = self._parts.of(optimizer)
         several = len(self._parts.updates) > 1
         if not updates.window.is_open and (several or updates.has_new_groups()):
@@ -128,7 +139,9 @@ class Stepping:
 
     def clip_grad_norm_(self, max_norm: float, optimizer: torch.optim.Optimizer | None = None) -> torch.Tensor:
         """Scale the gradients of one optimizer down to `max_norm`; return their norm before, without dimension."""
-        self.grad_norm = self._parts.of(optimizer).clip_grad_norm_(max_norm)
+        updates = self._parts.of(optimizer)
+        self.grad_norm = updates.clip_grad_norm_(max_norm)
+        self._watch_norm(updates, self.grad_norm)
         return self.grad_norm
 
     def optimizer_step(self, optimizer: torch.optim.Optimizer | None = None) -> bool:

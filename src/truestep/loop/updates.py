@@ -50,6 +50,10 @@ class Updates:
         """Updates that changed parameters: a step that the scaler skipped is none."""
         self.skipped = 0
         """Updates that the scaler skipped because a gradient was infinite or NaN."""
+        self.grad_norm: torch.Tensor | float | None = None
+        """The norm of the gradients before the last clipping; None before the first."""
+        self.lr: Any = None
+        """The learning rate of the last update, of the first group; None before the first."""
         self._count = count
         self._scheduled = 0
         self._prepared = False
@@ -88,11 +92,14 @@ class Updates:
     def clip_grad_norm_(self, max_norm: float) -> torch.Tensor:
         """Scale the gradients down to `max_norm`; return their norm before, a tensor of no dimension."""
         self.unscale_()
-        return torch.nn.utils.clip_grad_norm_(self.parameters(), max_norm)
+        norm = torch.nn.utils.clip_grad_norm_(self.parameters(), max_norm)
+        self.grad_norm = norm
+        return norm
 
     def apply(self, closure: Any = None) -> bool:
         """Step the optimizer, through the scaler where there is one. Return whether parameters were updated."""
         applied = self.applied
+        self._note_lr()
         self._stepping = True
         try:
             if closure is not None:
@@ -136,6 +143,8 @@ class Updates:
         return {
             "applied": self.applied,
             "skipped": self.skipped,
+            "grad_norm": None if self.grad_norm is None else float(self.grad_norm),
+            "lr": None if self.lr is None else float(self.lr),
             "scaler": None if self.scaler is None else self.scaler.state_dict(),
         }
 
@@ -143,12 +152,16 @@ class Updates:
         """Take up where another run was."""
         self.applied = self._scheduled = state["applied"]
         self.skipped = state["skipped"]
+        self.grad_norm, self.lr = state.get("grad_norm"), state.get("lr")
         if self.scaler is not None and state["scaler"]:
             self.scaler.load_state_dict(state["scaler"])
 
     def _before(self, optimizer: torch.optim.Optimizer, args: Any, kwargs: Any) -> None:
         """Look at a step that is about to be taken: one called by hand gets the gradients of the window's mean."""
-        if self._stepping or not self.window.is_open:
+        if self._stepping:
+            return
+        self._note_lr()
+        if not self.window.is_open:
             return
         if self.scaler is not None:
             raise ScaledGradients(
@@ -157,6 +170,19 @@ class Updates:
                 remedy="call run.optimizer_step() instead: it unscales, steps and updates the scale",
             )
         self.unscale_()
+
+    @property
+    def lr_jumped(self) -> bool:
+        """Whether the next update has more than twice the learning rate of the last one."""
+        last, groups = self.lr, self.optimizer.param_groups
+        lr = groups[0].get("lr") if groups else None
+        return isinstance(lr, float) and isinstance(last, float) and lr > 2 * last > 0
+
+    def _note_lr(self) -> None:
+        """Keep the learning rate that the update is made with: a schedule moves it afterwards."""
+        groups = self.optimizer.param_groups
+        lr = groups[0].get("lr") if groups else None
+        self.lr = lr.detach().clone() if isinstance(lr, torch.Tensor) else lr
 
     def _after(self, optimizer: torch.optim.Optimizer, args: Any, kwargs: Any) -> None:
         skipped = getattr(optimizer, "found_inf", None)

@@ -1,0 +1,180 @@
+"""What a run writes down, and what it notices in it: `run.log`, `run.stalled`, `run.alert`.
+
+Nothing here reads a tensor in a step: values are kept, and read in one copy when the lines of the log are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+import torch
+
+from truestep.loop.alerts import Alert, Alerts
+from truestep.loop.logs import Logs
+from truestep.loop.loops import Loops
+from truestep.loop.parts import Parts
+from truestep.loop.progress import say
+from truestep.loop.settings import Settings
+from truestep.loop.updates import Updates
+
+
+def open_logs(folder: Path | None, settings: Settings) -> Logs:
+    """Return where a run writes what happens.
+
+    Args:
+        folder: of the run; None to write nothing.
+        settings: `log_every_n_steps` and `alerts` of them.
+    """
+    alerts = Alerts(folder / "alerts.jsonl" if folder else None, show=say, defaults=settings.alerts)
+    return Logs(folder / "metrics.jsonl" if folder else None, every=settings.log_every_n_steps, alerts=alerts)
+
+
+class Recording:
+    """The lines of a loop that record what happens.
+
+    Attributes:
+        skipped_steps: updates that were skipped because a gradient overflowed in fp16.
+    """
+
+    _parts: Parts
+    _loops: Loops
+    _logs: Logs
+
+    @property
+    def skipped_steps(self) -> int:
+        """Updates that were skipped because a gradient overflowed in fp16."""
+        return sum(updates.skipped for updates in self._parts.updates.values())
+
+    def log(self, values: Mapping[str, Any]) -> None:
+        """Write values down with step and epoch. Tensors are read later, many in one copy.
+
+        Lines of a training loop also say the learning rate of the last update, and the norm of the gradients before
+        they were clipped, where they are: `lr` and `grad_norm`, or with several optimizers `lr/<name>` and
+        `grad_norm/<name>`. In fp16, lines say how many steps were skipped so far, from the first one on. A value that
+        is given under one of these names stays as it is given.
+
+        Args:
+            values: numbers, strings, tensors of one element, means (`run.mean()`) or metrics, by name.
+
+        Raises:
+            BadLogValue: a value that is none of these.
+        """
+        walks = self._loops.walks
+        if walks.is_resuming:
+            return
+        added: dict[str, Any] = {}
+        if walks.active:
+            several = len(self._parts.updates) > 1
+            for name, updates in self._parts.updates.items():
+                end = f"/{name}" if several else ""
+                if updates.lr is not None:
+                    added["lr" + end] = updates.lr
+                if updates.grad_norm is not None:
+                    added["grad_norm" + end] = updates.grad_norm
+        if skipped := self.skipped_steps:
+            added["skipped_steps"] = skipped
+        if added:
+            values = {**values, **{name: value for name, value in added.items() if name not in values}}
+        self._logs.log(values, step=self._loops.global_step, epoch=walks.epoch)
+
+    def stalled(self, name: str, *, patience: int, min_delta: float = 0.0, mode: Literal["min", "max"] = "min") -> bool:
+        """Whether a logged value has stopped to improve: early stopping.
+
+            run.log({"val_loss": val_loss})
+            if run.stalled("val_loss", patience=5):
+                break
+
+        The count is part of the checkpoints. It goes up when a value is logged, not when this is called: to ask twice
+        changes nothing. Values from the first call on count, and the one that was logged before it. NaN is no
+        improvement.
+
+        Args:
+            name: of the value, as `run.log()` gets it.
+            patience: values in a row of which none is better than the best one before them.
+            min_delta: by how much a value has to be better.
+            mode: "min" where smaller is better, "max" where larger is.
+
+        Raises:
+            BadSettings: an argument that means nothing.
+            MetricMissing: more than `patience` epochs have asked, and nothing was ever logged under that name.
+        """
+        logs = self._logs
+        if logs.waits(name):
+            logs.flush()
+        epoch = self._loops.walks.epoch
+        return logs.stalls.stalled(
+            name, patience=patience, min_delta=min_delta, mode=mode, last=logs.last.get(name), epoch=epoch
+        )
+
+    @property
+    def alerts(self) -> list[Alert]:
+        """What went wrong so far, in order. Values are read with the lines of the log, so that an alert comes a little
+        late.
+
+        How to: [log](../how-to/logging.md).
+        """
+        return list(self._logs.alerts.found)
+
+    def alert(
+        self,
+        name: str,
+        *,
+        rising: int | None = None,
+        falling: int | None = None,
+        spike: bool = False,
+        above: float | None = None,
+        below: float | None = None,
+    ) -> None:
+        """Watch a logged value for NaN and infinity, and for what else is asked for. A second call replaces the first.
+
+        Args:
+            name: of the value, as `run.log()` gets it.
+            rising: how many times in a row it rises, by more than it scatters: `rising=5` for a loss that diverges.
+            falling: the same for a value that gets worse by falling.
+            spike: whether it jumps far above what was usual over the last 200 values, and stays there.
+            above: a bound that it passes.
+            below: a bound that it falls under.
+
+        Raises:
+            BadSettings: an argument that means nothing.
+        """
+        self._logs.alerts.ask(name, rising=rising, falling=falling, spike=spike, above=above, below=below)
+
+    def on_alert(self, callback: Callable[[Alert], object]) -> None:
+        """Call a function with every alert, as it is found. What it raises ends the training.
+
+        Args:
+            callback: is given the alert.
+        """
+        self._logs.alerts.callbacks.append(callback)
+
+    # --- what the run watches by itself ---
+
+    def _watch_loss(self, loss: torch.Tensor, optimizer: torch.optim.Optimizer | None) -> None:
+        """Keep a loss for the alerts. Losses of several optimizers pull against each other: they have no spikes."""
+        loops = self._loops
+        if not self._logs.alerts.defaults or loops.walks.is_resuming or loss.numel() != 1:
+            return
+        name = "the loss"
+        kinds: tuple[str, ...] = ("not-finite",)
+        if len(self._parts.updates) > 1:
+            name = f"the loss of {self._parts.of(optimizer).name}"
+        elif loops.over_loader:
+            kinds = ("not-finite", "spike")
+        if self._parts.of(optimizer).lr_jumped:
+            kinds = (*kinds, "jumped")
+        kept = loss.detach().clone()
+        self._logs.watch(name, kept, kinds, step=loops.step_under_way, epoch=loops.walks.epoch)
+
+    def _watch_norm(self, updates: Updates, norm: torch.Tensor) -> None:
+        """Keep a norm for the alerts. With a scaler, infinite ones are its way to find the scale."""
+        loops = self._loops
+        if not self._logs.alerts.defaults or loops.walks.is_resuming:
+            return
+        name = "grad_norm" if len(self._parts.updates) == 1 else f"grad_norm of {updates.name}"
+        kinds: tuple[str, ...] = ("norm-spike",) if updates.scaler is not None else ("not-finite", "norm-spike")
+        if updates.lr_jumped:
+            kinds = (*kinds, "jumped")
+        self._logs.watch(name, norm.detach(), kinds, step=loops.step_under_way, epoch=loops.walks.epoch)
