@@ -20,14 +20,18 @@ if TYPE_CHECKING:
     from truestep.loop.run import Run
     from truestep.loop.settings import Settings
     from truestep.loop.weights import load_weights
+    from truestep.model.ema import EMA
     from truestep.model.freeze import freeze, unfreeze
     from truestep.model.groups import parameter_groups
     from truestep.model.scaling import effective_batch_size, scaled_lr
+    from truestep.model.swa import SWA
     from truestep.model.table import parameter_table
     from truestep.watch import Session, watch
 
 __version__ = "0.1.0"
 __all__ = [
+    "EMA",
+    "SWA",
     "Confidence",
     "Finding",
     "Loader",
@@ -51,6 +55,8 @@ __all__ = [
 ]
 
 _HOMES = {
+    "EMA": "truestep.model.ema",
+    "SWA": "truestep.model.swa",
     "Loader": "truestep.loop.loader",
     "Mean": "truestep.loop.mean",
     "Run": "truestep.loop.run",

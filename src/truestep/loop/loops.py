@@ -248,6 +248,7 @@ class Loops:
             )
 
     def _boundary(self) -> None:
+        self._parts.averaging.settle()
         for updates in self._parts.updates.values():
             updates.schedule()
         stepped, self._counted = self._counted, False
@@ -268,6 +269,7 @@ class Loops:
             raise SystemExit(self._signals.exit_code)
 
     def _save(self, place: Place, metric: float | None, mode: str) -> None:
+        self._parts.averaging.settle()
         self.walks.note_streams(self._parts.loaders)
         self._saving.save(
             step=self.global_step,
@@ -290,6 +292,7 @@ class Loops:
             updates.schedule()
         self._counted = False
         self._schedule_epoch()
+        self._parts.averaging.end_epoch()
         self._logs.end_epoch()
         self._obey("epochs")
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 import torch
 
 from truestep.errors import BadPart
+from truestep.loop.averaging import Averaging
 from truestep.loop.plan import Schedule
 
 if TYPE_CHECKING:
@@ -91,6 +92,7 @@ class Parts:
         self.registered: dict[str, Stateful] = {}
         self.means: dict[str, Mean] = {}
         """Of `run.mean()`; they come and go with the bodies of loops, so a resumed run need not have all of them."""
+        self.averaging = Averaging()
         self._by_optimizer: dict[int, Updates] = {}
         self._names: dict[int, str] = {}
 
@@ -113,10 +115,11 @@ class Parts:
                 expected="each part once",
                 remedy=f"leave the second call of run.{kind}() out",
             )
-        if name in shelf:
+        files = (self.models, self.averaging.shelf)  # a checkpoint has a file for each of both
+        if name in shelf or (any(shelf is one for one in files) and any(name in one for one in files)):
             raise BadPart(
                 f'there is a {kind} called "{name}" already',
-                expected=f"a new name beside {sorted(shelf)}",
+                expected=f"a new name beside {sorted(shelf) or sorted(self.models)}",
                 remedy=f'pass another name="..." for this {kind}',
             )
         shelf[name] = part
@@ -148,6 +151,11 @@ class Parts:
         """Put the updates of an optimizer on their shelf."""
         self.updates[updates.name] = updates
         self._by_optimizer[id(updates.optimizer)] = updates
+
+    def applied(self, updates: Updates) -> None:
+        """Let the averages hear that an optimizer has updated its parameters."""
+        if self.averaging.shelf:
+            self.averaging.applied(updates, self.updates.values())
 
     def of(self, optimizer: Optimizer | None) -> Updates:
         """Return the updates of an optimizer; None means the only one.

@@ -37,6 +37,7 @@ from truestep.loop.generators import stateful
 from truestep.loop.loader import Loader
 from truestep.loop.loops import Limits, Loops
 from truestep.loop.metric import metric_of
+from truestep.loop.modelling import Modelling
 from truestep.loop.modes import train_mode
 from truestep.loop.parts import Parts, State
 from truestep.loop.plan import bind_all, planned
@@ -52,13 +53,12 @@ from truestep.loop.updates import Updates
 from truestep.report import write
 from truestep.watch.session import Session, watching
 
-Model = TypeVar("Model", bound=nn.Module)
 AnyOptimizer = TypeVar("AnyOptimizer", bound=torch.optim.Optimizer)
 AnyScheduler = TypeVar("AnyScheduler")
 Part = TypeVar("Part")
 
 
-class Run(Stepping, Evaluation):
+class Run(Modelling, Stepping, Evaluation):
     """One training run.
 
     Args:
@@ -132,18 +132,6 @@ class Run(Stepping, Evaluation):
 
     # --- what belongs to the run ---
 
-    def model(self, model: Model, *, name: str | None = None) -> Model:
-        """Move a model to the device, and make it part of the checkpoints; a resumed run loads its weights here.
-
-        Args:
-            model: any `nn.Module`; it stays what it is.
-            name: its name in the checkpoint; "model", "model_2", ... where none is given.
-        """
-        self.strategy.prepare(model, self.device)
-        name = self._parts.add(self._parts.models, "model", name, model)
-        self._saving.load_model(name, model)
-        return model
-
     def optimizer(
         self,
         optimizer: AnyOptimizer,
@@ -170,6 +158,7 @@ class Run(Stepping, Evaluation):
                 clip_norm=clip_norm if clip_norm is not None else settings.clip_norm,
                 scaler=self.precision.new_scaler(),
                 count=self._loops.count,
+                applied=self._parts.applied,
             )
         )
         return optimizer

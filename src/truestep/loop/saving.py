@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     import torch
     from torch import nn
 
+    from truestep.loop.averaging import Followed
     from truestep.loop.checkpoint import Checkpoint
     from truestep.loop.checkpoints import Checkpoints
     from truestep.loop.logs import Logs
@@ -78,6 +79,10 @@ class Saving:
         """
         assert self._checkpoints is not None
         parts = self._parts
+        models = {name: _plain(model).state_dict() for name, model in parts.models.items()}
+        for name, followed in parts.averaging.shelf.items():
+            followed.average.check()
+            models[name] = followed.average.model.state_dict()
         state = {
             "loops": loops,
             "user": dict(self._user),
@@ -88,13 +93,14 @@ class Saving:
             "updates": {name: updates.state_dict() for name, updates in parts.updates.items()},
             "schedules": {name: schedule.scheduler.state_dict() for name, schedule in parts.schedules.items()},
             "registered": {name: part.state_dict() for name, part in parts.registered.items()},
+            "averages": {name: followed.state_dict() for name, followed in parts.averaging.shelf.items()},
             "frozen": {name: frozen_state(_plain(model)) for name, model in parts.models.items()},
             "means": {name: mean.state_dict() for name, mean in parts.means.items()},
         }
         self._checkpoints.save(
             step,
             epoch=epoch,
-            models={name: _plain(model).state_dict() for name, model in parts.models.items()},
+            models=models,
             state=state,
             rng=rng,
             metric=metric,
@@ -115,6 +121,13 @@ class Saving:
         """Load the state that a registered object had, if the run is resumed."""
         if name in self._loaded.get("registered", {}):
             self._parts.registered[name].load_state_dict(self._loaded["registered"][name])
+
+    def load_average(self, name: str, followed: Followed) -> None:
+        """Load an average of weights, if the run is resumed from one that kept it."""
+        state = self._loaded.get("averages", {}).get(name)
+        if state is not None and self._resumed is not None:
+            load_weights(followed.average.model, self._resumed.model(name, self._device))
+            followed.load_state_dict(state)
 
     def restore(self, *, finally_: bool) -> dict[str, Any]:
         """Bring every part to where it was; return the random states.
@@ -142,6 +155,8 @@ class Saving:
                 self.load_model(name, model)
             if name in loaded.get("frozen", {}):
                 load_frozen_state(_plain(model), loaded["frozen"][name])
+        for name, followed in parts.averaging.shelf.items():
+            self.load_average(name, followed)
         for name, schedule in parts.schedules.items():
             if name in loaded["schedules"]:
                 schedule.scheduler.load_state_dict(loaded["schedules"][name])
@@ -169,7 +184,7 @@ class Saving:
         assert self._resumed is not None
         parts, loaded = self._parts, self._loaded
         shelves: dict[str, tuple[Iterable[str], Iterable[str]]] = {
-            "model": (parts.models, self._resumed.models),
+            "model": ([*parts.models, *parts.averaging.shelf], self._resumed.models),
             "optimizer": (parts.updates, loaded["optimizers"]),
             "schedule": (parts.schedules, loaded["schedules"]),
             "registered object": (parts.registered, loaded["registered"]),

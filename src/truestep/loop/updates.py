@@ -28,6 +28,7 @@ class Updates:
         clip_norm: largest norm of the gradients of all its parameters together; None for no limit.
         scaler: what scales its losses in fp16; None elsewhere.
         count: told of every window that closes.
+        applied: told of every update that changed parameters.
     """
 
     def __init__(
@@ -39,6 +40,7 @@ class Updates:
         clip_norm: float | None = None,
         scaler: torch.amp.GradScaler | None = None,
         count: Callable[[Updates], None],
+        applied: Callable[[Updates], None] = lambda updates: None,
     ) -> None:
         self.name = name
         self.optimizer = optimizer
@@ -55,6 +57,7 @@ class Updates:
         self.lr: Any = None
         """The learning rate of the last update, of the first group; None before the first."""
         self._count = count
+        self._tell = applied
         self._scheduled = 0
         self._prepared = False
         self._stepping = False
@@ -188,6 +191,7 @@ class Updates:
         skipped = getattr(optimizer, "found_inf", None)
         if skipped is None or not skipped.item():  # a fused step is called also where its kernel is to skip it
             self.applied += 1
+            self._tell(self)
         if not self._stepping:
             self.reset()
 

@@ -1,0 +1,130 @@
+"""What a run does with models: their place, and averages of their weights."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal, TypeVar
+
+import torch
+from torch import nn
+
+from truestep.errors import BadPart, BadSettings
+from truestep.loop.averaging import Followed
+from truestep.loop.parts import Parts
+from truestep.loop.strategy import Strategy
+from truestep.model.ema import EMA
+from truestep.model.swa import SWA
+
+if TYPE_CHECKING:
+    from truestep.loop.loader import Loader
+    from truestep.loop.saving import Saving
+    from truestep.loop.settings import Settings
+
+Model = TypeVar("Model", bound=nn.Module)
+
+
+class Modelling:
+    """The models of a run.
+
+    Attributes:
+        settings: of the run.
+        device: where models are.
+        strategy: how a step is spread over processes.
+    """
+
+    settings: Settings
+    device: torch.device
+    strategy: Strategy
+    _parts: Parts
+    _saving: Saving
+
+    def model(self, model: Model, *, name: str | None = None) -> Model:
+        """Move a model to the device, and make it part of the checkpoints; a resumed run loads its weights here.
+
+        Args:
+            model: any `nn.Module`; it stays what it is.
+            name: its name in the checkpoint; "model", "model_2", ... where none is given.
+        """
+        self.strategy.prepare(model, self.device)
+        name = self._parts.add(self._parts.models, "model", name, model)
+        self._saving.load_model(name, model)
+        return model
+
+    def ema(self, model: nn.Module, decay: float = 0.999, *, warmup: bool = False, name: str | None = None) -> EMA:
+        """Keep an exponential moving average of a model's weights, which joins the checkpoints.
+
+        It takes the weights in after each update of the model's optimizer that was applied: not in the middle of a
+        window, and not where fp16 skipped. `ema.model` is a model of its own, so evaluation is
+        `with run.evaluate(ema.model)`, and the checkpoint holds both.
+
+        Args:
+            model: what `run.model()` returned, or a part of it.
+            decay: what an update keeps of the average, in [0, 1).
+            warmup: whether the first updates keep less, `min(decay, (1 + updates) / (10 + updates))`.
+            name: its name in the checkpoint; "ema", "ema_2", ... where none is given.
+
+        Raises:
+            BadSettings: a decay out of its range.
+            BadPart: the model cannot be copied, is on another device, or is of a type too coarse for the decay.
+        """
+        self._check_place(model, "ema")
+        followed = Followed(EMA(model, decay, warmup=warmup))
+        self._keep("ema", name, followed)
+        assert isinstance(followed.average, EMA)
+        return followed.average
+
+    def swa(
+        self, model: nn.Module, start: int, *, every: Literal["epoch", "step"] = "epoch", name: str | None = None
+    ) -> SWA:
+        """Keep an equal average of a model's weights from some epoch or step on, which joins the checkpoints.
+
+        Until it starts, `swa.model` has the weights of the last epoch or step, and `swa.updates` is 0. After training,
+        `swa.update_bn(run.batches(loader))` computes the statistics of BatchNorm anew.
+
+        Args:
+            model: what `run.model()` returned, or a part of it.
+            start: the first epoch whose end is averaged, or the first applied update, counted from 0.
+            every: "epoch" at the end of each epoch, "step" after each update that was applied.
+            name: its name in the checkpoint; "swa", "swa_2", ... where none is given.
+
+        Raises:
+            BadSettings: `start` is no whole number of at least 0, lies behind the run's end, or `every` is neither.
+            BadPart: the model cannot be copied, or is on another device.
+        """
+        if every not in ("epoch", "step"):
+            raise BadSettings(f'every is "{every}"', expected='"epoch" or "step"', remedy='pass every="epoch"')
+        limit = self.settings.max_epochs if every == "epoch" else self.settings.max_steps
+        whole = isinstance(start, int) and not isinstance(start, bool)
+        if not whole or start < 0 or (limit is not None and start >= limit):
+            raise BadSettings(
+                f"start is {start!r}",
+                expected=f"a whole number of at least 0{f' and below {limit}, the end of the run' if limit else ''}",
+                remedy=f"pass the first {every} that is averaged",
+            )
+        self._check_place(model, "swa")
+        followed = Followed(SWA(model), every, start)
+        self._keep("swa", name, followed)
+        assert isinstance(followed.average, SWA)
+        return followed.average
+
+    def effective_batch_size(self, loader: Loader) -> int:
+        """Return how many samples one update averages over: batch size times `accumulate` times the number of ranks."""
+        return loader.batch_size * self.settings.accumulate * self.strategy.world_size
+
+    def _check_place(self, model: nn.Module, call: str) -> None:
+        devices = {parameter.device.type for parameter in model.parameters()}
+        if not devices or devices != {self.device.type}:
+            raise BadPart(
+                f"run.{call}() was given a model on {', '.join(sorted(devices))}"
+                if devices
+                else f"run.{call}() was given a model without parameters",
+                expected=f"a model on the run's device, {self.device}",
+                remedy=f"write model = run.model(model) before run.{call}(model)",
+            )
+
+    def _keep(self, kind: str, name: str | None, followed: Followed) -> None:
+        shelf = self._parts.averaging.shelf
+        if name is None:
+            others = sum(other == kind or other.startswith(f"{kind}_") for other in shelf)
+            name = kind if not others else f"{kind}_{others + 1}"
+        self._parts.add(shelf, kind, name, followed)
+        self._saving.load_average(name, followed)
