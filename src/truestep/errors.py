@@ -6,6 +6,8 @@ TrueStepError
 │   ├── ScriptSyntaxError
 │   ├── TorchMissing    the command needs torch and it is not installed
 │   ├── UnknownRule     no rule of that name
+│   ├── UnknownTemplate no program of that name to begin with
+│   ├── FileExists      a file that was to be written is there already
 │   ├── UnwritableFolder
 │   ├── BadConfiguration
 │   ├── UnknownPrecision
@@ -88,6 +90,18 @@ class UnknownRule(UsageError):
     """There is no rule of that name."""
 
     slug = "unknown-rule"
+
+
+class UnknownTemplate(UsageError):
+    """There is no template of that name."""
+
+    slug = "unknown-template"
+
+
+class FileExists(UsageError):
+    """A file that was to be written is there already."""
+
+    slug = "file-exists"
 
 
 class UnwritableFolder(UsageError):

@@ -8,7 +8,14 @@ from pathlib import Path
 import pytest
 
 SNAPSHOTS = Path(__file__).parent / "help"
-PAGES = {"truestep": [], "run": ["run"], "replay": ["replay"], "explain": ["explain"], "rules": ["rules"]}
+PAGES = {
+    "truestep": [],
+    "run": ["run"],
+    "new": ["new"],
+    "replay": ["replay"],
+    "explain": ["explain"],
+    "rules": ["rules"],
+}
 
 
 def help_of(arguments):

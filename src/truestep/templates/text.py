@@ -1,10 +1,12 @@
 """Tell good film reviews from bad ones: 10,662 sentences (Pang and Lee 2005), of which a tenth is held out.
 
-python examples/reviews.py --data data/rt-polarity --epochs 6
+    python train.py --data data/rt-polarity --max-epochs 6
+
+The two files are at https://www.cs.cornell.edu/people/pabo/movie-review-data. For sentences of your own, give a file
+per label to ts.data.text, or one file with label and text separated by a tab.
 """
 
-import argparse
-import os
+from dataclasses import dataclass
 from pathlib import Path
 
 import torch
@@ -12,17 +14,21 @@ from torch import nn
 
 import truestep as ts
 
-parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-parser.add_argument("--data", type=Path, default=Path(os.environ.get("TRUESTEP_DATA", "data"), "rt-polarity"))
-parser.add_argument("--epochs", type=int, default=6)
-parser.add_argument("--seed", type=int, default=0)
-parser.add_argument("--out", default="runs/reviews", help="where checkpoints and metrics go")
-parser.add_argument("--resume", help='"auto" goes on with the run in --out')
-args = parser.parse_args()
 
-run = ts.Run(out=args.out, resume=args.resume, seed=args.seed, max_epochs=args.epochs, clip_norm=1.0)
+@dataclass
+class Settings(ts.Settings):
+    """What can be chosen on the command line."""
 
-files = {"bad": args.data / "rt-polarity.neg", "good": args.data / "rt-polarity.pos"}
+    data: Path = Path("data")
+    """The folder with the two files, or the one above it."""
+    batch_size: int = 64
+    """Sentences in a batch."""
+    lr: float = 2e-3
+    """Learning rate, when it is highest."""
+
+
+settings = Settings.from_flags(out="runs/text", max_epochs=6, clip_norm=1.0)
+run = ts.Run(settings)
 
 
 def forget(tokens, lengths, y):
@@ -31,8 +37,11 @@ def forget(tokens, lengths, y):
     return tokens.masked_fill(lost & (tokens > 0), 1), lengths, y
 
 
+# the data: the words of a sentence as numbers, filled with 0; how many they are; 0 for bad, 1 for good
+folder = settings.data / "rt-polarity" if (settings.data / "rt-polarity").is_dir() else settings.data
+files = {"bad": folder / "rt-polarity.neg", "good": folder / "rt-polarity.pos"}
 train_set, held_out = ts.data.text(files, encoding="latin-1", min_count=2).split(0.9, seed=0)
-train = run.loader(train_set, batch_size=64, shuffle=True, transform=forget)
+train = run.loader(train_set, settings.batch_size, shuffle=True, transform=forget)
 test = run.loader(held_out, batch_size=256)
 
 
@@ -60,18 +69,21 @@ class Bag(nn.Module):
 
 
 model = run.model(Bag(len(train_set.vocab)))
-optimizer = run.optimizer(torch.optim.AdamW(model.parameters(), lr=2e-3, weight_decay=0.3, fused=True))
+optimizer = run.optimizer(torch.optim.AdamW(model.parameters(), lr=settings.lr, weight_decay=0.3, fused=True))
 run.scheduler(ts.schedules.warmup_linear(optimizer, warmup=0.1))
 criterion = nn.CrossEntropyLoss()
 
 for epoch in run.epochs():
     for tokens, lengths, y in run.train(train, model):
-        loss = criterion(model(tokens, lengths), y)
+        with run.autocast():
+            loss = criterion(model(tokens, lengths), y)
         run.step(loss)
         run.log({"loss": loss})
+
     with run.evaluate(model):
-        right = sum((model(t, n).argmax(dim=1) == y).sum().item() for t, n, y in run.batches(test))
-    accuracy = right / len(held_out)
+        accuracy = run.mean("accuracy")
+        for tokens, lengths, y in run.batches(test):
+            accuracy.update(model(tokens, lengths).argmax(dim=1) == y)
     run.log({"accuracy": accuracy})
     run.save(metric=accuracy, mode="max")
     print(f"epoch {epoch + 1}: held-out accuracy {accuracy:.2%}")

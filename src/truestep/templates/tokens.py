@@ -1,11 +1,12 @@
 """Write like Shakespeare, one character after another: a small transformer on 1.1 MB of his plays, a tenth held out.
 
-python examples/shakespeare.py --data data/tinyshakespeare/input.txt --steps 1200
+    python train.py --data data/tinyshakespeare/input.txt --max-steps 1200
+
+The text is at https://github.com/karpathy/char-rnn/tree/master/data/tinyshakespeare; any other text will do.
 """
 
-import argparse
 import math
-import os
+from dataclasses import dataclass
 from pathlib import Path
 
 import torch
@@ -14,23 +15,32 @@ from torch.nn import functional
 
 import truestep as ts
 
-parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-parser.add_argument(
-    "--data", type=Path, default=Path(os.environ.get("TRUESTEP_DATA", "data"), "tinyshakespeare/input.txt")
-)
-parser.add_argument("--steps", type=int, default=1200)
-parser.add_argument("--block", type=int, default=64, help="characters that are read at once")
-parser.add_argument("--width", type=int, default=128)
-parser.add_argument("--layers", type=int, default=2)
-parser.add_argument("--seed", type=int, default=0)
-parser.add_argument("--out", default="runs/shakespeare", help="where checkpoints and metrics go")
-parser.add_argument("--resume", help='"auto" goes on with the run in --out')
-args = parser.parse_args()
 
-run = ts.Run(out=args.out, resume=args.resume, seed=args.seed, max_steps=args.steps, clip_norm=1.0)
+@dataclass
+class Settings(ts.Settings):
+    """What can be chosen on the command line."""
 
-train_set, held_out = ts.data.tokens(args.data, block=args.block).split(0.9)
-train = run.loader(train_set, batch_size=32, shuffle=True)
+    data: Path = Path("data")
+    """A text, or the folder above tinyshakespeare/input.txt."""
+    batch_size: int = 32
+    """Blocks in a batch."""
+    block: int = 64
+    """Characters that are read at once."""
+    width: int = 128
+    """Numbers that stand for a character inside."""
+    layers: int = 2
+    """Layers of the transformer."""
+    lr: float = 3e-3
+    """Learning rate, when it is highest."""
+
+
+settings = Settings.from_flags(out="runs/tokens", max_steps=1200, clip_norm=1.0)
+run = ts.Run(settings)
+
+# the data: blocks of characters as numbers, and the same blocks one character later
+text = settings.data / "tinyshakespeare/input.txt" if settings.data.is_dir() else settings.data
+train_set, held_out = ts.data.tokens(text, block=settings.block).split(0.9)
+train = run.loader(train_set, settings.batch_size, shuffle=True)
 test = run.loader(held_out, batch_size=128)
 
 
@@ -46,7 +56,8 @@ class Writer(nn.Module):
         for table in (self.character, self.place):
             nn.init.normal_(table.weight, std=0.02)
 
-    def forward(self, tokens: torch.Tensor) -> torch.Tensor:  # (batch, block) -> (batch, block, characters)
+    def forward(self, tokens: torch.Tensor) -> torch.Tensor:
+        """Return scores of shape (batch, block, characters) for tokens of shape (batch, block)."""
         block = tokens.shape[1]
         later = nn.Transformer.generate_square_subsequent_mask(block, device=tokens.device)
         x = self.character(tokens) + self.place.weight[:block]
@@ -55,11 +66,9 @@ class Writer(nn.Module):
         return self.head(self.norm(x))
 
 
-model = run.model(Writer(len(train_set.classes), args.block, args.width, args.layers))
-matrices = [p for p in model.parameters() if p.dim() > 1]
-vectors = [p for p in model.parameters() if p.dim() < 2]  # biases and norms, which are not decayed
-groups = [{"params": matrices, "weight_decay": 0.1}, {"params": vectors, "weight_decay": 0.0}]
-optimizer = run.optimizer(torch.optim.AdamW(groups, lr=3e-3, betas=(0.9, 0.99), fused=True))
+model = run.model(Writer(len(train_set.classes), settings.block, settings.width, settings.layers))
+groups = ts.parameter_groups(model, weight_decay=0.1)
+optimizer = run.optimizer(torch.optim.AdamW(groups, lr=settings.lr, betas=(0.9, 0.99), fused=True))
 run.scheduler(ts.schedules.warmup_cosine(optimizer, warmup=0.05, min_lr_ratio=0.05))
 
 
@@ -70,18 +79,23 @@ def cross_entropy(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
 
 for _ in run.epochs():
     for x, y in run.train(train, model):
-        loss = cross_entropy(x, y)
+        with run.autocast():
+            loss = cross_entropy(x, y)
         run.step(loss)
         run.log({"loss": loss, "grad_norm": run.grad_norm})
+
     with run.evaluate(model):
-        nats = sum(cross_entropy(x, y).item() * len(x) for x, y in run.batches(test)) / len(held_out)
-    run.log({"bits": nats / math.log(2)})
-    run.save(metric=nats)
-    print(f"step {run.global_step}: {nats / math.log(2):.3f} bits for each character of the held-out text")
+        nats = run.mean("nats")
+        for x, y in run.batches(test):
+            nats.update(cross_entropy(x, y), y.numel())
+    bits = float(nats) / math.log(2)
+    run.log({"bits": bits})
+    run.save(metric=bits)
+    print(f"step {run.global_step}: {bits:.3f} bits for each character of the held-out text")
 
 written = train_set.encode("\n").to(run.device)
 with run.evaluate(model):
     for _ in range(300):
-        scores = model(written[None, -args.block :])[0, -1]
+        scores = model(written[None, -settings.block :])[0, -1]
         written = torch.cat((written, scores.softmax(dim=-1).multinomial(1)))
 print(train_set.decode(written))

@@ -1,0 +1,65 @@
+"""``truestep new``: a training program to begin with."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from truestep import templates
+from truestep.errors import FileExists, UnwritableFolder
+
+
+def new(
+    name: Annotated[
+        str | None, typer.Argument(metavar="NAME", help="Which one; without it, all are listed.", show_default=False)
+    ] = None,
+    path: Annotated[Path, typer.Argument(metavar="PATH", help="The file to write.")] = Path("train.py"),
+) -> None:
+    """Write a train.py that is yours: a whole program on real data, to read, run and change.
+
+    NAME is digits, images, table, text, tokens or spiral. digits and spiral need no data.
+    """
+    if name is None:
+        _list()
+        return
+    text = templates.read(name)
+    if path.is_dir():
+        path = path / "train.py"
+    try:
+        if not path.parent.exists():
+            path.parent.mkdir(parents=True)
+        with path.open("x", encoding="utf-8", newline="\n") as file:
+            file.write(text.replace("python train.py", f"python {path.name}"))
+    except FileExistsError:
+        raise FileExists(
+            f"{path} is there already, and is left as it is",
+            expected="a name that no file has",
+            remedy=f"give another one: truestep new {name} {path.stem}_{name}.py",
+        ) from None
+    except OSError as error:
+        raise UnwritableFolder(
+            f"{path} cannot be written",
+            expected=f"a place that can be written; got: {error.strerror or error}",
+            remedy=f"give another one: truestep new {name} PATH",
+        ) from None
+    print(f"wrote {path}: {templates.title(name).partition(':')[0]}\n")
+    print(f"  python {path}            trains, and reports its silent failures when it ends")
+    print(f"  python {path} --help     says what can be chosen")
+
+
+def _list() -> None:
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), show_header=False)
+    table.add_column(no_wrap=True)
+    table.add_column()
+    for name in templates.ORDER:
+        table.add_row(Text(name, style="bold"), Text(templates.title(name)))
+    console = Console(highlight=False)
+    console.width = max(console.width, 80) if console.is_terminal else 100
+    console.print(table)
+    console.print("\nwrite one with `truestep new NAME [PATH]`", markup=False)

@@ -1,0 +1,66 @@
+"""Tell handwritten digits apart: 1,797 images of 8 x 8 pixels that come with scikit-learn, a quarter held out.
+
+python train.py --max-epochs 20
+"""
+
+from dataclasses import dataclass
+
+import torch
+from sklearn.datasets import load_digits
+from torch import nn
+
+import truestep as ts
+
+
+@dataclass
+class Settings(ts.Settings):
+    """What can be chosen on the command line."""
+
+    batch_size: int = 64
+    """Images in a batch."""
+    lr: float = 3e-3
+    """Learning rate, when it is highest."""
+
+
+settings = Settings.from_flags(out="runs/digits", max_epochs=20)
+run = ts.Run(settings)
+
+# the data: images of shape (1, 8, 8) between 0 and 1, and the digit that each shows
+pixels, labels = load_digits(return_X_y=True)
+images = torch.as_tensor(pixels, dtype=torch.float32).view(-1, 1, 8, 8) / 16
+digits = ts.data.tensors(images, torch.as_tensor(labels), classes="0123456789")
+train_set, held_out = digits.split(0.75, seed=0)
+train = run.loader(train_set, settings.batch_size, shuffle=True)
+test = run.loader(held_out, batch_size=512)
+
+# the model, and how it learns
+model = run.model(
+    nn.Sequential(
+        nn.Conv2d(1, 32, kernel_size=3, padding=1),
+        nn.ReLU(),
+        nn.Conv2d(32, 64, kernel_size=3, padding=1),
+        nn.ReLU(),
+        nn.MaxPool2d(2),
+        nn.Flatten(),
+        nn.Dropout(0.3),
+        nn.Linear(64 * 4 * 4, 10),
+    )
+)
+optimizer = run.optimizer(torch.optim.AdamW(model.parameters(), lr=settings.lr))
+run.scheduler(ts.schedules.warmup_cosine(optimizer, warmup=0.1))
+criterion = nn.CrossEntropyLoss()
+
+for epoch in run.epochs():
+    for x, y in run.train(train, model):
+        with run.autocast():
+            loss = criterion(model(x), y)
+        run.step(loss)
+        run.log({"loss": loss})
+
+    with run.evaluate(model):
+        accuracy = run.mean("accuracy")
+        for x, y in run.batches(test):
+            accuracy.update(model(x).argmax(dim=1) == y)
+    run.log({"accuracy": accuracy})
+    run.save(metric=accuracy, mode="max")
+    print(f"epoch {epoch + 1}: held-out accuracy {accuracy:.2%}")

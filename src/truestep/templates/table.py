@@ -1,0 +1,77 @@
+"""Estimate what houses cost: 20,640 districts of California in 1990, a fifth of them held out.
+
+    python train.py --data data/housing/housing.csv --max-epochs 30
+
+The table is chapter 2's of https://github.com/ageron/handson-ml3. For one of your own, change what is under "the data".
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+from torch import nn
+
+import truestep as ts
+
+
+@dataclass
+class Settings(ts.Settings):
+    """What can be chosen on the command line."""
+
+    data: Path = Path("data")
+    """The table, or the folder above housing/housing.csv."""
+    batch_size: int = 128
+    """Rows in a batch."""
+    width: int = 256
+    """Units in each of the two hidden layers."""
+    lr: float = 3e-3
+    """Learning rate, when it is highest."""
+
+
+settings = Settings.from_flags(out="runs/table", max_epochs=30, clip_norm=1.0)
+run = ts.Run(settings)
+
+# the data: 13 numbers for a district, each with mean 0 and deviation 1; the price in units of 100,000 dollars
+table = ts.data.csv(
+    settings.data / "housing/housing.csv" if settings.data.is_dir() else settings.data,
+    target="median_house_value",
+    categorical={"ocean_proximity": "onehot"},
+    missing={"total_bedrooms": "median"},
+    standardize=True,
+)
+train_set, held_out = table.split(0.8, seed=0)
+train = run.loader(train_set, settings.batch_size, shuffle=True)
+test = run.loader(held_out, batch_size=1024)
+DOLLARS = 100_000
+
+model = run.model(
+    nn.Sequential(
+        nn.Linear(len(table.features), settings.width),
+        nn.SiLU(),
+        nn.LayerNorm(settings.width),
+        nn.Linear(settings.width, settings.width),
+        nn.SiLU(),
+        nn.Linear(settings.width, 1),
+    )
+)
+optimizer = run.optimizer(torch.optim.AdamW(model.parameters(), lr=settings.lr, fused=True))
+run.scheduler(ts.schedules.warmup_cosine(optimizer, warmup=0.1))
+criterion = nn.HuberLoss()
+
+for epoch in run.epochs():
+    for x, y in run.train(train, model):
+        with run.autocast():
+            loss = criterion(model(x), y / DOLLARS)
+        run.step(loss)
+        run.log({"loss": loss})
+
+    with run.evaluate(model):
+        squared_error, error = run.mean("squared_error"), run.mean("error")
+        for x, y in run.batches(test):
+            off = model(x) * DOLLARS - y
+            squared_error.update(off.square())
+            error.update(off.abs())
+    rmse = float(squared_error) ** 0.5
+    run.log({"rmse": rmse, "error": error})
+    run.save(metric=rmse)
+    print(f"epoch {epoch + 1}: held-out error {float(error):,.0f} dollars, root of the squared one {rmse:,.0f}")

@@ -1,0 +1,68 @@
+"""`truestep new`: what it writes, and what it leaves alone."""
+
+import subprocess
+import sys
+
+import pytest
+
+from truestep import templates
+from truestep.cli import main
+
+
+def new(*arguments):
+    with pytest.raises(SystemExit) as ended:
+        main(["new", *arguments])
+    return ended.value.code
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_it_writes_the_template_as_it_is(folder, capsys):
+    assert new("tokens") == 0
+    assert (folder / "train.py").read_text() == templates.read("tokens")
+    assert "python train.py --help" in capsys.readouterr().out
+
+
+def test_it_writes_where_it_is_told(folder):
+    (folder / "there").mkdir()
+    assert new("digits", "lab/mine.py") == new("digits", "there") == 0
+    assert "python mine.py --max-epochs" in (folder / "lab/mine.py").read_text()
+    assert (folder / "there/train.py").exists()
+
+
+def test_a_file_that_is_there_is_left_alone(folder, capsys):
+    (folder / "train.py").write_text("mine")
+    assert new("digits") == 2
+    assert (folder / "train.py").read_text() == "mine"
+    assert "truestep new digits train_digits.py" in capsys.readouterr().err
+
+
+def test_an_unknown_name_gives_the_nearest(folder, capsys):
+    assert new("digit") == 2
+    said = capsys.readouterr().err
+    assert "write truestep new digits" in said
+    assert not list(folder.iterdir())
+
+
+def test_a_place_that_cannot_be_written_is_named(folder, capsys):
+    (folder / "file").write_text("")
+    assert new("digits", "file/train.py") == 2
+    assert "cannot be written" in capsys.readouterr().err
+
+
+def test_without_a_name_it_lists_them(capsys):
+    assert new() == 0
+    said = capsys.readouterr().out
+    assert [line.split()[0] for line in said.splitlines() if line and not line.startswith((" ", "write"))] == list(
+        templates.ORDER
+    )
+
+
+def test_it_needs_no_torch(folder):
+    code = "import sys; sys.modules['torch'] = None; from truestep.cli import main; main(['new', 'text'])"
+    subprocess.run([sys.executable, "-c", code], check=True, cwd=folder, capture_output=True)
+    assert (folder / "train.py").exists()

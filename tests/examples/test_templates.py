@@ -1,0 +1,101 @@
+"""The programs that `truestep new` writes, on real data: each runs, learns, and is quiet under supervision."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from programs import DATA, supervise
+
+from truestep import templates
+
+FEW = {
+    "digits": ["--max-epochs", "3"],
+    "images": ["--max-steps", "60"],
+    "table": ["--max-epochs", "2"],
+    "text": ["--max-epochs", "2"],
+    "tokens": ["--max-steps", "60", "--width", "32", "--layers", "1", "--block", "32"],
+    "spiral": ["--max-epochs", "10"],
+}
+NEEDS = {"images": "fashion-mnist", "table": "housing", "text": "rt-polarity", "tokens": "tinyshakespeare"}
+LONGEST = 120
+SLOW = {"images"}
+
+
+@pytest.fixture(params=[pytest.param(name, marks=[pytest.mark.slow] * (name in SLOW)) for name in templates.ORDER])
+def name(request: pytest.FixtureRequest) -> str:
+    folder = NEEDS.get(request.param)
+    if folder and not (DATA / folder).is_dir():
+        pytest.skip(f"{DATA} has no {folder}")
+    return request.param
+
+
+def losses(out: Path) -> list[float]:
+    """Return the losses of the steps, in order."""
+    lines = [json.loads(line) for line in (out / "metrics.jsonl").read_text(encoding="utf-8").splitlines()]
+    return [line["loss"] for line in lines if "loss" in line]
+
+
+FALLS_TO = {"digits": 0.35, "images": 0.75, "table": 0.25, "text": 0.68, "tokens": 3.1, "spiral": 0.9}
+"""What the mean of the last losses is below, with seed 0; at first it is ln 10, ln 10, 1.7, ln 2, ln 65, ln 3."""
+
+
+def test_template_is_quiet_under_supervision_and_learns(name: str, tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    program = templates.FOLDER / f"{name}.py"
+    run = (
+        supervise(program, *FEW[name], "--data", str(DATA), "--out", str(out))
+        if name in NEEDS
+        else supervise(program, *FEW[name], "--out", str(out))
+    )
+    assert run.how == "finished", str(run)
+    assert run.findings == [], str(run)
+    assert run.errors == [], str(run)
+    assert run.steps >= 60, str(run)
+    last = losses(out)[-10:]
+    assert sum(last) / len(last) < FALLS_TO[name]
+
+
+@pytest.mark.parametrize("name", templates.ORDER)
+def test_template_is_short_enough_to_be_read_aloud(name: str) -> None:
+    text = templates.read(name)
+    assert len(text.splitlines()) <= LONGEST
+    assert "python train.py" in text
+    assert len(templates.title(name)) <= 120
+
+
+def test_every_template_is_offered() -> None:
+    assert {path.stem for path in templates.FOLDER.glob("[a-z]*.py")} == set(templates.ORDER)
+
+
+def test_spiral_draws_how_it_learns(tmp_path: Path) -> None:
+    from PIL import Image
+
+    program = templates.FOLDER / "spiral.py"
+    out = tmp_path / "run"
+    done = subprocess.run(
+        [sys.executable, str(program), "--max-epochs", "4", "--points", "300", "--out", str(out)],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.count("held-out points") == 4
+    with Image.open(out / "spiral.gif") as picture:
+        assert picture.n_frames == 2
+        assert picture.size == (320, 320)
+
+
+def test_a_new_program_trains_and_is_watched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TRUESTEP_WATCH", "1")
+    written = subprocess.run(
+        [sys.executable, "-m", "truestep", "new", "digits"], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    assert written.stdout.startswith("wrote train.py: Tell handwritten digits apart\n")
+    command = [sys.executable, "train.py", "--max-epochs", "1"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert "epoch 1: held-out accuracy" in done.stdout
+    assert "no failure found" in done.stderr
+    assert (tmp_path / "runs/digits/checkpoints").is_dir()
+    again = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert "FolderHoldsRun" in again.stderr
