@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from truestep.model.ema import EMA
     from truestep.model.freeze import freeze, unfreeze
     from truestep.model.groups import parameter_groups
+    from truestep.model.recompute import recompute
     from truestep.model.scaling import effective_batch_size, scaled_lr
     from truestep.model.swa import SWA
     from truestep.model.table import parameter_table
@@ -48,6 +49,7 @@ __all__ = [
     "load_weights",
     "parameter_groups",
     "parameter_table",
+    "recompute",
     "scaled_lr",
     "schedules",
     "unfreeze",
@@ -66,6 +68,7 @@ _HOMES = {
     "load_weights": "truestep.loop.weights",
     "parameter_groups": "truestep.model.groups",
     "parameter_table": "truestep.model.table",
+    "recompute": "truestep.model.recompute",
     "scaled_lr": "truestep.model.scaling",
     "unfreeze": "truestep.model.freeze",
     "Confidence": "truestep.findings",

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal, TypeVar
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import torch
 from torch import nn
@@ -11,7 +12,10 @@ from truestep.errors import BadPart, BadSettings
 from truestep.loop.averaging import Followed
 from truestep.loop.parts import Parts
 from truestep.loop.strategy import Strategy
+from truestep.model.compiling import compile_in_place
 from truestep.model.ema import EMA
+from truestep.model.recompute import Kinds
+from truestep.model.recompute import recompute as recompute_blocks
 from truestep.model.swa import SWA
 
 if TYPE_CHECKING:
@@ -37,16 +41,34 @@ class Modelling:
     _parts: Parts
     _saving: Saving
 
-    def model(self, model: Model, *, name: str | None = None) -> Model:
+    def model(
+        self,
+        model: Model,
+        *,
+        compile: bool | str | Mapping[str, Any] = False,
+        recompute: Kinds = (),
+        name: str | None = None,
+    ) -> Model:
         """Move a model to the device, and make it part of the checkpoints; a resumed run loads its weights here.
 
         Args:
             model: any `nn.Module`; it stays what it is.
+            compile: True to compile it in place by torch.compile at its first call; or the name of a mode
+                ("reduce-overhead", "max-autotune"), or torch.compile's options by name. Keys stay plain.
+            recompute: types of blocks that keep their inputs only and compute the rest again in the backward pass: less
+                memory, more time, the same gradients.
             name: its name in the checkpoint; "model", "model_2", ... where none is given.
+
+        Raises:
+            BadSettings: a mode or an option of torch.compile that there is not.
+            BadPart: it has no block of these types, or belongs to the run already.
         """
-        self.strategy.prepare(model, self.device)
         name = self._parts.add(self._parts.models, "model", name, model)
+        if recompute != ():
+            recompute_blocks(model, recompute)
+        self.strategy.prepare(model, self.device)
         self._saving.load_model(name, model)
+        compile_in_place(model, compile)
         return model
 
     def ema(self, model: nn.Module, decay: float = 0.999, *, warmup: bool = False, name: str | None = None) -> EMA:

@@ -1,0 +1,41 @@
+"""`torch.compile` in place: the model stays the object that it is, and its keys stay plain."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from difflib import get_close_matches
+from typing import Any
+
+from torch import nn
+
+from truestep.errors import BadSettings
+
+MODES = ("default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs")
+_OPTIONS = ("fullgraph", "dynamic", "backend", "mode", "options", "disable")
+
+
+def compile_in_place(model: nn.Module, how: bool | str | Mapping[str, Any]) -> None:
+    """Compile a model at its first call, by `Module.compile`.
+
+    Args:
+        model: any module.
+        how: True for torch's defaults, the name of a mode, or torch.compile's options by name; False for nothing.
+
+    Raises:
+        BadSettings: a mode or an option that there is not.
+    """
+    if how is False or how is None:
+        return
+    options: dict[str, Any] = {"mode": how} if isinstance(how, str) else {} if how is True else dict(how)
+    for name in options:
+        if name not in _OPTIONS:
+            raise _unknown(f'"{name}" is not an option of torch.compile', name, _OPTIONS, "{}=")
+    mode = options.get("mode")
+    if mode is not None and mode not in MODES:
+        raise _unknown(f'"{mode}" is not a mode of torch.compile', str(mode), MODES, 'compile="{}"')
+    nn.Module.compile(model, **options)
+
+
+def _unknown(happened: str, name: str, known: tuple[str, ...], written: str) -> BadSettings:
+    near = get_close_matches(name, known, n=1, cutoff=0.4) or [known[0]]
+    return BadSettings(happened, expected=f"one of {', '.join(known)}", remedy=f"write {written.format(near[0])}")

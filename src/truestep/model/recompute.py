@@ -1,0 +1,187 @@
+"""Activation checkpointing by the type of block, without wrappers: class, names and keys stay."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import nullcontext
+from types import MethodType
+from typing import Any
+
+import torch
+from torch import nn
+from torch.utils.checkpoint import checkpoint
+
+from truestep.errors import BadPart
+from truestep.model.names import bare
+
+Kinds = type[nn.Module] | Sequence[type[nn.Module]]
+Buffer = tuple[nn.Module, str]
+
+_CHANGING = "_recompute_changing"
+"""Attribute of a block: which of its buffers its forward pass writes to; None before the first pass."""
+
+
+def recompute(model: nn.Module, kinds: Kinds) -> list[str]:
+    """Let blocks of some types keep their inputs only, and compute the rest again in the backward pass.
+
+    Gradients are those of the plain model, bit for bit: random numbers (dropout) are drawn again from the same state,
+    and autocast is as it was. Buffers that the forward pass writes to (the statistics of BatchNorm) are written once:
+    the second pass begins with what the first one began with, and leaves nothing behind. Blocks keep their class and
+    names, the model the keys of its `state_dict`; a copy of the model recomputes, too. Forward hooks inside of blocks
+    run twice.
+
+    Args:
+        model: any module, before or after it is compiled.
+        kinds: the types of its blocks, such as `nn.TransformerEncoderLayer`. Of nested blocks, the outermost is taken.
+
+    Returns:
+        The names of the blocks.
+
+    Raises:
+        BadPart: `kinds` holds no types of modules, or the model has no such block.
+
+    Source: Chen et al. (arXiv:1604.06174); `torch.utils.checkpoint` with `use_reentrant=False`.
+
+    Example:
+        >>> block = nn.Sequential(nn.Linear(2, 8), nn.Dropout(), nn.Linear(8, 2))
+        >>> model = nn.Sequential(block, nn.Linear(2, 1))
+        >>> recompute(model, nn.Sequential)
+        ['0']
+    """
+    wanted = (kinds,) if isinstance(kinds, type) else tuple(kinds)
+    if not wanted or not all(isinstance(kind, type) and issubclass(kind, nn.Module) for kind in wanted):
+        raise BadPart(
+            f"recompute is {kinds!r}",
+            expected="types of modules, not names or modules",
+            remedy="pass the class of the blocks: recompute=[Block]",
+        )
+    blocks = dict(_outermost(model, wanted))
+    if not blocks:
+        raise _no_block(model, wanted)
+    for block in blocks.values():
+        if not is_recomputed(block):
+            if "forward" in vars(block):
+                raise BadPart(
+                    f"the forward of {type(block).__name__} was replaced on the module itself",
+                    expected="blocks whose class has the forward pass",
+                    remedy="recompute before other tools change the forward pass",
+                )
+            vars(block)[_CHANGING] = None
+            vars(block)["forward"] = MethodType(_recomputing(type(block)), block)  # type: ignore[arg-type]
+    return list(blocks)
+
+
+def is_recomputed(block: nn.Module) -> bool:
+    """Whether a block computes its forward pass again."""
+    return _CHANGING in vars(block)
+
+
+def _outermost(
+    module: nn.Module, kinds: tuple[type[nn.Module], ...], above: str = ""
+) -> Iterator[tuple[str, nn.Module]]:
+    for name, child in module.named_children():
+        if isinstance(child, kinds):
+            yield bare(above + name), child
+        else:
+            yield from _outermost(child, kinds, f"{above}{name}.")
+
+
+@functools.cache
+def _recomputing(kind: type[nn.Module]) -> Callable[..., Any]:
+    """Return the forward pass of a class, recomputed. It holds no module, so that a copied block calls itself."""
+    plain = kind.forward
+
+    @functools.wraps(plain)
+    def forward(self: nn.Module, *args: Any, **kwargs: Any) -> Any:
+        if not torch.is_grad_enabled():
+            return plain(self, *args, **kwargs)
+        if torch.compiler.is_compiling():  # the compiler writes buffers once, whatever it computes twice
+            return checkpoint(plain, self, *args, use_reentrant=False, **kwargs)
+        buffers = Buffers(self)
+        result = checkpoint(
+            plain, self, *args, use_reentrant=False, context_fn=lambda: (nullcontext(), buffers), **kwargs
+        )
+        buffers.learn()
+        return result
+
+    forward.__name__ = "forward"  # a pickled method is found again by this name
+    return forward
+
+
+class Buffers:
+    """The buffers that one forward pass of a block writes to; as a context, what its second pass sees of them.
+
+    Which these are is learnt by value from the block's first pass, and by version from every later one. The statistics
+    of norm layers in train mode always belong to them: torch writes them without a new version. Inside of the context,
+    copies of what the first pass began with stand in their places; afterwards the buffers are back, untouched.
+
+    Args:
+        block: about to compute its first pass.
+    """
+
+    def __init__(self, block: nn.Module) -> None:
+        self._block = block
+        changing: list[Buffer] | None = vars(block)[_CHANGING]
+        everything = [(module, name) for module in block.modules() for name in module._buffers]
+        self._is_new = changing is None
+        if changing is not None:
+            changing = [*changing, *(buffer for buffer in everything if _counts(buffer[0]))]
+        self._begun = {buffer: _copy(_read(buffer)) for buffer in (everything if changing is None else changing)}
+        self._versions = [
+            (buffer, tensor, 0 if tensor is None else tensor._version)
+            for buffer, tensor in ((buffer, _read(buffer)) for buffer in everything if buffer not in self._begun)
+        ]
+        self._kept: list[dict[Buffer, torch.Tensor | None]] = []
+
+    def learn(self) -> None:
+        """Note which buffers the first pass wrote to."""
+        if self._is_new:  # reads values, once per block
+            self._begun = {buffer: old for buffer, old in self._begun.items() if not _same(old, _read(buffer))}
+        written = [
+            buffer
+            for buffer, tensor, version in self._versions
+            if _read(buffer) is not tensor or (tensor is not None and tensor._version != version)
+        ]
+        self._begun.update((buffer, _copy(_read(buffer))) for buffer in written)
+        if self._is_new or written:
+            vars(self._block)[_CHANGING] = list(self._begun)
+
+    def __enter__(self) -> None:
+        self._kept.append({buffer: _read(buffer) for buffer in self._begun})
+        for (module, name), value in self._begun.items():
+            module._buffers[name] = _copy(value)
+
+    def __exit__(self, *raised: object) -> None:
+        for (module, name), value in self._kept.pop().items():
+            module._buffers[name] = value
+
+
+def _counts(module: nn.Module) -> bool:
+    return module.training and isinstance(module, nn.modules.batchnorm._NormBase)
+
+
+def _read(buffer: Buffer) -> torch.Tensor | None:
+    module, name = buffer
+    return module._buffers.get(name)
+
+
+def _same(old: torch.Tensor | None, new: torch.Tensor | None) -> bool:
+    return old is new if old is None or new is None else torch.equal(old, new)
+
+
+def _copy(tensor: torch.Tensor | None) -> torch.Tensor | None:
+    return None if tensor is None else tensor.detach().clone()
+
+
+def _no_block(model: nn.Module, kinds: tuple[type[nn.Module], ...]) -> BadPart:
+    counts: dict[str, int] = {}
+    for module in list(model.modules())[1:]:
+        if any(True for _ in module.parameters()):
+            counts[type(module).__name__] = counts.get(type(module).__name__, 0) + 1
+    most = [f"{name} ({count})" for name, count in sorted(counts.items(), key=lambda item: -item[1])[:6]]
+    return BadPart(
+        f"the model has no {' or '.join(kind.__name__ for kind in kinds)}",
+        expected=f"blocks inside of the model; it has {', '.join(most) or 'none'}",
+        remedy="pass the class of its repeated blocks",
+    )
