@@ -13,7 +13,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from truestep import data, schedules
+    from truestep import data, debugging, schedules
     from truestep.findings import Confidence, Finding, Severity, Verdict
     from truestep.loop.loader import Loader
     from truestep.loop.mean import Mean
@@ -44,6 +44,7 @@ __all__ = [
     "Verdict",
     "__version__",
     "data",
+    "debugging",
     "effective_batch_size",
     "freeze",
     "load_weights",
@@ -80,7 +81,7 @@ _HOMES = {
 }
 
 
-_ROOMS = {"data", "schedules"}
+_ROOMS = {"data", "debugging", "schedules"}
 """Modules that are public under their own names."""
 
 

@@ -16,6 +16,9 @@ TrueStepError
 │   ├── UnboundSchedule a schedule was stepped before it knew how long the training is
 │   ├── BadSettings     a setting of a run that means nothing
 │   ├── BadPart         a model, an optimizer or an object that does not fit the run
+│   ├── UnknownModule   a model has no module of that name, or it is hidden
+│   ├── ModuleNotCalled the features of a module that was not called
+│   ├── BadPatch        what was to replace an activation does not fit
 │   ├── FolderHoldsRun  the folder holds the checkpoints of another run
 │   ├── BadLogValue     what was logged is no number
 │   ├── MetricMissing   a plateau schedule follows a value that was not logged
@@ -126,6 +129,24 @@ class BadPart(UsageError):
     """A model, an optimizer or another object does not fit the run."""
 
     slug = "bad-part"
+
+
+class UnknownModule(UsageError):
+    """A model has no module of that name, or hooks on it are not called."""
+
+    slug = "unknown-module"
+
+
+class ModuleNotCalled(UsageError):
+    """The features of a module were asked for that was not called."""
+
+    slug = "module-not-called"
+
+
+class BadPatch(UsageError):
+    """What was to replace an activation does not fit into its place."""
+
+    slug = "bad-patch"
 
 
 class FolderHoldsRun(UsageError):

@@ -10,6 +10,7 @@ import pytest
 
 import truestep
 import truestep.data
+import truestep.debugging
 import truestep.testing
 
 REFERENCE = (Path(__file__).parents[2] / "docs" / "reference" / "python.md").read_text(encoding="utf-8")
@@ -22,7 +23,10 @@ def named(text):
     )
 
 
-@pytest.mark.parametrize("name", [*truestep.__all__, *truestep.testing.__all__, *truestep.data.__all__])
+MODULES = truestep, truestep.testing, truestep.data, truestep.debugging
+
+
+@pytest.mark.parametrize("name", [name for module in MODULES for name in module.__all__])
 def test_exported_name_is_documented(name):
     assert name in named(REFERENCE)
 

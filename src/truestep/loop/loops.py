@@ -62,6 +62,8 @@ class Loops:
     ) -> None:
         self.global_step = 0
         self.walks = Walks()
+        self.around: Callable[[Iterator[Any]], Iterator[Any]] | None = None
+        """What walks over the loops in the place of the user's program, and hands it every batch: a profile."""
         self._parts, self._saving, self._logs, self._signals = parts, saving, logs, signals
         self._limits = limits
         self._device = device
@@ -124,7 +126,7 @@ class Loops:
         if walk.resumed:
             loader.check_exact()
             loader.load_state_dict(walk.place())
-        return self._walk(walk, loader.epoch(walk.number, walk.finished), _length(loader))
+        return self._shown(self._walk(walk, loader.epoch(walk.number, walk.finished), _length(loader)))
 
     def steps(self, count: int | None = None) -> Iterator[int]:
         """Give the numbers of `count` steps, or as many as the run has, from where it is."""
@@ -137,7 +139,10 @@ class Loops:
         if walk is None:
             return iter(())
         self._bind_once(total)
-        return self._walk(walk, iter(range(walk.finished, total)), total)
+        return self._shown(self._walk(walk, iter(range(walk.finished, total)), total))
+
+    def _shown(self, walk: Iterator[Any]) -> Iterator[Any]:
+        return walk if self.around is None else self.around(walk)
 
     def _walk(self, walk: Walk, batches: Iterator[Any], length: int | None) -> Iterator[Any]:
         walks = self.walks

@@ -58,7 +58,7 @@ AnyScheduler = TypeVar("AnyScheduler")
 Part = TypeVar("Part")
 
 
-class Run(Modelling, Stepping, Evaluation):
+class Run(Modelling, Stepping, Evaluation, Looking):
     """One training run.
 
     Args:

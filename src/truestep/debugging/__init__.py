@@ -1,0 +1,42 @@
+"""Look inside a training by hand: one step, activations, and where the time goes.
+
+    with truestep.debugging.inspect(model) as seen:
+        criterion(model(x), y).backward()
+    print(seen)
+
+Each is a context. What it attaches is removed when the context is left, also by an exception, and the training is the
+one that it is without.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from truestep.debugging.feature_hooks import Features, features
+    from truestep.debugging.inspecting import inspect
+    from truestep.debugging.inspection import Inspection
+    from truestep.debugging.profiling import Profile, profile
+
+__all__ = ["Features", "Inspection", "Profile", "features", "inspect", "profile"]
+
+_HOMES = {
+    "Features": "truestep.debugging.feature_hooks",
+    "features": "truestep.debugging.feature_hooks",
+    "inspect": "truestep.debugging.inspecting",
+    "Inspection": "truestep.debugging.inspection",
+    "Profile": "truestep.debugging.profiling",
+    "profile": "truestep.debugging.profiling",
+}
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    import importlib
+
+    return getattr(importlib.import_module(_HOMES[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

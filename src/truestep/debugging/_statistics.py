@@ -1,0 +1,108 @@
+"""The numbers that describe what is in a tensor, measured on its device and read together at the end."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import torch
+
+
+@dataclass(frozen=True, slots=True)
+class Statistics:
+    """What is in a tensor. Of complex numbers, the magnitudes; of what is spread over processes, this one's part.
+
+    Attributes:
+        mean: the mean; NaN where one of the values is.
+        std: the standard deviation, divided by the number of values.
+        max: the largest magnitude.
+        zeros: the share of values that are exactly zero, in [0, 1].
+        nans: how many values are NaN.
+        infs: how many values are infinite.
+    """
+
+    mean: float
+    std: float
+    max: float
+    zeros: float
+    nans: int
+    infs: int
+
+    @property
+    def rms(self) -> float:
+        """The root of the mean square."""
+        return math.hypot(self.mean, self.std)
+
+    @property
+    def finite(self) -> bool:
+        """Whether no value is NaN or infinite."""
+        return not self.nans and not self.infs
+
+
+class Measured:
+    """The statistics of one tensor: asked for now, known when they are read.
+
+    Attributes:
+        known: the statistics; None before `read`, and for tensors that hold nothing or cannot be measured.
+    """
+
+    __slots__ = ("_numbers", "known")
+
+    def __init__(self, tensor: torch.Tensor | None) -> None:
+        self.known: Statistics | None = None
+        self._numbers = None if tensor is None else _numbers(tensor)
+
+    @property
+    def numbers(self) -> torch.Tensor | None:
+        """What was measured, on the device; None where nothing was, or after reading."""
+        return self._numbers
+
+    def take(self, values: list[float]) -> None:
+        """Take up the numbers, in the order in which they were measured."""
+        mean, std, largest, zeros, nans, infs = values
+        self.known = Statistics(mean, std, largest, zeros, int(nans), int(infs))
+        self._numbers = None
+
+
+def read(measured: Iterable[Measured]) -> None:
+    """Read what was measured, in one copy per device."""
+    by_device: dict[torch.device, dict[int, Measured]] = {}
+    for one in measured:
+        if one.numbers is not None:
+            by_device.setdefault(one.numbers.device, {})[id(one)] = one
+    for found in by_device.values():
+        rows = torch.stack([one.numbers for one in found.values() if one.numbers is not None]).tolist()
+        for one, row in zip(found.values(), rows, strict=True):
+            one.take(row)
+
+
+def local(tensor: torch.Tensor) -> torch.Tensor | None:
+    """Return the values of a tensor that this process holds, as a plain tensor; None where there are none to read."""
+    tensor = tensor.detach()
+    if hasattr(tensor, "to_local"):
+        tensor = tensor.to_local()
+    if torch._C._functorch.is_functorch_wrapped_tensor(tensor) or tensor.is_meta or tensor.is_quantized:
+        return None
+    if tensor.is_nested:
+        return tensor.values()
+    if tensor.layout is torch.sparse_coo:
+        return tensor.coalesce().values()
+    return tensor if tensor.layout is torch.strided else None
+
+
+@torch.no_grad()
+def _numbers(tensor: torch.Tensor) -> torch.Tensor | None:
+    """Return mean, std, largest magnitude, share of zeros, and how many are NaN and infinite."""
+    values = local(tensor)
+    if values is None or not values.numel():
+        return None
+    with torch.autocast(values.device.type, enabled=False):
+        if values.is_complex():
+            values = values.abs()
+        wide = torch.float32 if values.device.type == "mps" else torch.float64
+        values = values.to(wide if values.dtype is torch.float64 else torch.float32)
+        std, mean = torch.std_mean(values, correction=0)
+        zeros = (values == 0).sum() / values.numel()
+        found = (mean, std, values.abs().amax(), zeros, values.isnan().sum(), values.isinf().sum())
+        return torch.stack([number.to(wide) for number in found])

@@ -1,0 +1,280 @@
+"""Look at one step of a training while it is taken, and change nothing."""
+
+from __future__ import annotations
+
+import sys
+import weakref
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from typing import Any
+
+import torch
+from torch import nn
+from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
+
+from truestep.debugging._nested import shape, tensors
+from truestep.debugging._record import ParameterRecord, Record, Seen, Values
+from truestep.debugging._statistics import local
+from truestep.debugging._visible import kind, plain_name, titles, visible
+from truestep.debugging.inspection import Inspection
+from truestep.errors import BadPart
+
+
+def inspect(
+    *models: nn.Module, when: bool = True, updates: bool = True, names: dict[str, nn.Module] | None = None
+) -> AbstractContextManager[Inspection]:
+    """Look at the step inside: shapes, values and gradients layer by layer, and where the first NaN came from.
+
+    The step is the training's own: nothing is computed twice, no random number is drawn, and the weights after it are
+    those that it has without. What looks (hooks on modules, on the tensors that they return, on parameters and on
+    optimizers) is removed when the context is left, also by an exception, which gets a note on where it was raised.
+
+    Inside torch.compile and TorchScript, hooks are not called: the table says what is hidden, and has the parameters
+    all the same. So it does for torch's transformer layer in eval mode, which computes otherwise if it has a hook.
+
+    Args:
+        *models: to look at.
+        when: False looks at nothing; for a context in a loop, such as `when=step == 100`.
+        updates: measure how far each parameter moves; needs a copy of the parameters in the memory of the CPU while an
+            optimizer steps.
+        names: what the models are called, where there are several.
+
+    Raises:
+        BadPart: no model.
+
+    Example:
+        >>> model = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 2))
+        >>> with inspect(model) as seen:
+        ...     model(torch.ones(5, 4)).sum().backward()
+        >>> [(layer.name, layer.calls[0].gives) for layer in seen.layers]
+        [('', '(5, 2)'), ('0', '(5, 8)'), ('1', '(5, 8)'), ('2', '(5, 2)')]
+        >>> seen.unreached, seen.first_nan
+        ((), None)
+    """
+    if not models or not all(isinstance(model, nn.Module) for model in models):
+        raise BadPart(
+            f"inspect was given {', '.join(type(model).__name__ for model in models) or 'no model'}",
+            expected="one or more nn.Module",
+            remedy="write with inspect(model) as seen:",
+        )
+    if not when:
+        return nullcontext(Inspection())
+    return _inspecting(titles(models, names), updates)
+
+
+@contextmanager
+def _inspecting(models: dict[str, nn.Module], updates: bool) -> Iterator[Inspection]:
+    seen, watcher = Inspection(), _Watcher(models, updates)
+    try:
+        with ExitStack() as stack:
+            watcher.attach(stack)
+            yield seen
+    except BaseException as error:
+        watcher.note(error, seen)
+        raise
+    finally:
+        watcher.record.write_into(seen)
+
+
+class _Watcher:
+    """The hooks of one inspection; what they see goes into a `Record`."""
+
+    def __init__(self, models: dict[str, nn.Module], updates: bool) -> None:
+        self.record = Record(", ".join(kind(model) for model in models.values()))
+        self._models = models
+        self._updates = updates
+        self._running: list[Seen] = []
+        self._raised: tuple[int, Seen] | None = None
+        self._values: dict[int, tuple[weakref.ref[torch.Tensor], int, Values]] = {}
+        self._parameters: dict[int, ParameterRecord] = {}
+        self._before: dict[int, dict[int, torch.Tensor]] = {}
+        self._stack = ExitStack()
+        self._open = False
+
+    # --- putting hooks on ---
+
+    def attach(self, stack: ExitStack) -> None:
+        """Put the hooks on; `stack` takes them off."""
+        self._stack = stack
+        stack.callback(self._close)
+        for prefix, model in self._models.items():
+            found = visible(model)
+            for border in found.hidden:
+                self.record.hide(_joined(prefix, plain_name(border.name)), border)
+            for name, module in found.names.items():
+                also = tuple(_joined(prefix, other) for other in found.others.get(name, ()))
+                self._hook(_joined(prefix, name), module, also)
+            self._hook_parameters(prefix, model)
+        stack.callback(register_optimizer_step_pre_hook(_untraced(self._stepping)).remove)
+        stack.callback(register_optimizer_step_post_hook(_untraced(self._stepped)).remove)
+        self._open = True
+
+    def _close(self) -> None:
+        """Let go of every tensor; a hook that a compiled function kept does nothing from now on."""
+        self._open = False
+        self._values.clear()
+        self._before.clear()
+
+    def _hook(self, name: str, module: nn.Module, also: tuple[str, ...]) -> None:
+        self.record.add_module(name, module, also)
+
+        def before(_: nn.Module, args: Any, kwargs: Any) -> None:
+            if not torch.compiler.is_compiling() and self._open:
+                self._guarded(self._begin, name, module, (args, kwargs))
+
+        def after(_: nn.Module, args: Any, kwargs: Any, output: Any) -> None:
+            if not torch.compiler.is_compiling() and self._open:
+                self._guarded(self._end, name, output)
+
+        self._stack.callback(module.register_forward_pre_hook(before, with_kwargs=True).remove)
+        self._stack.callback(module.register_forward_hook(after, with_kwargs=True, always_call=True).remove)
+
+    def _hook_parameters(self, prefix: str, model: nn.Module) -> None:
+        for name, parameter in model.named_parameters():
+            if id(parameter) in self._parameters or nn.parameter.is_lazy(parameter):
+                continue
+            record = self.record.add_parameter(_joined(prefix, plain_name(name)), parameter)
+            self._parameters[id(parameter)] = record
+            if parameter.requires_grad and parameter.is_leaf:
+                hook = parameter.register_post_accumulate_grad_hook(self._accumulated(record))  # type: ignore[no-untyped-call]
+                self._stack.callback(hook.remove)
+        for name, buffer in model.named_buffers():
+            if buffer.is_floating_point():
+                self.record.add_buffer(_joined(prefix, plain_name(name)), buffer)
+
+    def _guarded(self, function: Callable[..., None], *args: Any) -> None:
+        """Call what measures; what fails in it is told, and never ends a training."""
+        try:
+            function(*args)
+        except Exception as error:
+            self.record.trouble.append(f"{type(error).__name__}: {error}")
+
+    # --- forward ---
+
+    def _begin(self, name: str, module: nn.Module, given: tuple[Any, Any]) -> None:
+        if torch._C._current_graph_task_id() != -1:
+            return  # checkpointing computes again what it did not keep
+        args, kwargs = given
+        takes = shape(args[0]) if len(args) == 1 and not kwargs else shape([*args, *kwargs.values()])
+        call = Seen(name, kind(module), len(self._running), takes, error=id(sys.exc_info()[1]))
+        call.parent = self._running[-1] if self._running else None
+        self._running.append(call)
+        self.record.began(call)
+        for index, value in enumerate(args):
+            call.inputs.extend((f"[{index}]{path}", self._held(tensor)) for path, tensor in tensors(value))
+        for key, value in kwargs.items():
+            call.inputs.extend((f".{key}{path}", self._held(tensor)) for path, tensor in tensors(value))
+
+    def _end(self, name: str, output: Any) -> None:
+        if torch._C._current_graph_task_id() != -1:
+            return
+        while self._running:
+            call = self._running.pop()
+            if call.name == name:
+                break
+        else:
+            return
+        error = sys.exc_info()[1]
+        if output is None and error is not None and id(error) != call.error:
+            call.raised = True
+            if self._raised is None or self._raised[0] != id(error):
+                self._raised = (id(error), call)
+            return
+        call.gives = shape(output)
+        self.record.ended(call)
+        for path, tensor in tensors(output):
+            held = self._held(tensor)
+            call.outputs.append((path, held))
+            if held.call is None and tensor.requires_grad and not _wrapped(tensor):
+                held.call = call
+                hook = tensor.register_hook(self._flowed(held))  # type: ignore[no-untyped-call]
+                self._stack.callback(hook.remove)
+
+    def _held(self, tensor: torch.Tensor) -> Values:
+        """Return what is known of a tensor: measured once, until it is changed in place."""
+        version = -1 if tensor.is_inference() or _wrapped(tensor) else tensor._version
+        known = self._values.get(id(tensor))
+        if known is not None and known[0]() is tensor and known[1] == version and version != -1:
+            return known[2]
+        held = Values(tensor)
+        self.record.measured.append(held.measured)
+        self._values[id(tensor)] = (weakref.ref(tensor), version, held)
+        return held
+
+    # --- backward and steps ---
+
+    def _flowed(self, held: Values) -> Callable[[torch.Tensor], None]:
+        def flowed(gradient: torch.Tensor) -> None:
+            if self._open and not torch.compiler.is_compiling():
+                self._guarded(self.record.flowed, held, gradient)
+
+        return flowed
+
+    def _accumulated(self, record: ParameterRecord) -> Callable[[torch.Tensor], None]:
+        def accumulated(parameter: torch.Tensor) -> None:
+            if self._open and not torch.compiler.is_compiling():
+                record.reached = True
+                self._guarded(self.record.gradient, record, parameter.grad)
+
+        return accumulated
+
+    def _stepping(self, optimizer: torch.optim.Optimizer, args: Any, kwargs: Any) -> None:
+        if self._open:
+            self._guarded(self._note_step, optimizer)
+
+    def _note_step(self, optimizer: torch.optim.Optimizer) -> None:
+        before: dict[int, torch.Tensor] = {}
+        for parameter in _own(optimizer):
+            record = self._parameters.get(id(parameter))
+            if record is None or parameter.grad is None:
+                continue
+            record.reached = record.stepped = True
+            self.record.gradient(record, parameter.grad)
+            values = local(parameter) if self._updates else None
+            if values is not None:
+                before[id(parameter)] = values.to("cpu", copy=True)
+        self._before[id(optimizer)] = before
+
+    def _stepped(self, optimizer: torch.optim.Optimizer, args: Any, kwargs: Any) -> None:
+        if self._open:
+            self._guarded(self._note_update, optimizer)
+
+    def _note_update(self, optimizer: torch.optim.Optimizer) -> None:
+        before = self._before.pop(id(optimizer), {})
+        for parameter in _own(optimizer):
+            if id(parameter) in before and (values := local(parameter)) is not None:
+                self.record.moved(self._parameters[id(parameter)], before[id(parameter)], values)
+
+    # --- an exception ---
+
+    def note(self, error: BaseException, seen: Inspection) -> None:
+        """Say in which module an exception was raised, if it was in one."""
+        if self._raised is not None and self._raised[0] == id(error):
+            call = self._raised[1]
+            seen.raised = call.name
+            error.add_note(f"raised in {call.label}, called with {call.takes}")
+
+
+def _joined(prefix: str, name: str) -> str:
+    return f"{prefix}.{name}" if prefix and name else prefix or name
+
+
+def _own(optimizer: torch.optim.Optimizer) -> Iterator[torch.Tensor]:
+    for group in optimizer.param_groups:
+        yield from group["params"]
+
+
+def _wrapped(tensor: torch.Tensor) -> bool:
+    """Whether a transform of torch.func holds the tensor, whose values are not those of one sample."""
+    return torch._C._functorch.is_functorch_wrapped_tensor(tensor)
+
+
+def _untraced(hook: Callable[..., None]) -> Callable[..., None]:
+    """Return a hook that a compiled step calls and does not trace."""
+
+    def untraced(*args: Any) -> None:
+        hook(*args)
+
+    untraced._torchdynamo_disable = True  # type: ignore[attr-defined]
+    untraced._torchdynamo_disable_msg = None  # type: ignore[attr-defined]
+    return untraced

@@ -1,0 +1,214 @@
+"""Where the time of a loop goes: torch's profiler around some of its steps, read by phase, module and operation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager, nullcontext
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import torch
+from torch import nn
+from torch.profiler import record_function
+
+from truestep.debugging._timings import DATA, MODULE, STEP, ModuleTime, OperationTime, PhaseTime, Timings
+from truestep.debugging._visible import Hidden, kind, plain_name, titles, visible
+from truestep.errors import BadSettings
+
+if TYPE_CHECKING:
+    from rich.console import Console, ConsoleOptions, RenderableType
+
+Batch = TypeVar("Batch")
+
+
+class Profile:
+    """Where the time of some steps went. Empty until its context is left.
+
+    `print(profile)` prints tables of 80 columns, `rich.print(profile)` as wide as the terminal.
+
+    Attributes:
+        steps: how many steps were measured: whole bodies of a loop.
+        skipped: how many went before them.
+        step_ms: how long one took, in milliseconds; with the profiler on, which makes steps of many small operations
+            slower than they are.
+        phases: data, forward, backward, optimizer, and what is left.
+        modules: forward and backward by module, in the order in which they were first called.
+        operations: the operations of torch, by the time in themselves.
+        hidden: where modules cannot be told from each other, such as inside torch.compile.
+        trace: the file for chrome://tracing or ui.perfetto.dev; None where none was asked for, or no step was measured.
+    """
+
+    def __init__(self, models: Mapping[str, nn.Module], steps: int, skip: int, options: Mapping[str, Any]) -> None:
+        self.steps = 0
+        self.skipped = skip
+        self.step_ms = 0.0
+        self.phases: tuple[PhaseTime, ...] = ()
+        self.modules: tuple[ModuleTime, ...] = ()
+        self.operations: tuple[OperationTime, ...] = ()
+        self.hidden: tuple[Hidden, ...] = ()
+        self.trace: Path | None = None
+        self._models = models
+        self._wanted = steps
+        self._options = options
+        self._began = 0
+        self._whole: list[bool] = []
+        self._walking = self._on = False
+        self._profiler: torch.profiler.profile | None = None
+        self._names: dict[str, str] = {}
+        self._attached = ExitStack()
+
+    def loop(self, batches: Iterable[Batch]) -> Iterator[Batch]:
+        """Give the batches of a loop; the time until each is there is that of the data, the rest is the step's.
+
+        Of two loops at once, the outer one is measured.
+
+        Args:
+            batches: a loader, or anything that a loop walks over.
+        """
+        if self._walking:
+            yield from batches
+            return
+        self._walking = True
+        walk = iter(batches)
+        try:
+            while True:
+                self._switch()
+                self._began += 1
+                if self._on:
+                    self._whole.append(False)
+                with self._range(STEP):
+                    try:
+                        with self._range(DATA):
+                            batch = next(walk)
+                    except StopIteration:
+                        self._began -= 1
+                        return
+                    yield batch
+                    if self._on:
+                        self._whole[-1] = True
+        finally:
+            self._walking = False
+            close = getattr(walk, "close", None)
+            if close is not None:
+                close()
+
+    def _switch(self) -> None:
+        """Between two steps: begin or end to measure."""
+        if self._profiler is None and self._began == self.skipped:
+            self._profiler = torch.profiler.profile(**self._options)
+            self._attach()
+            self._profiler.start()
+            self._on = True
+        elif self._on and self._began == self.skipped + self._wanted:
+            self._stop()
+
+    def _range(self, name: str) -> Any:
+        return record_function(name) if self._on else nullcontext()
+
+    def _attach(self) -> None:
+        hidden = []
+        for prefix, model in self._models.items():
+            found = visible(model)
+            hidden += [Hidden(plain_name(border.name), border.why, border.modules) for border in found.hidden]
+            for name, module in found.names.items():
+                self._hook(".".join(part for part in (prefix, name) if part), module)
+        self.hidden = tuple(hidden)
+
+    def _hook(self, name: str, module: nn.Module) -> None:
+        mark = f"{MODULE}{name or '(model)'}"
+        self._names[mark] = kind(module)
+        ranges: list[Any] = []
+
+        def before(_: nn.Module, args: Any) -> None:
+            if not torch.compiler.is_compiling() and torch._C._current_graph_task_id() == -1:
+                ranges.append(record_function(mark))
+                ranges[-1].__enter__()
+
+        def after(_: nn.Module, args: Any, output: Any) -> None:
+            if ranges and not torch.compiler.is_compiling() and torch._C._current_graph_task_id() == -1:
+                ranges.pop().__exit__(None, None, None)
+
+        self._attached.callback(module.register_forward_pre_hook(before, prepend=True).remove)
+        self._attached.callback(module.register_forward_hook(after, always_call=True).remove)
+
+    def _stop(self) -> None:
+        """End to measure; what was measured is read when the context is left."""
+        self._attached.close()
+        if self._on and self._profiler is not None:
+            self._on = False
+            self._profiler.stop()
+
+    def _read(self, trace: Path | None) -> None:
+        """Read what was measured, and write the trace."""
+        self._stop()
+        if self._profiler is None:
+            return
+        timings = Timings(self._profiler.events() or (), self._names, self._whole)  # type: ignore[no-untyped-call]
+        self.steps, self.step_ms = timings.steps, timings.step_ms
+        self.phases, self.modules, self.operations = timings.phases(), timings.modules(), timings.operations()
+        if trace is not None and self.steps:
+            trace.parent.mkdir(parents=True, exist_ok=True)
+            self._profiler.export_chrome_trace(str(trace))
+            self.trace = trace
+        self._profiler, self._models = None, {}
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[RenderableType]:
+        from truestep.debugging._times_table import of_profile
+
+        yield of_profile(self, options.max_width)
+
+    def __str__(self) -> str:
+        from truestep.debugging._tables import as_text
+
+        return as_text(self)
+
+
+@contextmanager
+def profile(
+    *models: nn.Module,
+    steps: int = 10,
+    skip: int = 3,
+    trace: str | Path | None = None,
+    names: Mapping[str, nn.Module] | None = None,
+    **options: Any,
+) -> Iterator[Profile]:
+    """Measure where the time of a loop goes: `steps` steps, after `skip` that are slower than the others.
+
+    The loop goes on when they are measured. Hooks and the profiler are gone after the last measured step, or when the
+    context is left, also by an exception.
+
+    Args:
+        *models: told apart in the table, module by module.
+        steps: bodies of the loop to measure, at least 1.
+        skip: bodies that go before, at least 0: the first ones compile, allocate and fill caches.
+        trace: a file for the trace, ending with ".json" or ".json.gz".
+        names: what the models are called, where there are several.
+        **options: of `torch.profiler.profile`, such as record_shapes, with_stack and profile_memory.
+
+    Raises:
+        BadSettings: a number of steps that means nothing.
+
+    Source: the documentation of `torch.profiler`.
+
+    Example:
+        >>> model = nn.Linear(4, 2)
+        >>> optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        >>> with profile(model, steps=2, skip=1) as found:
+        ...     for x in found.loop(torch.ones(5, 3, 4)):
+        ...         model(x).sum().backward()
+        ...         optimizer.step()
+        >>> found.steps, [phase.name for phase in found.phases]
+        (2, ['data', 'forward', 'backward', 'optimizer', 'loss, other'])
+    """
+    for setting, value, least in ("steps", steps, 1), ("skip", skip, 0):
+        if not isinstance(value, int) or isinstance(value, bool) or value < least:
+            raise BadSettings(
+                f"{setting} is {value!r}",
+                expected=f"a whole number of at least {least}",
+                remedy=f"pass {setting}={max(least, 3)}",
+            )
+    found = Profile(titles(models, names), steps, skip, options)
+    try:
+        yield found
+    finally:
+        found._read(None if trace is None else Path(trace))
