@@ -16,7 +16,7 @@ from torch import nn
 from torch.utils.checkpoint import checkpoint
 
 from truestep.debugging import profile
-from truestep.debugging._timings import DATA, MODULE, STEP, Timings
+from truestep.debugging.timings import DATA, MODULE, STEP, Timings
 from truestep.errors import BadSettings
 from truestep.testing import assert_clean
 

@@ -12,7 +12,7 @@ from rich.text import Text
 from truestep.debugging._tables import WIDTH, fact, hidden, names, number, share, shortened, table
 
 if TYPE_CHECKING:
-    from truestep.debugging._statistics import Statistics
+    from truestep.debugging.statistics import Statistics
     from truestep.debugging.inspection import Inspection, Layer, NotFinite, ParameterSeen
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import torch
 from torch import nn
 
-from truestep.debugging._statistics import Measured, Statistics, read
+from truestep.debugging.statistics import Measured, Statistics, read
 from truestep.debugging._visible import Hidden
 from truestep.debugging.inspection import Call, Inspection, Layer, NotFinite, ParameterSeen, TensorSeen
 

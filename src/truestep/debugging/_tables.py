@@ -60,7 +60,7 @@ def shortened(rows: list[Sequence[str | Text]], where: str) -> list[Sequence[str
 def number(value: float | None) -> str:
     """Return a number in at most eight characters: "0.031", "-1.2e-05", "-" for none.
 
-    >>> [number(value) for value in (0.03125, -1.25e-5, 0.0, 123456.0, None, float("nan"))]
+    >>> [number(value) for value in (0.03125, -1.24e-5, 0.0, 123456.0, None, float("nan"))]
     ['0.031', '-1.2e-05', '0', '1.2e+05', '-', 'NaN']
     """
     if value is None:

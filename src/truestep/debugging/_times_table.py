@@ -12,7 +12,7 @@ from rich.text import Text
 from truestep.debugging._tables import WIDTH, hidden, share, shortened, table
 
 if TYPE_CHECKING:
-    from truestep.debugging._timings import ModuleTime
+    from truestep.debugging.timings import ModuleTime
     from truestep.debugging.profiling import Profile
 
 OPERATIONS = 12

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from truestep.debugging._statistics import Statistics
+from truestep.debugging.statistics import Statistics
 from truestep.debugging._visible import Hidden
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ import torch
 from torch import nn
 from torch.profiler import record_function
 
-from truestep.debugging._timings import DATA, MODULE, STEP, ModuleTime, OperationTime, PhaseTime, Timings
+from truestep.debugging.timings import DATA, MODULE, STEP, ModuleTime, OperationTime, PhaseTime, Timings
 from truestep.debugging._visible import Hidden, kind, plain_name, titles, visible
 from truestep.errors import BadSettings
 

@@ -35,6 +35,7 @@ from truestep.loop.evaluation import Evaluation
 from truestep.loop.folder import RunFolder
 from truestep.loop.generators import stateful
 from truestep.loop.loader import Loader
+from truestep.loop.looking import Looking
 from truestep.loop.loops import Limits, Loops
 from truestep.loop.metric import metric_of
 from truestep.loop.modelling import Modelling
