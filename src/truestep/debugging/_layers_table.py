@@ -12,8 +12,8 @@ from rich.text import Text
 from truestep.debugging._tables import WIDTH, fact, hidden, names, number, share, shortened, table
 
 if TYPE_CHECKING:
-    from truestep.debugging.statistics import Statistics
     from truestep.debugging.inspection import Inspection, Layer, NotFinite, ParameterSeen
+    from truestep.debugging.statistics import Statistics
 
 
 def of_inspection(seen: Inspection, width: int = WIDTH) -> RenderableType:

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 import torch
 from torch import nn
 
-from truestep.debugging.statistics import Measured, Statistics, read
 from truestep.debugging._visible import Hidden
 from truestep.debugging.inspection import Call, Inspection, Layer, NotFinite, ParameterSeen, TensorSeen
+from truestep.debugging.statistics import Measured, Statistics, read
 
 _NEVER_CALLED = (nn.ModuleList, nn.ModuleDict, nn.ParameterList, nn.ParameterDict)
 

@@ -12,8 +12,8 @@ from rich.text import Text
 from truestep.debugging._tables import WIDTH, hidden, share, shortened, table
 
 if TYPE_CHECKING:
-    from truestep.debugging.timings import ModuleTime
     from truestep.debugging.profiling import Profile
+    from truestep.debugging.timings import ModuleTime
 
 OPERATIONS = 12
 """Operations that are shown."""

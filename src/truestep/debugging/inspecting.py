@@ -14,9 +14,9 @@ from torch.optim.optimizer import register_optimizer_step_post_hook, register_op
 
 from truestep.debugging._nested import shape, tensors
 from truestep.debugging._record import ParameterRecord, Record, Seen, Values
-from truestep.debugging.statistics import local
 from truestep.debugging._visible import kind, plain_name, titles, visible
 from truestep.debugging.inspection import Inspection
+from truestep.debugging.statistics import local
 from truestep.errors import BadPart
 
 

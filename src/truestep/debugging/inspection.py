@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from truestep.debugging.statistics import Statistics
 from truestep.debugging._visible import Hidden
+from truestep.debugging.statistics import Statistics
 
 if TYPE_CHECKING:
     import torch

@@ -11,8 +11,8 @@ import torch
 from torch import nn
 from torch.profiler import record_function
 
-from truestep.debugging.timings import DATA, MODULE, STEP, ModuleTime, OperationTime, PhaseTime, Timings
 from truestep.debugging._visible import Hidden, kind, plain_name, titles, visible
+from truestep.debugging.timings import DATA, MODULE, STEP, ModuleTime, OperationTime, PhaseTime, Timings
 from truestep.errors import BadSettings
 
 if TYPE_CHECKING:
