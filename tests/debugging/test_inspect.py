@@ -264,6 +264,63 @@ def test_several_optimizers_each_give_their_updates():
     assert [layer.name for layer in seen.layers] == ["linear", "linear_2"]
 
 
+def test_an_optimizer_that_evaluates_the_loss_itself_gives_its_updates():
+    model = nn.Linear(3, 2)
+    before = model.weight.detach().clone()
+    optimizer = torch.optim.LBFGS(model.parameters(), max_iter=3)
+    x = torch.randn(4, 3)
+
+    def closure():
+        optimizer.zero_grad()
+        loss = model(x).square().sum()
+        loss.backward()
+        return loss
+
+    with inspect(model) as seen:
+        optimizer.step(closure)
+    assert seen.parameter("weight").update == pytest.approx(((model.weight - before).norm() / before.norm()).item())
+    assert seen.unreached == ()
+    assert len(seen.layer("").calls) > 1
+
+
+def test_optimizers_that_step_inside_the_backward_pass_give_their_updates():
+    model = nn.Linear(3, 2)
+    optimizers = {p: torch.optim.SGD([p], lr=0.1) for p in model.parameters()}
+
+    def step(parameter):
+        optimizers[parameter].step()
+        optimizers[parameter].zero_grad()
+
+    for parameter in model.parameters():
+        parameter.register_post_accumulate_grad_hook(step)
+    with inspect(model) as seen:
+        model(torch.ones(4, 3)).sum().backward()
+    assert seen.unreached == ()
+    assert all(p.update > 0 and p.gradient.mean == 4 for p in seen.parameters)
+
+
+def test_inspections_of_one_model_in_each_other_see_the_same():
+    model = Net()
+    with inspect(model) as outer, inspect(model) as inner:
+        model(torch.randn(2, 1, 4, 4)).sum().backward()
+    assert outer.layers == inner.layers
+    assert outer.parameters == inner.parameters
+    assert hooks(model) == 0
+
+
+def test_a_gradient_of_a_gradient_is_as_without():
+    ours = nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 1))
+    twin = copy.deepcopy(ours)
+    x = torch.randn(5, 3)
+    for model, look in (ours, True), (twin, False):
+        with inspect(model, when=look):
+            given = x.clone().requires_grad_()
+            loss = model(given).sum()
+            (slope,) = torch.autograd.grad(loss, given, create_graph=True)
+            (loss + slope.square().sum()).backward()
+    assert all(torch.equal(a.grad, b.grad) for a, b in zip(ours.parameters(), twin.parameters(), strict=True))
+
+
 def test_an_update_of_a_parameter_that_was_zero_is_infinite_and_one_that_stays_zero_has_none():
     model = nn.Linear(2, 2)
     nn.init.zeros_(model.weight)

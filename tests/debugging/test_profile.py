@@ -69,7 +69,7 @@ def test_hooks_and_profiler_are_gone_after_the_last_step_and_after_an_exception(
     with profile(model, steps=2, skip=0) as found:
         for index, x in enumerate(found.loop(data())):
             assert bool(hooks(model)) is (index < 2)
-            assert torch.autograd._profiler_enabled() is (index < 2)
+            assert torch._C._autograd._profiler_enabled() is (index < 2)
             model(x)
     with pytest.raises(ValueError, match="mine"), profile(model, steps=9, skip=0) as found:
         for index, x in enumerate(found.loop(data())):
@@ -77,7 +77,7 @@ def test_hooks_and_profiler_are_gone_after_the_last_step_and_after_an_exception(
             if index == 2:
                 raise ValueError("mine")
     assert hooks(model) == 0
-    assert not torch.autograd._profiler_enabled()
+    assert not torch._C._autograd._profiler_enabled()
     assert found.steps == 2  # the body that raised did not end
 
 
@@ -165,6 +165,14 @@ def test_of_loops_in_each_other_the_outer_one_is_measured():
                 model(x)
     assert found.steps == 2
     assert found.modules[0].calls == 4
+
+
+def test_a_second_profiler_at_a_time_is_refused():
+    with profile(steps=2, skip=0) as outer, profile(steps=2, skip=0) as inner:
+        with pytest.raises(BadSettings, match="measuring already"):
+            for _ in outer.loop(range(3)):
+                list(inner.loop(range(3)))
+    assert not torch._C._autograd._profiler_enabled()
 
 
 def test_a_generator_that_is_walked_over_is_closed_with_the_loop():

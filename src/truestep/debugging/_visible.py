@@ -122,6 +122,11 @@ def plain_name(name: str) -> str:
     return name.replace("_orig_mod.", "")
 
 
+def joined(prefix: str, name: str) -> str:
+    """Return the name of what is inside of something that has a name, or none."""
+    return f"{prefix}.{name}" if prefix and name else prefix or name
+
+
 def kind(module: nn.Module) -> str:
     """Return the name of a module's class; for a compiled one, of the class that was compiled."""
     return type(getattr(module, "_orig_mod", module)).__name__

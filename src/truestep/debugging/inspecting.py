@@ -14,7 +14,7 @@ from torch.optim.optimizer import register_optimizer_step_post_hook, register_op
 
 from truestep.debugging._nested import shape, tensors
 from truestep.debugging._record import ParameterRecord, Record, Seen, Values
-from truestep.debugging._visible import kind, plain_name, titles, visible
+from truestep.debugging._visible import joined, kind, plain_name, titles, visible
 from truestep.debugging.inspection import Inspection
 from truestep.debugging.statistics import local
 from truestep.errors import BadPart
@@ -30,7 +30,8 @@ def inspect(
     optimizers) is removed when the context is left, also by an exception, which gets a note on where it was raised.
 
     Inside torch.compile and TorchScript, hooks are not called: the table says what is hidden, and has the parameters
-    all the same. So it does for torch's transformer layer in eval mode, which computes otherwise if it has a hook.
+    all the same. So it does for torch's transformer layer in eval mode, which computes otherwise if it has a hook. A
+    copy of the model that is made while the context is open keeps hooks that do nothing.
 
     Args:
         *models: to look at.
@@ -100,10 +101,10 @@ class _Watcher:
         for prefix, model in self._models.items():
             found = visible(model)
             for border in found.hidden:
-                self.record.hide(_joined(prefix, plain_name(border.name)), border)
+                self.record.hide(joined(prefix, plain_name(border.name)), border)
             for name, module in found.names.items():
-                also = tuple(_joined(prefix, other) for other in found.others.get(name, ()))
-                self._hook(_joined(prefix, name), module, also)
+                also = tuple(joined(prefix, other) for other in found.others.get(name, ()))
+                self._hook(joined(prefix, name), module, also)
             self._hook_parameters(prefix, model)
         stack.callback(register_optimizer_step_pre_hook(_untraced(self._stepping)).remove)
         stack.callback(register_optimizer_step_post_hook(_untraced(self._stepped)).remove)
@@ -133,14 +134,14 @@ class _Watcher:
         for name, parameter in model.named_parameters():
             if id(parameter) in self._parameters or nn.parameter.is_lazy(parameter):
                 continue
-            record = self.record.add_parameter(_joined(prefix, plain_name(name)), parameter)
+            record = self.record.add_parameter(joined(prefix, plain_name(name)), parameter)
             self._parameters[id(parameter)] = record
             if parameter.requires_grad and parameter.is_leaf:
                 hook = parameter.register_post_accumulate_grad_hook(self._accumulated(record))  # type: ignore[no-untyped-call]
                 self._stack.callback(hook.remove)
         for name, buffer in model.named_buffers():
             if buffer.is_floating_point():
-                self.record.add_buffer(_joined(prefix, plain_name(name)), buffer)
+                self.record.add_buffer(joined(prefix, plain_name(name)), buffer)
 
     def _guarded(self, function: Callable[..., None], *args: Any) -> None:
         """Call what measures; what fails in it is told, and never ends a training."""
@@ -220,16 +221,19 @@ class _Watcher:
 
     def _stepping(self, optimizer: torch.optim.Optimizer, args: Any, kwargs: Any) -> None:
         if self._open:
-            self._guarded(self._note_step, optimizer)
+            closure = any(callable(given) for given in (*args[1:], *kwargs.values()))  # it makes the gradients itself
+            self._guarded(self._note_step, optimizer, closure)
 
-    def _note_step(self, optimizer: torch.optim.Optimizer) -> None:
+    def _note_step(self, optimizer: torch.optim.Optimizer, closure: bool) -> None:
         before: dict[int, torch.Tensor] = {}
         for parameter in _own(optimizer):
             record = self._parameters.get(id(parameter))
-            if record is None or parameter.grad is None:
+            if record is None or (parameter.grad is None and not closure):
                 continue
-            record.reached = record.stepped = True
-            self.record.gradient(record, parameter.grad)
+            record.stepped = True
+            if parameter.grad is not None:
+                record.reached = True
+                self.record.gradient(record, parameter.grad)
             values = local(parameter) if self._updates else None
             if values is not None:
                 before[id(parameter)] = values.to("cpu", copy=True)
@@ -253,10 +257,6 @@ class _Watcher:
             call = self._raised[1]
             seen.raised = call.name
             error.add_note(f"raised in {call.label}, called with {call.takes}")
-
-
-def _joined(prefix: str, name: str) -> str:
-    return f"{prefix}.{name}" if prefix and name else prefix or name
 
 
 def _own(optimizer: torch.optim.Optimizer) -> Iterator[torch.Tensor]:

@@ -11,7 +11,7 @@ import torch
 from torch import nn
 from torch.profiler import record_function
 
-from truestep.debugging._visible import Hidden, kind, plain_name, titles, visible
+from truestep.debugging._visible import Hidden, joined, kind, plain_name, titles, visible
 from truestep.debugging.timings import DATA, MODULE, STEP, ModuleTime, OperationTime, PhaseTime, Timings
 from truestep.errors import BadSettings
 
@@ -95,6 +95,12 @@ class Profile:
     def _switch(self) -> None:
         """Between two steps: begin or end to measure."""
         if self._profiler is None and self._began == self.skipped:
+            if torch._C._autograd._profiler_enabled():
+                raise BadSettings(
+                    "a profiler of torch is measuring already",
+                    expected="one at a time",
+                    remedy="leave the context of the other one first",
+                )
             self._profiler = torch.profiler.profile(**self._options)
             self._attach()
             self._profiler.start()
@@ -109,9 +115,9 @@ class Profile:
         hidden = []
         for prefix, model in self._models.items():
             found = visible(model)
-            hidden += [Hidden(plain_name(border.name), border.why, border.modules) for border in found.hidden]
+            hidden += [Hidden(joined(prefix, plain_name(h.name)), h.why, h.modules) for h in found.hidden]
             for name, module in found.names.items():
-                self._hook(".".join(part for part in (prefix, name) if part), module)
+                self._hook(joined(prefix, name), module)
         self.hidden = tuple(hidden)
 
     def _hook(self, name: str, module: nn.Module) -> None:
