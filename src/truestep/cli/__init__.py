@@ -46,6 +46,7 @@ COMMANDS: dict[str, Command] = {
     "replay": Command("truestep.cli.replay:replay", "Report again on a recorded run."),
     "explain": Command("truestep.cli.explain:explain", "Show a rule's manual page, and prove it."),
     "rules": Command("truestep.cli.rules:rules", "List all rules."),
+    "doctor": Command("truestep.cli.doctor:doctor", "Show what this machine has for training, and what to mend."),
 }
 
 

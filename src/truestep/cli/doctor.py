@@ -1,0 +1,78 @@
+"""``truestep doctor``: what this machine has for training, and what to do about it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.text import Text
+
+from truestep.doctor import Group, Level, Line, advise, document, examine, sheet, summary
+from truestep.report.excerpt import wrap
+
+_STYLES = {Level.PROBLEM: "bold red", Level.WARNING: "bold yellow", Level.HINT: "bold cyan"}
+_WIDEST = 100
+_MARGIN = 17
+"""Columns before the values; names of variables can be longer."""
+
+
+def doctor(
+    folder: Annotated[Path, typer.Argument(help="Where runs are to be kept.")] = Path("."),
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON document, for programs.")] = False,
+) -> int:
+    """Show what this machine has for training, and what to do about it.
+
+    Exits with 1 where training does not work here.
+    """
+    facts = examine(folder)
+    advice = advise(facts)
+    ready, told = summary(facts, advice)
+    if as_json:
+        print(json.dumps(document(facts, advice), indent=2, ensure_ascii=False))
+    else:
+        show(sheet(facts, advice), ready, told, Console(highlight=False))
+    return 0 if ready else 1
+
+
+def show(groups: list[Group], ready: bool, told: str, console: Console) -> None:
+    """Print the sheet, and the line that sums it up."""
+    width = min(console.width, _WIDEST)
+    for group in groups:
+        _print(console, (group.title, "bold blue"))
+        for line in group.lines:
+            _line(line, width, console)
+        console.print()
+    head, _, tail = told.partition(":")
+    _print(console, (f"{head}:", "bold green" if ready else "bold red"), (tail, ""))
+
+
+def _line(line: Line, width: int, console: Console) -> None:
+    margin = " " * _MARGIN
+    style = "dim" if line.missing else ""
+    head = f"  {line.what}  ".ljust(_MARGIN)
+    first, *rest = [row for part in line.value.split("\n") for row in wrap(part, width - len(head)) or [""]]
+    _print(console, head, (first, style))
+    for row in rest:
+        _print(console, margin, (row, style))
+    _command(line.command, width, console)
+    for advice in line.advice:
+        level = f"{advice.level.value}:"
+        first, *rest = wrap(f"{level} {advice.text}", width - _MARGIN)
+        _print(console, margin, (level, _STYLES[advice.level]), first.removeprefix(level))
+        for row in rest:
+            _print(console, margin, row)
+        _command(advice.command, width, console)
+
+
+def _command(command: str, width: int, console: Console) -> None:
+    """Print what to type on a line of its own, further left where it is long, so that it can be copied."""
+    if command:
+        margin = _MARGIN if _MARGIN + 2 + len(command) <= width else 4
+        _print(console, " " * margin, ("$ ", "dim"), (command, "bold"))
+
+
+def _print(console: Console, *pieces: str | tuple[str, str]) -> None:
+    console.print(Text.assemble(*pieces), soft_wrap=True)

@@ -1,0 +1,20 @@
+"""What a machine has for training: facts that are read or measured here, and advice that follows from them.
+
+    facts = examine(Path("runs"))
+    for advice in advise(facts):
+        print(advice.text)
+
+Facts, advice and the sheet that shows both are apart: `advise` and `sheet` are pure functions of `Facts`. Nothing here
+imports torch; torch is asked in a process of its own, so that a torch that crashes or hangs is a fact like others.
+"""
+
+from __future__ import annotations
+
+from truestep.doctor.advice import Advice, Level
+from truestep.doctor.advise import advise
+from truestep.doctor.document import document
+from truestep.doctor.examine import examine
+from truestep.doctor.facts import Facts
+from truestep.doctor.sheet import Group, Line, sheet, summary
+
+__all__ = ["Advice", "Facts", "Group", "Level", "Line", "advise", "document", "examine", "sheet", "summary"]

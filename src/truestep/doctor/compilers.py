@@ -1,0 +1,103 @@
+"""The compiler that torch.compile calls, tried on a file of two includes."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import sysconfig
+import tempfile
+from importlib import metadata
+from pathlib import Path
+
+from truestep.doctor.facts import Compiler
+
+_PATIENCE_S = 20
+_PROGRAM = """#include <Python.h>
+#include <omp.h>
+#include <cmath>
+int main() { return omp_get_max_threads() > 0 ? 0 : 1; }
+"""
+
+
+def compiler() -> Compiler:
+    """Return the C++ compiler that torch.compile takes for the CPU, and whether it works; and triton, for GPUs.
+
+    torch takes the one that the variable CXX names, else g++ (clang++ on macOS, cl on Windows).
+    """
+    triton = _triton()
+    command = shlex.split(os.environ.get("CXX", "")) or [_default()]
+    path = shutil.which(command[0])
+    if path is None:
+        why = f"CXX names {command[0]}, which is not there" if "CXX" in os.environ else None
+        return Compiler(failure=why, triton=triton)
+    version, failure = _asked([path, *command[1:], "--version"])
+    if sys.platform == "linux" and not failure:
+        failure = _tried([path, *command[1:]])
+    return Compiler(path=path, version=_number(version), failure=failure, triton=triton)
+
+
+def _default() -> str:
+    return {"win32": "cl", "darwin": "clang++"}.get(sys.platform, "g++")
+
+
+def _tried(command: list[str]) -> str | None:
+    """Return why a small program cannot be built; None where it can."""
+    with tempfile.TemporaryDirectory() as place:
+        source = Path(place, "small.cpp")
+        source.write_text(_PROGRAM, encoding="utf-8")
+        include = f"-I{sysconfig.get_path('include')}"
+        _, failure = _asked(
+            [*command, include, "-std=c++17", "-fopenmp", "-shared", "-fPIC", str(source), "-o", f"{place}/small.so"]
+        )
+    return failure
+
+
+def _asked(command: list[str]) -> tuple[str, str | None]:
+    """Return what a command says, and how it failed."""
+    try:
+        done = subprocess.run(command, capture_output=True, timeout=_PATIENCE_S, check=False)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return "", str(error)
+    said = done.stdout.decode("utf-8", "replace") + done.stderr.decode("utf-8", "replace")
+    return said, None if done.returncode == 0 else _first_error(said)
+
+
+def _first_error(said: str) -> str:
+    """Return the first error that a compiler told.
+
+    >>> _first_error("/tmp/a.cpp:1:10: fatal error: Python.h: No such file or directory")
+    'Python.h: No such file or directory'
+    """
+    found = re.search(r"error: *(.+)$", said, re.M)
+    return found[1].strip() if found else (said.strip().splitlines() or ["it failed without a word"])[-1]
+
+
+def _number(said: str) -> str:
+    """Return the version in a compiler's first line.
+
+    >>> _number("g++ (Debian 12.2.0-14) 12.2.0"), _number("Apple clang version 15.0.0 (clang-1500)")
+    ('12.2.0', '15.0.0')
+    """
+    first = re.sub(r"\([^)]*\)", "", (said.splitlines() or [""])[0])
+    found = re.search(r"\d+(?:\.\d+)+", first)
+    return found[0] if found else ""
+
+
+def _triton() -> str | None:
+    for name in (
+        "triton",
+        "triton-windows",
+        "pytorch-triton",
+        "pytorch-triton-rocm",
+        "pytorch-triton-xpu",
+        "triton-rocm",
+    ):
+        try:
+            return metadata.version(name)
+        except metadata.PackageNotFoundError:
+            continue
+    return None

@@ -1,0 +1,92 @@
+"""Folders that training writes to: space, type, and whether a file can be written there, by writing one."""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+import tempfile
+import time
+from pathlib import Path, PurePosixPath
+
+from truestep.doctor import cgroups
+from truestep.doctor.facts import Folder
+
+_PROBE = 8 * 2**20
+_NETWORK = {
+    *("nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "afs", "ceph", "lustre", "gpfs", "beegfs", "glusterfs", "pvfs2"),
+    *("fuse.sshfs", "fuse.glusterfs", "fuse.ceph", "fuse.s3fs", "fuse.gcsfuse", "fuse.rclone", "fuse.juicefs"),
+    *("fuse.mount-s3", "fuse.blobfuse2", "virtiofs", "panfs", "wekafs", "orangefs"),
+}
+
+
+def folder(role: str, path: Path) -> Folder:
+    """Return what is known of a folder, or of the one above it that is there, where it is not made yet.
+
+    Writes a file of 8 MiB without a name, which is gone when it is closed.
+    """
+    place = path.absolute()
+    while not place.is_dir() and place != place.parent:
+        if place.exists():
+            return Folder(role=role, path=str(path.absolute()), failure=f"{place} is a file")
+        place = place.parent
+    total = free = files_free = None
+    try:
+        usage = shutil.disk_usage(place)
+        total, free = (usage.total, usage.free) if usage.total else (None, None)  # as in /proc
+        if hasattr(os, "statvfs"):
+            state = os.statvfs(place)
+            files_free = state.f_favail if state.f_files else None
+    except OSError:
+        pass
+    kind = file_system(place)
+    speed, failure, read_only = _written(place)
+    return Folder(
+        role=role,
+        path=str(path.absolute()),
+        total=total,
+        free=free,
+        files_free=files_free,
+        system=kind,
+        network=kind in _NETWORK,
+        failure=failure,
+        read_only=read_only,
+        write_speed=speed,
+    )
+
+
+def temporary() -> Folder:
+    """Return what is known of the folder for temporary files; Python finds none where it can write to none."""
+    try:
+        return folder("temporary", Path(tempfile.gettempdir()))
+    except FileNotFoundError as error:
+        return Folder(role="temporary", path=os.environ.get("TMPDIR", "/tmp"), failure=_said(error))
+
+
+def file_system(path: Path, root: Path = Path("/")) -> str | None:
+    """Return the type of the file system that a folder is on; None where the kernel does not list them."""
+    place = PurePosixPath(os.path.realpath(path))
+    best, kind = -1, None
+    for _, where, name, _ in cgroups.mounts(root):
+        depth = len(PurePosixPath(where).parts)
+        if place.is_relative_to(where) and depth >= best:  # the last mount at a place hides those before
+            best, kind = depth, name
+    return kind
+
+
+def _written(place: Path) -> tuple[float | None, str | None, bool]:
+    """Return bytes per second, why nothing can be written, and whether the file system is read-only."""
+    try:
+        with tempfile.TemporaryFile(dir=place, buffering=0) as file:
+            left = memoryview(os.urandom(_PROBE))  # file systems that compress do not write zeros
+            start = time.perf_counter()
+            while left:
+                left = left[file.write(left) or 0 :]
+            os.fsync(file.fileno())
+            return _PROBE / (time.perf_counter() - start), None, False
+    except OSError as error:
+        return None, _said(error), error.errno == errno.EROFS
+
+
+def _said(error: OSError) -> str:
+    return (error.strerror or str(error)).lower()

@@ -1,0 +1,208 @@
+"""Advice on torch: its build, the accelerators it sees and does not see, formats, torch.compile, several processes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from truestep.doctor.advice import GIB, Advice, Level, plural, size
+from truestep.doctor.facts import OLDEST_TORCH, Accelerator, Facts, Speed, release
+
+_HIDING = {"CUDA": "CUDA_VISIBLE_DEVICES", "ROCm": "HIP_VISIBLE_DEVICES"}
+_WORTH = 1.2
+"""How many times as long a format takes that is advised against."""
+_CUDA_BUILD = "install one for CUDA, see https://pytorch.org/get-started/locally"
+_CPU_WHEELS = "https://download.pytorch.org/whl/cpu"
+_LEAST = ".".join(map(str, OLDEST_TORCH))
+
+
+def on_build(facts: Facts) -> Iterator[Advice]:
+    torch = facts.torch
+    if torch.version is None:
+        yield _missing(facts)
+    elif torch.too_old:
+        text, command = f"TrueStep needs torch {_LEAST} or newer", f'pip install --upgrade "torch>={_LEAST}"'
+        yield Advice(Level.PROBLEM, "torch-too-old", "torch", text, command)
+    elif torch.failure is not None:
+        text = f"torch is installed and does not work ({torch.failure}); see all that it says"
+        command = 'python -c "import torch; print(torch.ones(2) @ torch.ones(2))"'
+        yield Advice(Level.PROBLEM, "torch-fails", "torch", text, command)
+
+
+def _missing(facts: Facts) -> Advice:
+    graphics, on_linux = facts.graphics, facts.interpreter.system.startswith("Linux")
+    text, command = "install torch", 'pip install "truestep[torch]"'
+    if on_linux and graphics.nvidia == graphics.amd == 0 and not graphics.reached:
+        text = "install torch; there is no GPU here, so its smaller build for the CPU is enough"
+        command = f"pip install torch numpy --index-url {_CPU_WHEELS}"
+    return Advice(Level.PROBLEM, "torch-missing", "torch", text, command)
+
+
+def on_accelerators(facts: Facts) -> Iterator[Advice]:
+    for accelerator in facts.accelerators:
+        yield from _on_accelerator(accelerator, facts)
+    if facts.torch.usable and not facts.torch.too_old and not facts.accelerators:
+        yield from _on_unseen(facts)
+
+
+def _on_accelerator(accelerator: Accelerator, facts: Facts) -> Iterator[Advice]:
+    device, architectures = accelerator.device, facts.torch.architectures
+    if accelerator.failure is not None:
+        mine = (accelerator.capability or "").replace(".", "")
+        if mine and architectures and not any(_runs(mine, architecture) for architecture in architectures):
+            why = f"this build of torch holds kernels for {', '.join(architectures)} and none for sm_{mine}"
+            remedy = "install a build that has them: https://pytorch.org/get-started/locally"
+        else:
+            why = f"it failed at a product of two matrices ({accelerator.failure})"
+            remedy = f"keep it out with {_HIDING.get(facts.torch.build.split()[0], 'device=')}, or train on the CPU"
+        yield Advice(Level.PROBLEM, "accelerator-fails", device, f"{why}; {remedy}")
+        return
+    if accelerator.memory is not None and accelerator.free is not None:
+        held = accelerator.memory - accelerator.free
+        if device.startswith("cuda") and held > max(2 * GIB, accelerator.memory // 10):
+            command = "nvidia-smi" if facts.torch.cuda else "rocm-smi --showpids"
+            text = f"{size(held)} of its memory are taken; list the programs that have it"
+            yield Advice(Level.WARNING, "accelerator-memory-held", device, text, command)
+
+
+def _runs(capability: str, architecture: str) -> bool:
+    """Whether kernels of an architecture run on a GPU: those of its generation, or what its driver translates.
+
+    >>> _runs("86", "sm_80"), _runs("80", "sm_86"), _runs("90", "sm_80"), _runs("120", "compute_90")
+    (True, False, False, True)
+    """
+    kind, _, number = architecture.partition("_")
+    digits = number.rstrip("abcdefghijklmnopqrstuvwxyz")
+    if not digits.isdigit():
+        return False
+    if kind == "compute":
+        return int(capability) >= int(digits)
+    return capability[:-1] == digits[:-1] and int(capability) >= int(digits)
+
+
+def _on_unseen(facts: Facts) -> Iterator[Advice]:
+    """Say why torch sees no GPU on a machine that has one."""
+    torch, graphics = facts.torch, facts.graphics
+    there = bool(graphics.nvidia) or graphics.reached
+    if not there or torch.rocm:
+        return
+    has = f"{plural(graphics.nvidia, 'NVIDIA GPU')}" if graphics.nvidia else "an NVIDIA GPU"
+    hidden, command = facts.variable("CUDA_VISIBLE_DEVICES"), ""
+    if torch.cuda is None:
+        text = f"this machine has {has}, and this build of torch is for the CPU; {_CUDA_BUILD}"
+        if facts.interpreter.system == "Linux x86_64":  # for which PyPI has builds for CUDA
+            command = "pip install --force-reinstall torch --index-url https://pypi.org/simple"
+        slug = "accelerator-needs-build"
+    elif hidden is not None and _hides(hidden, graphics.nvidia):
+        shown = hidden or '""'
+        text = f"CUDA_VISIBLE_DEVICES={shown} hides what is here from torch: {has}; unset it to train there"
+        slug, command = "accelerator-hidden", "unset CUDA_VISIBLE_DEVICES"
+    elif graphics.driver_cuda is None or not graphics.reached:
+        remedy = (
+            "start the container with --gpus all"
+            if facts.interpreter.container
+            else "install the NVIDIA driver"
+            if graphics.driver is None
+            else f"the driver {graphics.driver} is loaded; install its library, libcuda.so.1, of the same version"
+        )
+        slug, text = "accelerator-driver-missing", f"this machine has {has}, and no driver within reach; {remedy}"
+    elif release(graphics.driver_cuda)[:1] < release(torch.cuda)[:1]:
+        text = (
+            f"the NVIDIA driver knows CUDA {graphics.driver_cuda} at most, and this build needs {torch.cuda}; update "
+            f"the driver, or install a build for CUDA {release(graphics.driver_cuda)[0]}"
+        )
+        slug = "accelerator-driver-old"
+    else:
+        said = f" (torch says: {torch.warnings[0].splitlines()[0]})" if torch.warnings else ""
+        text = f"this machine has {has} that torch does not see{said}; ask the driver about their state"
+        slug, command = "accelerator-unseen", "nvidia-smi"
+    yield Advice(Level.WARNING, slug, "accelerator", text, command)
+
+
+def _hides(value: str, gpus: int | None) -> bool:
+    """Whether a value of CUDA_VISIBLE_DEVICES leaves nothing, where that is certain.
+
+    >>> _hides("", 1), _hides("-1", 1), _hides("4,5", 4), _hides("0", 4), _hides("GPU-8f3", 4)
+    (True, True, True, False, False)
+    """
+    first = value.split(",")[0].strip()
+    if first.isdecimal():
+        return gpus is not None and int(first) >= gpus  # CUDA stops at the first number that is none of its own
+    return first in ("", "NoDevFiles") or first.startswith("-")
+
+
+def on_precision(facts: Facts) -> Iterator[Advice]:
+    chosen = facts.torch.precision
+    for accelerator in facts.accelerators:
+        speeds = {speed.format: speed for speed in accelerator.speeds}
+        full = speeds.get("tf32") or speeds.get("fp32")
+        if chosen in speeds and full is not None and accelerator.device.startswith(facts.torch.device or "none"):
+            if _times(speeds[chosen], full) > _WORTH:
+                text = (
+                    f'pass precision="fp32": {chosen}, which "auto" takes, needs '
+                    f"{_times(speeds[chosen], full):.1f} times as long here"
+                )
+                yield Advice(Level.WARNING, "precision-auto-slow", "precision", text)
+    speeds = {speed.format: speed for speed in facts.processors.speeds}
+    if facts.accelerators or not speeds.keys() >= {"fp32", "bf16"}:
+        return
+    times = _times(speeds["bf16"], speeds["fp32"])
+    if times > _WORTH:
+        text = f'keep precision="fp32" on this CPU, as "auto" does: bf16 takes {_ratio(times)} times as long'
+        yield Advice(Level.HINT, "precision-bf16-slow", "precision", text)
+    elif 1 / times > _WORTH:
+        text = (
+            'try precision="bf16", which "auto" does not take on a CPU: a linear layer is '
+            f"{_ratio(1 / times)} times as fast"
+        )
+        yield Advice(Level.HINT, "precision-bf16-fast", "precision", text)
+
+
+def _times(slow: Speed, fast: Speed) -> float:
+    return slow.seconds / fast.seconds
+
+
+def _ratio(times: float) -> str:
+    """Return a ratio with the digits it deserves.
+
+    >>> _ratio(4.06), _ratio(28.9)
+    ('4.1', '29')
+    """
+    return f"{times:.1f}" if times < 10 else f"{times:.0f}"
+
+
+def on_compiling(facts: Facts) -> Iterator[Advice]:
+    """Say what torch.compile lacks for the device that trainings use here."""
+    if not facts.torch.usable:
+        return
+    compiler, debian = facts.compiler, facts.interpreter.debian
+    cuda = any(accelerator.device.startswith("cuda") for accelerator in facts.accelerators)
+    if cuda and compiler.triton is None:
+        text = "torch.compile needs triton for the GPU, and it is not installed"
+        yield Advice(Level.HINT, "compile-triton-missing", "torch.compile", text, "pip install triton")
+    if compiler.path is None:
+        if compiler.failure:
+            text, command = f"torch.compile does not work: {compiler.failure}; let it name one that is", "unset CXX"
+        else:
+            text = "torch.compile does not work: there is no C++ compiler; install one"
+            command = "apt install g++" if debian else ""
+        yield Advice(Level.HINT, "compile-compiler-missing", "torch.compile", text, command)
+    elif compiler.failure is not None:
+        text = f"torch.compile does not work: {compiler.path} fails at a small program ({compiler.failure})"
+        command = ""
+        if "Python.h" in compiler.failure:
+            text += "; install the headers of Python"
+            command = f"apt install python{'.'.join(facts.interpreter.version.split('.')[:2])}-dev" if debian else ""
+        elif "omp" in compiler.failure:
+            text += "; install OpenMP"
+            command = "apt install libomp-dev" if debian else ""
+        yield Advice(Level.HINT, "compile-compiler-fails", "torch.compile", text, command)
+
+
+def on_distributed(facts: Facts) -> Iterator[Advice]:
+    several = [accelerator for accelerator in facts.accelerators if accelerator.device.startswith("cuda")]
+    if len(several) > 1 and facts.torch.usable and "nccl" not in facts.torch.backends:
+        text = (
+            f"training on {plural(len(several), 'GPU')} at once needs nccl, and this build of torch is without it; "
+            "on Linux the builds of PyPI have it"
+        )
+        yield Advice(Level.WARNING, "distributed-nccl-missing", "distributed", text)

@@ -1,0 +1,56 @@
+"""What TrueStep needs, what its extras bring, and which of these are installed."""
+
+from __future__ import annotations
+
+import re
+from importlib import metadata
+
+from truestep.doctor.facts import Package
+
+EXTRAS = {
+    "torch": "supervision and the toolkit",
+    "settings": "settings as flags and files",
+    "metrics": "torchmetrics in evaluations",
+    "data": "tables and pictures as data sets",
+    "demo": "the demo",
+    "frameworks": "the frameworks whose loops are tested",
+}
+"""What an extra is for. Those for TrueStep's own development are left out."""
+_OWN = {"dev", "docs", "all"}
+
+
+def packages() -> tuple[Package, ...]:
+    """Return the packages that TrueStep's metadata names, those it always needs first, then extra by extra."""
+    try:
+        lines = metadata.requires("truestep") or []
+    except metadata.PackageNotFoundError:
+        return ()
+    return read(lines)
+
+
+def read(lines: list[str]) -> tuple[Package, ...]:
+    """Return the packages that lines of metadata name.
+
+    >>> for package in read(["rich<16,>=13.9", "tyro>=0.9; extra == 'settings'"]):
+    ...     package.name, package.needs, package.extra
+    ('rich', '<16,>=13.9', '')
+    ('tyro', '>=0.9', 'settings')
+    """
+    found: list[Package] = []
+    for line in lines:
+        parts = re.match(r"([\w.-]+)\s*(?:\[[^\]]*\])?\s*\(?([^;)]*)\)?\s*(?:;(.*))?$", line)
+        if parts is None:
+            continue
+        name, needs, marker = parts[1], parts[2].strip(), parts[3] or ""
+        extra = re.search(r"extra\s*==\s*['\"]([\w.-]+)['\"]", marker)
+        if not (extra and extra[1] in _OWN) and name.lower() != "truestep":
+            found.append(Package(name=name, needs=needs, version=_version(name), extra=extra[1] if extra else ""))
+    order = ["", *EXTRAS]
+    return tuple(sorted(found, key=lambda package: order.index(package.extra) if package.extra in order else 99))
+
+
+def _version(name: str) -> str | None:
+    try:
+        return metadata.version(name)
+    except metadata.PackageNotFoundError:
+        return None
