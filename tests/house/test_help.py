@@ -15,6 +15,7 @@ PAGES = {
     "replay": ["replay"],
     "explain": ["explain"],
     "rules": ["rules"],
+    "doctor": ["doctor"],
 }
 
 

@@ -20,7 +20,7 @@ _MARGIN = 17
 
 
 def doctor(
-    folder: Annotated[Path, typer.Argument(help="Where runs are to be kept.")] = Path("."),
+    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="Where runs are to be kept.")] = Path("."),
     as_json: Annotated[bool, typer.Option("--json", help="One JSON document, for programs.")] = False,
 ) -> int:
     """Show what this machine has for training, and what to do about it.
@@ -45,8 +45,11 @@ def show(groups: list[Group], ready: bool, told: str, console: Console) -> None:
         for line in group.lines:
             _line(line, width, console)
         console.print()
-    head, _, tail = told.partition(":")
-    _print(console, (f"{head}:", "bold green" if ready else "bold red"), (tail, ""))
+    first, *rest = wrap(told, width, hang=2)
+    head, _, tail = first.partition(":")
+    _print(console, (f"{head}:", "bold green" if ready else "bold red"), tail)
+    for row in rest:
+        _print(console, "  ", row)
 
 
 def _line(line: Line, width: int, console: Console) -> None:

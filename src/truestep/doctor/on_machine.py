@@ -61,11 +61,11 @@ def on_memory(facts: Facts) -> Iterator[Advice]:
         return
     if free == memory.limit_free and memory.limit is not None:
         text = (
-            f"{size(free)} are free below the limit of {size(memory.limit)} that holds here; the kernel kills at it; "
-            "ask for more memory (docker run --memory, or the batch system's option)"
+            f"{size(free)} is left of the {size(memory.limit)} that this process may have, and the kernel kills what "
+            "takes more; ask for more memory (docker run --memory, or the batch system's option)"
         )
     else:
-        text = f"{size(free)} are free, and the kernel kills what asks for more; end other programs"
+        text = f"{size(free)} is free, and the kernel kills what asks for more; end other programs"
         command = "ps aux --sort -rss | head"
     yield Advice(Level.WARNING, "memory-low", "memory", text, command)
 
@@ -131,7 +131,7 @@ def _on_folder(folder: Folder) -> Iterator[Advice]:
         where = "checkpoints do not fit" if runs else "torch.compile and many libraries write there"
         remedy = "make room, or keep runs on another disk" if runs else "make room, or let TMPDIR name another disk"
         level = Level.PROBLEM if runs else Level.WARNING
-        yield Advice(level, f"{folder.role}-folder-full", about, f"{size(folder.free)} are free: {where}; {remedy}")
+        yield Advice(level, f"{folder.role}-folder-full", about, f"{size(folder.free)} free: {where}; {remedy}")
     elif runs and folder.free is not None and folder.free < _LITTLE_SPACE:
         million = folder.free / (_CHECKPOINTS * _BYTES_PER_PARAMETER) / 1e6
         text = (

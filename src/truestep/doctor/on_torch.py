@@ -94,7 +94,7 @@ def _on_unseen(facts: Facts) -> Iterator[Advice]:
         slug = "accelerator-needs-build"
     elif hidden is not None and _hides(hidden, graphics.nvidia):
         shown = hidden or '""'
-        text = f"CUDA_VISIBLE_DEVICES={shown} hides what is here from torch: {has}; unset it to train there"
+        text = f"CUDA_VISIBLE_DEVICES={shown} hides {has} from torch; unset it to train on GPUs"
         slug, command = "accelerator-hidden", "unset CUDA_VISIBLE_DEVICES"
     elif graphics.driver_cuda is None or not graphics.reached:
         remedy = (

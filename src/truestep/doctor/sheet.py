@@ -72,7 +72,9 @@ def _python(facts: Facts) -> Iterator[Line]:
     if torch.version is None:
         yield Line("torch", f"not installed; {'.'.join(map(str, OLDEST_TORCH))} or newer is needed", missing=True)
         return
-    parts = [f"{torch.version}", f"built for {'the CPU' if torch.build == 'CPU' else torch.build}"]
+    parts = [torch.version]
+    if torch.threads is not None:
+        parts.append(f"built for {'the CPU' if torch.build == 'CPU' else torch.build}")
     if torch.cudnn:
         parts.append(f"{'MIOpen' if torch.rocm else 'cuDNN'} {torch.cudnn}")
     yield Line("torch", ", ".join(parts))
@@ -164,7 +166,7 @@ def _threads(facts: Facts) -> str:
     if processors.allowed < processors.present:
         usable = f"{processors.allowed} of {plural(processors.present, 'processor')}"
     if processors.cores and processors.cores < processors.allowed:
-        usable += f" on {plural(processors.cores, 'core')}"
+        usable += f" ({plural(processors.cores, 'core')})"
     if processors.quota is not None and processors.quota < processors.allowed:
         usable += f", limited to the time of {processors.quota:.3g} (cgroup)"
     return usable if threads is None else f"{plural(threads, 'thread')} of torch on {usable}"
