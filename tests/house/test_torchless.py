@@ -72,7 +72,9 @@ def test_run_says_what_is_missing(tmp_path):
     assert "not run" not in done.stdout
 
 
-@pytest.mark.parametrize("module", ["truestep", "truestep.rules", "truestep.report", "truestep.watch.record"])
+@pytest.mark.parametrize(
+    "module", ["truestep", "truestep.rules", "truestep.report", "truestep.watch.record", "truestep.doctor"]
+)
 def test_module_is_imported(module):
     done = without_torch(f"import {module}")
     assert done.returncode == 0, done.stderr
