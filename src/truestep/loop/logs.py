@@ -7,10 +7,8 @@ lines of an uninterrupted one, byte for byte. Clocks go elsewhere.
 
 from __future__ import annotations
 
-import json
-import math
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,30 +17,13 @@ import torch
 
 from truestep.errors import BadLogValue
 from truestep.loop.alerts import Alerts
+from truestep.loop.outlets import Outlets
 from truestep.loop.stalls import Stalls
+from truestep.trackers.line import Line
+from truestep.trackers.tracking import Ending
 
 _MOST_WATCHED = 1000
 """Values of the run's own that are kept before they are read, where nothing is logged."""
-
-
-@dataclass(frozen=True, slots=True)
-class Line:
-    """What was logged at one moment.
-
-    Attributes:
-        step: steps taken.
-        epoch: the epoch under way.
-        values: numbers and strings by name; tensors until they are read.
-    """
-
-    step: int
-    epoch: int
-    values: dict[str, Any]
-
-    def text(self) -> str:
-        """Return the line as it is written: NaN and the infinities as text."""
-        values = {name: _plain(value) for name, value in self.values.items()}
-        return json.dumps({"step": self.step, "epoch": self.epoch, **values})
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,19 +44,19 @@ class Logs:
         path: the file; None keeps the last values only.
         every: lines kept before they are written.
         alerts: shown every value that was read.
+        outlets: where lines are copied to, and what clocks say is written.
     """
 
-    def __init__(self, path: Path | None, *, every: int = 50, alerts: Alerts | None = None) -> None:
+    def __init__(
+        self, path: Path | None, *, every: int = 50, alerts: Alerts | None = None, outlets: Outlets | None = None
+    ) -> None:
         self.path = path
         self.every = every
         self.last: dict[str, float] = {}
         """The last value of every name in this epoch, as of the last writing."""
         self.alerts = alerts if alerts is not None else Alerts(None, show=_nowhere, defaults=False)
+        self.outlets = outlets
         self.stalls = Stalls()
-        self.before_writing: Callable[[], object] = _nothing
-        """Called before lines are written: what is open from then on is told all of them."""
-        self.after_writing: Callable[[Sequence[Line]], object] = _nothing
-        """Called with the lines that were written."""
         self._kept: list[Line] = []
         self._lines = 0
         self._flushing = False
@@ -148,11 +129,13 @@ class Logs:
         self._flushing = True  # what an alert leads to may log
         try:
             if lines:
-                self.before_writing()
+                if self.outlets is not None:
+                    self.outlets.open()  # before there are lines that they are told of, too
                 if self.path is not None:
                     with self.path.open("a", encoding="utf-8") as file:
                         file.write("\n".join(line.text() for line in lines) + "\n")
-                self.after_writing(lines)
+                if self.outlets is not None:
+                    self.outlets.write(lines)
             for line in kept:
                 if isinstance(line, _Watched):
                     for name, value in line.values.items():
@@ -188,19 +171,32 @@ class Logs:
         if self.path is not None and self.path.exists() and self.path.stat().st_size > size:
             os.truncate(self.path, size)
 
+    def close(self, ending: Ending) -> None:
+        """End what the lines are copied to. Calling it twice is harmless.
+
+        Args:
+            ending: of the run.
+        """
+        if self.outlets is not None:
+            self.outlets.close(ending)
+
     def state_dict(self) -> dict[str, Any]:
         """Return what alerts and early stopping need to go on in a resumed run; all values have been read."""
         self.flush()
-        return {"alerts": self.alerts.state_dict(), "stalls": self.stalls.state_dict()}
+        outlets = 0 if self.outlets is None else self.outlets.size()
+        return {"alerts": self.alerts.state_dict(), "stalls": self.stalls.state_dict(), "system_bytes": outlets}
 
-    def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Take up where another run was."""
+    def load_state_dict(self, state: dict[str, Any], *, step: int) -> None:
+        """Take up where another run was.
+
+        Args:
+            state: what `state_dict()` returned.
+            step: of the checkpoint.
+        """
         self.alerts.load_state_dict(state["alerts"])
         self.stalls.load_state_dict(state["stalls"])
-
-
-def _nothing(*lines: Any) -> None:
-    """Do nothing."""
+        if self.outlets is not None:
+            self.outlets.cut(state["system_bytes"], step)
 
 
 def _nowhere(text: str) -> None:
@@ -218,10 +214,3 @@ def _read_tensors(lines: list[Line]) -> None:
         numbers = torch.stack([values[name].reshape(()) for values, name in places]).tolist()
         for (values, name), number in zip(places, numbers, strict=True):
             values[name] = number
-
-
-def _plain(value: Any) -> Any:
-    """Return a number as JSON can hold it: NaN and the infinities as text."""
-    if isinstance(value, float) and not math.isfinite(value):
-        return str(value)
-    return value

@@ -9,10 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from truestep.errors import BadSettings, MetricMissing, OpenWindow
 from truestep.loop.device import to_device
+from truestep.loop.pace import samples_in
+from truestep.loop.progress import Position
 from truestep.loop.seed import rng_state, set_rng_state
 from truestep.loop.walks import Place, Walk, Walks
 
@@ -21,7 +24,9 @@ if TYPE_CHECKING:
 
     from truestep.loop.loader import Loader
     from truestep.loop.logs import Logs
+    from truestep.loop.pace import Pace
     from truestep.loop.parts import Parts
+    from truestep.loop.progress import Progress
     from truestep.loop.saving import Saving
     from truestep.loop.signals import Signals
     from truestep.loop.updates import Updates
@@ -59,6 +64,9 @@ class Loops:
         saves: bool,
         close: Callable[[Updates], None],
         bind: Callable[[int | None], None],
+        pace: Pace,
+        progress: Progress,
+        introduce: Callable[[Any], None],
     ) -> None:
         self.global_step = 0
         self.walks = Walks()
@@ -70,6 +78,8 @@ class Loops:
         self._saves = saves
         self._close = close
         self._bind = bind
+        self._pace, self._progress = pace, progress
+        self._introduce: Callable[[Any], None] | None = introduce
         self._counted = False
         self._asked: tuple[float | None, str] | None = None
         self._begun = False
@@ -126,7 +136,7 @@ class Loops:
         if walk.resumed:
             loader.check_exact()
             loader.load_state_dict(walk.place())
-        return self._shown(self._walk(walk, loader.epoch(walk.number, walk.finished), _length(loader)))
+        return self._shown(self._walk(walk, loader.epoch(walk.number, walk.finished), _length(loader), loader.batch_size))
 
     def steps(self, count: int | None = None) -> Iterator[int]:
         """Give the numbers of `count` steps, or as many as the run has, from where it is."""
@@ -139,16 +149,17 @@ class Loops:
         if walk is None:
             return iter(())
         self._bind_once(total)
-        return self._shown(self._walk(walk, iter(range(walk.finished, total)), total))
+        return self._shown(self._walk(walk, iter(range(walk.finished, total)), total, 0))
 
     def _shown(self, walk: Iterator[Any]) -> Iterator[Any]:
         return walk if self.around is None else self.around(walk)
 
-    def _walk(self, walk: Walk, batches: Iterator[Any], length: int | None) -> Iterator[Any]:
+    def _walk(self, walk: Walk, batches: Iterator[Any], length: int | None, size: int) -> Iterator[Any]:
         walks = self.walks
         self._signals.install()
         try:
-            walks.is_first(walk)
+            if walks.is_first(walk):
+                self._pace.enter()
             if walk.is_place:
                 self._arrive()
             batch = next(batches, _END)
@@ -158,23 +169,59 @@ class Loops:
                     following = next(batches, _END)
                 walk.last = following is _END if length is None else walk.finished == length - 1
                 walk.given = walk.finished + 1
-                yield to_device(batch, self._device, non_blocking=True)
+                moved = to_device(batch, self._device, non_blocking=True)
+                if self._introduce is not None:
+                    self._introduce_once(moved if size else None)
+                yield moved
                 walk.finished = walk.given
                 if length is None:
                     batch = following
-                    if walks.is_first(walk):
-                        self._boundary()
-                else:
-                    if walks.is_first(walk):
-                        self._boundary()
+                if walks.is_first(walk):
+                    self._count_batch(size if not walk.last else min(size, samples_in(moved)), walk, length)
+                    self._boundary()
+                if length is not None:
                     batch = next(batches, _END)
             if walks.is_first(walk) and self._parts.open_windows:
                 for updates in self._parts.open_windows:  # the loop skipped its last batches
                     self._close(updates)
                 self._boundary()
         finally:
+            if walks.active and walks.active[0] is walk:
+                self._pace.leave()
             walks.leave(walk)
             self._signals.remove()
+
+    # --- what is known of where the run is ---
+
+    def position(self, walk: Walk | None = None, length: int | None = None) -> Position:
+        """Return where the run is.
+
+        Args:
+            walk: the one under way; None between two.
+            length: its batches, where that is known.
+        """
+        limits, walks = self._limits, self.walks
+        return Position(
+            self.global_step,
+            limits.max_steps,
+            walks.epoch,
+            limits.max_epochs,
+            walk.finished if walk is not None else 0,
+            length,
+            in_epoch=walks.in_epoch or walk is None,
+        )
+
+    def _introduce_once(self, batch: Any) -> None:
+        introduce, self._introduce = self._introduce, None
+        if introduce is not None:
+            introduce(batch)
+
+    def _count_batch(self, samples: int, walk: Walk, length: int | None) -> None:
+        pace = self._pace
+        pace.batches += 1
+        pace.samples += samples
+        if perf_counter() >= self._progress.due:
+            self._progress.show(self.position(walk, length))
 
     # --- what happens between two steps ---
 
@@ -298,6 +345,8 @@ class Loops:
         self._counted = False
         self._schedule_epoch()
         self._parts.averaging.end_epoch()
+        self._logs.flush()
+        self._progress.end_epoch(self.position())
         self._logs.end_epoch()
         self._obey("epochs")
 

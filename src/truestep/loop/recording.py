@@ -6,29 +6,57 @@ Nothing here reads a tensor in a step: values are kept, and read in one copy whe
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Literal
 
 import torch
 
+from truestep.errors import BadSettings
 from truestep.loop.alerts import Alert, Alerts
+from truestep.loop.flops import flops_per_sample
+from truestep.loop.introduction import introduction
 from truestep.loop.logs import Logs
 from truestep.loop.loops import Loops
+from truestep.loop.outlets import Outlets
+from truestep.loop.pace import Look, Pace
 from truestep.loop.parts import Parts
-from truestep.loop.progress import say
+from truestep.loop.precision import Precision
+from truestep.loop.progress import Progress
 from truestep.loop.settings import Settings
+from truestep.loop.terminal import say
 from truestep.loop.updates import Updates
+from truestep.trackers.tracking import Tracking
 
 
-def open_logs(folder: Path | None, settings: Settings) -> Logs:
+def open_logs(folder: Path | None, settings: Settings, measure: Callable[[], dict[str, float]]) -> Logs:
     """Return where a run writes what happens.
 
     Args:
         folder: of the run; None to write nothing.
-        settings: `log_every_n_steps` and `alerts` of them.
+        settings: of the run.
+        measure: returns what there is to say about speed and memory.
+
+    Raises:
+        BadSettings: a tracker that there is not, or trackers of a run without folder.
+        PackageMissing: what a tracker needs is not installed.
     """
-    alerts = Alerts(folder / "alerts.jsonl" if folder else None, show=say, defaults=settings.alerts)
-    return Logs(folder / "metrics.jsonl" if folder else None, every=settings.log_every_n_steps, alerts=alerts)
+    tracking = Tracking(settings.trackers, tell=say)
+    every, alerts = settings.log_every_n_steps, settings.alerts
+    if folder is None:
+        if tracking.waits:
+            raise BadSettings(
+                "trackers were given, but the run has no folder",
+                expected="out=, which trackers are filled from when a run resumes",
+                remedy='pass out="runs/name"',
+            )
+        return Logs(None, every=every, alerts=Alerts(None, show=say, defaults=alerts))
+    return Logs(
+        folder / "metrics.jsonl",
+        every=every,
+        alerts=Alerts(folder / "alerts.jsonl", show=say, defaults=alerts),
+        outlets=Outlets(folder, asdict(settings), tracking, measure=measure, tell=say),
+    )
 
 
 class Recording:
@@ -38,9 +66,13 @@ class Recording:
         skipped_steps: updates that were skipped because a gradient overflowed in fp16.
     """
 
+    precision: Precision
     _parts: Parts
     _loops: Loops
     _logs: Logs
+    _pace: Pace
+    _progress: Progress
+    _looked: Look | None = None
 
     @property
     def skipped_steps(self) -> int:
@@ -149,6 +181,46 @@ class Recording:
             callback: is given the alert.
         """
         self._logs.alerts.callbacks.append(callback)
+
+    def count_flops(self, model: torch.nn.Module, *inputs: Any, **options: Any) -> float:
+        """Count the operations of a training step, so that the share of the device's speed that is used (MFU) is told.
+
+        The forward pass is counted by `torch.utils.flop_counter` on the meta device, where nothing is computed and no
+        weight, buffer, mode or random number changes; the backward pass takes twice as much (Kaplan et al., 2020,
+        https://arxiv.org/abs/2001.08361, section 2.1). Only products of matrices, convolutions and attention count. MFU
+        is told where the peak of the device is known (`truestep.loop.flops`); it is that of Chowdhery et al., 2022,
+        https://arxiv.org/abs/2204.02311, appendix B.
+
+        Args:
+            model: called with the rest.
+            *inputs: of one batch: tensors whose first dimension is samples.
+            **options: arguments by name.
+
+        Returns:
+            Floating-point operations of forward and backward pass for one sample.
+
+        Raises:
+            BadPart: the model cannot be called on the meta device.
+
+        Example:
+            >>> from truestep import Run
+            >>> run = Run(device="cpu", watch=False)
+            >>> run.count_flops(torch.nn.Linear(100, 10), torch.ones(8, 100))  # 3 passes, 2 operations, 1000 weights
+            6000.0
+        """
+        self._pace.flops_per_sample = flops_per_sample(model, inputs, options)
+        return self._pace.flops_per_sample
+
+    def _introduce(self, batch: Any) -> None:
+        """Say once what is trained."""
+        if self._progress.shown:
+            self._progress.introduce(introduction(self._parts.models, batch, self.precision.name))
+
+    def _measured(self) -> dict[str, float]:
+        """Return speed and memory since the last time."""
+        look = self._pace.look(self._loops.global_step)
+        before, self._looked = self._looked, look
+        return {} if before is None else look.since(before)
 
     # --- what the run watches by itself ---
 

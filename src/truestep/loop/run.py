@@ -32,6 +32,7 @@ from truestep.loop import environment
 from truestep.loop.deterministic import deterministic
 from truestep.loop.device import pick
 from truestep.loop.evaluation import Evaluation
+from truestep.loop.flops import peak_flops
 from truestep.loop.folder import RunFolder
 from truestep.loop.generators import stateful
 from truestep.loop.loader import Loader
@@ -40,9 +41,11 @@ from truestep.loop.loops import Limits, Loops
 from truestep.loop.metric import metric_of
 from truestep.loop.modelling import Modelling
 from truestep.loop.modes import train_mode
+from truestep.loop.pace import Pace
 from truestep.loop.parts import Parts, State
 from truestep.loop.plan import bind_all, planned
 from truestep.loop.precision import Precision
+from truestep.loop.progress import Progress
 from truestep.loop.recording import open_logs
 from truestep.loop.saving import Saving
 from truestep.loop.seed import seed_everything
@@ -52,6 +55,7 @@ from truestep.loop.step import Stepping
 from truestep.loop.strategy import SingleProcess
 from truestep.loop.updates import Updates
 from truestep.report import write
+from truestep.trackers.tracking import Ending
 from truestep.watch.session import Session, watching
 
 AnyOptimizer = TypeVar("AnyOptimizer", bound=torch.optim.Optimizer)
@@ -105,7 +109,13 @@ class Run(Modelling, Stepping, Evaluation, Looking):
             signals = Signals(handled=folder is not None)
             stack.callback(signals.put_back)
             stack.callback(self._parts.end_workers)
-            self._logs = open_logs(folder.path if folder else None, settings)
+            self._logs = open_logs(folder.path if folder else None, settings, self._measured)
+            stack.callback(self._logs.close, "crashed")  # where nobody ended it as something else
+            self._pace = Pace(self.device, peak_flops(self.device, self.precision.name))
+            self._progress = Progress(
+                shown=settings.progress and self.strategy.rank == 0, pace=self._pace, last=lambda: self._logs.last
+            )
+            stack.callback(self._progress.close)
             self._saving = Saving(
                 self._parts,
                 self.state,
@@ -124,6 +134,9 @@ class Run(Modelling, Stepping, Evaluation, Looking):
                 saves=folder is not None,
                 close=self._close,
                 bind=self._bind,
+                pace=self._pace,
+                progress=self._progress,
+                introduce=self._introduce,
             )
             if settings.watch and not watching():
                 self._session = Session(Options(), script=sys.argv[0])
@@ -323,15 +336,17 @@ class Run(Modelling, Stepping, Evaluation, Looking):
             self._session.examine(error)
         self._let_go("interrupted" if isinstance(error, KeyboardInterrupt) else "crashed")
 
-    def _let_go(self, how: str) -> None:
+    def _let_go(self, how: Ending) -> None:
         if self._closed:
             return
         self._closed = True
         atexit.unregister(self._at_exit)
+        self._progress.close()
         self._logs.flush()
         try:
             self._saving.wait()
         finally:
+            self._logs.close(how)
             self._stack.close()
             if self._session is not None:
                 write(self._session.stop(how), Options())

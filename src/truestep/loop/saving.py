@@ -177,7 +177,7 @@ class Saving:
     def _take_up_series(self, loaded: dict[str, Any]) -> None:
         """Let alerts and early stopping be where they were: early, too, since a loop asks before it comes there."""
         if "series" in loaded:
-            self._logs.load_state_dict(loaded["series"])
+            self._logs.load_state_dict(loaded["series"], step=loaded["loops"]["global_step"])
 
     def _compare(self) -> None:
         """Refuse to resume with other parts than those that were saved: what is left out would be lost in silence."""

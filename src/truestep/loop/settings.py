@@ -39,6 +39,8 @@ class Settings:
         save_every_n_steps: save after every so many steps, besides what `run.save()` asks for.
         asynchronous: write checkpoints in the background, from a copy.
         log_every_n_steps: lines of `run.log()` kept before they are read and written.
+        progress: show how far the run is, on the error stream: a line at the bottom of a terminal, few lines elsewhere.
+        trackers: where the log is copied to, besides `metrics.jsonl`: of "tensorboard", "wandb" and "mlflow".
         alerts: watch the loss, the norm of the gradients and the validation loss, and tell when something is wrong.
         watch: supervise this run as `truestep run` does, and report when it ends; on, unless the environment
             has TRUESTEP_WATCH=0.
@@ -67,6 +69,8 @@ class Settings:
     save_every_n_steps: int | None = None
     asynchronous: bool = False
     log_every_n_steps: int = 50
+    progress: bool = True
+    trackers: tuple[str, ...] = ()
     alerts: bool = True
     watch: bool = field(default_factory=_watch)
 

@@ -1,0 +1,68 @@
+"""What a run says once, at its first batch: which models, of which numbers, on which device, and what a batch is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+from torch import nn
+from torch.nn.parameter import is_lazy
+
+
+def introduction(models: Mapping[str, nn.Module], batch: Any, precision: str) -> str:
+    """Return it in one line.
+
+    Args:
+        models: of the run, by name.
+        batch: the first one, on the device; None for loops without a loader.
+        precision: of the forward pass.
+
+    Example:
+        >>> introduction({"model": nn.Linear(4, 2)}, (torch.ones(8, 4), torch.zeros(8, dtype=torch.long)), "bf16")
+        'Linear (10 parameters, float32, cpu), forward pass in bf16; first batch: (8, 4) float32, (8,) int64, cpu'
+    """
+    words = ", ".join(_model(model) for model in models.values()) or "no model"
+    said = f"{words}, forward pass in {precision}"
+    tensors = list(_tensors(batch))
+    if tensors:
+        shapes = [f"{tuple(tensor.shape)} {_short(tensor.dtype)}" for tensor in tensors[:4]]
+        more = ["..."] if len(tensors) > 4 else []
+        devices = dict.fromkeys(str(tensor.device) for tensor in tensors)
+        said += f"; first batch: {', '.join([*shapes, *more, *devices])}"
+    return said
+
+
+def _model(model: nn.Module) -> str:
+    inner: nn.Module = getattr(model, "_orig_mod", model)
+    parameters = [parameter for parameter in inner.parameters() if not is_lazy(parameter)]
+    count = sum(parameter.numel() for parameter in parameters)
+    kinds = dict.fromkeys(_short(parameter.dtype) for parameter in parameters)
+    devices = dict.fromkeys(str(parameter.device) for parameter in parameters)
+    words = [f"{_count(count)} parameters", *kinds, *devices]
+    frozen = sum(parameter.numel() for parameter in parameters if not parameter.requires_grad)
+    if frozen:
+        words.insert(1, f"{_count(frozen)} frozen")
+    return f"{type(inner).__name__} ({', '.join(words)})"
+
+
+def _tensors(batch: Any) -> Any:
+    if isinstance(batch, torch.Tensor):
+        yield batch
+    elif isinstance(batch, Mapping):
+        for part in batch.values():
+            yield from _tensors(part)
+    elif isinstance(batch, tuple | list):
+        for part in batch:
+            yield from _tensors(part)
+
+
+def _short(dtype: torch.dtype) -> str:
+    return str(dtype).removeprefix("torch.")
+
+
+def _count(number: int) -> str:
+    for size, letter in ((10**9, "G"), (10**6, "M"), (10**4, "k")):
+        if number >= size:
+            return f"{number / (size if letter != 'k' else 1000):.1f} {letter}"
+    return str(number)

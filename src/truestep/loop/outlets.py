@@ -1,0 +1,97 @@
+"""Where lines of the log go besides `metrics.jsonl`: trackers, and `system.jsonl` for what clocks and memory say.
+
+What a clock says differs from run to run; it is kept out of `metrics.jsonl`, which a resumed run writes byte for byte.
+An outlet that cannot be written is told once and left: the training goes on.
+"""
+
+from __future__ import annotations
+
+import heapq
+import os
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from truestep.trackers.line import Line, read
+from truestep.trackers.tracking import Ending, Start, Tracking
+
+
+class Outlets:
+    """The outlets of one run.
+
+    Args:
+        folder: of the run.
+        settings: of the run, by name.
+        tracking: its trackers.
+        measure: returns what there is to say about speed and memory since the last time, by name.
+        tell: shows one line to the user.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        settings: Mapping[str, Any],
+        tracking: Tracking,
+        *,
+        measure: Callable[[], dict[str, float]],
+        tell: Callable[[str], object],
+    ) -> None:
+        self._folder = folder
+        self._settings = settings
+        self._tracking = tracking
+        self._measure = measure
+        self._tell = tell
+        self._step = 0
+        self._writable = True
+
+    @property
+    def _system(self) -> Path:
+        return self._folder / "system.jsonl"
+
+    def open(self) -> None:
+        """Begin the trackers, with what was logged before."""
+        if self._tracking.waits:
+            self._tracking.open(Start(self._folder, self._settings, self._step, self._history))
+
+    def write(self, lines: Sequence[Line]) -> None:
+        """Copy lines that were read, and write what was measured meanwhile."""
+        measured = self._measure()
+        last = lines[-1]
+        if measured and self._writable:
+            try:
+                with self._system.open("a", encoding="utf-8") as file:
+                    file.write(Line(last.step, last.epoch, {"time": round(time.time(), 3), **measured}).text() + "\n")
+            except OSError as error:
+                self._writable = False
+                self._tell(f"truestep: {self._system.name} is left ({error}); the training and metrics.jsonl go on")
+        self._tracking.write([*lines, *_as_system(Line(last.step, last.epoch, measured))])
+
+    def size(self) -> int:
+        """Return how many bytes `system.jsonl` has."""
+        return self._system.stat().st_size if self._system.exists() else 0
+
+    def cut(self, size: int, step: int) -> None:
+        """Drop what was written after the checkpoint that the run resumes from.
+
+        Args:
+            size: bytes that `system.jsonl` had then.
+            step: the step of that checkpoint.
+        """
+        self._step = step
+        if self.size() > size:
+            os.truncate(self._system, size)
+
+    def close(self, ending: Ending) -> None:
+        """End the trackers."""
+        self._tracking.close(ending)
+
+    def _history(self) -> Iterator[Line]:
+        system = (line for kept in read(self._system) for line in _as_system(kept))
+        return heapq.merge(read(self._folder / "metrics.jsonl"), system, key=lambda line: line.step)
+
+
+def _as_system(line: Line) -> list[Line]:
+    """Return what was measured as trackers get it, under names of its own; nothing where there is nothing."""
+    values = {f"system/{name}": value for name, value in line.values.items() if name != "time"}
+    return [Line(line.step, line.epoch, values)] if values else []

@@ -1,0 +1,116 @@
+"""The terminal that a run shares with its program: lines, and one line at the bottom that gives way.
+
+What the program prints, by `print`, `logging` or tqdm, comes out as if nothing else was there: the line at the bottom
+is wiped before anything is written, and is drawn again only when the cursor stands at the beginning of a line.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from typing import Any, TextIO
+
+_WIPE = "\r\x1b[2K"
+
+
+def say(text: str) -> None:
+    """Write a line to stderr; a terminal that is gone ends no training."""
+    with contextlib.suppress(OSError, ValueError, AttributeError):
+        sys.stderr.write(text + "\n")
+        sys.stderr.flush()
+
+
+class StatusLine:
+    """The line at the bottom of a terminal.
+
+    Args:
+        stream: the terminal.
+    """
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+        self._shown = False
+        self._guards: list[tuple[str, _Guard]] = []
+        self.at_start = True
+        """Whether the cursor stands at the beginning of a line, as far as is known."""
+
+    def show(self, text: str) -> None:
+        """Draw the line, or draw it anew; not where the program is in the middle of a line of its own."""
+        if not self._guards:
+            self._guard()
+        if self.at_start and not tqdm_is_drawing():
+            self._write(_WIPE + text)
+            self._shown = True
+
+    def hide(self) -> None:
+        """Wipe the line, if it is there."""
+        if self._shown:
+            self._shown = False
+            self._write(_WIPE)
+
+    def close(self) -> None:
+        """Wipe the line, and put back the streams."""
+        self.hide()
+        while self._guards:
+            name, guard = self._guards.pop()
+            if getattr(sys, name) is guard:
+                setattr(sys, name, guard.stream)
+
+    def _guard(self) -> None:
+        for name in ("stdout", "stderr"):
+            stream = getattr(sys, name)
+            if stream is not None and is_terminal(stream):
+                guard = _Guard(stream, self)
+                setattr(sys, name, guard)
+                self._guards.append((name, guard))
+
+    def _write(self, text: str) -> None:
+        with contextlib.suppress(OSError, ValueError):
+            self._stream.write(text)
+            self._stream.flush()
+
+
+class _Guard:
+    """A stream that wipes the status line before anything is written to it.
+
+    Args:
+        stream: where it goes.
+        line: the line at the bottom.
+    """
+
+    def __init__(self, stream: TextIO, line: StatusLine) -> None:
+        self.stream = stream
+        self._line = line
+
+    def write(self, text: str) -> int:
+        self._line.hide()
+        if text:
+            self._line.at_start = text.endswith("\n")
+        return self.stream.write(text)
+
+    def writelines(self, lines: Any) -> None:
+        for text in lines:
+            self.write(text)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.stream, name)
+
+    def __iter__(self) -> Any:
+        return iter(self.stream)
+
+
+def is_terminal(stream: Any) -> bool:
+    """Whether a stream is a terminal that understands more than lines."""
+    import os
+
+    try:
+        return bool(stream.isatty()) and os.environ.get("TERM", "") != "dumb"
+    except (AttributeError, ValueError):
+        return False
+
+
+def tqdm_is_drawing() -> bool:
+    """Whether a progress bar of tqdm is on the screen: two would draw over each other."""
+    module = sys.modules.get("tqdm.std")
+    bars = getattr(getattr(module, "tqdm", None), "_instances", ())
+    return any(not getattr(bar, "disable", False) for bar in list(bars))

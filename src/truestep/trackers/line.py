@@ -1,0 +1,68 @@
+"""A line of a run's log."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """What was logged at one moment.
+
+    Attributes:
+        step: steps taken.
+        epoch: the epoch under way.
+        values: numbers and strings by name; tensors until they are read.
+
+    Example:
+        >>> Line(3, 0, {"loss": 0.5, "norm": math.inf}).text()
+        '{"step": 3, "epoch": 0, "loss": 0.5, "norm": "inf"}'
+    """
+
+    step: int
+    epoch: int
+    values: dict[str, Any]
+
+    def text(self) -> str:
+        """Return the line as it is written: NaN and the infinities as text."""
+        values = {name: _plain(value) for name, value in self.values.items()}
+        return json.dumps({"step": self.step, "epoch": self.epoch, **values})
+
+    def numbers(self) -> dict[str, float]:
+        """Return the values that are numbers."""
+        return {name: float(value) for name, value in self.values.items() if not isinstance(value, str)}
+
+    def texts(self) -> dict[str, str]:
+        """Return the values that are texts."""
+        return {name: value for name, value in self.values.items() if isinstance(value, str)}
+
+
+def read(path: Path) -> Iterator[Line]:
+    """Give the lines of a file, those that are not whole left out.
+
+    Args:
+        path: `metrics.jsonl` or another file of such lines; a file that is not there has none.
+    """
+    if not path.exists():
+        return
+    with path.open(encoding="utf-8") as file:
+        for text in file:
+            try:
+                values = json.loads(text)
+                step, epoch = values.pop("step"), values.pop("epoch")
+            except (ValueError, KeyError, AttributeError):
+                continue
+            yield Line(step, epoch, {name: _number(value) for name, value in values.items()})
+
+
+def _plain(value: Any) -> Any:
+    return str(value) if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def _number(value: Any) -> Any:
+    return float(value) if value in ("nan", "inf", "-inf") else value

@@ -1,0 +1,64 @@
+"""TensorBoard: event files in the run's folder, `tensorboard --logdir runs`.
+
+A resumed run purges what was written after its checkpoint, and writes the lines of the checkpoint's own step again,
+since a purge takes that step too.
+"""
+
+from __future__ import annotations
+
+import importlib
+import time
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from truestep.trackers.line import Line
+from truestep.trackers.tracking import Ending, Start
+
+
+class TensorBoard:
+    """Writes lines as scalars, and texts as texts.
+
+    Args:
+        start: where, and what there is already.
+    """
+
+    def __init__(self, start: Start) -> None:
+        module: Any = importlib.import_module("torch.utils.tensorboard")
+        folder = start.folder / "tensorboard"
+        before = sorted(folder.glob("events.out.tfevents.*")) if folder.exists() else []
+        _wait_for_later_name(before)
+        self._writer = module.SummaryWriter(str(folder), purge_step=start.step if before else None)
+        if not before or not start.step:
+            rows = "".join(f"    {name} = {value!r}\n" for name, value in start.settings.items())
+            self._writer.add_text("settings", rows, 0)
+        self.write(line for line in start.history() if not before or line.step >= start.step)
+
+    def write(self, lines: Iterable[Line]) -> None:
+        """Write lines, and have them on the disk."""
+        for line in lines:
+            for name, number in line.numbers().items():
+                self._writer.add_scalar(name, number, line.step)
+            for name, text in line.texts().items():
+                self._writer.add_text(name, text, line.step)
+        self._writer.flush()
+
+    def close(self, ending: Ending) -> None:
+        """End the file."""
+        self._writer.close()
+
+
+def begin(start: Start) -> TensorBoard:
+    """Begin an event file."""
+    return TensorBoard(start)
+
+
+def _wait_for_later_name(before: list[Path]) -> None:
+    """Wait until a new file is named later than those that there are: TensorBoard reads them in the order of names.
+
+    Names begin with the time in whole seconds. A run that was killed a moment ago has one of this second.
+    """
+    newest = max((int(part) for path in before if (part := path.name.split(".")[3]).isdigit()), default=0)
+    until = time.monotonic() + 2
+    while int(time.time()) <= newest and time.monotonic() < until:
+        time.sleep(0.02)
