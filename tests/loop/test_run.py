@@ -278,7 +278,7 @@ def test_a_run_is_watched_unless_the_environment_says_otherwise(monkeypatch):
 
 def test_a_run_in_a_watched_program_is_watched_once(capsys):
     with truestep.watch() as session:
-        run, _ = trained(steps=5, watch=True)
+        run, _ = trained(steps=5, watch=True, progress=False)
         run.close()
     assert capsys.readouterr().err == ""
     assert session.steps == 5

@@ -4,6 +4,7 @@ import importlib.util
 import json
 import os
 import random
+import struct
 import subprocess
 import sys
 from pathlib import Path
@@ -27,11 +28,8 @@ spec.loader.exec_module(tracked)
 
 def logged(out):
     """(name, step, value) of every number in metrics.jsonl."""
-    return sorted((name, line.step, value) for line in read(out / "metrics.jsonl") for name, value in of(line).items())
-
-
-def of(line):
-    return line.numbers()
+    lines = read(out / "metrics.jsonl")
+    return sorted((name, line.step, value) for line in lines for name, value in line.numbers().items())
 
 
 def in_tensorboard(out):
@@ -56,24 +54,35 @@ def in_mlflow(out):
     return sorted((name, metric.step, metric.value) for name, metrics in history.items() for metric in metrics)
 
 
+def records(path):
+    """The records of a file of W&B: a log as LevelDB writes it, in blocks of 32 KiB, after a head of 7 bytes."""
+    data, place, record = path.read_bytes(), 7, b""
+    while place + 7 <= len(data):
+        left = 32768 - place % 32768
+        if left < 7:
+            place += left
+            continue
+        length, kind = struct.unpack("<HB", data[place + 4 : place + 7])
+        record += data[place + 7 : place + 7 + length]
+        place += 7 + length
+        if kind in (1, 4):  # whole, or the last part
+            yield record
+            record = b""
+
+
 def in_wandb(out):
-    from wandb.proto import wandb_internal_pb2
-    from wandb.sdk.internal.datastore import DataStore
+    from wandb.proto.wandb_internal_pb2 import Record
 
     newest = max((out / "wandb").glob("offline-run-*/*.wandb"), key=lambda path: path.stat().st_mtime)
-    store = DataStore()
-    store.open_for_scan(str(newest))
     found = []
-    while (data := store.scan_data()) is not None:
-        record = wandb_internal_pb2.Record()
-        record.ParseFromString(data)
+    for data in records(newest):
+        record = Record.FromString(data)
         if record.WhichOneof("record_type") == "history":
             row = {item.key or ".".join(item.nested_key): json.loads(item.value_json) for item in record.history.item}
-            step = row["_step"]
             found += [
-                (name, step, float(value))
+                (name, row["_step"], float(value))
                 for name, value in row.items()
-                if not name.startswith(("_", "system")) and name != "epoch" and not isinstance(value, str)
+                if not name.startswith(("_", "system/")) and name != "epoch" and not isinstance(value, str)
             ]
     return sorted(found)
 

@@ -27,6 +27,9 @@ class Run(run_module.Run):
     when = ""
     signals = ()
 
+    def __init__(self, *given, **settings):
+        super().__init__(*given, **{"progress": False} | settings)
+
     def send(self):
         signals, Run.signals = Run.signals, ()
         for name in signals:
