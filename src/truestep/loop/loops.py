@@ -136,7 +136,9 @@ class Loops:
         if walk.resumed:
             loader.check_exact()
             loader.load_state_dict(walk.place())
-        return self._shown(self._walk(walk, loader.epoch(walk.number, walk.finished), _length(loader), loader.batch_size))
+        return self._shown(
+            self._walk(walk, loader.epoch(walk.number, walk.finished), _length(loader), loader.batch_size)
+        )
 
     def steps(self, count: int | None = None) -> Iterator[int]:
         """Give the numbers of `count` steps, or as many as the run has, from where it is."""
