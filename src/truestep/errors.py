@@ -303,5 +303,9 @@ class InexactResume(TrueStepWarning):
     """A resumed run cannot repeat the one that was stopped."""
 
 
+class TraceNotWritten(TrueStepWarning):
+    """The trace of a profile could not be written; its tables are there."""
+
+
 class BrokenCheckpoint(TrueStepWarning):
     """A checkpoint in the folder is damaged; it is left alone, and an older one is taken."""

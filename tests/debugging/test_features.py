@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import pytest
 import torch
+import torch.utils.checkpoint
 from torch import nn
 
 from truestep.debugging import Features, features
@@ -137,6 +138,18 @@ def walked(value):
     from truestep.debugging._nested import tensors
 
     return [tensor for _, tensor in tensors(value)]
+
+
+def test_what_checkpointing_computes_again_is_kept_once_and_patched_twice():
+    block = nn.Sequential(nn.Linear(3, 3), nn.Tanh())
+    x = torch.randn(2, 3, requires_grad=True)
+    with features(block, ["0"], patch={"1": lambda out: out * 2}, every_call=True) as kept:
+        torch.utils.checkpoint.checkpoint(block, x, use_reentrant=False).sum().backward()
+    found = x.grad.clone()
+    x.grad = None
+    (block(x) * 2).sum().backward()
+    assert torch.equal(found, x.grad)
+    assert len(kept["0"]) == 1
 
 
 # --- patching ---

@@ -642,6 +642,61 @@ def test_an_exception_outside_of_the_model_gets_no_note():
     assert seen.raised is None
 
 
+def test_an_exception_that_was_handled_outside_of_the_model_is_not_the_next_one():
+    model = nn.Linear(2, 2)
+    for _ in range(20):  # one of these has the identity of the one before it
+        with pytest.raises(ValueError, match="mine") as raised, inspect(model) as seen:
+            try:
+                model(torch.ones(1, 3))
+            except RuntimeError:
+                gc.collect()
+            raise ValueError("mine")
+        assert not hasattr(raised.value, "__notes__")
+        assert seen.raised is None
+
+
+def test_around_a_whole_training_it_ends_by_itself(monkeypatch):
+    monkeypatch.setattr("truestep.debugging.inspecting.MOST", 50)
+    model = nn.Sequential(nn.Linear(3, 3), nn.Tanh())
+    with inspect(model) as seen:
+        for _ in range(30):
+            model(torch.randn(2, 3)).sum().backward()
+    assert 1 < len(seen.layer("0").calls) < 30
+    assert "not measured: what came after 50 tensors; inspect looks at single steps" in str(seen)
+    assert hooks(model) == 0
+
+
+def test_what_cannot_be_measured_is_told_and_ends_nothing(monkeypatch):
+    class Stubborn(torch.Tensor):
+        @classmethod
+        def __torch_function__(cls, function, types, args=(), kwargs=None):
+            if getattr(function, "__name__", "") == "std_mean":
+                raise NotImplementedError("no std_mean\nin two lines")
+            return super().__torch_function__(function, types, args, kwargs or {})
+
+    model = nn.Linear(3, 3)
+    x = torch.randn(2, 3).as_subclass(Stubborn)
+    with inspect(model) as seen:
+        model(x).sum().backward()
+    assert seen.layer("").calls[0].gives == "(2, 3)"
+    assert seen.layer("").calls[0].outputs[0].statistics is None
+    assert seen.trouble == ["torch.float32: no std_mean"]
+    assert "not measured: torch.float32: no std_mean" in str(seen)
+
+
+def test_a_device_that_has_failed_does_not_hide_the_error_of_the_training(monkeypatch):
+    def fails(measured):
+        raise RuntimeError("CUDA error: device-side assert triggered")
+
+    monkeypatch.setattr("truestep.debugging._record.read", fails)
+    model = nn.Linear(3, 3)
+    with pytest.raises(ValueError, match="mine"), inspect(model) as seen:
+        model(torch.randn(2, 3)).sum().backward()
+        raise ValueError("mine")
+    assert "CUDA error" in str(seen)
+    assert seen.layer("").calls[0].gives == "(2, 3)"
+
+
 def test_switched_off_it_looks_at_nothing():
     model = Net()
     with inspect(model, when=False) as seen:

@@ -17,7 +17,7 @@ from torch.utils.checkpoint import checkpoint
 
 from truestep.debugging import profile
 from truestep.debugging.timings import DATA, MODULE, STEP, Timings
-from truestep.errors import BadSettings
+from truestep.errors import BadSettings, TraceNotWritten
 from truestep.testing import assert_clean
 
 PHASES = ["data", "forward", "backward", "optimizer", "loss, other"]
@@ -334,6 +334,20 @@ def test_trace_is_written_and_holds_the_marks(tmp_path, name):
     assert {STEP, DATA, f"{MODULE}0", "aten::addmm"} <= names
     assert found.trace == path
     assert "trace:" in str(found)
+
+
+def test_a_trace_that_cannot_be_written_is_a_warning_and_no_end_of_the_training(tmp_path):
+    (tmp_path / "file").write_text("", encoding="utf-8")
+    model = net()
+    with pytest.warns(TraceNotWritten, match="was not written"):
+        with profile(model, steps=2, skip=0, trace=tmp_path / "file" / "trace.json") as found:
+            train(model, found.loop(data(4)))
+    assert found.trace is None
+    assert found.steps == 2
+    with pytest.raises(ValueError, match="mine"):
+        with profile(model, steps=2, skip=0, trace=tmp_path / "file" / "trace.json") as found:
+            train(model, found.loop(data(4)))
+            raise ValueError("mine")
 
 
 def test_no_trace_is_written_where_no_step_was_measured(tmp_path):

@@ -73,14 +73,19 @@ class ParameterRecord:
     gradient: Measured | None = None
     reached: bool = False
     stepped: bool = False
-    update: torch.Tensor | None = None
+    change: torch.Tensor | None = None
+    """The norm of its change divided by its norm, on its device."""
+    update: float | None = None
+
+    def read(self) -> None:
+        """Read the change; one that is NaN is that of a parameter that was zero and stayed zero."""
+        if self.change is not None:
+            change = float(self.change)
+            self.update = None if change != change else change
 
     def seen(self) -> ParameterSeen:
         """Return it for the user."""
         gradient = None if self.gradient is None else self.gradient.known
-        update = None if self.update is None else float(self.update)
-        if update is not None and update != update:
-            update = None  # NaN: it was zero and stayed zero
         return ParameterSeen(
             self.name,
             tuple(self.tensor.shape),
@@ -89,7 +94,7 @@ class ParameterRecord:
             self.reached,
             self.value.known,
             gradient,
-            update,
+            self.update,
         )
 
 
@@ -159,14 +164,20 @@ class Record:
         """Measure how far a parameter moved in a step."""
         wide = torch.complex64 if now.is_complex() else torch.float32
         old, new = before.to(now.device).to(wide), now.to(wide)
-        record.update = torch.linalg.vector_norm(new - old) / torch.linalg.vector_norm(old)
+        record.change = torch.linalg.vector_norm(new - old) / torch.linalg.vector_norm(old)
 
     # --- for the user ---
 
     def write_into(self, seen: Inspection) -> None:
         """Read what was measured, and fill in an inspection."""
-        read(self.measured)
         seen.looked, seen.title = True, self.title
+        try:
+            read(self.measured)
+            for record in self._parameters:
+                record.read()
+        except RuntimeError as error:  # of a device that has failed before
+            self.trouble.append(str(error))
+        self.trouble += [measured.trouble for measured in self.measured if measured.trouble]
         seen.layers = tuple(
             Layer(name, calls[0].kind, calls[0].depth, self._modules[name][1], tuple(call.call() for call in calls))
             for name, calls in self._calls.items()

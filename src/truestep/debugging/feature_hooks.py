@@ -125,7 +125,8 @@ def features(
         def returned(_: nn.Module, args: Any, output: Any) -> Any:
             if name in patches:
                 output = _patched(name, patches[name], output)
-            kept._keep(name, mapped(output, _detached if detach else torch.clone))
+            if torch._C._current_graph_task_id() == -1:  # else checkpointing computes again what it did not keep
+                kept._keep(name, mapped(output, _detached if detach else torch.clone))
             return output if name in patches else None
 
         return returned

@@ -6,6 +6,7 @@ import sys
 import weakref
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from traceback import walk_tb
 from typing import Any
 
 import torch
@@ -18,6 +19,9 @@ from truestep.debugging._visible import joined, kind, plain_name, titles, visibl
 from truestep.debugging.inspection import Inspection
 from truestep.debugging.statistics import local
 from truestep.errors import BadPart
+
+MOST = 100_000
+"""Tensors that are measured before an inspection ends by itself: it is around a training, and not around a step."""
 
 
 def inspect(
@@ -155,6 +159,11 @@ class _Watcher:
     def _begin(self, name: str, module: nn.Module, given: tuple[Any, Any]) -> None:
         if torch._C._current_graph_task_id() != -1:
             return  # checkpointing computes again what it did not keep
+        if len(self.record.measured) > MOST:
+            self._close()
+            self.record.trouble.append(f"what came after {MOST:,} tensors; inspect looks at single steps")
+            return
+        self._raised = None  # what was raised before was handled
         args, kwargs = given
         takes = shape(args[0]) if len(args) == 1 and not kwargs else shape([*args, *kwargs.values()])
         call = Seen(name, kind(module), len(self._running), takes, error=id(sys.exc_info()[1]))
@@ -181,6 +190,7 @@ class _Watcher:
             if self._raised is None or self._raised[0] != id(error):
                 self._raised = (id(error), call)
             return
+        self._raised = None
         call.gives = shape(output)
         self.record.ended(call)
         for path, tensor in tensors(output):
@@ -253,10 +263,16 @@ class _Watcher:
 
     def note(self, error: BaseException, seen: Inspection) -> None:
         """Say in which module an exception was raised, if it was in one."""
-        if self._raised is not None and self._raised[0] == id(error):
+        if self._raised is not None and self._raised[0] == id(error) and _from_module(error):
             call = self._raised[1]
             seen.raised = call.name
             error.add_note(f"raised in {call.label}, called with {call.takes}")
+
+
+def _from_module(error: BaseException) -> bool:
+    """Whether an exception came through the call of a module."""
+    code = nn.Module._call_impl.__code__
+    return any(frame.f_code is code for frame, _ in walk_tb(error.__traceback__))
 
 
 def _own(optimizer: torch.optim.Optimizer) -> Iterator[torch.Tensor]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -13,7 +14,7 @@ from torch.profiler import record_function
 
 from truestep.debugging._visible import Hidden, joined, kind, plain_name, titles, visible
 from truestep.debugging.timings import DATA, MODULE, STEP, ModuleTime, OperationTime, PhaseTime, Timings
-from truestep.errors import BadSettings
+from truestep.errors import BadSettings, TraceNotWritten
 
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderableType
@@ -152,11 +153,18 @@ class Profile:
         timings = Timings(self._profiler.events() or (), self._names, self._whole)  # type: ignore[no-untyped-call]
         self.steps, self.step_ms = timings.steps, timings.step_ms
         self.phases, self.modules, self.operations = timings.phases(), timings.modules(), timings.operations()
-        if trace is not None and self.steps:
+        profiler, self._profiler, self._models = self._profiler, None, {}
+        if trace is None or not self.steps:
+            return
+        try:
             trace.parent.mkdir(parents=True, exist_ok=True)
-            self._profiler.export_chrome_trace(str(trace))
+            with trace.open("wb"):
+                pass
+            profiler.export_chrome_trace(str(trace))
+        except (OSError, RuntimeError) as error:
+            warnings.warn(f"the trace {trace} was not written: {error}", TraceNotWritten, stacklevel=4)
+        else:
             self.trace = trace
-        self._profiler, self._models = None, {}
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[RenderableType]:
         from truestep.debugging._times_table import of_profile
@@ -192,7 +200,10 @@ def profile(
         **options: of `torch.profiler.profile`, such as record_shapes, with_stack and profile_memory.
 
     Raises:
-        BadSettings: a number of steps that means nothing.
+        BadSettings: a number of steps that means nothing, or another profiler of torch that is on.
+
+    Warns:
+        TraceNotWritten: the file cannot be written.
 
     Source: the documentation of `torch.profiler`.
 
@@ -214,7 +225,11 @@ def profile(
                 remedy=f"pass {setting}={max(least, 3)}",
             )
     found = Profile(titles(models, names), steps, skip, options)
+    path = None if trace is None else Path(trace)
     try:
         yield found
-    finally:
-        found._read(None if trace is None else Path(trace))
+    except BaseException:
+        with suppress(Exception):  # the error of the training is the one to tell
+            found._read(path)
+        raise
+    found._read(path)

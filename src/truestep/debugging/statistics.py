@@ -45,13 +45,19 @@ class Measured:
 
     Attributes:
         known: the statistics; None before `read`, and for tensors that hold nothing or cannot be measured.
+        trouble: why it cannot be measured; empty otherwise.
     """
 
-    __slots__ = ("_numbers", "known")
+    __slots__ = ("_numbers", "known", "trouble")
 
-    def __init__(self, tensor: torch.Tensor | None) -> None:
+    def __init__(self, tensor: torch.Tensor) -> None:
         self.known: Statistics | None = None
-        self._numbers = None if tensor is None else _numbers(tensor)
+        self.trouble = ""
+        self._numbers: torch.Tensor | None = None
+        try:
+            self._numbers = _numbers(tensor)
+        except Exception as error:  # a dtype without arithmetic, a subclass of the user's: training goes on
+            self.trouble = f"{tensor.dtype}: {str(error).partition(chr(10))[0]}"
 
     @property
     def numbers(self) -> torch.Tensor | None:
