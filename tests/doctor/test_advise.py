@@ -30,6 +30,10 @@ class TestTorch:
     def test_missing_elsewhere_installs_the_usual_build(self, graphics):
         assert only(machine(torch=Torch(), graphics=graphics)).command == 'pip install "truestep[torch]"'
 
+    def test_missing_in_an_environment_of_uv_is_installed_by_uv(self):
+        facts = machine(torch=Torch(), graphics=Graphics(), interpreter__installer="uv pip install")
+        assert only(facts).command == 'uv pip install "truestep[torch]"'
+
     def test_missing_on_macos_installs_the_usual_build(self):
         facts = machine(torch=Torch(), interpreter__system="Darwin arm64")
         assert only(facts).command == 'pip install "truestep[torch]"'
@@ -169,6 +173,10 @@ class TestThreads:
         assert (advice.slug, advice.command) == ("threads-too-few", "unset OMP_NUM_THREADS")
         assert "leaves 3 of 4 cores" in advice.text
 
+    def test_few_leave_no_core_without_work_where_others_want_it(self):
+        facts = machine(torch__threads=1, variables=(("OMP_NUM_THREADS", "1"),), processors__load=9.0)
+        assert advise(facts) == []
+
     def test_one_for_each_core_of_two_threads_is_what_torch_takes_itself(self):
         assert advise(machine(torch__threads=4, variables=(("OMP_NUM_THREADS", "4"),))) == []
 
@@ -278,6 +286,19 @@ class TestDisk:
         assert (advice.level, advice.slug) == ("hint", "runs-folder-slow")
         assert "takes 102 s to write" in advice.text
 
+    @pytest.mark.parametrize(
+        ("system", "container", "slugs"),
+        [
+            ("tmpfs", False, ["runs-folder-in-memory"]),
+            ("overlay", True, ["runs-folder-in-container"]),
+            ("overlay", False, []),
+            ("ext4", True, []),
+        ],
+    )
+    def test_that_does_not_last(self, system, container, slugs):
+        facts = machine(with_runs(system=system), interpreter__container=container)
+        assert [advice.slug for advice in advise(facts)] == slugs
+
     def test_for_temporary_files_that_is_full(self):
         runs, temporary = WELL.folders
         advice = only(machine(folders=(runs, replace(temporary, free=MIB))))
@@ -290,7 +311,9 @@ class TestCompiler:
         assert (advice.slug, advice.command) == ("compile-compiler-missing", "apt install g++")
 
     def test_of_a_variable_that_is_not_there(self):
-        advice = only(machine(compiler__path=None, compiler__failure="CXX names icpx, which is not there"))
+        advice = only(
+            machine(compiler__path=None, compiler__failure='CXX is "icpx", and there is no program of that name')
+        )
         assert advice.command == "unset CXX"
 
     def test_that_lacks_the_headers_of_python(self):

@@ -27,7 +27,10 @@ def doctor(
 
     Exits with 1 where training does not work here.
     """
-    facts = examine(folder)
+    try:
+        facts = examine(folder)
+    except KeyboardInterrupt:
+        return 130
     advice = advise(facts)
     ready, told = summary(facts, advice)
     if as_json:

@@ -27,13 +27,13 @@ def _on_packages(facts: Facts) -> Iterator[Advice]:
     for package in facts.packages:
         if package.version is None and not package.extra:
             text = f"{package.name} is not installed, and TrueStep needs it"
-            yield Advice(Level.PROBLEM, "package-missing", "truestep", text, _install(package))
+            yield Advice(Level.PROBLEM, "package-missing", "truestep", text, _install(package, facts))
         elif package.version is not None and not package.fits and package.name != "torch":
             whom = f"the extra {package.extra}" if package.extra else "TrueStep"
             text = f"{whom} needs {package.name} {package.needs}, and {package.version} is installed"
             about = f"[{package.extra}]" if package.extra else "truestep"
-            yield Advice(Level.WARNING, "package-does-not-fit", about, text, _install(package))
+            yield Advice(Level.WARNING, "package-does-not-fit", about, text, _install(package, facts))
 
 
-def _install(package: Package) -> str:
-    return f'pip install "{package.name}{package.needs}"'
+def _install(package: Package, facts: Facts) -> str:
+    return f'{facts.interpreter.installer} "{package.name}{package.needs}"'

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 import json
 import signal
@@ -31,7 +32,8 @@ def ask(patience: float = _PATIENCE_S) -> tuple[Torch, tuple[Accelerator, ...], 
     said, status, complaint = _run([sys.executable, "-c", _CHILD, json.dumps(sys.path)], patience)
     answers: dict[str, Any] = {}
     for line in said.splitlines():
-        answers |= json.loads(line) if line.startswith("{") and line.endswith("}") else {}
+        with contextlib.suppress(ValueError):  # what a library writes in between is no answer
+            answers |= json.loads(line) if line.startswith("{") else {}
     missing = next((name for name in ANSWERS if name not in answers), None)
     failure = _failure(missing, status, complaint, patience) if missing else None
     return read(answers, failure)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import shlex
 import shutil
 import subprocess
 import sys
@@ -26,32 +25,29 @@ int main() { return omp_get_max_threads() > 0 ? 0 : 1; }
 def compiler() -> Compiler:
     """Return the C++ compiler that torch.compile takes for the CPU, and whether it works; and triton, for GPUs.
 
-    torch takes the one that the variable CXX names, else g++ (clang++ on macOS, cl on Windows).
+    torch takes the one that the variable CXX names (as one name: "ccache g++" is none), else g++, clang++ on macOS and
+    cl on Windows.
     """
     triton = _triton()
-    command = shlex.split(os.environ.get("CXX", "")) or [_default()]
-    path = shutil.which(command[0])
+    name = os.environ.get("CXX", {"win32": "cl", "darwin": "clang++"}.get(sys.platform, "g++"))
+    path = shutil.which(name)
     if path is None:
-        why = f"CXX names {command[0]}, which is not there" if "CXX" in os.environ else None
+        why = f'CXX is "{name}", and there is no program of that name' if "CXX" in os.environ else None
         return Compiler(failure=why, triton=triton)
-    version, failure = _asked([path, *command[1:], "--version"])
+    version, failure = _asked([path, "--version"])
     if sys.platform == "linux" and not failure:
-        failure = _tried([path, *command[1:]])
+        failure = _tried(path)
     return Compiler(path=path, version=_number(version), failure=failure, triton=triton)
 
 
-def _default() -> str:
-    return {"win32": "cl", "darwin": "clang++"}.get(sys.platform, "g++")
-
-
-def _tried(command: list[str]) -> str | None:
+def _tried(path: str) -> str | None:
     """Return why a small program cannot be built; None where it can."""
     with tempfile.TemporaryDirectory() as place:
         source = Path(place, "small.cpp")
         source.write_text(_PROGRAM, encoding="utf-8")
         include = f"-I{sysconfig.get_path('include')}"
         _, failure = _asked(
-            [*command, include, "-std=c++17", "-fopenmp", "-shared", "-fPIC", str(source), "-o", f"{place}/small.so"]
+            [path, include, "-std=c++17", "-fopenmp", "-shared", "-fPIC", str(source), "-o", f"{place}/small.so"]
         )
     return failure
 

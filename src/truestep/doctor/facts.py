@@ -20,6 +20,8 @@ class Interpreter:
     """Operating system and architecture, such as "Linux x86_64"."""
     debian: bool = False
     """Whether programs are installed with apt."""
+    installer: str = "pip install"
+    """What installs into this environment: one made by uv has no pip."""
     container: bool = False
     """Whether it runs in a container (Docker, Podman, Kubernetes)."""
 

@@ -14,9 +14,9 @@ from truestep.doctor.facts import Folder
 
 _PROBE = 8 * 2**20
 _NETWORK = {
-    *("nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "afs", "ceph", "lustre", "gpfs", "beegfs", "glusterfs", "pvfs2"),
+    *("nfs", "nfs4", "cifs", "smb3", "smbfs", "afs", "ceph", "lustre", "gpfs", "beegfs", "glusterfs", "pvfs2"),
     *("fuse.sshfs", "fuse.glusterfs", "fuse.ceph", "fuse.s3fs", "fuse.gcsfuse", "fuse.rclone", "fuse.juicefs"),
-    *("fuse.mount-s3", "fuse.blobfuse2", "virtiofs", "panfs", "wekafs", "orangefs"),
+    *("fuse.mount-s3", "fuse.blobfuse2", "panfs", "wekafs", "orangefs"),
 }
 
 
@@ -25,10 +25,13 @@ def folder(role: str, path: Path) -> Folder:
 
     Writes a file of 8 MiB without a name, which is gone when it is closed.
     """
-    place = path.absolute()
-    while not place.is_dir() and place != place.parent:
-        if place.exists():
-            return Folder(role=role, path=str(path.absolute()), failure=f"{place} is a file")
+    try:
+        asked = place = path.absolute()
+    except FileNotFoundError:
+        return Folder(role=role, path=_shown(path), failure="the working folder was removed")
+    while not os.path.isdir(place) and place != place.parent:
+        if os.path.exists(place):
+            return Folder(role=role, path=_shown(asked), failure=f"{_shown(place)} is a file")
         place = place.parent
     total = free = files_free = None
     try:
@@ -43,7 +46,7 @@ def folder(role: str, path: Path) -> Folder:
     speed, failure, read_only = _written(place)
     return Folder(
         role=role,
-        path=str(path.absolute()),
+        path=_shown(asked),
         total=total,
         free=free,
         files_free=files_free,
@@ -72,6 +75,11 @@ def file_system(path: Path, root: Path = Path("/")) -> str | None:
         if place.is_relative_to(where) and depth >= best:  # the last mount at a place hides those before
             best, kind = depth, name
     return kind
+
+
+def _shown(path: Path) -> str:
+    """Return a path as text that can be printed: names of files can hold bytes that are none."""
+    return os.fsencode(path).decode("utf-8", "replace")
 
 
 def _written(place: Path) -> tuple[float | None, str | None, bool]:

@@ -31,7 +31,7 @@ def main() -> None:
         for name, answer in _answers():
             if name == "accelerators":
                 warned = list(dict.fromkeys(str(warning.message).strip() for warning in caught))
-            out.write(json.dumps({name: answer, "warnings": warned}) + "\n")
+            out.write("\n" + json.dumps({name: answer, "warnings": warned}) + "\n")
             out.flush()
 
 
@@ -193,4 +193,4 @@ def _speed(torch: Any, device: Any, name: str, size: int) -> dict[str, Any]:
         best = min(best, now - before)
         if now - start > _BUDGET_S and count >= 3:
             break
-    return {"format": name, "seconds": best, "size": size}
+    return {"format": name, "seconds": max(best, 1e-9), "size": size}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import platform
 import re
@@ -26,8 +27,16 @@ def interpreter() -> Interpreter:
         environment=environment,
         system=f"{platform.system()} {platform.machine()}",
         debian=sys.platform == "linux" and shutil.which("apt") is not None,
+        installer=_installer(),
         container=in_container(),
     )
+
+
+def _installer() -> str:
+    """Return what installs into this environment; a pip of the path belongs to another one where this has none."""
+    if importlib.util.find_spec("pip") is None and shutil.which("uv"):
+        return "uv pip install"
+    return "pip install"
 
 
 def in_container(root: Path = _ROOT) -> bool:

@@ -24,6 +24,12 @@ _BYTES_PER_PARAMETER = 12
 
 def on_threads(facts: Facts) -> Iterator[Advice]:
     threads, processors = facts.torch.threads, facts.processors
+    if processors.load is not None and processors.load > processors.present * _CROWDED:
+        text = (
+            f"{processors.load:.0f} threads wanted {plural(processors.present, 'processor')} at once in the last "
+            "minute (mean), so training gets a part of them; see whose"
+        )
+        yield Advice(Level.WARNING, "processors-crowded", "threads", text, "top")
     ranks = _number(facts.variable("LOCAL_WORLD_SIZE")) or 1
     share = max(1, processors.usable // ranks)
     if threads is None:
@@ -33,7 +39,8 @@ def on_threads(facts: Facts) -> Iterator[Advice]:
         text = f"torch computes with {plural(threads, 'thread')}, and{whose} has {plural(share, 'processor')}"
         yield Advice(Level.WARNING, "threads-too-many", "threads", text, f"export OMP_NUM_THREADS={share}")
     setter = next((name for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS") if facts.variable(name)), None)
-    if setter and ranks == 1 and threads < processors.useful and not facts.variable("RANK"):
+    alone = ranks == 1 and not facts.variable("RANK") and (processors.load or 0) < processors.present
+    if setter and alone and threads < processors.useful:
         text = (
             f"{setter}={facts.variable(setter)} leaves {processors.useful - threads} of "
             f"{plural(processors.useful, 'core')} without work; keep it only where several trainings share this machine"
@@ -42,12 +49,6 @@ def on_threads(facts: Facts) -> Iterator[Advice]:
     if processors.usable == 1 and not facts.accelerators:
         text = "there is one processor; with num_workers=0 a loader does not take it from the training in turns"
         yield Advice(Level.HINT, "threads-one", "threads", text)
-    if processors.load is not None and processors.load > processors.present * _CROWDED:
-        text = (
-            f"{processors.load:.0f} threads wanted {plural(processors.present, 'processor')} at once in the last "
-            "minute (mean), so training gets a part of them; see whose"
-        )
-        yield Advice(Level.WARNING, "processors-crowded", "threads", text, "top")
 
 
 def _number(text: str | None) -> int | None:
@@ -87,7 +88,7 @@ def on_shared(facts: Facts) -> Iterator[Advice]:
         else:
             remedy = "let root make it larger, or set num_workers=0"
             command = f"mount -o remount,size={_fitting(facts)}G {shared.path}"
-        text = f"{workers} and die of SIGBUS when its {size(shared.free)} are full; {remedy}"
+        text = f"{workers} and die when its {size(shared.free)} are full; {remedy}"
         yield Advice(Level.WARNING, "shared-memory-small", "shared memory", text, command)
 
 
@@ -117,6 +118,18 @@ def on_handles(facts: Facts) -> Iterator[Advice]:
 def on_folders(facts: Facts) -> Iterator[Advice]:
     for folder in facts.folders:
         yield from _on_folder(folder)
+        if folder.role == "runs" and folder.failure is None:
+            yield from _on_loss(folder, facts)
+
+
+def _on_loss(folder: Folder, facts: Facts) -> Iterator[Advice]:
+    """Say where what is written does not outlive the machine or the container."""
+    if folder.system in ("tmpfs", "ramfs"):
+        text = f"{folder.system} is memory: runs take from it, and are lost when the machine stops; keep them on a disk"
+        yield Advice(Level.HINT, "runs-folder-in-memory", "disk", text)
+    elif folder.system in ("overlay", "aufs") and facts.interpreter.container:
+        text = "what is written there goes when the container is removed; keep runs in a volume of the host"
+        yield Advice(Level.HINT, "runs-folder-in-container", "disk", text)
 
 
 def _on_folder(folder: Folder) -> Iterator[Advice]:

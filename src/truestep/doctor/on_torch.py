@@ -16,11 +16,11 @@ _LEAST = ".".join(map(str, OLDEST_TORCH))
 
 
 def on_build(facts: Facts) -> Iterator[Advice]:
-    torch = facts.torch
+    torch, install = facts.torch, facts.interpreter.installer
     if torch.version is None:
         yield _missing(facts)
     elif torch.too_old:
-        text, command = f"TrueStep needs torch {_LEAST} or newer", f'pip install --upgrade "torch>={_LEAST}"'
+        text, command = f"TrueStep needs torch {_LEAST} or newer", f'{install} --upgrade "torch>={_LEAST}"'
         yield Advice(Level.PROBLEM, "torch-too-old", "torch", text, command)
     elif torch.failure is not None:
         text = f"torch is installed and does not work ({torch.failure}); see all that it says"
@@ -30,10 +30,11 @@ def on_build(facts: Facts) -> Iterator[Advice]:
 
 def _missing(facts: Facts) -> Advice:
     graphics, on_linux = facts.graphics, facts.interpreter.system.startswith("Linux")
-    text, command = "install torch", 'pip install "truestep[torch]"'
+    install = facts.interpreter.installer
+    text, command = "install torch", f'{install} "truestep[torch]"'
     if on_linux and graphics.nvidia == graphics.amd == 0 and not graphics.reached:
         text = "install torch; there is no GPU here, so its smaller build for the CPU is enough"
-        command = f"pip install torch numpy --index-url {_CPU_WHEELS}"
+        command = f"{install} torch numpy --index-url {_CPU_WHEELS}"
     return Advice(Level.PROBLEM, "torch-missing", "torch", text, command)
 
 
@@ -90,7 +91,7 @@ def _on_unseen(facts: Facts) -> Iterator[Advice]:
     if torch.cuda is None:
         text = f"this machine has {has}, and this build of torch is for the CPU; {_CUDA_BUILD}"
         if facts.interpreter.system == "Linux x86_64":  # for which PyPI has builds for CUDA
-            command = "pip install --force-reinstall torch --index-url https://pypi.org/simple"
+            command = f"{facts.interpreter.installer} --force-reinstall torch --index-url https://pypi.org/simple"
         slug = "accelerator-needs-build"
     elif hidden is not None and _hides(hidden, graphics.nvidia):
         shown = hidden or '""'
@@ -178,10 +179,15 @@ def on_compiling(facts: Facts) -> Iterator[Advice]:
     cuda = any(accelerator.device.startswith("cuda") for accelerator in facts.accelerators)
     if cuda and compiler.triton is None:
         text = "torch.compile needs triton for the GPU, and it is not installed"
-        yield Advice(Level.HINT, "compile-triton-missing", "torch.compile", text, "pip install triton")
+        yield Advice(
+            Level.HINT, "compile-triton-missing", "torch.compile", text, f"{facts.interpreter.installer} triton"
+        )
     if compiler.path is None:
         if compiler.failure:
-            text, command = f"torch.compile does not work: {compiler.failure}; let it name one that is", "unset CXX"
+            text, command = (
+                f"torch.compile does not work: {compiler.failure}; let it name one that is there",
+                "unset CXX",
+            )
         else:
             text = "torch.compile does not work: there is no C++ compiler; install one"
             command = "apt install g++" if debian else ""

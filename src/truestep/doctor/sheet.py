@@ -212,7 +212,7 @@ def _packages(facts: Facts) -> Iterator[Line]:
         lacking = [package.name for package in mine if package.version is None]
         purpose = f"{EXTRAS[extra]}: " if extra in EXTRAS else ""
         if lacking:
-            command = f'pip install "truestep[{extra}]"'
+            command = f'{facts.interpreter.installer} "truestep[{extra}]"'
             yield Line(f"[{extra}]", f"{purpose}lacks {', '.join(lacking)}", missing=True, command=command)
         else:
             yield Line(f"[{extra}]", f"{purpose}{_versions(mine)}")
