@@ -29,6 +29,7 @@ TrueStepError
 │   ├── BadCheckpoint   a checkpoint that is missing, damaged or of another run
 │   ├── KeysDoNotMatch  weights whose names or shapes are not those of the model
 │   ├── FolderInUse     another run is writing into the folder
+│   ├── NoExperiment    a script did not do what an experiment compares
 │   └── BadRecord       a record that cannot be read
 ├── DiskFull            a checkpoint did not fit on the disk; earlier ones are untouched
 ├── NothingMeasured a mean was read before anything was added to it
@@ -259,6 +260,20 @@ class BadRecord(UsageError):
     """A record of a run cannot be read."""
 
     slug = "bad-record"
+
+
+class NoExperiment(UsageError):
+    """A script did not do what an experiment compares.
+
+    Args:
+        said: the end of what it wrote.
+    """
+
+    slug = "no-experiment"
+
+    def __init__(self, happened: str, *, expected: str = "", remedy: str = "", said: str = "") -> None:
+        super().__init__(happened, expected=expected, remedy=remedy)
+        self.said = said
 
 
 class BadSchedule(UsageError):

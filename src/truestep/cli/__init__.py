@@ -42,6 +42,11 @@ COMMANDS: dict[str, Command] = {
         # Everything after SCRIPT belongs to the script.
         {"allow_interspersed_args": False, "ignore_unknown_options": False},
     ),
+    "overfit": Command(
+        "truestep.cli.overfit:overfit",
+        "Ask whether a script's model and loop can learn one batch.",
+        {"allow_interspersed_args": False, "ignore_unknown_options": False},
+    ),
     "new": Command("truestep.cli.new:new", "Write a training program to begin with."),
     "replay": Command("truestep.cli.replay:replay", "Report again on a recorded run."),
     "explain": Command("truestep.cli.explain:explain", "Show a rule's manual page, and prove it."),

@@ -1,0 +1,24 @@
+"""What a change is: something that torch does otherwise until a stack unwinds."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from contextlib import ExitStack
+from typing import ClassVar
+
+
+class Change(ABC):
+    """One thing that is otherwise in a variant of a run.
+
+    Attributes:
+        applied: how often it changed something; 0 where the script does nothing that it applies to.
+    """
+
+    name: ClassVar[str]
+
+    def __init__(self) -> None:
+        self.applied = 0
+
+    @abstractmethod
+    def install(self, stack: ExitStack) -> None:
+        """Make the change; the stack undoes it exactly. torch is imported."""

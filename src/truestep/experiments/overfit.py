@@ -1,0 +1,151 @@
+"""Can this model and loop learn at all? The training sees one batch again and again; its loss must fall to the ground.
+
+A model that cannot learn one batch by heart will not learn a data set: the loop, the loss or the labels are wrong, or
+the learning rate is. Described in Andrej Karpathy's "A Recipe for Training Neural Networks" (2019).
+"""
+
+from __future__ import annotations
+
+import enum
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import fmean
+
+from truestep.errors import NoExperiment
+from truestep.experiments.bench import Bench, Outcome, Variant
+
+_LEARNT, _FALLEN, _RISEN = 0.1, 0.5, 1.5
+"""Parts of the first loss: what is left when a batch is learnt by heart, or when the loop learns; and too much."""
+
+
+class Answer(enum.StrEnum):
+    """What one batch says about a loop."""
+
+    LEARNS = "learns"
+    FALLS = "falls"
+    STUCK = "stuck"
+    DIVERGES = "diverges"
+
+
+@dataclass(frozen=True, slots=True)
+class Overfit:
+    """What came out.
+
+    Attributes:
+        answer: whether the loop can learn.
+        sentence: the same for people.
+        losses: of the steps on the first batches.
+        outcome: of the run on the first batches.
+        plain: of the run as the script is, made where the batch is not learnt by heart; None elsewhere.
+    """
+
+    answer: Answer
+    sentence: str
+    losses: tuple[float, ...]
+    outcome: Outcome
+    plain: Outcome | None = None
+
+
+def overfit(bench: Bench, *, batches: int = 1, dropout: bool = True) -> Overfit:
+    """Run a script on its first batches for ever, and judge its losses.
+
+    Args:
+        bench: the script, and for how many steps.
+        batches: how many batches are learnt.
+        dropout: whether dropout stays as it is.
+
+    Raises:
+        NoExperiment: the script did not come to its steps, or has no batch that could be repeated.
+    """
+    changes: list[tuple[str, dict[str, int]]] = [("first-batches", {"count": batches})]
+    if not dropout:
+        changes.append(("no-dropout", {}))
+    outcome = bench.run(Variant("first batches", tuple(changes)))
+    losses = tuple(loss for loss in outcome.losses if loss is not None)
+    _check(outcome, losses)
+    answer = judge(losses, batches)
+    samples = outcome.changes["first-batches"]["samples"]
+    what = "one batch" if batches == 1 else f"{batches} batches"
+    if samples:
+        what += f" of {samples} samples" if batches == 1 else f" ({samples} samples)"
+    plain = bench.run(Variant("as it is")) if answer is not Answer.LEARNS else None
+    return Overfit(answer, _sentence(answer, what, losses, batches, dropout), losses, outcome, plain)
+
+
+def judge(losses: Sequence[float], batches: int = 1) -> Answer:
+    """Say what losses on the same batches show.
+
+    Args:
+        losses: one for each step.
+        batches: after how many steps the same batch comes again.
+
+    >>> [str(judge([2.3, end])) for end in (0.01, 0.8, 2.2, 9.0, float("nan"))]
+    ['learns', 'falls', 'stuck', 'diverges', 'diverges']
+    """
+    if not all(map(math.isfinite, losses)):
+        return Answer.DIVERGES
+    first, last = ends(losses, batches)
+    if first <= 0:  # a loss without ground: log-likelihoods of densities
+        return Answer.FALLS if last < first - _FALLEN * max(abs(first), 1e-3) else Answer.STUCK
+    if last <= _LEARNT * first:
+        return Answer.LEARNS
+    if last <= _FALLEN * first:
+        return Answer.FALLS
+    return Answer.DIVERGES if last > _RISEN * first else Answer.STUCK
+
+
+def ends(losses: Sequence[float], batches: int) -> tuple[float, float]:
+    """Return the mean of the first round over the batches, and of the last steps."""
+    tail = max(batches, min(len(losses) // 20, 20), 1)
+    return fmean(losses[:batches]), fmean(losses[-tail:])
+
+
+def _course(losses: tuple[float, ...], batches: int, dropout: bool) -> str:
+    """Return what the end of the curve looks like: it still falls, it has settled, or it was lower before."""
+    first, last = ends(losses, batches)
+    tail = max(batches, min(len(losses) // 20, 20), 1)
+    means = [fmean(losses[end - tail : end]) for end in range(tail, len(losses) + 1)]
+    best = min(range(len(means)), key=means.__getitem__)
+    if last - means[best] > 0.1 * abs(first):
+        return f", and was at {means[best]:.4g} in step {best + tail}: its steps go too far"
+    if last < 0.97 * means[-1 - len(means) // 4]:
+        return f", and still falls; --steps {4 * len(losses)} shows more"
+    hint = ", and so does dropout: try --no-dropout" if dropout else ""
+    return f", and has settled; a loss with a floor (label smoothing) does that{hint}"
+
+
+def _check(outcome: Outcome, losses: tuple[float, ...]) -> None:
+    if not losses:
+        if outcome.how == "killed":
+            happened, remedy = "the script was over its limit before its first step", "raise --limit"
+        elif outcome.how == "crashed":
+            happened, remedy = "the script crashed before its first step", "mend what it says above"
+            if "PermissionError" in outcome.said or "Permission denied" in outcome.said:
+                remedy = "let it write below its working folder: an experiment writes nothing else"
+        else:
+            happened = "no optimizer took a step with a loss"
+            remedy = "give arguments with which the script trains"
+        raise NoExperiment(happened, expected="losses of steps to compare", remedy=remedy, said=outcome.said)
+    if not outcome.changes.get("first-batches", {}).get("applied") and len(losses) > 1:
+        raise NoExperiment(
+            "no batch could be repeated: none came from a loader while gradients were on",
+            expected="a loop over torch's DataLoader or a loader of truestep.Run",
+            remedy="give the script a loader over its data, or cut its data down to one batch",
+            said=outcome.said,
+        )
+
+
+def _sentence(answer: Answer, what: str, losses: tuple[float, ...], batches: int, dropout: bool) -> str:
+    first, last = ends(losses, batches)
+    fell = f"the loss on {what} fell from {first:.4g} to {last:.4g} in {len(losses)} steps"
+    if answer is Answer.LEARNS:
+        return f"this loop can learn: {fell}"
+    if answer is Answer.FALLS:
+        return f"this loop learns, but not by heart: {fell}{_course(losses, batches, dropout)}"
+    if answer is Answer.DIVERGES:
+        if not all(map(math.isfinite, losses)):
+            step = next(number for number, loss in enumerate(losses) if not math.isfinite(loss))
+            return f"this loop diverges: the loss on {what} is {losses[step]} at step {step}"
+        return f"this loop diverges: the loss on {what} rose from {first:.4g} to {last:.4g} in {len(losses)} steps"
+    return f"this loop is stuck: the loss on {what} was {first:.4g}, and is {last:.4g} after {len(losses)} steps"

@@ -1,0 +1,122 @@
+"""What an experiment changes: it applies where it should, and is undone exactly."""
+
+from contextlib import ExitStack
+
+import pytest
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, IterableDataset, TensorDataset
+from torch.utils.data.dataloader import _BaseDataLoaderIter
+
+from truestep import Run
+from truestep.experiments.changes import CHANGES
+from truestep.experiments.changes.first_batches import FirstBatches
+from truestep.experiments.changes.no_dropout import NoDropout
+from truestep.loop.loader import Loader
+
+
+def numbers(size=10):
+    return TensorDataset(torch.arange(float(size)))
+
+
+@pytest.fixture
+def change(request):
+    made = request.param()
+    with ExitStack() as stack:
+        made.install(stack)
+        yield made
+
+
+def seen(loader):
+    return [x.tolist() for (x,) in loader]
+
+
+SEAMS = [(_BaseDataLoaderIter, "__next__"), (Loader, "epoch"), (nn.functional, "scaled_dot_product_attention")]
+SEAMS += [(torch._VF, name) for name in ("dropout", "dropout_", "feature_dropout", "alpha_dropout")]
+
+
+@pytest.mark.parametrize("name", CHANGES)
+def test_a_change_is_undone_also_after_an_exception(name):
+    before = [getattr(owner, attribute) for owner, attribute in SEAMS]
+    with pytest.raises(KeyError), ExitStack() as stack:
+        CHANGES[name]().install(stack)
+        raise KeyError
+    assert [getattr(owner, attribute) for owner, attribute in SEAMS] == before
+
+
+@pytest.mark.parametrize("change", [FirstBatches], indirect=True)
+def test_the_first_batch_comes_again_in_every_epoch(change):
+    loader = DataLoader(numbers(), batch_size=4, shuffle=True)
+    first, *others = seen(loader)
+    assert len(others) == 2
+    assert all(batch == first for batch in others + seen(loader))
+    assert (change.applied, change.samples) == (5, 4)
+
+
+@pytest.mark.parametrize("change", [lambda: FirstBatches(2)], indirect=True)
+def test_several_first_batches_come_in_turn(change):
+    assert seen(DataLoader(numbers(), batch_size=2)) == [[0, 1], [2, 3], [0, 1], [2, 3], [0, 1]]
+
+
+@pytest.mark.parametrize("change", [FirstBatches], indirect=True)
+def test_an_evaluation_sees_all_of_its_data(change):
+    loader = DataLoader(numbers(4), batch_size=2)
+    seen(loader)
+    with torch.no_grad():
+        assert seen(loader) == [[0, 1], [2, 3]]
+
+
+@pytest.mark.parametrize("change", [FirstBatches], indirect=True)
+def test_what_is_done_to_a_batch_in_place_does_not_come_back(change):
+    for (x,) in DataLoader(numbers(), batch_size=2):
+        assert x.tolist() == [0, 1]
+        x.add_(5)
+
+
+@pytest.mark.parametrize("change", [FirstBatches], indirect=True)
+def test_loaders_made_anew_are_the_same_by_their_data_set(change):
+    data = numbers()
+    assert seen(DataLoader(data, batch_size=5))[0] == seen(DataLoader(data, batch_size=5, shuffle=True))[0]
+
+
+class Stream(IterableDataset):
+    def __iter__(self):
+        yield from (torch.tensor(float(number)) for number in range(6))
+
+
+@pytest.mark.parametrize("change", [FirstBatches], indirect=True)
+@pytest.mark.parametrize("workers", [0, 1])
+def test_streams_and_workers_are_loaders_like_others(change, workers):
+    batches = [x.tolist() for x in DataLoader(Stream(), batch_size=2, num_workers=workers)]
+    assert batches == [[0, 1]] * 3
+
+
+@pytest.mark.parametrize("change", [FirstBatches], indirect=True)
+@pytest.mark.parametrize("data", [numbers(6), [float(number) for number in range(6)]], ids=["memory", "samples"])
+def test_loaders_of_the_toolkit_give_it_too(change, data):
+    run = Run(max_epochs=2, device="cpu")
+    model = run.model(nn.Linear(1, 1))
+    run.optimizer(torch.optim.SGD(model.parameters(), lr=0.1))
+    loader = run.loader(data, batch_size=2, shuffle=True)
+    given = []
+    for _ in run.epochs():
+        for batch in run.train(loader):
+            x = batch[0] if isinstance(batch, list | tuple) else batch
+            given.append(x.tolist())
+            run.step(model(x[:, None].float()).mean())
+        with run.evaluate(model):
+            assert len({str(batch) for batch in run.batches(loader)}) == 3
+    assert len(given) == 6
+    assert all(batch == given[0] for batch in given)
+
+
+@pytest.mark.parametrize("change", [NoDropout], indirect=True)
+def test_dropout_gives_its_input_back(change):
+    x = torch.ones(4, 8)
+    for layer in (nn.Dropout(0.5), nn.Dropout(0.5, inplace=True), nn.Dropout1d(0.5), nn.AlphaDropout(0.5)):
+        assert layer(x).equal(torch.ones(4, 8))
+    assert nn.functional.dropout(x, 0.9).equal(x)
+    attention = nn.MultiheadAttention(8, 2, dropout=0.9, batch_first=True)
+    query = torch.randn(2, 3, 8)
+    assert attention(query, query, query)[0].equal(attention(query, query, query)[0])
+    assert change.applied >= 7

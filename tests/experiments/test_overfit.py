@@ -1,0 +1,225 @@
+"""`truestep overfit`: what it says about loops that learn and loops that do not, and what it leaves alone."""
+
+import json
+import math
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from truestep.errors import NoExperiment
+from truestep.experiments.bench import Bench, Variant
+from truestep.experiments.curve import drawn, svg
+from truestep.experiments.overfit import Answer, judge, overfit
+from truestep.watch.launch import Target
+
+SCRIPT = """
+import argparse, sys
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--lr", type=float, default=1e-2)
+parser.add_argument("--wrong", default="")
+parser.add_argument("--scaler", action="store_true")
+args = parser.parse_args()
+torch.manual_seed(0)
+x, y = torch.randn(256, 8), torch.randint(0, 4, (256,))  # nothing to generalise, everything to learn by heart
+loader = DataLoader(TensorDataset(x, y), batch_size=32, shuffle=True)
+model = nn.Sequential(nn.Linear(8, 64), nn.ReLU(), nn.Dropout(0.2), nn.Linear(64, 4))
+optimizer = torch.optim.Adam(model[0:1].parameters() if args.wrong == "half" else model.parameters(), lr=args.lr)
+scaler = torch.amp.GradScaler("cpu", enabled=args.scaler)
+for epoch in range(100):
+    for a, b in loader:
+        optimizer.zero_grad()
+        out = model(a)
+        if args.wrong == "softmax":
+            out = out.softmax(1).log().softmax(1)
+        if args.wrong == "detached":
+            out = out.detach().requires_grad_()
+        loss = nn.functional.cross_entropy(out, b)
+        scaler.scale(loss).backward()
+        scaler.step(optimizer)
+        scaler.update()
+open("train.log", "w").write("done")
+"""
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    work = tmp_path / "work"
+    work.mkdir()
+    (work / "train.py").write_text(SCRIPT)
+    (work / "train.log").write_text("mine")
+    monkeypatch.chdir(work)
+    return work
+
+
+def bench(folder, *arguments, steps=150, script="train.py", **options):
+    return Bench(Target(script, arguments), steps, folder=folder, **options)
+
+
+def test_a_loop_that_learns_is_told_to_learn_and_nothing_is_overwritten(folder):
+    before = sorted(path.name for path in folder.iterdir())
+    result = overfit(bench(folder, "--scaler"))
+    assert result.answer is Answer.LEARNS, result.outcome.said
+    assert "this loop can learn: the loss on one batch of 32 samples fell from 1." in result.sentence
+    assert result.losses[0] == pytest.approx(math.log(4), rel=0.2), "out of the scale of fp16"
+    assert len(result.losses) == 150
+    assert result.plain is None
+    assert (folder / "train.log").read_text() == "mine"
+    assert sorted(path.name for path in folder.iterdir()) == before
+
+
+def test_a_loop_that_cannot_learn_is_stuck_and_its_failure_is_named(folder):
+    result = overfit(bench(folder, "--wrong", "detached", steps=60))
+    assert result.answer is Answer.STUCK, result.sentence
+    assert result.plain is not None
+    assert "loss-without-parameters" in result.plain.report or "graph-cut" in result.plain.report, result.plain.report
+    assert "train.py:27" in result.plain.report
+    assert "/tmp/truestep-" not in result.plain.report
+
+
+def test_a_loop_that_goes_astray_diverges(folder):
+    assert overfit(bench(folder, "--lr", "1e6", steps=60)).answer is Answer.DIVERGES
+
+
+def test_the_command_reports_and_exits_by_the_answer(folder):
+    command = [sys.executable, "-m", "truestep", "overfit", "--no-dropout", "--svg", "curve.svg", "--format", "json"]
+    done = subprocess.run([*command, "train.py", "--lr", "0.02"], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout)
+    assert told["answer"] == "learns"
+    assert told["how"] == "stopped"
+    assert told["changes"]["no-dropout"]["applied"] >= 200
+    assert len(told["losses"]) == 200
+    assert (folder / "curve.svg").read_text().startswith("<svg")
+
+
+def test_a_module_runs_from_its_folder(folder):
+    (folder / "lab").mkdir()
+    (folder / "lab" / "__init__.py").write_text("")
+    (folder / "lab" / "main.py").write_text(SCRIPT)
+    outcome = Bench(Target("lab.main", ("--lr", "0.01"), module=True), 20, folder=folder).run(Variant("as it is"))
+    assert (outcome.how, outcome.steps) == ("stopped", 20), outcome.said
+
+
+def test_a_script_that_writes_elsewhere_is_stopped_and_told(folder, tmp_path):
+    if "kernel" not in _guards():
+        pytest.skip("this kernel has no Landlock")
+    (folder / "rogue.py").write_text(f"import torch\ntorch.save({{}}, {str(folder / 'model.pt')!r})\n" + SCRIPT)
+    with pytest.raises(NoExperiment, match="crashed before its first step") as refused:
+        overfit(bench(folder, script="rogue.py", steps=5))
+    assert not (folder / "model.pt").exists()
+    assert "below its working folder" in refused.value.remedy
+
+
+def _guards():
+    code = "from truestep.experiments.guard import confine; print(confine([]))"
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+
+
+def test_a_script_without_loader_or_steps_is_refused(folder):
+    (folder / "none.py").write_text("import torch\nprint('hello')\n")
+    with pytest.raises(NoExperiment, match="no optimizer took a step") as refused:
+        overfit(bench(folder, script="none.py", steps=5))
+    assert "hello" in refused.value.said
+    (folder / "hand.py").write_text(
+        "import torch\nw = torch.ones(2, requires_grad=True)\no = torch.optim.SGD([w], lr=0.1)\n"
+        "for _ in range(9):\n    (w ** 2).sum().backward()\n    o.step()\n    o.zero_grad()\n"
+    )
+    with pytest.raises(NoExperiment, match="no batch could be repeated"):
+        overfit(bench(folder, script="hand.py", steps=5))
+
+
+def test_a_script_over_its_limit_is_ended_with_all_its_processes(folder):
+    (folder / "slow.py").write_text(
+        "import subprocess, sys, time\n"
+        "child = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(600)'])\n"
+        "print('child', child.pid, flush=True)\ntime.sleep(600)\n"
+    )
+    outcome = bench(folder, script="slow.py", limit_s=3.0).run(Variant("as it is"))
+    assert outcome.how == "killed"
+    assert _is_gone(int(outcome.said.split()[-1]))
+
+
+def test_ctrl_c_leaves_no_orphans(folder):
+    (folder / "slow.py").write_text(
+        "import os, time\nopen('/dev/shm/' + 'truestep-test-' + str(os.getppid()), 'w').write(str(os.getpid()))\n"
+        "time.sleep(600)\n"
+    )
+    command = subprocess.Popen(
+        [sys.executable, "-m", "truestep", "overfit", "slow.py"], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    note = Path(f"/dev/shm/truestep-test-{command.pid}")
+    try:
+        for _ in range(600):
+            if note.exists() and note.read_text():
+                break
+            time.sleep(0.1)
+        child = int(note.read_text())
+        command.send_signal(signal.SIGINT)
+        command.communicate(timeout=60)
+    finally:
+        command.kill()
+        note.unlink(missing_ok=True)
+    assert command.returncode != 0
+    assert _is_gone(child)
+
+
+def _is_gone(pid):
+    for _ in range(100):
+        try:
+            os.kill(pid, 0)
+            if Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z":
+                return True
+        except (ProcessLookupError, FileNotFoundError):
+            return True
+        time.sleep(0.1)
+    return False
+
+
+@pytest.mark.parametrize(
+    ("losses", "batches", "answer"),
+    [
+        ([2.3, 1.0, 0.01], 1, "learns"),
+        ([2.3] * 50 + [0.6] * 50, 1, "falls"),
+        ([2.3] * 100, 1, "stuck"),
+        ([2.3, 2.2, 2.4] * 30, 1, "stuck"),
+        ([1.0] * 10 + [1e9] * 90, 1, "diverges"),
+        ([1.0, math.inf], 1, "diverges"),
+        ([1.0, 3.0] * 10 + [0.1, 0.2] * 40, 2, "learns"),
+        ([-1.0] * 10 + [-9.0] * 90, 1, "falls"),
+        ([-1.0] * 100, 1, "stuck"),
+        ([0.0] * 100, 1, "stuck"),
+    ],
+)
+def test_losses_are_judged_by_where_they_end(losses, batches, answer):
+    assert judge(losses, batches) == answer
+
+
+@pytest.mark.parametrize(
+    ("losses", "course"),
+    [
+        ([2.0] * 40 + [0.9] * 40, "has settled"),
+        ([2.0 - 0.018 * step for step in range(100)], "still falls"),
+        ([2.0] * 20 + [0.2] * 20 + [0.8] * 40, "was at 0.2 in step 2"),
+    ],
+)
+def test_the_end_of_a_curve_is_told(losses, course):
+    from truestep.experiments.overfit import _course
+
+    assert course in _course(tuple(losses), 1, True)
+
+
+@pytest.mark.parametrize("losses", [[1.0, 1.0], [1e-9, 5.0, 1e9], [-3.0, 2.0], [0.0] * 500, [5.0] * 3 + [0.0]])
+def test_curves_fit_their_width(losses):
+    lines = drawn(losses, width=60, height=5)
+    assert len(lines) == 7
+    assert max(map(len, lines)) <= 60
+    assert svg(losses, "a < b").count("<polyline") == 1
