@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import torch
@@ -12,6 +13,7 @@ from truestep.errors import BadPart, BadSettings
 from truestep.loop.averaging import Followed
 from truestep.loop.parts import Parts
 from truestep.loop.strategy import Strategy
+from truestep.model.boundary import watch_boundary
 from truestep.model.compiling import compile_in_place
 from truestep.model.ema import EMA
 from truestep.model.recompute import Kinds
@@ -40,6 +42,7 @@ class Modelling:
     strategy: Strategy
     _parts: Parts
     _saving: Saving
+    _stack: ExitStack
 
     def model(
         self,
@@ -50,6 +53,9 @@ class Modelling:
         name: str | None = None,
     ) -> Model:
         """Move a model to the device, and make it part of the checkpoints; a resumed run loads its weights here.
+
+        Until the run ends, an error of torch that passes through the model has a note that says which tensor was of
+        another device, type or shape than what, where that is certain.
 
         Args:
             model: any `nn.Module`; it stays what it is.
@@ -68,6 +74,7 @@ class Modelling:
             recompute_blocks(model, recompute)
         self.strategy.prepare(model, self.device)
         self._saving.load_model(name, model)
+        self._stack.callback(watch_boundary(model))
         compile_in_place(model, compile)
         return model
 

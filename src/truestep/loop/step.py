@@ -17,6 +17,7 @@ from truestep.loop.precision import Precision
 from truestep.loop.recording import Recording
 from truestep.loop.strategy import Strategy
 from truestep.loop.updates import Updates
+from truestep.model.boundary import Told
 
 Closure = Callable[[], torch.Tensor]
 
@@ -167,5 +168,8 @@ class Stepping(Recording):
             updates.discard()
 
     def autocast(self) -> AbstractContextManager[object]:
-        """Return the context of the forward pass, for the run's precision."""
-        return self.precision.autocast()
+        """Return the context of the forward pass and the loss, for the run's precision.
+
+        An error of torch that leaves it has a note that says which tensors did not fit, where that is certain.
+        """
+        return Told(self.precision.autocast())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -26,6 +26,8 @@ class Party:
     node: ast.expr | None = None
     layer: Any = None
     """The layer whose weight it is."""
+    role: str = ""
+    """What it is to a loss: its input or its target."""
 
 
 def parties(crash: Crash) -> list[Party]:
@@ -42,7 +44,8 @@ def parties(crash: Crash) -> list[Party]:
         for name in dict.fromkeys(frame.f_code.co_name for frame in reversed(crash.inner)):
             pair = crash.inner_value(name, "input"), crash.inner_value(name, "target")
             if all(map(_values.is_tensor, pair)):
-                return [_named(crash, one) for one in pair]
+                roles = zip(pair, ("input", "target"), strict=True)
+                return [replace(_named(crash, one), role=role) for one, role in roles]
         if not isinstance(crash.last.node, ast.BinOp):
             return []
     nodes = operands(crash.last)

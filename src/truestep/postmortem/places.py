@@ -41,10 +41,12 @@ def explain(crash: Crash, match: re.Match[str]) -> PostMortem | None:
     return None
 
 
-def _called(party: Party, other: str = "its input") -> str:
+def _called(party: Party) -> str:
     if party.layer is not None:
         return f"the weights of `{party.name}`" if party.name else f"the weights of a {type(party.layer).__name__}"
-    return f"`{party.name}`" if party.name else other
+    if party.name:
+        return f"`{party.name}`"
+    return f"the {party.role} of the loss" if party.role else "its input"
 
 
 def _are(party: Party) -> str:
@@ -55,7 +57,7 @@ def _are(party: Party) -> str:
 
 
 def _devices(crash: Crash, one: Party, two: Party) -> PostMortem | None:
-    if not one.name and not two.name:
+    if not (one.name or two.name or one.role):
         return None
     marks, help = [], ""
     target = two.tensor.device if one.tensor.device.type == "cpu" else one.tensor.device
