@@ -9,7 +9,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from truestep.debugging._tables import WIDTH, fact, hidden, names, number, share, shortened, table
+from truestep.debugging._tables import WIDTH, counted, fact, hidden, names, number, share, shortened, table
 
 if TYPE_CHECKING:
     from truestep.debugging.inspection import Inspection, Layer, NotFinite, ParameterSeen
@@ -22,7 +22,8 @@ def of_inspection(seen: Inspection, width: int = WIDTH) -> RenderableType:
         return Text("inspect: did not look, since `when` was false")
     values = sum(_size(parameter) for parameter in seen.parameters)
     trainable = [parameter for parameter in seen.parameters if parameter.trainable]
-    title = f"{len(seen.layers)} layers called, {len(seen.parameters)} parameters with {values:,} values"
+    layers, parameters = counted(len(seen.layers), "layer"), counted(len(seen.parameters), "parameter")
+    title = f"{layers} called, {parameters} with {counted(values, 'value')}"
     lines: list[RenderableType] = [fact(seen.title, title)]
     lines.extend(Text(found.text, style="bold red", overflow="fold") for found in _found(seen))
     if seen.raised is not None:
@@ -73,9 +74,9 @@ def _layer(layer: Layer, name: str) -> Sequence[str | Text]:
     if main is None or main.statistics is None:
         return [f"{name}{times}", layer.kind, call.gives]
     held = main.statistics
-    numbers = [number(held.std), number(held.max), share(held.zeros), _gradient(main.gradient)]
     style = "" if held.finite else "bold red"
-    return [f"{name}{times}", layer.kind, call.gives, *(Text(text, style=style) for text in numbers)]
+    numbers = [Text(number(value), style=style) for value in (held.std, held.max)]
+    return [f"{name}{times}", layer.kind, call.gives, *numbers, share(held.zeros), _gradient(main.gradient)]
 
 
 def _tree(layers: tuple[Layer, ...]) -> list[str]:
@@ -98,23 +99,21 @@ def _parameters(parameters: tuple[ParameterSeen, ...], width: int) -> Table:
 
 def _parameter(seen: ParameterSeen) -> Sequence[str | Text]:
     shape = f"({', '.join(map(str, seen.shape))})"
-    gradient = Text(_gradient(seen.gradient))
+    gradient = _gradient(seen.gradient)
     if not seen.trainable:
         gradient = Text("frozen", style="dim")
     elif not seen.reached:
         gradient = Text("none", style="bold yellow")
-    elif seen.gradient is not None and not seen.gradient.finite:
-        gradient.stylize("bold red")
     update = "from 0" if seen.update == float("inf") else number(seen.update)
     return [seen.name, shape, number(seen.value.rms if seen.value else None), gradient, update]
 
 
-def _gradient(statistics: Statistics | None) -> str:
+def _gradient(statistics: Statistics | None) -> Text:
     if statistics is None:
-        return "-"
-    if statistics.nans:
-        return "NaN"
-    return "Inf" if statistics.infs else number(statistics.rms)
+        return Text("-")
+    if statistics.finite:
+        return Text(number(statistics.rms))
+    return Text("NaN" if statistics.nans else "Inf", style="bold red")
 
 
 def _size(parameter: ParameterSeen) -> int:

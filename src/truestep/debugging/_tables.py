@@ -79,6 +79,11 @@ def share(value: float | None) -> str:
     return ">99%" if 0.99 < value < 1 else f"{100 * value:.0f}%"
 
 
+def counted(count: int, what: str) -> str:
+    """Return how many there are: "1 layer", "1,200 values"."""
+    return f"{count:,} {what}{'s' * (count != 1)}"
+
+
 def names(found: Iterable[str], most: int = 6) -> str:
     """Return names in one line, the model for an empty one."""
     listed = [name or "the model" for name in found]
@@ -100,5 +105,5 @@ def hidden(borders: Iterable[Hidden]) -> list[Text]:
     for why, group in found.items():
         count = sum(border.modules for border in group)
         where = names(border.name for border in group)
-        lines.append(fact("hidden", f"{count} module{'s' * (count > 1)} of {where}, by {why}"))
+        lines.append(fact("hidden", f"{counted(count, 'module')} of {where}, by {why}"))
     return lines

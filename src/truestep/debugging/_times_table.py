@@ -9,7 +9,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from truestep.debugging._tables import WIDTH, hidden, share, shortened, table
+from truestep.debugging._tables import WIDTH, counted, hidden, share, shortened, table
 
 if TYPE_CHECKING:
     from truestep.debugging.profiling import Profile
@@ -25,7 +25,8 @@ def of_profile(profile: Profile, width: int = WIDTH) -> RenderableType:
         text = f"{profile.skipped} are skipped first, and a step that a loop is left in does not count"
         return Text(f"profile: no step was measured; {text}")
     rate = f"{1000 / profile.step_ms:,.0f} per second" if profile.step_ms < 1000 else "with the profiler on"
-    title = f"{profile.steps} steps of {ms(profile.step_ms)} ms ({rate}), after {profile.skipped} that were skipped"
+    measured = f"{counted(profile.steps, 'step')} of {ms(profile.step_ms)} ms ({rate})"
+    title = f"{measured}, after {profile.skipped} that were skipped"
     lines: list[RenderableType] = [Text.assemble(("profile: ", "bold"), title), *hidden(profile.hidden)]
     lines += ["", _phases(profile, width)]
     if profile.modules:
@@ -83,5 +84,5 @@ def _operations(profile: Profile, width: int) -> Table:
     return table(columns, rows, width)
 
 
-def _bar(part: float, cells: int = 30) -> str:
-    return "█" * round(part * cells)
+def _bar(part: float, cells: int = 30) -> Text:
+    return Text("█" * round(part * cells), style="cyan")
