@@ -85,7 +85,16 @@ class TestGpuThatTorchDoesNotSee:
 
     def test_in_a_container_that_was_started_without_it(self):
         facts = unseen(graphics=Graphics(nvidia=1, amd=0, driver="570.86.15"), interpreter__container=True)
-        assert only(facts).text.endswith("start the container with --gpus all")
+        advice = only(facts)
+        assert advice.level == "hint"
+        assert advice.text.endswith("start the container with --gpus all")
+
+    def test_in_a_container_with_a_build_for_the_cpu(self):
+        graphics = Graphics(nvidia=8, amd=0, driver="570.86.15")
+        facts = machine(graphics=graphics, interpreter__container=True)
+        advice = only(facts)
+        assert (advice.level, advice.slug) == ("hint", "accelerator-needs-build")
+        assert advice.text.endswith("its container has to be started with --gpus all")
 
     def test_with_a_driver_of_an_older_cuda(self):
         advice = only(unseen(graphics__driver_cuda="11.4"))
@@ -115,6 +124,14 @@ class TestGpu:
         advice = only(failing(failure="CUDA error: uncorrectable ECC error encountered"))
         assert "uncorrectable ECC error" in advice.text
         assert "CUDA_VISIBLE_DEVICES" in advice.text
+
+    def test_whose_memory_is_taken_by_others(self):
+        advice = only(failing(failure="CUDA out of memory. Tried to allocate 2.00 MiB."))
+        assert (advice.level, advice.command) == ("problem", "nvidia-smi")
+
+    def test_of_apple_that_fails(self):
+        facts = machine(accelerators=(replace(H100, device="mps", capability=None, failure="MPS backend failed"),))
+        assert only(facts).text.endswith('train with device="cpu"')
 
     def test_whose_memory_others_hold(self):
         advice = only(replace(SERVER, accelerators=(replace(H100, free=20 * GIB),)))

@@ -3,10 +3,11 @@
 import os
 import sys
 import textwrap
+from types import SimpleNamespace
 
 import pytest
 
-from truestep.doctor import cgroups, folders, graphics, machine
+from truestep.doctor import cgroups, folders, graphics, inside_torch, machine
 from truestep.doctor.ask_torch import ask, read
 from truestep.doctor.compilers import compiler
 from truestep.doctor.folders import folder
@@ -323,3 +324,75 @@ class TestTorch:
         assert (torch.build, torch.precision, torch.usable) == ("CUDA 12.8", "bf16", True)
         assert gpu.speeds[0].tflops == pytest.approx(412.3, abs=0.1)
         assert speeds == ()
+
+
+class Stand:
+    """A torch whose only GPU is this machine's CPU under another name."""
+
+    def __init__(self, torch, **parts):
+        self.torch = torch
+        self.__dict__ |= parts
+
+    def __getattr__(self, name):
+        return getattr(self.torch, name)
+
+
+def one_gpu(major, minor, mem_get_info=lambda number: (60 * GIB, 80 * GIB)):
+    import torch
+
+    properties = SimpleNamespace(name="NVIDIA Stand-In", major=major, minor=minor, total_memory=80 * GIB)
+    return Stand(
+        torch,
+        accelerator=SimpleNamespace(
+            is_available=lambda: True,
+            current_accelerator=lambda: SimpleNamespace(type="cuda"),
+            device_count=lambda: 2,
+        ),
+        cuda=SimpleNamespace(get_device_properties=lambda number: properties, mem_get_info=mem_get_info),
+        device=lambda kind, number=0: torch.device("cpu"),
+        version=SimpleNamespace(cuda="12.8", hip=None),
+    )
+
+
+class TestAccelerators:
+    def test_are_described_and_one_of_each_name_is_timed(self, monkeypatch):
+        monkeypatch.setattr(inside_torch, "_BUDGET_S", 0.0)
+        monkeypatch.setattr(inside_torch, "_LONGEST_S", 0.0)
+        monkeypatch.setattr(inside_torch, "_SIZES", {"cpu": (32, 64), "cuda": ()})
+        first, second = inside_torch._accelerators(one_gpu(9, 0))
+        assert (first["device"], first["capability"], first["free"]) == ("cuda:0", "9.0", 60 * GIB)
+        assert first["native"] == ["tf32", "bf16", "fp16"]
+        assert first["failure"] is None
+        assert [speed["format"] for speed in first["speeds"]] == ["fp32", "tf32", "bf16", "fp16"]
+        assert {speed["size"] for speed in first["speeds"]} == {32}
+        assert "speeds" not in second
+        gpu = read({"version": "2.9", "accelerators": [first, second]})[1][1]
+        assert gpu.speeds == ()
+
+    @pytest.mark.parametrize(
+        ("capability", "native"),
+        [((7, 5), ["fp16"]), ((6, 1), ["fp16"]), ((5, 0), []), ((8, 6), ["tf32", "bf16", "fp16"])],
+    )
+    def test_formats_are_those_of_the_generation(self, capability, native):
+        assert inside_torch._cuda(one_gpu(*capability), 0)["native"] == native
+
+    def test_memory_that_is_not_told_is_unknown(self):
+        def refuse(number):
+            raise RuntimeError("CUDA error: operation not permitted")
+
+        assert inside_torch._cuda(one_gpu(9, 0, refuse), 0)["free"] is None
+
+    def test_a_device_that_fails_is_quoted_by_its_first_line(self):
+        import torch
+
+        def refuse(*shape, device):
+            raise torch.AcceleratorError("CUDA error: no kernel image\nCUDA kernel errors can be reported later")
+
+        assert inside_torch._failure(Stand(torch, ones=refuse), "cuda") == "CUDA error: no kernel image"
+
+    def test_switches_are_as_they_were(self):
+        import torch
+
+        before = torch.get_float32_matmul_precision()
+        inside_torch._speeds(torch, "cpu", ("fp32", "tf32"))
+        assert torch.get_float32_matmul_precision() == before

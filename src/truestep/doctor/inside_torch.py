@@ -18,6 +18,7 @@ _BUDGET_S = 0.2
 """For each format that is timed; three times in any case."""
 _LONGEST_S = 0.004
 """What the slowest format takes for a small layer, on machines where a larger one is timed as well."""
+_SIZES = {"cpu": (256, 1024), "cuda": (1024, 4096)}
 _TF32_SINCE = 80
 
 
@@ -158,15 +159,16 @@ def _failure(torch: Any, device: Any) -> str | None:
 
 def _speeds(torch: Any, device: Any, formats: tuple[str, ...]) -> list[dict[str, Any]]:
     """Time a linear layer in each format; a larger one where the small one says little."""
-    fast = torch.device(device).type != "cpu"
+    before = torch.get_float32_matmul_precision()
     timed: dict[str, dict[str, Any]] = {}
-    for size in (1024, 4096) if fast else (256, 1024):
+    for size in _SIZES.get(torch.device(device).type, _SIZES["cuda"]):
         if timed and max(speed["seconds"] for speed in timed.values()) > _LONGEST_S:
             break
         try:
             timed = {name: _speed(torch, device, name, size) for name in formats}
         except Exception:  # not all formats are there on all devices, nor is the memory
             break
+    torch.set_float32_matmul_precision(before)
     return list(timed.values())
 
 
@@ -178,8 +180,9 @@ def _speed(torch: Any, device: Any, name: str, size: int) -> dict[str, Any]:
     layer = torch.nn.Linear(size, size, bias=False, device=device)
     inputs = torch.full((size, size), 0.5, device=device, requires_grad=True)
     dtype = {"bf16": torch.bfloat16, "fp16": torch.float16}.get(name)
-    wait: Callable[[], None] = torch.accelerator.synchronize if inputs.device.type != "cpu" else lambda: None
-    clock = time.perf_counter if inputs.device.type != "cpu" or sys.platform == "win32" else time.thread_time
+    on_cpu = inputs.device.type == "cpu"
+    wait: Callable[[Any], None] = (lambda _: None) if on_cpu else torch.accelerator.synchronize
+    clock = time.thread_time if on_cpu and sys.platform != "win32" else time.perf_counter
     torch.set_float32_matmul_precision("high" if name == "tf32" else "highest")
     best = float("inf")
     start = clock()
@@ -188,7 +191,7 @@ def _speed(torch: Any, device: Any, name: str, size: int) -> dict[str, Any]:
         with torch.autocast(inputs.device.type, dtype=dtype, enabled=dtype is not None):
             outputs = layer(inputs)
         torch.autograd.grad(outputs, (inputs, layer.weight), outputs.detach())
-        wait()
+        wait(inputs.device)
         now = clock()
         best = min(best, now - before)
         if now - start > _BUDGET_S and count >= 3:

@@ -46,23 +46,27 @@ def on_accelerators(facts: Facts) -> Iterator[Advice]:
 
 
 def _on_accelerator(accelerator: Accelerator, facts: Facts) -> Iterator[Advice]:
-    device, architectures = accelerator.device, facts.torch.architectures
+    device, architectures, command = accelerator.device, facts.torch.architectures, ""
+    lister = "nvidia-smi" if facts.torch.cuda else "rocm-smi --showpids"
     if accelerator.failure is not None:
         mine = (accelerator.capability or "").replace(".", "")
         if mine and architectures and not any(_runs(mine, architecture) for architecture in architectures):
             why = f"this build of torch holds kernels for {', '.join(architectures)} and none for sm_{mine}"
             remedy = "install a build that has them: https://pytorch.org/get-started/locally"
+        elif "out of memory" in accelerator.failure:
+            why, remedy = "all its memory is taken", "list the programs that have it"
+            command = lister
         else:
             why = f"it failed at a product of two matrices ({accelerator.failure})"
-            remedy = f"keep it out with {_HIDING.get(facts.torch.build.split()[0], 'device=')}, or train on the CPU"
-        yield Advice(Level.PROBLEM, "accelerator-fails", device, f"{why}; {remedy}")
+            hiding = _HIDING.get(facts.torch.build.split()[0])
+            remedy = f"keep it out with {hiding}" if hiding else 'train with device="cpu"'
+        yield Advice(Level.PROBLEM, "accelerator-fails", device, f"{why}; {remedy}", command)
         return
     if accelerator.memory is not None and accelerator.free is not None:
         held = accelerator.memory - accelerator.free
         if device.startswith("cuda") and held > max(2 * GIB, accelerator.memory // 10):
-            command = "nvidia-smi" if facts.torch.cuda else "rocm-smi --showpids"
             text = f"{size(held)} of its memory are taken; list the programs that have it"
-            yield Advice(Level.WARNING, "accelerator-memory-held", device, text, command)
+            yield Advice(Level.WARNING, "accelerator-memory-held", device, text, lister)
 
 
 def _runs(capability: str, architecture: str) -> bool:
@@ -88,10 +92,15 @@ def _on_unseen(facts: Facts) -> Iterator[Advice]:
         return
     has = f"{plural(graphics.nvidia, 'NVIDIA GPU')}" if graphics.nvidia else "an NVIDIA GPU"
     hidden, command = facts.variable("CUDA_VISIBLE_DEVICES"), ""
+    contained = facts.interpreter.container
     if torch.cuda is None:
         text = f"this machine has {has}, and this build of torch is for the CPU; {_CUDA_BUILD}"
         if facts.interpreter.system == "Linux x86_64":  # for which PyPI has builds for CUDA
             command = f"{facts.interpreter.installer} --force-reinstall torch --index-url https://pypi.org/simple"
+        if not graphics.reached:
+            text += "; " + (
+                "its container has to be started with --gpus all" if contained else "it needs its driver, too"
+            )
         slug = "accelerator-needs-build"
     elif hidden is not None and _hides(hidden, graphics.nvidia):
         shown = hidden or '""'
@@ -100,7 +109,7 @@ def _on_unseen(facts: Facts) -> Iterator[Advice]:
     elif graphics.driver_cuda is None or not graphics.reached:
         remedy = (
             "start the container with --gpus all"
-            if facts.interpreter.container
+            if contained
             else "install the NVIDIA driver"
             if graphics.driver is None
             else f"the driver {graphics.driver} is loaded; install its library, libcuda.so.1, of the same version"
@@ -116,7 +125,8 @@ def _on_unseen(facts: Facts) -> Iterator[Advice]:
         said = f" (torch says: {torch.warnings[0].splitlines()[0]})" if torch.warnings else ""
         text = f"this machine has {has} that torch does not see{said}; ask the driver about their state"
         slug, command = "accelerator-unseen", "nvidia-smi"
-    yield Advice(Level.WARNING, slug, "accelerator", text, command)
+    level = Level.HINT if contained and not graphics.reached else Level.WARNING  # nobody gave them to this container
+    yield Advice(level, slug, "accelerator", text, command)
 
 
 def _hides(value: str, gpus: int | None) -> bool:
@@ -179,15 +189,12 @@ def on_compiling(facts: Facts) -> Iterator[Advice]:
     cuda = any(accelerator.device.startswith("cuda") for accelerator in facts.accelerators)
     if cuda and compiler.triton is None:
         text = "torch.compile needs triton for the GPU, and it is not installed"
-        yield Advice(
-            Level.HINT, "compile-triton-missing", "torch.compile", text, f"{facts.interpreter.installer} triton"
-        )
+        command = f"{facts.interpreter.installer} triton"
+        yield Advice(Level.HINT, "compile-triton-missing", "torch.compile", text, command)
     if compiler.path is None:
         if compiler.failure:
-            text, command = (
-                f"torch.compile does not work: {compiler.failure}; let it name one that is there",
-                "unset CXX",
-            )
+            text = f"torch.compile does not work: {compiler.failure}; let it name one that is there"
+            command = "unset CXX"
         else:
             text = "torch.compile does not work: there is no C++ compiler; install one"
             command = "apt install g++" if debian else ""

@@ -12,11 +12,13 @@ EXTRAS = {
     "settings": "settings as flags and files",
     "metrics": "torchmetrics in evaluations",
     "data": "tables and pictures as data sets",
+    "tensorboard": "logs for TensorBoard",
+    "wandb": "logs for Weights & Biases",
+    "mlflow": "logs for MLflow",
     "demo": "the demo",
-    "frameworks": "the frameworks whose loops are tested",
 }
 """What an extra is for. Those for TrueStep's own development are left out."""
-_OWN = {"dev", "docs", "all"}
+_OWN = {"dev", "docs", "frameworks"}
 
 
 def packages() -> tuple[Package, ...]:
