@@ -38,14 +38,17 @@ PEAKS: dict[str, tuple[float, float, float]] = {
     # https://www.nvidia.com/content/PDF/nvidia-ampere-ga-102-gpu-architecture-whitepaper-v2.pdf, appendix A (fp32 sums)
     "RTX 3090": (71 * _T, 35.6 * _T, 35.6 * _T),
     # https://images.nvidia.com/content/technologies/volta/pdf/volta-v100-datasheet-update-us-1165301-r5.pdf (no tf32)
-    "V100-SXM2": (125 * _T, 15.7 * _T, 15.7 * _T),
-    "V100-PCIE": (112 * _T, 14 * _T, 14 * _T),
+    "V100 SXM2": (125 * _T, 15.7 * _T, 15.7 * _T),
+    "V100 PCIE": (112 * _T, 14 * _T, 14 * _T),
     # https://www.nvidia.com/content/dam/en-zz/Solutions/Data-Center/tesla-t4/t4-tensor-core-datasheet-951643.pdf
     "T4": (65 * _T, 8.1 * _T, 8.1 * _T),
     # https://www.amd.com/content/dam/amd/en/documents/instinct-tech-docs/data-sheets/amd-instinct-mi300x-data-sheet.pdf
     "MI300X": (1307.4 * _T, 653.7 * _T, 163.4 * _T),
 }
 """Peak speed of known accelerators."""
+
+_OTHERS = {"D", "Laptop", "Ti", "SUPER", "Max", "MIG"}
+"""Words by which a device with the same number is another one, or a part of one."""
 
 
 def peak_flops(device: torch.device, precision: str) -> float | None:
@@ -62,7 +65,7 @@ def peak_flops(device: torch.device, precision: str) -> float | None:
 
 
 def peak_of(name: str, precision: str, *, tf32: bool = False) -> float | None:
-    """Return the peak of a device by its name; a longer known name counts first, and all its words have to be there.
+    """Return the peak of a device by its name; all words of a known name have to be there.
 
     Example:
         >>> peak_of("NVIDIA A100-SXM4-80GB", "bf16")
@@ -70,9 +73,11 @@ def peak_of(name: str, precision: str, *, tf32: bool = False) -> float | None:
         >>> peak_of("NVIDIA A10G", "bf16") is None
         True
     """
-    words = set(name.replace("-", " ").split()) | set(name.split())
+    words = set(name.replace("-", " ").split())
+    if words & _OTHERS:
+        return None
     for known in sorted(PEAKS, key=len, reverse=True):
-        if set(known.split()) <= words or known in words or known in name.split(" "):
+        if set(known.split()) <= words:
             half, tensor, plain = PEAKS[known]
             return half if precision in ("bf16", "fp16") else tensor if tf32 else plain
     return None

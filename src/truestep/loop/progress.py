@@ -5,13 +5,14 @@ It shows what is known already, and reads no tensor. It is drawn between two ste
 
 from __future__ import annotations
 
+import io
 import sys
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from truestep.loop.terminal import StatusLine, is_terminal, say
+from truestep.loop.terminal import StatusLine, is_terminal, say, terminal_width
 
 if TYPE_CHECKING:
     from truestep.loop.pace import Look, Pace
@@ -87,6 +88,8 @@ class Progress:
         """Say once what is trained on what."""
         if self.shown:
             say(f"truestep: {text}")
+            if is_terminal(sys.stderr):
+                self._line = StatusLine(sys.stderr)
 
     def show(self, position: Position) -> None:
         """Draw where the run is."""
@@ -94,8 +97,6 @@ class Progress:
         if self._begun is None:
             self._begun = now, position.part or 0.0
             self._before = self._pace.look(position.step)
-        if self._line is None and is_terminal(sys.stderr):
-            self._line = StatusLine(sys.stderr)
         if self._line is not None:
             self.due = now + _REDRAWN_S
             self._line.show(self._drawn(position, now))
@@ -106,7 +107,7 @@ class Progress:
 
     def end_epoch(self, position: Position) -> None:
         """Write a line for an epoch where there is no terminal: for the last one, and not too many a second."""
-        if not self.shown or self._line is not None or is_terminal(sys.stderr):
+        if not self.shown or self._line is not None:
             return
         now = time.perf_counter()
         if now - self._said >= _EPOCH_LINE_S or (position.part or 0.0) >= 1.0:
@@ -151,21 +152,19 @@ class Progress:
         from rich.table import Table
         from rich.text import Text
 
+        width = terminal_width(sys.stderr)
         if self._console is None:
-            self._console = Console(file=sys.stderr, highlight=False)
-        console = self._console
+            self._console = Console(file=io.StringIO(), force_terminal=True, highlight=False)
         grid = Table.grid(padding=(0, 1))
-        row: list[Any] = []
-        part = position.part
-        if part is not None and console.width >= 60:
-            row.append(ProgressBar(total=1.0, completed=part, width=16))
-        row.append(Text("  ".join(self._words(position, now)), no_wrap=True, overflow="ellipsis"))
+        row: list[Any] = [Text("  ".join(self._words(position, now)), no_wrap=True, overflow="ellipsis")]
+        if position.part is not None and width >= 60:
+            row.insert(0, ProgressBar(total=1.0, completed=position.part, width=16))
         for _ in row:
             grid.add_column(no_wrap=True, overflow="ellipsis")
         grid.add_row(*row)
-        with console.capture() as captured:
-            console.print(grid, end="", width=max(10, console.width - 1), no_wrap=True)
-        return str(captured.get()).rstrip("\n")
+        self._console.file = drawn = io.StringIO()
+        self._console.print(grid, end="", width=max(10, width - 1), no_wrap=True)
+        return drawn.getvalue().rstrip("\n")
 
 
 def spoken(measured: Mapping[str, float]) -> list[str]:

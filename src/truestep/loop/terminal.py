@@ -7,6 +7,7 @@ is wiped before anything is written, and is drawn again only when the cursor sta
 from __future__ import annotations
 
 import contextlib
+import os
 import sys
 from typing import Any, TextIO
 
@@ -33,11 +34,10 @@ class StatusLine:
         self._guards: list[tuple[str, _Guard]] = []
         self.at_start = True
         """Whether the cursor stands at the beginning of a line, as far as is known."""
+        self._guard()
 
     def show(self, text: str) -> None:
         """Draw the line, or draw it anew; not where the program is in the middle of a line of its own."""
-        if not self._guards:
-            self._guard()
         if self.at_start and not tqdm_is_drawing():
             self._write(_WIPE + text)
             self._shown = True
@@ -101,12 +101,20 @@ class _Guard:
 
 def is_terminal(stream: Any) -> bool:
     """Whether a stream is a terminal that understands more than lines."""
-    import os
-
     try:
         return bool(stream.isatty()) and os.environ.get("TERM", "") != "dumb"
     except (AttributeError, ValueError):
         return False
+
+
+def terminal_width(stream: Any) -> int:
+    """Return how many characters a line of a terminal has; 80 where nobody knows."""
+    if (columns := os.environ.get("COLUMNS", "")).isdigit():
+        return int(columns) or 80
+    try:
+        return os.get_terminal_size(stream.fileno()).columns or 80
+    except (OSError, ValueError, AttributeError):
+        return 80
 
 
 def tqdm_is_drawing() -> bool:
