@@ -45,8 +45,9 @@ def show(groups: list[Group], ready: bool, told: str, console: Console) -> None:
     width = min(console.width, _WIDEST)
     for group in groups:
         _print(console, (group.title, "bold blue"))
+        column = max(_MARGIN, *(len(line.what) + 4 for line in group.lines))
         for line in group.lines:
-            _line(line, width, console)
+            _line(line, column, width, console)
         console.print()
     first, *rest = wrap(told, width, hang=2)
     head, _, tail = first.partition(":")
@@ -55,14 +56,15 @@ def show(groups: list[Group], ready: bool, told: str, console: Console) -> None:
         _print(console, "  ", row)
 
 
-def _line(line: Line, width: int, console: Console) -> None:
+def _line(line: Line, column: int, width: int, console: Console) -> None:
+    """Print a line, its value from a column on, and what to do about it from the margin on."""
     margin = " " * _MARGIN
     style = "dim" if line.missing else ""
-    head = f"  {line.what}  ".ljust(_MARGIN)
-    first, *rest = [row for part in line.value.split("\n") for row in wrap(part, width - len(head)) or [""]]
+    head = f"  {line.what}  ".ljust(column)
+    first, *rest = [row for part in line.value.split("\n") for row in wrap(part, width - column) or [""]]
     _print(console, head, (first, style))
     for row in rest:
-        _print(console, margin, (row, style))
+        _print(console, " " * column, (row, style))
     _command(line.command, width, console)
     for advice in line.advice:
         level = f"{advice.level.value}:"
