@@ -192,7 +192,33 @@ def test_a_forward_pass_that_was_replaced_is_left_alone():
         recompute(model, Block)
 
 
+def test_an_exported_program_has_no_second_pass():
+    model = net(Pure).eval()
+    recompute(model, Block)
+    run = Run(device="cpu", watch=False)
+    run.model(model)
+    x = torch.randn(2, 8)
+    exported = torch.export.export(model, (x,))
+    assert "checkpoint" not in str(exported.graph)
+    torch.testing.assert_close(exported.module()(x), model(x))
+
+
 # --- in a run, and compiled ---
+
+
+def test_no_blocks_and_no_compilation_are_the_plain_model():
+    model = Run(device="cpu").model(net(), recompute=[], compile=False)
+    assert not any("forward" in vars(block) for block in model.blocks)
+    assert model._compiled_call_impl is None
+
+
+def test_a_refused_model_can_be_given_again():
+    run, model = Run(device="cpu"), net()
+    with pytest.raises(BadPart):
+        run.model(model, recompute=nn.LSTM)
+    with pytest.raises(BadSettings):
+        run.model(model, compile="fast")
+    assert run.model(model, recompute=Block) is model
 
 
 @pytest.mark.parametrize("options", [{"recompute": [Pure]}, {}], ids=["recompute", "plain"])

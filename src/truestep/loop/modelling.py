@@ -49,7 +49,7 @@ class Modelling:
         model: Model,
         *,
         compile: bool | str | Mapping[str, Any] = False,
-        recompute: Kinds = (),
+        recompute: Kinds | None = None,
         name: str | None = None,
     ) -> Model:
         """Move a model to the device, and make it part of the checkpoints; a resumed run loads its weights here.
@@ -69,13 +69,13 @@ class Modelling:
             BadSettings: a mode or an option of torch.compile that there is not.
             BadPart: it has no block of these types, or belongs to the run already.
         """
-        name = self._parts.add(self._parts.models, "model", name, model)
-        if recompute != ():
+        if recompute:
             recompute_blocks(model, recompute)
+        compile_in_place(model, compile)  # at its first call, with what is done to it here
+        name = self._parts.add(self._parts.models, "model", name, model)
         self.strategy.prepare(model, self.device)
         self._saving.load_model(name, model)
         self._stack.callback(watch_boundary(model))
-        compile_in_place(model, compile)
         return model
 
     def ema(self, model: nn.Module, decay: float = 0.999, *, warmup: bool = False, name: str | None = None) -> EMA:

@@ -94,7 +94,7 @@ def _recomputing(kind: type[nn.Module]) -> Callable[..., Any]:
 
     @functools.wraps(plain)
     def forward(self: nn.Module, *args: Any, **kwargs: Any) -> Any:
-        if not torch.is_grad_enabled():
+        if not torch.is_grad_enabled() or torch.compiler.is_exporting():
             return plain(self, *args, **kwargs)
         if torch.compiler.is_compiling():  # the compiler writes buffers once, whatever it computes twice
             return checkpoint(plain, self, *args, use_reentrant=False, **kwargs)

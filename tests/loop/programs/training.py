@@ -115,6 +115,7 @@ def main(arguments):
     total = None if not streams else 20 * chosen.epochs
     run.scheduler(schedules.warmup_cosine(optimizer, warmup=0.1, total_steps=total), every="step")
     average = run.register("average", torch.optim.swa_utils.AveragedModel(model, multi_avg_fn=_ema))
+    ema = run.ema(model, 0.9)
     run.state.seen = run.state.get("seen", 0)
     with run:
         for epoch in run.epochs():
@@ -132,7 +133,8 @@ def main(arguments):
                     evaluated(run, model, held_out, chosen.pause)
             evaluated(run, model, held_out, chosen.pause)
             run.log({"epoch_ended": epoch, "seen": run.state.seen})
-    torch.save({"model": model.state_dict(), "average": average.state_dict()}, Path(chosen.out) / "final.pt")
+    final = {"model": model.state_dict(), "average": average.state_dict(), "ema": ema.model.state_dict()}
+    torch.save(final, Path(chosen.out) / "final.pt")
     return run
 
 
