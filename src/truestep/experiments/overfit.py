@@ -15,8 +15,9 @@ from statistics import fmean
 from truestep.errors import NoExperiment
 from truestep.experiments.bench import Bench, Outcome, Variant
 
-_LEARNT, _FALLEN, _RISEN = 0.1, 0.5, 1.5
-"""Parts of the first loss: what is left when a batch is learnt by heart, or when the loop learns; and too much."""
+_LEARNT, _FALLEN, _FALLING, _RISEN = 0.1, 0.5, 0.9, 1.5
+"""Parts of the first loss: what is left when a batch is learnt by heart, when the loop learns, when it does if the loss
+still falls; and too much."""
 
 
 class Answer(enum.StrEnum):
@@ -90,26 +91,42 @@ def judge(losses: Sequence[float], batches: int = 1) -> Answer:
         return Answer.FALLS if last < first - _FALLEN * max(abs(first), 1e-3) else Answer.STUCK
     if last <= _LEARNT * first:
         return Answer.LEARNS
-    if last <= _FALLEN * first:
+    if last <= _FALLEN * first or (last <= _FALLING * first and _still_falls(losses, batches)):
         return Answer.FALLS
     return Answer.DIVERGES if last > _RISEN * first else Answer.STUCK
 
 
 def ends(losses: Sequence[float], batches: int) -> tuple[float, float]:
     """Return the mean of the first round over the batches, and of the last steps."""
-    tail = max(batches, min(len(losses) // 20, 20), 1)
-    return fmean(losses[:batches]), fmean(losses[-tail:])
+    return fmean(losses[:batches]), fmean(losses[-_tail(losses, batches) :])
+
+
+def _tail(losses: Sequence[float], batches: int) -> int:
+    """Return how many steps are the end of a curve: whole rounds over the batches."""
+    rounds = max(1, min(len(losses) // 20, 20) // batches)
+    return rounds * batches
+
+
+def _means(losses: Sequence[float], batches: int) -> list[float]:
+    """Return the means over as many steps as the end has, step by step."""
+    tail = _tail(losses, batches)
+    return [fmean(losses[end - tail : end]) for end in range(tail, len(losses) + 1)] or [fmean(losses)]
+
+
+def _still_falls(losses: Sequence[float], batches: int) -> bool:
+    """Whether the last quarter of the steps still made a difference, and ends where the curve is lowest."""
+    means = _means(losses, batches)
+    return means[-1] < 0.97 * means[-1 - len(means) // 4] and means[-1] <= 1.05 * min(means)
 
 
 def _course(losses: tuple[float, ...], batches: int, dropout: bool) -> str:
     """Return what the end of the curve looks like: it still falls, it has settled, or it was lower before."""
     first, last = ends(losses, batches)
-    tail = max(batches, min(len(losses) // 20, 20), 1)
-    means = [fmean(losses[end - tail : end]) for end in range(tail, len(losses) + 1)]
+    means = _means(losses, batches)
     best = min(range(len(means)), key=means.__getitem__)
     if last - means[best] > 0.1 * abs(first):
-        return f", and was at {means[best]:.4g} in step {best + tail}: its steps go too far"
-    if last < 0.97 * means[-1 - len(means) // 4]:
+        return f", and was at {means[best]:.4g} in step {best + _tail(losses, batches)}: its steps go too far"
+    if _still_falls(losses, batches):
         return f", and still falls; --steps {4 * len(losses)} shows more"
     hint = ", and so does dropout: try --no-dropout" if dropout else ""
     return f", and has settled; a loss with a floor (label smoothing) does that{hint}"
