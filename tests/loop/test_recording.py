@@ -156,7 +156,7 @@ def test_a_validation_loss_that_rises_five_times_is_told():
     assert [(alert.epoch, alert.name, alert.kind) for alert in run.alerts] == [(6, "val_loss", "rising")]
 
 
-@pytest.mark.parametrize("name", ["val_loss", "val/loss", "model/valid_loss", "validation loss"])
+@pytest.mark.parametrize("name", ["val_loss", "val/loss", "model/valid_loss", "validation loss", "eval/loss"])
 def test_names_of_a_validation_loss(name):
     run, *_ = begun()
     with run:
@@ -176,6 +176,19 @@ def test_a_function_is_called_with_each_alert_and_may_end_the_training():
         trained(run, model, loader, lambda step, loss: loss * math.nan if step >= 2 else loss)
     run.close()
     assert run.global_step < 6
+
+
+def test_a_function_that_raises_at_the_end_lets_the_folder_go(tmp_path):
+    def stop(alert):
+        raise RuntimeError(str(alert))
+
+    run, model, _, loader = begun(tmp_path)
+    run.on_alert(stop)
+    for x, y in run.train(loader, model):
+        run.step(nn.functional.mse_loss(model(x), y) * math.nan)
+    with pytest.raises(RuntimeError, match="the loss is nan"):
+        run.close()
+    Run(out=tmp_path, resume="auto", device="cpu").close()
 
 
 def test_early_stopping_ends_a_loop():

@@ -20,8 +20,8 @@ from typing import Any
 from truestep.errors import BadSettings
 from truestep.loop.alert_rules import AlertRule, Bound, NormSpike, NotFinite, Rising, Spike
 
-VALIDATION_LOSS = re.compile(r"(?:^|[_/.\- ])(?:val|valid|validation)[_/.\- ]loss$")
-"""Names of values that are watched for rising without being asked: val_loss, val/loss, model/valid_loss."""
+VALIDATION_LOSS = re.compile(r"(?:^|[_/.\- ])(?:val|valid|validation|eval)[_/.\- ]loss$")
+"""Names of values that are watched for rising without being asked: val_loss, val/loss, model/valid_loss, eval_loss."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,7 @@ from truestep.loop.stalls import Stalls
 from truestep.trackers.line import Line
 from truestep.trackers.tracking import Ending
 
-_MOST_WATCHED = 1000
+_MOST_WATCHED = 500
 """Values of the run's own that are kept before they are read, where nothing is logged."""
 
 

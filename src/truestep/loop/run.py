@@ -342,14 +342,16 @@ class Run(Modelling, Stepping, Evaluation, Looking):
         self._closed = True
         atexit.unregister(self._at_exit)
         self._progress.close()
-        self._logs.flush()
         try:
-            self._saving.wait()
+            self._logs.flush()
         finally:
-            self._logs.close(how)
-            self._stack.close()
-            if self._session is not None:
-                write(self._session.stop(how), Options())
+            try:
+                self._saving.wait()
+            finally:
+                self._logs.close(how)
+                self._stack.close()
+                if self._session is not None:
+                    write(self._session.stop(how), Options())
 
     def _bind(self, batches: int | None) -> None:
         """Tell the schedules how long the run is, as soon as that is known."""

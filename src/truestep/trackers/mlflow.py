@@ -40,7 +40,8 @@ class MLflow:
         name = os.environ.get("MLFLOW_EXPERIMENT_NAME", Path.cwd().name)
         known = self._client.get_experiment_by_name(name)
         experiment = known.experiment_id if known else self._client.create_experiment(name, f"{folder}/mlflow")
-        stopped = self._client.search_runs([experiment], f"tags.`{_FOLDER}` = '{folder}'")
+        mark = '"' if "'" in str(folder) else "'"
+        stopped = self._client.search_runs([experiment], f"tags.`{_FOLDER}` = {mark}{folder}{mark}")
         tags = {_FOLDER: str(folder), "truestep.resumed_from_step": str(start.step)}
         self._id = self._client.create_run(experiment, tags=tags, run_name=folder.name).info.run_id
         params = [self._entities.Param(key, str(value)) for key, value in start.settings.items()]
