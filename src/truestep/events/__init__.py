@@ -15,6 +15,7 @@ from truestep.events._active import (
     CheckSkipped,
     SampleReadAgain,
     SamplesCompared,
+    SamplesShared,
 )
 from truestep.events._backward import (
     AnomalyModeSeen,
@@ -134,6 +135,7 @@ __all__ = [
     "RunStarted",
     "SampleReadAgain",
     "SamplesCompared",
+    "SamplesShared",
     "ScalerBuilt",
     "ScalerStepped",
     "ScalerUpdated",

@@ -14,7 +14,7 @@ class CheckSkipped(Event):
 
     absent: ClassVar[str] = "no check was skipped"
     check: str
-    """"samples" or "reads"."""
+    """"samples", "reads" or "overlap"."""
     reason: str
 
 
@@ -52,5 +52,32 @@ class SampleReadAgain(Event):
     """Whether the input of a sample differed from read to read, and its label, a whole number, did not."""
     beside: tuple[int, ...] = ()
     """Loaders that read other samples through the same data set, or through the same transform."""
+    site: Site | None = None
+    """The line that evaluates the model."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class SamplesShared(Event):
+    """The samples that a loader of an evaluation draws were compared with those that the training draws."""
+
+    absent: ClassVar[str] = "no evaluation data compared with those of the training (with --active)"
+    loader: int
+    model: int
+    samples: int = 0
+    """How many the loader draws."""
+    shared: int = 0
+    """How many of them the weights had been trained on; where ``later``, how many they were trained on meanwhile."""
+    outside: int = 0
+    """How many of them no training of the run had drawn."""
+    beyond: int = 0
+    """How many samples of the training the loader does not draw."""
+    repeated: int = 0
+    """How many would be shared by chance, as samples repeat within the training or within the evaluation."""
+    by_value: bool = False
+    """Whether the samples were compared by what they hold, and not by their numbers in one data set."""
+    later: bool = False
+    """Whether this comes back to an evaluation of before."""
+    trained: tuple[int, ...] = ()
+    """The loaders that were trained on."""
     site: Site | None = None
     """The line that evaluates the model."""

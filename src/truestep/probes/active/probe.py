@@ -12,12 +12,13 @@ from contextlib import ExitStack
 from types import FrameType
 from typing import Any
 
-from truestep.events import CheckSkipped, SampleReadAgain, SamplesCompared, Site
+from truestep.events import CheckSkipped, SampleReadAgain, SamplesCompared, SamplesShared, Site
 from truestep.probes._patch import patch
 from truestep.probes._probe import Probe
 from truestep.probes.active import _states
 from truestep.probes.active._copies import Refused, copy_of
 from truestep.probes.active._grounds import fit, hindrance
+from truestep.probes.active._overlap import Overlap, Trained
 from truestep.probes.active._reads import read_again, shared
 from truestep.probes.active._samples import compare
 from truestep.probes.active._trial import Trial
@@ -25,10 +26,11 @@ from truestep.probes.active._trial import Trial
 _ATTEMPTS = 3
 _MOST = 8
 _MOST_DATA = 64
+_MOST_COMPARED = 32
 
 
 class ActiveProbe(Probe):
-    """Tells `SamplesCompared`, `SampleReadAgain`, and `CheckSkipped` where a check could not be made."""
+    """Tells `SamplesCompared`, `SampleReadAgain`, `SamplesShared`; `CheckSkipped` where a check could not be made."""
 
     def install(self, stack: ExitStack) -> None:
         import torch.utils.data.dataloader as module
@@ -44,6 +46,9 @@ class ActiveProbe(Probe):
         """Loader to its data set, which may outlive it."""
         self._left: dict[tuple[str, int], int] = {}
         """What was looked at, model or loader, to how many attempts are left."""
+        self._trained = Trained(scene)
+        self._compared: dict[int, tuple[int, Overlap | None]] = {}
+        """Loader of an evaluation to how much was trained on when it was compared, and what came out."""
 
         def __next__(iterator: Any) -> Any:
             batch = original(iterator)
@@ -61,6 +66,8 @@ class ActiveProbe(Probe):
         try:
             self._batch, self._shapes, self._drawn_by = [], [], self.scene.loader
             self._note_data(self._drawn_by, iterator._dataset)
+            if self._drawn_by is not None:
+                self._trained.drawn(self._drawn_by, iterator)
             if type(batch) in (tuple, list) and getattr(iterator, "_collate_fn", None) is self._collate:
                 tensors = [item for item in batch[:8] if isinstance(item, self.scene.torch.Tensor)]
                 self._batch = [weakref.ref(item) for item in tensors]
@@ -87,14 +94,17 @@ class ActiveProbe(Probe):
             frame: torch's frame of the call, which holds the arguments.
         """
         scene = self.scene
-        if not scene.step or scene.coast.on or scene.coast.learning:
-            return
         try:
+            self._trained.evaluated(module, scene.loader)
+            if not scene.step or scene.coast.on or scene.coast.learning:
+                return
             if self._due("model", model):
                 self._check_samples(module, model, site, frame)
             loader = scene.loader
             if loader is not None and self._due("loader", loader):
                 self._check_reads(loader, model, site)
+            if loader is not None:
+                self._check_overlap(loader, model, site)
         except Exception:
             scene.fail()
 
@@ -195,3 +205,45 @@ class ActiveProbe(Probe):
         self._settled("loader", loader)
         event = SampleReadAgain(loader=loader, model=model, differ=reads.differ, beside=beside, site=site)
         scene.emit(event)
+
+    # --- do samples come back ----------------------------------------------------------------------------------
+
+    def _check_overlap(self, loader: int, model: int, site: Site | None) -> None:
+        scene, trained = self.scene, self._trained
+        now = trained.changes
+        if not now or loader in trained.loaders or self._compared.get(loader, (0, None))[0] == now:
+            return
+        if len(self._compared) >= _MOST_COMPARED:
+            return
+        depth = scene.depth
+        outer, depth.fetching = depth.fetching, True
+        found: list[tuple[int, Overlap]] = []
+        try:
+            hinders = hindrance(scene)
+            if hinders:
+                raise Refused(hinders)
+            found = [(loader, trained.compare(loader))]
+            for other, (_, before) in self._compared.items():
+                if other != loader and before is not None and not before.shared and not before.by_value:
+                    after = trained.again(other, before)
+                    found += [(other, after)] if after.shared else []
+        except Refused as refused:
+            depth.fetching = outer
+            self._compared[loader] = now, None
+            reason = f"the evaluation data were not compared with the training: {refused}"
+            scene.emit(CheckSkipped(check="overlap", reason=reason))
+            return
+        finally:
+            depth.fetching = outer
+        for number, overlap in found:
+            self._compared[number] = now, overlap
+            facts = {name: getattr(overlap, name) for name in Overlap.__slots__}
+            shared = SamplesShared(
+                loader=number,
+                model=model,
+                later=number != loader,
+                trained=tuple(sorted(trained.loaders)),
+                **facts,
+                site=site,
+            )
+            scene.emit(shared)

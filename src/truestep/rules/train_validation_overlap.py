@@ -1,0 +1,154 @@
+"""Judged over the whole run: the one evaluation draws a part of its samples from those of the training."""
+
+from __future__ import annotations
+
+from truestep.events import (
+    CheckSkipped,
+    Event,
+    LoaderStarted,
+    ModelCalled,
+    OptimizerStepped,
+    RunEnded,
+    SamplesShared,
+    Site,
+)
+from truestep.findings import Mark, Severity
+from truestep.rules._rule import Progress, Rule
+
+_LEAST_SHARED = 10
+_LEAST_SHARE = 0.1
+_LEAST_EQUAL_SHARE = 0.2
+_LEAST_OTHERS = 3
+_LEAST_OTHER_SHARE = 0.02
+_LEAST_SAMPLES = 20
+_CHANCE = 10
+
+
+class TrainValidationOverlap(Rule):
+    """Many of the samples that the model is evaluated on are samples that it was trained on.
+
+    What it does
+    ------------
+    With ``--active``, compares the samples that the loader of an evaluation draws with those of the loaders that were
+    trained on: by their numbers where both read one data set, or two that hold equal samples, else by what they hold.
+    Reports an evaluation of which at least a tenth was trained on (a fifth by what samples hold), and a part was not,
+    while it leaves out a part of the training samples: two splits that should have been one.
+
+    Why it matters
+    --------------
+    The model knows the answers by heart. The proof splits one data set twice: the accuracy on the validation samples
+    is 25 points higher than on fresh ones, and of two models the one that has learned more by heart is chosen.
+
+    Example
+    -------
+    ::
+
+        train, _ = random_split(augmented, [0.8, 0.2])
+        _, val = random_split(plain, [0.8, 0.2])        # another split: four fifths of `val` are in `train`
+
+    Fix
+    ---
+    Split once, and use the same numbers for both::
+
+        order = torch.randperm(len(plain)).tolist()
+        train, val = Subset(augmented, order[:800]), Subset(plain, order[800:])
+
+    Known false alarms
+    ------------------
+    A run without any other evaluation that looks at a mixture of training samples and others on purpose. Quiet:
+    accuracy on training samples, an evaluation of all samples there are, folds and splits of models that begin anew,
+    samples that repeat by nature, and every run with another evaluation on samples that were never trained on, or
+    that could not be compared.
+
+    References
+    ----------
+    - https://docs.pytorch.org/docs/stable/data.html#torch.utils.data.random_split
+    - https://scikit-learn.org/stable/common_pitfalls.html#data-leakage
+    """
+
+    id = "train-validation-overlap"
+    since = "0.1"
+    severity = Severity.ERROR
+    watches = (SamplesShared, CheckSkipped, ModelCalled, LoaderStarted, OptimizerStepped)
+    needs = (SamplesShared,)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._compared: dict[int, SamplesShared] = {}
+        """Loader of an evaluation to what was last told of it."""
+        self._leaking: dict[int, SamplesShared] = {}
+        self._trained: set[int] = set()
+        self._called: set[int | None] = set()
+        """Loaders whose batches a model was called on without a backward, None for what came from no loader."""
+        self._started: dict[int, Site | None] = {}
+        self._stepped = False
+        self._skipped = ""
+
+    def unobserved(self, run: Progress) -> str:
+        return self._skipped if SamplesShared not in run.met and self._skipped else super().unobserved(run)
+
+    def observe(self, event: Event, run: Progress) -> None:
+        match event:
+            case SamplesShared():
+                self._compared[event.loader] = event
+                self._trained |= set(event.trained)
+                if _leaks(event):
+                    self._leaking.setdefault(event.loader, event)
+            case ModelCalled() if self._stepped and (not event.tracked or event.loader is not None):
+                self._called.add(event.loader)
+            case LoaderStarted():
+                self._started.setdefault(event.loader, event.site)
+            case CheckSkipped(check="overlap"):
+                self._skipped = event.reason
+            case OptimizerStepped():
+                self._stepped = True
+            case _:
+                pass
+
+    def ended(self, event: RunEnded, run: Progress) -> None:
+        known = self._compared.keys() | self._trained
+        clean = any(_is_clean(compared) for compared in self._compared.values())
+        made = {_made(loader, run) for loader in self._leaking.keys() | self._trained} - {None}
+        others = {loader for loader in self._called - known if loader is None or _made(loader, run) not in made}
+        if event.how != "finished" or clean or others:
+            return
+        for loader, shared in self._leaking.items():
+            if loader not in self._trained:
+                self._found(loader, shared, run)
+
+    def _found(self, loader: int, shared: SamplesShared, run: Progress) -> None:
+        name = run.loader_name(loader)
+        training = next((run.loaders[number] for number in shared.trained if number in run.loaders), None)
+        how = "by what they hold" if shared.by_value else "by their numbers"
+        self.report(
+            self._started.get(loader) or shared.site,
+            f"{shared.shared} of the {shared.samples} samples of `{name}` were trained on",
+            run=run,
+            label="evaluated on samples that the model may know by heart",
+            related=() if training is None or training.site is None else (Mark(training.site, "trained on these"),),
+            cost=f"{shared.shared} samples are training samples {how}, {shared.outside} are not",
+            help="split the data once, and draw training and evaluation from the two parts of that split",
+            unit="evaluations",
+            key=self._started.get(loader) or loader,
+        )
+
+
+def _made(loader: int, run: Progress) -> Site | None:
+    """Return the line that made a loader: loaders of every epoch come and go."""
+    met = run.loaders.get(loader)
+    return None if met is None else met.site
+
+
+def _leaks(event: SamplesShared) -> bool:
+    """Whether a part of an evaluation was trained on, and a part was not, and it is not all of the training."""
+    share = _LEAST_EQUAL_SHARE if event.by_value else _LEAST_SHARE
+    least = max(_LEAST_SHARED, share * event.samples, _CHANCE * event.repeated)
+    others = max(_LEAST_OTHERS, _LEAST_OTHER_SHARE * event.samples)
+    beyond = max(_LEAST_OTHERS, _LEAST_OTHER_SHARE * event.shared)
+    enough = event.samples >= _LEAST_SAMPLES and event.shared >= least
+    return not event.later and enough and event.outside >= others and event.beyond >= beyond
+
+
+def _is_clean(event: SamplesShared) -> bool:
+    """Whether hardly any sample of an evaluation was trained on."""
+    return event.shared < _LEAST_SHARE * event.samples

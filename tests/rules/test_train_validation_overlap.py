@@ -1,0 +1,92 @@
+import pytest
+
+from truestep.events import CheckSkipped, LoaderMet, LoaderStarted, ModelCalled, OptimizerStepped, SamplesShared, Site
+from truestep.findings import Outcome
+from truestep.rules._rule import Progress
+from truestep.rules.train_validation_overlap import TrainValidationOverlap
+from truestep.testing import judge
+
+TRAINING, EVALUATION = Site("train.py", 30), Site("train.py", 40)
+MET = [
+    LoaderMet(loader=1, name="train", site=TRAINING),
+    LoaderMet(loader=2, name="val", site=Site("train.py", 31)),
+    LoaderMet(loader=3, name="test", site=Site("train.py", 32)),
+]
+TRAINED = [ModelCalled(model=1, loader=1), OptimizerStepped(optimizer=1), LoaderStarted(loader=2, site=EVALUATION)]
+CALLED = ModelCalled(model=1, loader=2, grad=False, tracked=False)
+FACTS = {"samples": 100, "shared": 80, "outside": 20, "beyond": 320}
+
+
+def shared(loader=2, **facts):
+    return SamplesShared(loader=loader, model=1, trained=(1,), **{**FACTS, **facts})
+
+
+def found(*events):
+    return judge(TrainValidationOverlap, [*MET, *TRAINED, CALLED, *events])
+
+
+def test_the_evaluation_is_named_at_its_loop():
+    (finding,) = found(shared())
+    assert finding.primary.site == EVALUATION
+    assert finding.related[0].site == TRAINING
+    assert finding.message == "80 of the 100 samples of `val` were trained on"
+    assert finding.cost == "80 samples are training samples by their numbers, 20 are not"
+
+
+@pytest.mark.parametrize(
+    "facts",
+    [
+        {"shared": 100, "outside": 0},
+        {"shared": 99, "outside": 1},
+        {"beyond": 0},
+        {"shared": 9, "outside": 91},
+        {"samples": 15, "shared": 12, "outside": 3},
+        {"by_value": True, "shared": 19, "outside": 81},
+        {"by_value": True, "shared": 60, "outside": 40, "repeated": 7},
+        {"later": True},
+    ],
+    ids=["training-accuracy", "all-but-one", "all-samples", "few", "tiny", "few-equal", "repeat-by-nature", "later"],
+)
+def test_another_mixture_is_quiet(facts):
+    assert found(shared(**facts)) == []
+
+
+def test_equal_samples_that_do_not_repeat_by_nature_are_found():
+    (finding,) = found(shared(by_value=True, shared=60, outside=40, repeated=1))
+    assert finding.cost == "60 samples are training samples by what they hold, 40 are not"
+
+
+def test_another_evaluation_on_samples_of_its_own_is_quiet():
+    assert found(shared(), shared(3, shared=0, outside=100)) == []
+
+
+def test_an_evaluation_that_was_clean_before_its_samples_were_trained_on_is_no_excuse():
+    first, second = shared(3, shared=0, outside=100), shared(3, later=True)
+    assert len(found(first, shared(), second)) == 1
+
+
+def test_an_evaluation_that_could_not_be_compared_is_quiet():
+    assert found(shared(), ModelCalled(model=1, loader=3, grad=False, tracked=False)) == []
+    assert found(shared(), ModelCalled(model=1, grad=False, tracked=False)) == []
+
+
+def test_a_loader_made_anew_in_each_epoch_is_the_same_evaluation():
+    again = [LoaderMet(loader=4, name="val", site=MET[1].site), ModelCalled(model=1, loader=4, tracked=False)]
+    assert len(found(shared(), *again)) == 1
+
+
+def test_a_run_that_was_cut_short_is_quiet():
+    rule, run = TrainValidationOverlap(), Progress()
+    for event in [*MET, *TRAINED, CALLED, shared()]:
+        run.note(event)
+        rule.observe(event, run)
+    assert rule.findings(run) == []
+
+
+def test_what_was_skipped_is_not_observed():
+    rule, run = TrainValidationOverlap(), Progress()
+    assert "--active" in rule.verdict(run).reason
+    rule.observe(CheckSkipped(check="overlap", reason="the evaluation data were not compared"), run)
+    assert rule.verdict(run).reason == "the evaluation data were not compared"
+    run.note(shared())
+    assert rule.verdict(run).outcome is Outcome.CLEAR
