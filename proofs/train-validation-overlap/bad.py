@@ -23,11 +23,11 @@ for _epoch in range(25):
         nn.functional.cross_entropy(model(inputs), labels).backward()
         optimizer.step()
 model.eval()
+right = []
 with torch.no_grad():
-    right = torch.cat(
-        [model(inputs).argmax(1) == labels for inputs, labels in DataLoader(val, 50)]
-    )  # error: train-validation-overlap
+    for inputs, labels in DataLoader(val, 50):  # error: train-validation-overlap
+        right.append(model(inputs).argmax(1) == labels)
     first, first_bias, last, last_bias = model.parameters()
     guess = (fresh @ first.T + first_bias).relu() @ last.T + last_bias
-off = right.float().mean() - (guess.argmax(1) == truth).float().mean()
+off = torch.cat(right).float().mean() - (guess.argmax(1) == truth).float().mean()
 print(f"result: {off.abs().item():.4f}")

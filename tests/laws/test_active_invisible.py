@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import io
 import json
 import os
 import pkgutil
@@ -17,7 +18,7 @@ from typing import Any
 import pytest
 import torch
 from torch import nn
-from torch.utils.data import DataLoader, Dataset
+from torch.utils.data import ConcatDataset, DataLoader, Dataset, TensorDataset
 
 import truestep.probes.active
 from truestep.config import Options
@@ -84,8 +85,12 @@ class Network(nn.Module):
         super().__init__()
         self.lstm = nn.LSTM(3, 4)
         self.head = nn.Linear(4, 2)
+        self.mean = torch.zeros(3)
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
+        if self.training:
+            self.mean = 0.5 * self.mean + 0.5 * x.mean((0, 1))
+        x = x - self.mean
         out, _ = self.lstm(x.reshape(x.shape))
         return self.head(out[:, -1])  # type: ignore[no-any-return]
 
@@ -94,6 +99,7 @@ def train() -> list[Any]:
     """Train and evaluate; return what came out of it."""
     torch.manual_seed(0)
     data = Points()
+    table = TensorDataset(torch.randn(40, 5, 3), torch.randint(0, 2, (40,)))
     model = Network()
     optimizer = torch.optim.SGD(model.parameters(), 0.1)
     parts = torch.utils.data.random_split(data, [16, 8])
@@ -109,6 +115,8 @@ def train() -> list[Any]:
         model.eval()
         with torch.no_grad():
             said += [model(x).sum().item() for x, _ in DataLoader(parts[1], 4)]
+            said += [model(x).sum().item() for x, _ in DataLoader(ConcatDataset([table, parts[0]]), 8)]
+        torch.save({"model": model.state_dict(), "more": [model.mean[:2]]}, io.BytesIO())
     return [*said, *(value.clone() for value in model.state_dict().values()), torch.get_rng_state()]
 
 
@@ -123,14 +131,16 @@ def same(result: list[Any]) -> None:
 def test_findings_of_the_checked_program() -> None:
     with Session(Options(active=True)) as session:
         same(train())
-    assert {"batch-first-missing", "augmentation-in-evaluation"} <= {finding.rule for finding in session.findings}
-    assert session.stop().internal_errors == ()
+    summary = session.stop()
+    found = {"batch-first-missing", "augmentation-in-evaluation", "checkpoint-incomplete"}
+    assert found <= {finding.rule for finding in session.findings}
+    assert summary.internal_errors == ()
 
 
 def internals() -> Iterator[str]:
     """Name every function and method of the active checks that is not an entry."""
     package = truestep.probes.active
-    entries = {"ActiveProbe.drawn", "ActiveProbe.evaluated", "ActiveProbe.install"}
+    entries = {f"ActiveProbe.{name}" for name in ("drawn", "evaluated", "install", "met", "saved")}
     for info in pkgutil.iter_modules(package.__path__):
         module = importlib.import_module(f"{package.__name__}.{info.name}")
         for name, value in vars(module).items():

@@ -13,6 +13,8 @@ from __future__ import annotations
 
 from truestep.events._active import (
     CheckSkipped,
+    PlainStateCompared,
+    PlainStateSaved,
     SampleReadAgain,
     SamplesCompared,
     SamplesShared,
@@ -129,6 +131,8 @@ __all__ = [
     "ParameterMet",
     "ParametersAdded",
     "ParametersUnchanged",
+    "PlainStateCompared",
+    "PlainStateSaved",
     "ProbabilitiesRead",
     "RowsEqual",
     "RunEnded",

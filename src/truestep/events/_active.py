@@ -14,7 +14,7 @@ class CheckSkipped(Event):
 
     absent: ClassVar[str] = "no check was skipped"
     check: str
-    """"samples", "reads" or "overlap"."""
+    """"samples", "reads", "overlap" or "state"."""
     reason: str
 
 
@@ -81,3 +81,26 @@ class SamplesShared(Event):
     """The loaders that were trained on."""
     site: Site | None = None
     """The line that evaluates the model."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class PlainStateCompared(Event):
+    """Tensors in plain attributes of a trained model were looked at, on a copy, during an evaluation."""
+
+    absent: ClassVar[str] = "no evaluation whose model could be looked at (with --active)"
+    model: int
+    depends: tuple[str, ...] = ()
+    """Attributes that the model's own forward writes in train mode only, and that its results depend on."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class PlainStateSaved(Event):
+    """Something was saved while tensors in plain attributes of a model had other values than at its first call."""
+
+    absent: ClassVar[str] = "no save of a model with tensors in plain attributes (with --active)"
+    model: int
+    missing: tuple[str, ...] = ()
+    """Those that are not in what was saved, where the state of the model is."""
+    held: tuple[str, ...] = ()
+    """Those that are in it."""
+    site: Site | None = None

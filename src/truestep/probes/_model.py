@@ -75,6 +75,8 @@ class Models:
         device = parameters[0].device.type
         model.device = device if self._has_autocast(device) else "cpu"
         model.trainable = any(p.requires_grad for p in parameters)
+        if scene.met is not None:
+            scene.met(module, model.number)
         if model.trainable and scene.step and self._grad_enabled():
             scene.changed()
         site = scene.sites.at(frame)

@@ -108,6 +108,8 @@ class Scene:
         self.step_ended: Callable[[Event], None] = emit
         self.evaluated: Callable[[Any, int, Site | None, Any], None] | None = None
         """Called after an outermost call of a model in eval mode, where active checks were asked for."""
+        self.met: Callable[[Any, int], None] | None = None
+        """Called with a model and its number before its first call, where active checks were asked for."""
         self.coast = Coast(self)
         self._plan = set(_FIRST)
         self._changes = 0

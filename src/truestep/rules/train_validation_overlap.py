@@ -124,7 +124,7 @@ class TrainValidationOverlap(Rule):
             self._started.get(loader) or shared.site,
             f"{shared.shared} of the {shared.samples} samples of `{name}` were trained on",
             run=run,
-            label="evaluated on samples that the model may know by heart",
+            label="evaluated on training samples",
             related=() if training is None or training.site is None else (Mark(training.site, "trained on these"),),
             cost=f"{shared.shared} samples are training samples {how}, {shared.outside} are not",
             help="split the data once, and draw training and evaluation from the two parts of that split",

@@ -47,9 +47,9 @@ class Bases:
         except TypeError:
             raise Refused("a data set cannot be remembered") from None
         if new:
-            alike = [number for number, ref in self._held.items() if self._twins(ref(), base)]
-            self._numbers[met] = alike[0] if alike else met
-            self._held.setdefault(self._numbers[met], weakref.ref(base))
+            others = list(self._held.items())
+            self._numbers[met], self._held[met] = met, weakref.ref(base)
+            self._numbers[met] = next((number for number, ref in others if self._twins(ref(), base)), met)
         return self._numbers[met]
 
     def drawn(self, iterator: Any) -> Samples:
@@ -69,6 +69,8 @@ class Bases:
             indices = None
         elif type(sampler) is data.SubsetRandomSampler:
             indices = sampler.indices
+        elif type(sampler) is data.WeightedRandomSampler and len(sampler.weights) == len(dataset):
+            indices = [index for index, weight in enumerate(sampler.weights.tolist()) if weight]
         else:
             raise Refused("a loader has a sampler of its own")
         found: Samples = {}

@@ -48,6 +48,8 @@ class Trained:
         self._contents = Contents(scene, self._bases)
         self._pending: dict[int, Samples | None] = {}
         """Loaders drawn with gradients on since the latest step; None where their samples are not known."""
+        self._anew: dict[int, bool] = {}
+        """Whether a loader was drawn for the first time with other weights than those evaluated last."""
         self._at = -1
         self._optimizers = 0
         self._met: dict[int, Samples] = {}
@@ -63,6 +65,8 @@ class Trained:
         """All samples that were trained on."""
         self.loaders: set[int] = set()
         """All loaders that were trained on."""
+        self.beginnings = 0
+        """How often training began with other weights."""
         self.changes = 0
         """How often samples joined those that were trained on."""
         self.unknown = ""
@@ -80,8 +84,7 @@ class Trained:
         if loader not in self._met and loader not in self._why:
             self._meet(loader, iterator)
         if self._scene.torch.is_grad_enabled() and loader not in self._pending:
-            if loader not in self.loaders:
-                self._new()
+            self._anew[loader] = loader not in self.loaders and not self._same_weights()
             self._pending[loader] = self._met.get(loader)
 
     def evaluated(self, module: Any, loader: int | None) -> None:
@@ -155,9 +158,10 @@ class Trained:
     def _promote(self) -> None:
         """Take note that a step was made on the batches drawn since the one before."""
         optimizers = self._scene.count("optimizer")
-        if optimizers != self._optimizers:
+        if optimizers != self._optimizers or any(self._anew[loader] for loader in self._pending):
             self._optimizers = optimizers
             self._since = {}
+            self.beginnings += 1
         for loader, samples in self._pending.items():
             if samples is None:
                 self.unknown = self._why[loader]
@@ -167,15 +171,15 @@ class Trained:
                 self._since, self._ever = since, ever
                 self.loaders.add(loader)
         self._pending.clear()
+        self._anew.clear()
 
-    def _new(self) -> None:
-        """Forget what was trained on, unless the weights are still those that were evaluated last."""
+    def _same_weights(self) -> bool:
+        """Whether the weights are still those that were evaluated last, or none were."""
         if self._evaluated is None:
-            return
+            return True
         ref, step, weights = self._evaluated
         module = ref()
-        if module is None or step != self._step() or _weights(module) != weights:
-            self._since = {}
+        return module is not None and step == self._step() and _weights(module) == weights
 
 
 def _numbers(samples: Samples, since: Samples, ever: Samples) -> Overlap:

@@ -12,7 +12,15 @@ from contextlib import ExitStack
 from types import FrameType
 from typing import Any
 
-from truestep.events import CheckSkipped, SampleReadAgain, SamplesCompared, SamplesShared, Site
+from truestep.events import (
+    CheckSkipped,
+    PlainStateCompared,
+    PlainStateSaved,
+    SampleReadAgain,
+    SamplesCompared,
+    SamplesShared,
+    Site,
+)
 from truestep.probes._patch import patch
 from truestep.probes._probe import Probe
 from truestep.probes.active import _states
@@ -22,6 +30,7 @@ from truestep.probes.active._overlap import Overlap, Trained
 from truestep.probes.active._reads import read_again, shared
 from truestep.probes.active._samples import compare
 from truestep.probes.active._trial import Trial
+from truestep.probes.active._unsaved import Unsaved
 
 _ATTEMPTS = 3
 _MOST = 8
@@ -30,10 +39,11 @@ _MOST_COMPARED = 32
 
 
 class ActiveProbe(Probe):
-    """Tells `SamplesCompared`, `SampleReadAgain`, `SamplesShared`; `CheckSkipped` where a check could not be made."""
+    """Tells what its checks have shown; `CheckSkipped` where one could not be made."""
 
     def install(self, stack: ExitStack) -> None:
         import torch.utils.data.dataloader as module
+        from torch import serialization
         from torch.utils.data._utils.collate import default_collate
 
         scene = self.scene
@@ -47,8 +57,18 @@ class ActiveProbe(Probe):
         self._left: dict[tuple[str, int], int] = {}
         """What was looked at, model or loader, to how many attempts are left."""
         self._trained = Trained(scene)
-        self._compared: dict[int, tuple[int, Overlap | None]] = {}
+        self._compared: dict[int, tuple[tuple[int, int], Overlap | None]] = {}
         """Loader of an evaluation to how much was trained on when it was compared, and what came out."""
+
+        self._plain = Unsaved(scene)
+        self._saves: set[tuple[int, tuple[str, ...], tuple[str, ...]]] = set()
+        """What was told of saves."""
+
+        def _save(obj: Any, *args: Any, **kwargs: Any) -> Any:
+            result = original_save(obj, *args, **kwargs)
+            if scene.active:
+                self.saved(obj)
+            return result
 
         def __next__(iterator: Any) -> Any:
             batch = original(iterator)
@@ -57,8 +77,10 @@ class ActiveProbe(Probe):
             return batch
 
         original = patch(stack, module._BaseDataLoaderIter, "__next__", __next__)
-        scene.evaluated = self.evaluated
+        original_save = patch(stack, serialization, "_save", _save)
+        scene.evaluated, scene.met = self.evaluated, self.met
         stack.callback(setattr, scene, "evaluated", None)
+        stack.callback(setattr, scene, "met", None)
 
     def drawn(self, iterator: Any, batch: Any) -> None:
         """Remember the shapes of a batch; its tensors weakly."""
@@ -74,6 +96,28 @@ class ActiveProbe(Probe):
                 self._shapes = [tuple(item.shape) for item in tensors]
         except Exception:
             self.scene.fail()
+        finally:
+            if aside:
+                aside.close()
+
+    def met(self, module: Any, model: int) -> None:
+        """Runs before the first call of a model."""
+        try:
+            self._plain.met(module, model)
+        except Exception:
+            self.scene.fail()
+
+    def saved(self, obj: Any) -> None:
+        """Runs after something was saved."""
+        scene = self.scene
+        aside = scene.unseen.begin()
+        try:
+            for model, missing, held in self._plain.saved(obj):
+                if (model, missing, held) not in self._saves and len(self._saves) < _MOST_DATA:
+                    self._saves.add((model, missing, held))
+                    scene.emit(PlainStateSaved(model=model, missing=missing, held=held, site=scene.site()))
+        except Exception:
+            scene.fail()
         finally:
             if aside:
                 aside.close()
@@ -105,6 +149,8 @@ class ActiveProbe(Probe):
                 self._check_reads(loader, model, site)
             if loader is not None:
                 self._check_overlap(loader, model, site)
+            if self._due("state", model):
+                self._check_state(module, model, frame)
         except Exception:
             scene.fail()
 
@@ -210,10 +256,10 @@ class ActiveProbe(Probe):
 
     def _check_overlap(self, loader: int, model: int, site: Site | None) -> None:
         scene, trained = self.scene, self._trained
-        now = trained.changes
-        if not now or loader in trained.loaders or self._compared.get(loader, (0, None))[0] == now:
+        now = trained.beginnings, trained.changes
+        if not (trained.changes or trained.unknown) or loader in trained.loaders:
             return
-        if len(self._compared) >= _MOST_COMPARED:
+        if len(self._compared) >= _MOST_COMPARED or self._compared.get(loader, ((0, 0), None))[0] == now:
             return
         depth = scene.depth
         outer, depth.fetching = depth.fetching, True
@@ -223,8 +269,10 @@ class ActiveProbe(Probe):
             if hinders:
                 raise Refused(hinders)
             found = [(loader, trained.compare(loader))]
-            for other, (_, before) in self._compared.items():
-                if other != loader and before is not None and not before.shared and not before.by_value:
+            for other, ((begun, _), before) in self._compared.items():
+                if other == loader or before is None or begun != trained.beginnings:
+                    continue
+                if not before.shared and not before.by_value:
                     after = trained.again(other, before)
                     found += [(other, after)] if after.shared else []
         except Refused as refused:
@@ -247,3 +295,38 @@ class ActiveProbe(Probe):
                 site=site,
             )
             scene.emit(shared)
+
+    # --- does a state dict hold the state ----------------------------------------------------------------------
+
+    def _check_state(self, module: Any, model: int, frame: FrameType) -> None:
+        scene, changed = self.scene, self._plain.changed(model)
+        if not changed:
+            if ("state", model) not in self._left:
+                self._left["state", model] = _ATTEMPTS
+                scene.emit(PlainStateCompared(model=model))
+            return
+        self._attempt("state", model)
+        depth = scene.depth
+        outer, depth.fetching = depth.fetching, True
+        try:
+            hinders = hindrance(scene)
+            if hinders:
+                raise Refused(hinders)
+            fit(module)
+            sites = scene.sites
+            if sites.argument(frame, "self") is not module:
+                raise Refused("it is wrapped")
+            args, kwargs = sites.argument(frame, "args"), sites.argument(frame, "kwargs")
+            if not isinstance(args, tuple) or not isinstance(kwargs, dict):
+                raise Refused("its arguments are gone")
+            with _states.kept(scene.torch):
+                depends = self._plain.depends(model, module, args, kwargs)
+        except Refused as refused:
+            depth.fetching = outer
+            scene.emit(CheckSkipped(check="state", reason=f"the state of the model was not checked: {refused}"))
+            return
+        finally:
+            depth.fetching = outer
+        if depends:
+            self._settled("state", model)
+        scene.emit(PlainStateCompared(model=model, depends=depends))

@@ -1,0 +1,171 @@
+"""What is told of samples that the training and an evaluation share."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+from torch.utils.data import (
+    ConcatDataset,
+    DataLoader,
+    Dataset,
+    RandomSampler,
+    Sampler,
+    Subset,
+    SubsetRandomSampler,
+    TensorDataset,
+    WeightedRandomSampler,
+)
+
+from truestep.config import Options
+from truestep.events import CheckSkipped, SamplesShared
+from truestep.watch import Session
+
+X, Y = torch.randn(100, 5), torch.randint(0, 2, (100,))
+TABLE = TensorDataset(X, Y)
+
+
+class Rows(Dataset[Any]):
+    """Rows of a table, through a function."""
+
+    def __init__(self, x: torch.Tensor, y: torch.Tensor, transform: Any = None, first: int = 0) -> None:
+        self.x, self.y, self.transform, self.first = x, y, transform, first
+
+    def __len__(self) -> int:
+        return len(self.x)
+
+    def __getitem__(self, index: int) -> tuple[torch.Tensor, torch.Tensor]:
+        row = self.x[index]
+        return (row if self.transform is None else self.transform(row)), self.y[index]
+
+
+class Backwards(Sampler[int]):
+    """A sampler that only the program knows."""
+
+    def __iter__(self) -> Any:
+        return iter(range(99, -1, -1))
+
+
+def noise(row: torch.Tensor) -> torch.Tensor:
+    return row + torch.randn(5)
+
+
+def told(*pairs: tuple[Any, Any], anew: bool = False, again: bool = False) -> list[SamplesShared | CheckSkipped]:
+    """Train and evaluate on loaders in turn; return what was told of their samples."""
+    torch.manual_seed(0)
+    events: list[Any] = []
+    model = nn.Linear(5, 2)
+    optimizer = torch.optim.SGD(model.parameters(), 0.1)
+    with Session(Options(active=True), also=events.append) as session:
+        for train, evaluation in pairs:
+            if anew:
+                model.reset_parameters()
+            optimizer = torch.optim.SGD(model.parameters(), 0.1) if again else optimizer
+            for x, y in train:
+                nn.functional.cross_entropy(model(x), y).backward()
+                optimizer.step()
+                optimizer.zero_grad()
+            model.eval()
+            with torch.no_grad():
+                for x, _ in evaluation:
+                    model(x)
+            model.train()
+    assert session.stop().internal_errors == ()
+    skipped = [event for event in events if isinstance(event, CheckSkipped) and event.check == "overlap"]
+    return skipped or [event for event in events if isinstance(event, SamplesShared)]
+
+
+def loader(data: Any, **how: Any) -> DataLoader[Any]:
+    return DataLoader(data, 20, **how)
+
+
+def facts(event: Any) -> tuple[int, int, int, int, bool]:
+    return event.samples, event.shared, event.outside, event.beyond, event.by_value
+
+
+@pytest.mark.parametrize(
+    ("train", "evaluation", "expected"),
+    [
+        (loader(Subset(TABLE, range(80))), loader(Subset(TABLE, range(60, 100))), (40, 20, 20, 60, False)),
+        (loader(Subset(TABLE, range(80))), loader(Subset(TABLE, range(80, 100))), (20, 0, 20, 80, False)),
+        (loader(Subset(Subset(TABLE, range(90)), range(80))), loader(Subset(TABLE, range(40))), (40, 40, 0, 40, False)),
+        (
+            loader(TABLE, sampler=SubsetRandomSampler(range(50))),
+            loader(TABLE, sampler=SubsetRandomSampler(range(40, 60))),
+            (20, 10, 10, 40, False),
+        ),
+        (
+            loader(ConcatDataset([Subset(TABLE, range(30)), Subset(TABLE, range(50, 70))])),
+            loader(Subset(TABLE, range(20, 60))),
+            (40, 20, 20, 30, False),
+        ),
+        (
+            loader(TABLE, sampler=WeightedRandomSampler([1.0] * 50 + [0.0] * 50, 20)),
+            loader(Subset(TABLE, range(40, 60))),
+            (20, 10, 10, 40, False),
+        ),
+        (
+            loader(TABLE, sampler=RandomSampler(TABLE, replacement=True, num_samples=20)),
+            loader(Subset(TABLE, [-1, 1, 1, 2])),
+            (3, 3, 0, 97, False),
+        ),
+        (
+            loader(Subset(Rows(X, Y, noise), range(80))),
+            loader(Subset(Rows(X.clone(), Y.clone()), range(60, 100))),
+            (40, 20, 20, 60, False),
+        ),
+        (loader(Rows(X[:80], Y[:80])), loader(Rows(X[60:], Y[60:])), (40, 20, 20, 60, True)),
+        (loader(TensorDataset(X[:80], Y[:80])), loader(Rows(X[60:], Y[60:])), (40, 20, 20, 60, True)),
+        (loader(Rows(X[:80].numpy(), Y[:80].numpy())), loader(Rows(X[60:], 1 - Y[60:])), (40, 0, 40, 80, True)),
+    ],
+    ids=[
+        "subsets", "split", "subset-of-a-subset", "samplers", "joined", "weights", "replacement", "through-functions",
+        "rows", "kinds", "other-labels",
+    ],
+)  # fmt: skip
+def test_samples_are_counted(train: Any, evaluation: Any, expected: tuple[int, int, int, int, bool]) -> None:
+    (event,) = told((train, evaluation))
+    assert facts(event) == expected
+
+
+@pytest.mark.parametrize(
+    ("train", "evaluation", "reason"),
+    [
+        (loader(TABLE, sampler=Backwards()), loader(TABLE), "a sampler of its own"),
+        (loader(Rows(X[:80], Y[:80], noise)), loader(Rows(X[60:], Y[60:])), "change each time"),
+        (loader(Rows(X[:80], Y[:80], first=1)), loader(Rows(X.round(), Y)), "equal by chance"),
+        (loader(TensorDataset(X.sign(), Y)), loader(TensorDataset(X[60:].sign(), Y[60:])), "equal by chance"),
+    ],
+    ids=["sampler", "random", "round", "yes-or-no"],
+)
+def test_what_cannot_be_compared_is_passed_over(train: Any, evaluation: Any, reason: str) -> None:
+    (event,) = told((train, evaluation))
+    assert isinstance(event, CheckSkipped)
+    assert reason in event.reason
+
+
+def test_samples_of_training_before_count_while_the_weights_stay() -> None:
+    folds = [(loader(Subset(TABLE, range(60))), loader(Subset(TABLE, range(60, 100))))]
+    folds += [(loader(Subset(TABLE, range(40, 100))), loader(Subset(TABLE, range(40))))]
+    first, second, later = told(*folds)
+    assert (facts(first)[:2], facts(second)[:2], facts(later)[:2]) == ((40, 0), (40, 40), (40, 40))
+    assert later.later  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("how", ["anew", "again"])
+def test_samples_of_other_weights_do_not_count(how: str) -> None:
+    folds = [(loader(Subset(TABLE, range(60))), loader(Subset(TABLE, range(60, 100))))]
+    folds += [(loader(Subset(TABLE, range(40, 100))), loader(Subset(TABLE, range(40))))]
+    assert [facts(event)[1] for event in told(*folds, **{how: True})] == [0, 0]  # type: ignore[arg-type]
+
+
+def test_rows_that_repeat_are_told_by_how_often() -> None:
+    rows = torch.randn(200, 5)
+    rows[100:140] = rows[:40]
+    labels = torch.zeros(200, dtype=torch.long)
+    train, rest = TensorDataset(rows[:160], labels[:160]), TensorDataset(rows[80:], labels[80:])
+    (event,) = told((loader(train), loader(rest)))
+    assert facts(event) == (120, 80, 40, 40, True)
+    assert event.repeated == 60  # type: ignore[union-attr]
