@@ -169,7 +169,7 @@ def test_a_model_that_changed_is_noticed():
         ema.update()
 
 
-@pytest.mark.parametrize("decay", [1.0, -0.1, True, float("nan")])
+@pytest.mark.parametrize("decay", [1.0, -0.1, True, float("nan"), "0.9", None])
 def test_a_decay_out_of_its_range_is_refused(decay):
     with pytest.raises(BadSettings, match="decay is"):
         EMA(net(), decay=decay)

@@ -189,6 +189,7 @@ def test_frozen_parameters_are_kept_and_train_once_they_are_unfrozen():
         ({"layer_decay": 0.0, "lr": 1.0}, "layer_decay is 0.0"),
         ({"layer_decay": 0.5}, "without lr"),
         ({"overrides": {"head": {"lr": float("nan")}}}, 'lr of "head" is nan'),
+        ({"overrides": [("head", {"lr": 1e-3})]}, r"overrides is \[.*"),
         ({"overrides": {"head": 1e-3}}, r'the options of "head" are 0\.001'),
         ({"overrides": {"head": {"params": []}}}, 'the options of "head"'),
     ],

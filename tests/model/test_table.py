@@ -76,3 +76,9 @@ def test_a_module_without_parameters_has_an_empty_table():
 def test_a_depth_below_one_is_refused():
     with pytest.raises(BadSettings, match="depth is 0"):
         parameter_table(tied(), depth=0)
+
+
+def test_a_single_number_has_a_shape_too():
+    table = parameter_table(nn.ParameterList([nn.Parameter(torch.ones(()))]))
+    assert table.rows[0].shape == "()"
+    assert "1 parameter, 1 trainable" in str(table)

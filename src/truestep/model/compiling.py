@@ -26,13 +26,29 @@ def compile_in_place(model: nn.Module, how: bool | str | Mapping[str, Any]) -> N
     """
     if how is False or how is None:
         return
-    options: dict[str, Any] = {"mode": how} if isinstance(how, str) else {} if how is True else dict(how)
+    if not isinstance(how, bool | str | Mapping):
+        raise BadSettings(
+            f"compile is {how!r}",
+            expected="True, the name of a mode, or options of torch.compile by name",
+            remedy="pass compile=True",
+        )
+    options: dict[str, Any] = {}
+    if isinstance(how, str):
+        options["mode"] = how
+    elif isinstance(how, Mapping):
+        options.update(how)
     for name in options:
         if name not in _OPTIONS:
             raise _unknown(f'"{name}" is not an option of torch.compile', name, _OPTIONS, "{}=")
     mode = options.get("mode")
     if mode is not None and mode not in MODES:
         raise _unknown(f'"{mode}" is not a mode of torch.compile', str(mode), MODES, 'compile="{}"')
+    if mode is not None and options.get("options") is not None:
+        raise BadSettings(
+            "compile has both a mode and options",
+            expected="one of them: a mode is a set of options",
+            remedy='leave "mode" out',
+        )
     nn.Module.compile(model, **options)
 
 

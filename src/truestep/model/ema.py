@@ -40,7 +40,8 @@ class EMA(Average):
     """
 
     def __init__(self, model: nn.Module, decay: float = 0.999, *, warmup: bool = False) -> None:
-        if isinstance(decay, bool) or not 0 <= decay < 1:
+        number = isinstance(decay, int | float) and not isinstance(decay, bool)
+        if not number or not 0 <= decay < 1:
             raise BadSettings(f"decay is {decay!r}", expected="a number in [0, 1)", remedy="pass decay=0.999")
         super().__init__(model, statistics=True)
         self.decay = decay

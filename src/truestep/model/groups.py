@@ -73,7 +73,7 @@ def parameter_groups(
         2 1 0.001 0.1
         2 no_decay 1 0.001 0.0
     """
-    overrides = overrides or {}
+    overrides = {} if overrides is None else overrides
     _check(lr, weight_decay, overrides, layer_decay)
     own = _made(model)
     flat = _flat(model, own, no_decay, decay_embeddings)
@@ -151,6 +151,12 @@ def _check(
     overrides: Mapping[str, Mapping[str, Any]],
     layer_decay: float | None,
 ) -> None:
+    if not isinstance(overrides, Mapping):
+        raise BadSettings(
+            f"overrides is {overrides!r}",
+            expected=f"a dict of options by pattern, got {type(overrides).__name__}",
+            remedy='write overrides={"head.*": {"lr": 1e-3}}',
+        )
     for where, options in (("", {"lr": lr, "weight_decay": weight_decay}), *overrides.items()):
         said = f' of "{where}"' if where else ""
         if not isinstance(options, Mapping) or _TAKEN & set(options):

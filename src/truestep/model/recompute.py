@@ -49,7 +49,7 @@ def recompute(model: nn.Module, kinds: Kinds) -> list[str]:
         >>> recompute(model, nn.Sequential)
         ['0']
     """
-    wanted = (kinds,) if isinstance(kinds, type) else tuple(kinds)
+    wanted = tuple(kinds) if isinstance(kinds, list | tuple | set) else (kinds,)
     if not wanted or not all(isinstance(kind, type) and issubclass(kind, nn.Module) for kind in wanted):
         raise BadPart(
             f"recompute is {kinds!r}",

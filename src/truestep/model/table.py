@@ -29,7 +29,7 @@ class Row:
 
     Attributes:
         name: as in `named_parameters()`, without what wrappers put into it.
-        shape: sizes, "-" for a module, "?" for a parameter of a lazy module.
+        shape: sizes, "()" for a single number, "-" for a module, "?" for a parameter of a lazy module.
         dtype: the types of its parameters.
         parameters: how many numbers, each one counted at its first name only.
         trainable: how many of them get gradients.
@@ -106,7 +106,8 @@ class ParameterTable:
             table.add_row(_broken(name, room), *texts[1:], style="dim" if dim else "")
         yield table
         kept = f"; buffers {_size(self.buffer_bytes)}" if self.buffer_bytes else ""
-        yield f"{self.parameters:,} parameters, {self.trainable:,} trainable; {_size(self.bytes)}{kept}"
+        noun = "parameter" if self.parameters == 1 else "parameters"
+        yield f"{self.parameters:,} {noun}, {self.trainable:,} trainable; {_size(self.bytes)}{kept}"
 
     def _cells(self, row: Row) -> list[str]:
         name, count, trained = row.name, f"{row.parameters:,}", f"{row.trainable:,}"
@@ -201,7 +202,7 @@ def _joined(texts: Iterable[str]) -> str:
 
 
 def _shape(parameter: nn.Parameter) -> str:
-    return "?" if is_lazy(parameter) else " x ".join(map(str, parameter.shape)) or "1"
+    return "?" if is_lazy(parameter) else " x ".join(map(str, parameter.shape)) or "()"
 
 
 def _dtype(parameter: nn.Parameter) -> str:
