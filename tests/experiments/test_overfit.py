@@ -77,7 +77,7 @@ def test_a_loop_that_learns_is_told_to_learn_and_nothing_is_overwritten(folder):
 
 
 def test_a_loop_that_cannot_learn_is_stuck_and_its_failure_is_named(folder):
-    result = overfit(bench(folder, "--wrong", "detached", steps=60))
+    result = overfit(bench(folder, "--wrong", "detached", steps=20))
     assert result.answer is Answer.STUCK, result.sentence
     assert result.plain is not None
     assert "loss-without-parameters" in result.plain.report or "graph-cut" in result.plain.report, result.plain.report
@@ -85,6 +85,7 @@ def test_a_loop_that_cannot_learn_is_stuck_and_its_failure_is_named(folder):
     assert "/tmp/truestep-" not in result.plain.report
 
 
+@pytest.mark.slow
 def test_a_loop_that_goes_astray_diverges(folder):
     assert overfit(bench(folder, "--lr", "1e6", steps=60)).answer is Answer.DIVERGES
 
@@ -101,6 +102,7 @@ def test_the_command_reports_and_exits_by_the_answer(folder):
     assert (folder / "curve.svg").read_text().startswith("<svg")
 
 
+@pytest.mark.slow
 def test_a_module_runs_from_its_folder(folder):
     (folder / "lab").mkdir()
     (folder / "lab" / "__init__.py").write_text("")
@@ -129,6 +131,10 @@ def test_a_script_without_loader_or_steps_is_refused(folder):
     with pytest.raises(NoExperiment, match="no optimizer took a step") as refused:
         overfit(bench(folder, script="none.py", steps=5))
     assert "hello" in refused.value.said
+
+
+@pytest.mark.slow
+def test_a_script_whose_batches_come_from_nowhere_is_refused(folder):
     (folder / "hand.py").write_text(
         "import torch\nw = torch.ones(2, requires_grad=True)\no = torch.optim.SGD([w], lr=0.1)\n"
         "for _ in range(9):\n    (w ** 2).sum().backward()\n    o.step()\n    o.zero_grad()\n"
