@@ -142,9 +142,10 @@ class Spike(_Kept):
 class NormSpike(_Kept):
     """A gradient norm far above what was usual, once.
 
-    Far is above twenty times the median of the last 200 norms, twelve standard deviations of their logarithms, a tenth
-    of the first norms, and three times what was ever seen, as a multiple of the median of its time. Norms that are zero
-    or not finite are left out.
+    Far is above twenty times the median of the last 200 norms, eight standard deviations of their logarithms, a tenth of
+    the first norms, and three times what was ever seen, as a multiple of the median of its time. The deviation is that
+    of the larger half: norms of batches that are learnt go down to nothing. Norms that are zero or not finite are left
+    out.
     """
 
     kind = "norm-spike"
@@ -182,12 +183,14 @@ class NormSpike(_Kept):
         return f"is {value:.4g}, {times:.0f} times what it was over the last {len(self.window) - 1} values"
 
     def _renew(self) -> None:
-        usual, scatter = _usual(map(math.log, self.window))
+        logarithms = sorted(map(math.log, self.window))
+        usual = median(logarithms)
+        scatter = _NORMAL * median(value - usual for value in logarithms[len(logarithms) // 2 :])
         self.usual = math.exp(usual)
         self.worst = max(self.worst, max(self.window) / self.usual)
         self.bound = max(
             max(20.0, 3 * self.worst) * self.usual,
-            math.exp(min(usual + 12 * scatter, 700.0)),
+            math.exp(min(usual + 8 * scatter, 700.0)),
             0.1 * median(self.first),
         )
 
