@@ -142,7 +142,7 @@ class Spike(_Kept):
 class NormSpike(_Kept):
     """A gradient norm far above what was usual, once.
 
-    Far is above twenty times the median of the last 200 norms, eight standard deviations of their logarithms, a tenth of
+    Far is twenty times the median of the last 200 norms, eight standard deviations of their logarithms, a tenth of
     the first norms, and three times what was ever seen, as a multiple of the median of its time. The deviation is that
     of the larger half: norms of batches that are learnt go down to nothing. Norms that are zero or not finite are left
     out.
