@@ -78,7 +78,7 @@ def plain_on(task: Task) -> nn.Module:
 
 
 def steps_off(task: Task) -> nn.Module:
-    with truestep.Run(max_steps=task.clock.steps + 1) as run:
+    with truestep.Run(max_steps=task.clock.steps + 1, watch=False) as run:
         model = run.model(net())
         run.optimizer(sgd(model))
         for (x, y), _ in zip(task.ready(), run.steps(None, model), strict=False):
@@ -89,7 +89,7 @@ def steps_off(task: Task) -> nn.Module:
 
 
 def train_off(task: Task) -> nn.Module:
-    with truestep.Run(max_epochs=1) as run:
+    with truestep.Run(max_epochs=1, watch=False) as run:
         loader = run.loader(TensorDataset(*task.samples()), batch_size=32)
         model = run.model(net())
         run.optimizer(sgd(model))

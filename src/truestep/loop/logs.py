@@ -8,6 +8,7 @@ lines of an uninterrupted one, byte for byte. Clocks go elsewhere.
 from __future__ import annotations
 
 import os
+import weakref
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -60,13 +61,16 @@ class Logs:
         self._kept: list[Line] = []
         self._lines = 0
         self._flushing = False
+        self._watched: tuple[weakref.ref[torch.Tensor], int, torch.Tensor] | None = None
+        """The last value that was copied for the alerts: it, its version then, and the copy."""
 
-    def log(self, values: Mapping[str, Any], *, step: int, epoch: int) -> None:
+    def log(self, values: Mapping[str, Any], *, step: int, epoch: int, own: Mapping[str, Any] | None = None) -> None:
         """Keep one line.
 
         Args:
             values: numbers, strings, or tensors of one element, which are detached, and read later; or means and
                 metrics, of which `compute()` gives one.
+            own: the run's numbers and tensors of one element, which nobody changes later.
             step: steps taken.
             epoch: the epoch under way.
 
@@ -83,7 +87,11 @@ class Logs:
                         expected=f"one number, got a tensor of shape {tuple(value.shape)}",
                         remedy=f'log its mean: run.log({{"{name}": value.mean()}})',
                     )
-                kept[name] = value.detach().clone()  # the user may go on to change it in place
+                watched = self._watched
+                if watched is not None and watched[0]() is value and watched[1] == value._version:
+                    kept[name] = watched[2]
+                else:
+                    kept[name] = value.detach().clone()  # the user may go on to change it in place
             elif isinstance(value, bool | int | float | str):
                 kept[name] = value
             elif hasattr(value, "item") and getattr(value, "size", 1) == 1:
@@ -94,21 +102,31 @@ class Logs:
                     expected="a number, a string or a tensor of one element",
                     remedy="log a number",
                 )
+        if own:
+            kept.update({name: value for name, value in own.items() if name not in kept})
         self._kept.append(Line(step, epoch, kept))
         self._lines += 1
         if self._lines >= self.every:
             self.flush()
 
-    def watch(self, name: str, value: torch.Tensor, kinds: tuple[str, ...], *, step: int, epoch: int) -> None:
+    def watch(
+        self, name: str, value: torch.Tensor, kinds: tuple[str, ...], *, step: int, epoch: int, copied: bool = False
+    ) -> None:
         """Keep a value for the alerts alone; it is read with the lines, and is not written.
 
         Args:
             name: as alerts call it.
-            value: a tensor of one element that nobody changes later.
+            value: a tensor of one element; with `copied` one that somebody could change later.
             kinds: the rules of its alerts.
             step: the step that it is for.
             epoch: the epoch under way.
+            copied: whether to copy it; the copy serves its line of the log, too.
         """
+        kept = value.detach()
+        if copied:
+            kept = kept.clone()
+            self._watched = (weakref.ref(value), value._version, kept)
+        value = kept
         self._kept.append(_Watched(step, epoch, {name: value}, kinds))
         if len(self._kept) >= _MOST_WATCHED + self.every:
             self.flush()
@@ -203,6 +221,10 @@ def _nowhere(text: str) -> None:
     """Show a text to nobody."""
 
 
+def _single(value: torch.Tensor) -> torch.Tensor:
+    return value if value.dim() == 0 else value.reshape(())
+
+
 def _read_tensors(lines: list[Line]) -> None:
     """Replace tensors by numbers, in one copy per device and dtype."""
     found: dict[tuple[torch.device, torch.dtype], list[tuple[dict[str, Any], str]]] = {}
@@ -211,6 +233,6 @@ def _read_tensors(lines: list[Line]) -> None:
             if isinstance(value, torch.Tensor):
                 found.setdefault((value.device, value.dtype), []).append((line.values, name))
     for places in found.values():
-        numbers = torch.stack([values[name].reshape(()) for values, name in places]).tolist()
+        numbers = torch.stack([_single(values[name]) for values, name in places]).tolist()
         for (values, name), number in zip(places, numbers, strict=True):
             values[name] = number

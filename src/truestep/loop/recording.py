@@ -107,9 +107,7 @@ class Recording:
                     added["grad_norm" + end] = updates.grad_norm
         if skipped := self.skipped_steps:
             added["skipped_steps"] = skipped
-        if added:
-            values = {**values, **{name: value for name, value in added.items() if name not in values}}
-        self._logs.log(values, step=self._loops.global_step, epoch=walks.epoch)
+        self._logs.log(values, step=self._loops.global_step, epoch=walks.epoch, own=added)
 
     def stalled(self, name: str, *, patience: int, min_delta: float = 0.0, mode: Literal["min", "max"] = "min") -> bool:
         """Whether a logged value has stopped to improve: early stopping.
@@ -237,8 +235,7 @@ class Recording:
             kinds = ("not-finite", "spike")
         if self._parts.of(optimizer).lr_jumped:
             kinds = (*kinds, "jumped")
-        kept = loss.detach().clone()
-        self._logs.watch(name, kept, kinds, step=loops.step_under_way, epoch=loops.walks.epoch)
+        self._logs.watch(name, loss, kinds, step=loops.step_under_way, epoch=loops.walks.epoch, copied=True)
 
     def _watch_norm(self, updates: Updates, norm: torch.Tensor) -> None:
         """Keep a norm for the alerts. With a scaler, infinite ones are its way to find the scale."""
@@ -249,4 +246,4 @@ class Recording:
         kinds: tuple[str, ...] = ("norm-spike",) if updates.scaler is not None else ("not-finite", "norm-spike")
         if updates.lr_jumped:
             kinds = (*kinds, "jumped")
-        self._logs.watch(name, norm.detach(), kinds, step=loops.step_under_way, epoch=loops.walks.epoch)
+        self._logs.watch(name, norm, kinds, step=loops.step_under_way, epoch=loops.walks.epoch)
