@@ -1,5 +1,6 @@
 """What did not fit is told beneath torch's own error, and nothing else is."""
 
+import io
 import re
 
 import pytest
@@ -22,8 +23,9 @@ def told(error):
 
 
 # Before Python 3.13, pytest's assertions keep a function's locals from being read; these have none.
-def call(model, x):
-    return model(x)
+def call(run, model, x):
+    with run.autocast():
+        return model(x)
 
 
 def loss_of(run, criterion, model, labels):
@@ -65,7 +67,7 @@ def pictures():
 def test_what_does_not_fit_a_model_is_named_beneath_torchs_error(make, x, says, run):
     model = run.model(make())
     with pytest.raises(RuntimeError) as error:
-        call(model, x)
+        call(run, model, x)
     assert re.search(says, told(error), re.DOTALL), told(error)
     assert len(error.value.__notes__) == 1
     assert type(error.value) is RuntimeError
@@ -121,7 +123,7 @@ def test_inputs_in_dicts_and_lists_are_named_by_what_leads_to_them(run):
         ({"x": x, "scale": x.to("meta")}, [x, x], "`batch['scale']` is on meta"),
         ({"x": x, "scale": x}, [x, x.to("meta")], "`others[0][1]` is on meta"),
     ):
-        with pytest.raises(RuntimeError, match="device") as error:
+        with pytest.raises(RuntimeError, match="device") as error, run.autocast():
             model(batch, others)
         assert f"{named}, the weights of Many are on cpu" in told(error)
 
@@ -170,28 +172,26 @@ def test_an_error_that_is_caught_and_raised_again_is_told_once(run):
     assert len(error.value.__notes__) == 1
 
 
-def test_a_copy_of_the_model_tells_too(run):
+def test_an_evaluation_and_an_average_tell_too(run):
     model = EMA(run.model(dense())).model
     x = torch.ones(3, 5)
-    with pytest.raises(RuntimeError) as error:
+    with pytest.raises(RuntimeError) as error, run.evaluate(model):
         model(x)
+    assert "takes 4 numbers per sample and was given 5" in told(error)
+    with pytest.raises(RuntimeError) as error:
+        run.predict(model, run.loader(torch.ones(6, 5), batch_size=3))
     assert "takes 4 numbers per sample and was given 5" in told(error)
 
 
-def test_after_the_run_the_model_is_as_it_was():
-    with Run(device="cpu", watch=False) as run:
-        model = run.model(dense())
-        assert model._forward_hooks
+@pytest.mark.filterwarnings("ignore:.*torch.jit")
+def test_nothing_is_attached_to_the_model(run):
+    model = run.model(dense())
     assert not model._forward_hooks
-    assert not model._forward_hooks_always_called
-
-
-def test_a_model_with_a_boundary_compiles_in_one_graph(run):
-    torch._dynamo.reset()
-    model = run.model(dense(), compile={"backend": "aot_eager", "fullgraph": True})
+    file = io.BytesIO()
+    torch.save(model, file)
+    assert b"truestep" not in file.getvalue()
     x = torch.ones(3, 4)
-    assert torch.equal(model(x), model._call_impl(x))
-    torch._dynamo.reset()
+    assert torch.jit.script(model)(x).equal(model(x))
 
 
 def test_the_context_of_the_forward_pass_does_what_the_one_inside_does():

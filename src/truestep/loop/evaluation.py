@@ -17,6 +17,7 @@ from truestep.loop.mean import Mean
 from truestep.loop.modes import evaluating
 from truestep.loop.parts import Parts
 from truestep.loop.precision import Precision
+from truestep.model.boundary import Told
 
 
 class Evaluation:
@@ -43,7 +44,7 @@ class Evaluation:
             OpenWindow: gradients of a loop that was left wait for an update.
         """
         self._loops.no_open_window("run.evaluate()")
-        return evaluating(*models, inference_mode=inference_mode)
+        return Told(evaluating(*models, inference_mode=inference_mode))
 
     def mean(self, name: str) -> Mean:
         """Return the mean of a name, empty: a new one, or the one that there is, reset.

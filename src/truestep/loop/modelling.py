@@ -13,7 +13,6 @@ from truestep.errors import BadPart, BadSettings
 from truestep.loop.averaging import Followed
 from truestep.loop.parts import Parts
 from truestep.loop.strategy import Strategy
-from truestep.model.boundary import watch_boundary
 from truestep.model.compiling import compile_in_place
 from truestep.model.ema import EMA
 from truestep.model.recompute import Kinds
@@ -54,8 +53,8 @@ class Modelling:
     ) -> Model:
         """Move a model to the device, and make it part of the checkpoints; a resumed run loads its weights here.
 
-        Until the run ends, an error of torch that passes through the model has a note that says which tensor was of
-        another device, type or shape than what, where that is certain.
+        An error of torch that passes through `run.autocast()`, `run.evaluate()` or `run.predict()` has a note that says
+        which tensor was of another device, type or shape than what, where that is certain.
 
         Args:
             model: any `nn.Module`; it stays what it is.
@@ -75,7 +74,6 @@ class Modelling:
         name = self._parts.add(self._parts.models, "model", name, model)
         self.strategy.prepare(model, self.device)
         self._saving.load_model(name, model)
-        self._stack.callback(watch_boundary(model))
         return model
 
     def ema(self, model: nn.Module, decay: float = 0.999, *, warmup: bool = False, name: str | None = None) -> EMA:

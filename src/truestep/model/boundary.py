@@ -1,7 +1,8 @@
 """What a model or a loss was given and could not use, told beneath torch's own error.
 
-Nothing is checked while all goes well. When an error passes through a model or through the context of the forward pass,
-a post-mortem looks at its frames, and what it finds is added to the error as a note: the same exception goes on, of the
+Nothing is checked while all goes well, and nothing is attached to the model: a hook would be pickled with it, and keep
+it from `torch.jit.script`. When an error passes through the context of a forward pass or of an evaluation, a
+post-mortem looks at its frames, and what it finds is added to the error as a note: the same exception goes on, of the
 same type, with its traceback, and says which tensor was of another device, type or shape than what.
 """
 
@@ -9,66 +10,45 @@ from __future__ import annotations
 
 import inspect
 import re
-import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager
-from types import TracebackType
-from typing import Any
+from types import FrameType, TracebackType
+from typing import Any, Generic, TypeVar
 
 import torch
 from torch import nn
 
+Given = TypeVar("Given")
 _ROOMS = re.compile(r"(on|to) the same device|is not on the expected device")
 _KINDS = (RuntimeError, ValueError, IndexError)
 """Of the errors that torch raises for tensors that do not fit."""
 
 
-def watch_boundary(model: nn.Module) -> Callable[[], None]:
-    """Let errors that pass through a model say what it could not use; return what ends this.
+class Told(AbstractContextManager[Given], Generic[Given]):
+    """A context whose errors say what was given that did not fit: the same as another one in all else.
 
     Args:
-        model: any module; it gets a forward hook that does nothing while all goes well.
+        context: entered and left in its place.
 
     Example:
+        >>> from contextlib import nullcontext
         >>> model = nn.Linear(3, 1)
-        >>> end = watch_boundary(model)
         >>> images = torch.ones(2, 3, dtype=torch.float64)
         >>> try:
-        ...     model(images)
+        ...     with Told(nullcontext()):
+        ...         model(images)
         ... except RuntimeError as error:
         ...     print(error.__notes__[0])
         post-mortem[different-types]: `images` is float64, the weights of `model` are float32
           = help: write `images = images.float()` where it is made
     """
-    return model.register_forward_hook(_passed, always_call=True, with_kwargs=True).remove
-
-
-def _passed(model: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any) -> None:
-    """Look whether an error passes through a model; torch calls this when its forward pass is over, either way."""
-    if torch.compiler.is_compiling() or result is not None:
-        return
-    error = sys.exc_info()[1]
-    trace = None if error is None else error.__traceback__
-    if isinstance(error, _KINDS) and trace is not None and trace.tb_frame is sys._getframe(1):
-        tell(error)
-        if not _is_told(error) and _ROOMS.search(str(error)):
-            if note := _elsewhere(model, args, kwargs):
-                error.add_note(note)
-
-
-class Told:
-    """A context whose errors say what was given that did not fit: the same as another one in all else.
-
-    Args:
-        context: entered and left in its place.
-    """
 
     __slots__ = ("_context",)
 
-    def __init__(self, context: AbstractContextManager[object]) -> None:
+    def __init__(self, context: AbstractContextManager[Given]) -> None:
         self._context = context
 
-    def __enter__(self) -> object:
+    def __enter__(self) -> Given:
         return self._context.__enter__()
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: Any) -> bool | None:
@@ -97,29 +77,47 @@ def tell(error: BaseException) -> None:
         lines = [f"post-mortem[{found.slug}]: {found.message}"]
         lines += [f"  = {key}: {text}" for key, text in (*found.facts, ("help", found.help)) if text]
         error.add_note("\n".join(lines))
+    elif _ROOMS.search(str(error)) and (note := _elsewhere(trace)):
+        error.add_note(note)
 
 
 def _is_told(error: BaseException) -> bool:
     return any(note.startswith("post-mortem[") for note in getattr(error, "__notes__", ()))
 
 
-def _elsewhere(model: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
+def _elsewhere(trace: TracebackType) -> str:
     """Say which arguments of a model are on another device than its weights; empty where that is not plain."""
-    rooms = {parameter.device for parameter in model.parameters()}
-    try:
-        given = inspect.signature(type(model).forward).bind(model, *args, **kwargs).arguments
-    except (TypeError, ValueError):
-        given = dict(kwargs)
-    strangers = [(name, tensor.device) for name, tensor in _tensors(given, "") if tensor.dim() and len(rooms) == 1]
-    strangers = [(name, device) for name, device in strangers if device not in rooms]
-    if not strangers:
-        return ""
-    (room,), (name, device) = rooms, strangers[0]
-    kind = type(model).__name__
-    return (
-        f"post-mortem[different-devices]: `{name}` is on {device}, the weights of {kind} are on {room}\n"
-        f"  = help: take batches from `run.train()` or `run.batches()`, or write `{name}.to('{room}')`"
-    )
+    for model, frame in _forwards(trace):
+        rooms = {parameter.device for parameter in model.parameters()}
+        strangers = [(name, tensor.device) for name, tensor in _tensors(_arguments(frame), "") if tensor.dim()]
+        strangers = [(name, device) for name, device in strangers if device not in rooms]
+        if len(rooms) == 1 and strangers:
+            (room,), (name, device) = rooms, strangers[0]
+            kind = type(model).__name__
+            return (
+                f"post-mortem[different-devices]: `{name}` is on {device}, the weights of {kind} are on {room}\n"
+                f"  = help: take batches from `run.train()` or `run.batches()`, or write `{name}.to('{room}')`"
+            )
+    return ""
+
+
+def _forwards(trace: TracebackType) -> Iterator[tuple[nn.Module, FrameType]]:
+    """Give the modules whose forward an error passed through, the outermost first."""
+    step: TracebackType | None = trace
+    while step is not None:
+        frame = step.tb_frame
+        module = frame.f_locals.get("self") if frame.f_code.co_name == "forward" else None
+        if isinstance(module, nn.Module) and getattr(type(module).forward, "__code__", None) is frame.f_code:
+            yield module, frame
+        step = step.tb_next
+
+
+def _arguments(frame: FrameType) -> dict[str, Any]:
+    """Return what a function was called with, by name, as it is now."""
+    code = frame.f_code
+    count = code.co_argcount + code.co_kwonlyargcount
+    count += bool(code.co_flags & inspect.CO_VARARGS) + bool(code.co_flags & inspect.CO_VARKEYWORDS)
+    return {name: frame.f_locals[name] for name in code.co_varnames[1:count] if name in frame.f_locals}
 
 
 def _tensors(value: Any, name: str) -> Iterator[tuple[str, torch.Tensor]]:
