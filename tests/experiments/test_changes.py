@@ -1,10 +1,13 @@
 """What an experiment changes: it applies where it should, and is undone exactly."""
 
+import random
 from contextlib import ExitStack
 
+import numpy as np
 import pytest
 import torch
 from torch import nn
+from torch.optim import optimizer
 from torch.utils.data import DataLoader, IterableDataset, TensorDataset
 from torch.utils.data.dataloader import _BaseDataLoaderIter
 
@@ -32,16 +35,21 @@ def seen(loader):
 
 
 SEAMS = [(_BaseDataLoaderIter, "__next__"), (Loader, "epoch"), (nn.functional, "scaled_dot_product_attention")]
+SEAMS += [(torch, "manual_seed"), (random, "seed"), (np.random, "seed"), (torch.autograd, "_engine_run_backward")]
+SEAMS += [(nn.functional, name) for name in ("cross_entropy", "binary_cross_entropy_with_logits", "mse_loss")]
+SEAMS += [(nn.utils, "clip_grad_norm_"), (nn.utils.clip_grad, "clip_grad_norm_")]
 SEAMS += [(torch._VF, name) for name in ("dropout", "dropout_", "feature_dropout", "alpha_dropout")]
 
 
 @pytest.mark.parametrize("name", CHANGES)
 def test_a_change_is_undone_also_after_an_exception(name):
-    before = [getattr(owner, attribute) for owner, attribute in SEAMS]
+    hooks = (optimizer._global_optimizer_pre_hooks, optimizer._global_optimizer_post_hooks)
+    before, hooked = [getattr(owner, attribute) for owner, attribute in SEAMS], [dict(kind) for kind in hooks]
     with pytest.raises(KeyError), ExitStack() as stack:
         CHANGES[name]().install(stack)
         raise KeyError
     assert [getattr(owner, attribute) for owner, attribute in SEAMS] == before
+    assert [dict(kind) for kind in hooks] == hooked
 
 
 @pytest.mark.parametrize("change", [FirstBatches], indirect=True)

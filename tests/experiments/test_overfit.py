@@ -230,4 +230,4 @@ def test_curves_fit_their_width(losses):
     lines = drawn(losses, width=60, height=5)
     assert len(lines) == 7
     assert max(map(len, lines)) <= 60
-    assert svg(losses, "a < b").count("<polyline") == 1
+    assert svg({"one": losses, "other": losses}, "a < b").count("<polyline") == 2

@@ -11,6 +11,7 @@ SNAPSHOTS = Path(__file__).parent / "help"
 PAGES = {
     "truestep": [],
     "run": ["run"],
+    "prove": ["prove"],
     "overfit": ["overfit"],
     "new": ["new"],
     "replay": ["replay"],

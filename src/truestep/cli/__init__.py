@@ -42,6 +42,11 @@ COMMANDS: dict[str, Command] = {
         # Everything after SCRIPT belongs to the script.
         {"allow_interspersed_args": False, "ignore_unknown_options": False},
     ),
+    "prove": Command(
+        "truestep.cli.prove:prove",
+        "Compare a script with itself and the remedy of what was found.",
+        {"allow_interspersed_args": False, "ignore_unknown_options": False},
+    ),
     "overfit": Command(
         "truestep.cli.overfit:overfit",
         "Ask whether a script's model and loop can learn one batch.",

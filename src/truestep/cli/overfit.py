@@ -47,7 +47,8 @@ def overfit(
             sys.stderr.write(error.said.rstrip() + "\n\n")
         raise
     if picture is not None:
-        _write(picture, svg([loss for loss in result.losses if math.isfinite(loss)] or [0.0], result.sentence))
+        finite = [loss for loss in result.losses if math.isfinite(loss)]
+        write_picture(picture, svg({"loss": finite or [0.0]}, result.sentence))
     print(_json(result) if format == "json" else _text(result))
     return 0 if result.answer in (Answer.LEARNS, Answer.FALLS) else 1
 
@@ -76,7 +77,8 @@ def _json(result: Overfit) -> str:
     return json.dumps(told, indent=2)
 
 
-def _write(path: Path, text: str) -> None:
+def write_picture(path: Path, text: str) -> None:
+    """Write a picture, or say why that cannot be."""
     try:
         path.write_text(text, encoding="utf-8")
     except OSError as error:

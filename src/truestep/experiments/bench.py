@@ -57,7 +57,7 @@ class Outcome:
         steps: of the first optimizer.
         seconds: of the process.
         changes: what each change counted, by name.
-        findings: how many failures were found.
+        findings: the rule of each failure that was found.
         report: on the run, as text.
         said: the end of what it wrote, output and errors.
     """
@@ -67,7 +67,7 @@ class Outcome:
     losses: tuple[float | None, ...] = ()
     seconds: float = 0.0
     changes: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
-    findings: int = 0
+    findings: tuple[str, ...] = ()
     report: str = ""
     said: str = ""
 
@@ -167,7 +167,7 @@ class Bench:
             _losses(results / "steps.jsonl"),
             seconds,
             told.get("changes", {}),
-            told.get("findings", 0),
+            tuple(told.get("findings", ())),
             told.get("report", "").replace(f"{copy}{os.sep}", here),
             said.replace(f"{copy}{os.sep}", here),
         )

@@ -76,12 +76,12 @@ class _Child:
 
     def ended(self, how: str) -> int | None:
         """Write down how it ended, what was changed and what was found."""
-        outcome: dict[str, Any] = {"how": how, "changes": {}, "report": "", "findings": 0}
+        outcome: dict[str, Any] = {"how": how, "changes": {}, "report": "", "findings": []}
         if self._session is not None:
             from truestep.report import render
 
             summary = self._session.stop(how)
-            outcome["findings"] = len(summary.shown())
+            outcome["findings"] = [finding.rule for finding in summary.shown()]
             outcome["report"] = render(summary, width=self._wanted["width"])
             outcome["changes"] = {change.name: vars_of(change) for change in self._changes}
             self._recorder.close()

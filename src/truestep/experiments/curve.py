@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 _DOTS = ((0x01, 0x08), (0x02, 0x10), (0x04, 0x20), (0x40, 0x80))
 """Bits of the eight dots of a braille character, by row and column."""
 _FIRST = 0x2800
+_COLOURS = ("#c2410c", "#2b6cb0")
 _LOGARITHMIC = 30
 """Positive losses whose ends are so many times apart are drawn on a logarithmic scale."""
 
 
-def drawn(losses: Sequence[float], *, width: int = 80, height: int = 10) -> list[str]:
+def drawn(losses: Sequence[float], *, width: int = 80, height: int = 10, beside: Sequence[float] = ()) -> list[str]:
     """Return the lines of a chart of characters.
 
     Args:
         losses: of steps, finite.
         width: columns of the whole.
         height: lines of the curve; one more for the steps.
+        beside: losses of another chart that is to have the same scale.
 
     >>> print("\\n".join(drawn([4.0, 3.0, 2.0, 1.0], width=24, height=2)))
       4.00 ┤⠉⠙⠒⠲⠤⠤⣄⣀⡀⠀⠀⠀⠀⠀⠀⠀
@@ -26,7 +28,7 @@ def drawn(losses: Sequence[float], *, width: int = 80, height: int = 10) -> list
            └────────────────
             step 1         4
     """
-    scale, low, high = _scale(losses)
+    scale, low, high = _scale([*losses, *beside])
     columns, rows = max(8, width - 8), height
     across, down = 2 * columns, 4 * rows
     cells = [[0] * columns for _ in range(rows)]
@@ -39,7 +41,7 @@ def drawn(losses: Sequence[float], *, width: int = 80, height: int = 10) -> list
         before = y
     lines = []
     for number, row in enumerate(cells):
-        mark = {0: max(losses), rows - 1: min(losses)}.get(number)
+        mark = {0: max(*losses, *beside, losses[0]), rows - 1: min(*losses, *beside, losses[0])}.get(number)
         label = "" if mark is None else _short(mark)
         lines.append(f"{label:>6} {'┤' if label else '│'}{''.join(chr(_FIRST + cell) for cell in row)}")
     last = str(len(losses))
@@ -48,38 +50,42 @@ def drawn(losses: Sequence[float], *, width: int = 80, height: int = 10) -> list
     return lines
 
 
-def svg(losses: Sequence[float], title: str) -> str:
+def svg(curves: Mapping[str, Sequence[float]], title: str) -> str:
     """Return a chart as a whole SVG document.
 
     Args:
-        losses: of steps, finite.
+        curves: losses of steps, finite, by what they are of.
         title: what stands above it.
     """
-    scale, low, high = _scale(losses)
+    every = [loss for losses in curves.values() for loss in losses]
+    scale, low, high = _scale(every)
     width, height, left, top, right, bottom = 720, 360, 70, 50, 20, 40
     inner, tall = width - left - right, height - top - bottom
-    points = " ".join(
-        f"{left + inner * number / max(1, len(losses) - 1):.1f},"
-        f"{top + tall * (high - scale(loss)) / (high - low or 1.0):.1f}"
-        for number, loss in enumerate(losses)
-    )
+    last = max(map(len, curves.values()))
     text = 'font-family="sans-serif" font-size="13" fill="#444"'
     size = f'width="{width}" height="{height}"'
-    return "\n".join(
-        [
-            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" {size}>',
-            f'<rect {size} fill="white"/>',
-            f'<text x="{left}" y="26" {text} font-weight="bold">{_escaped(title)}</text>',
-            f'<path d="M{left} {top}V{top + tall}H{left + inner}" fill="none" stroke="#bbb"/>',
-            f'<text x="{left - 8}" y="{top + 5}" {text} text-anchor="end">{_short(max(losses))}</text>',
-            f'<text x="{left - 8}" y="{top + tall + 4}" {text} text-anchor="end">{_short(min(losses))}</text>',
-            f'<text x="{left}" y="{top + tall + 22}" {text}>step 1</text>',
-            f'<text x="{left + inner}" y="{top + tall + 22}" {text} text-anchor="end">{len(losses)}</text>',
-            f'<polyline points="{points}" fill="none" stroke="#2b6cb0" stroke-width="2"/>',
-            "</svg>",
-            "",
-        ]
-    )
+    lines = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" {size}>',
+        f'<rect {size} fill="white"/>',
+        f'<text x="{left}" y="26" {text} font-weight="bold">{_escaped(title)}</text>',
+        f'<path d="M{left} {top}V{top + tall}H{left + inner}" fill="none" stroke="#bbb"/>',
+        f'<text x="{left - 8}" y="{top + 5}" {text} text-anchor="end">{_short(max(every))}</text>',
+        f'<text x="{left - 8}" y="{top + tall + 4}" {text} text-anchor="end">{_short(min(every))}</text>',
+        f'<text x="{left}" y="{top + tall + 22}" {text}>step 1</text>',
+        f'<text x="{left + inner}" y="{top + tall + 22}" {text} text-anchor="end">{last}</text>',
+    ]
+    for number, (name, losses) in enumerate(curves.items()):
+        colour = _COLOURS[number % len(_COLOURS)]
+        points = " ".join(
+            f"{left + inner * step / max(1, last - 1):.1f},"
+            f"{top + tall * (high - scale(loss)) / (high - low or 1.0):.1f}"
+            for step, loss in enumerate(losses)
+        )
+        lines.append(f'<polyline points="{points}" fill="none" stroke="{colour}" stroke-width="2"/>')
+        if len(curves) > 1:
+            place = f'x="{left + inner - 8}" y="{top + 16 + 18 * number}" text-anchor="end"'
+            lines.append(f"<text {place} {text.replace('#444', colour)}>{_escaped(name)}</text>")
+    return "\n".join([*lines, "</svg>", ""])
 
 
 def _scale(losses: Sequence[float]) -> tuple[Callable[[float], float], float, float]:

@@ -3,10 +3,30 @@
 from __future__ import annotations
 
 from truestep.experiments.changes._change import Change
+from truestep.experiments.changes.align_target import AlignTarget
+from truestep.experiments.changes.clear_gradients import ClearGradients
+from truestep.experiments.changes.clip_first import ClipFirst
+from truestep.experiments.changes.divide_window import DivideWindow
 from truestep.experiments.changes.first_batches import FirstBatches
 from truestep.experiments.changes.no_dropout import NoDropout
+from truestep.experiments.changes.seeded import Seeded
+from truestep.experiments.changes.undo_activation import UndoActivation
 
-CHANGES: dict[str, type[Change]] = {change.name: change for change in (FirstBatches, NoDropout)}
+_ALL: tuple[type[Change], ...] = (
+    AlignTarget,
+    ClearGradients,
+    ClipFirst,
+    DivideWindow,
+    FirstBatches,
+    NoDropout,
+    Seeded,
+    UndoActivation,
+)
+
+CHANGES: dict[str, type[Change]] = {change.name: change for change in _ALL}
 """Every change by its name."""
 
-__all__ = ["CHANGES", "Change"]
+REMEDIES: dict[str, str] = {rule: change.name for change in _ALL for rule in change.remedies}
+"""Rules whose failure a change mends from outside, each with the name of that change."""
+
+__all__ = ["CHANGES", "REMEDIES", "Change"]

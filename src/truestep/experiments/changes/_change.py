@@ -11,10 +11,12 @@ class Change(ABC):
     """One thing that is otherwise in a variant of a run.
 
     Attributes:
+        remedies: ids of the rules whose failure it mends from outside.
         applied: how often it changed something; 0 where the script does nothing that it applies to.
     """
 
     name: ClassVar[str]
+    remedies: ClassVar[tuple[str, ...]] = ()
 
     def __init__(self) -> None:
         self.applied = 0
