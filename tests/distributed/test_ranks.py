@@ -83,7 +83,9 @@ def test_healthy_ranks_are_quiet_and_unchanged(name: str, tmp_path: Path) -> Non
     assert [path.name for path in tmp_path.glob("truestep-ranks-*")] == []
 
 
-@pytest.mark.parametrize("name", ["ddp_missing_zero_grad", "fsdp2_missing_zero_grad"])
+@pytest.mark.parametrize(
+    "name", ["ddp_missing_zero_grad", pytest.param("fsdp2_missing_zero_grad", marks=pytest.mark.slow)]
+)
 def test_failure_of_all_ranks_is_one_finding(name: str, tmp_path: Path) -> None:
     run = watch(name, tmp_path)
     assert run.code == 0, run.err
@@ -98,7 +100,7 @@ def test_failure_of_all_ranks_is_one_finding(name: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "arguments",
     [
-        pytest.param((), id="flat"),
+        pytest.param((), id="flat", marks=pytest.mark.slow),
         pytest.param(("original", "window"), id="original window"),
         *(
             pytest.param(arguments, id=" ".join(arguments), marks=pytest.mark.slow)

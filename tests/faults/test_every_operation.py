@@ -57,8 +57,11 @@ def dying_before(number, folder, step):
 
 @pytest.mark.parametrize(
     ("step", "kept"),
-    [(4, {"step-000003"}), (3, {"step-000003"}), (1, {"step-000001", "step-000003"})],
-    ids=["a new one, and old ones go", "the newest is replaced", "an old one is replaced"],
+    [
+        pytest.param(4, {"step-000003"}, id="a new one, and old ones go"),
+        pytest.param(3, {"step-000003"}, id="the newest is replaced", marks=pytest.mark.slow),
+        pytest.param(1, {"step-000001", "step-000003"}, id="an old one is replaced", marks=pytest.mark.slow),
+    ],
 )
 def test_a_death_before_any_operation_loses_nothing(tmp_path, step, kept):
     died = Counter()

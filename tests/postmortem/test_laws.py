@@ -80,7 +80,14 @@ def test_an_internal_that_raises_becomes_an_internal_error(monkeypatch: pytest.M
     assert len(failed) > 20
 
 
-@pytest.mark.parametrize("name", [*CHOSEN, "../silent/raised_again_in_other_words"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        *CHOSEN[:2],
+        *(pytest.param(name, marks=pytest.mark.slow) for name in CHOSEN[2:]),
+        "../silent/raised_again_in_other_words",
+    ],
+)
 def test_traceback_and_exit_code_are_those_of_python(name: str, tmp_path: Path) -> None:
     values = {**os.environ, "OMP_NUM_THREADS": "1"}
 
