@@ -231,3 +231,10 @@ def test_curves_fit_their_width(losses):
     assert len(lines) == 7
     assert max(map(len, lines)) <= 60
     assert svg({"one": losses, "other": losses}, "a < b").count("<polyline") == 2
+
+
+def test_many_steps_are_drawn_by_their_means_and_labelled_by_what_is_drawn():
+    noisy = [1.0 + (step % 2) for step in range(2000)]
+    lines = drawn(noisy, width=28, height=3, beside=[[3.0] * 2000])
+    assert [line[:6].strip() for line in lines[:3]] == ["3.00", "", "1.50"]
+    assert lines[-1].endswith("2000")

@@ -104,7 +104,7 @@ def _curves(proof: Proof) -> dict[str, list[float]]:
 def _charts(proof: Proof) -> list[str]:
     """Return the curves of the first seed, both on one scale."""
     curves = _curves(proof)
-    every = [loss for losses in curves.values() for loss in losses]
+    every = list(curves.values())
     return [f"{name}\n" + "\n".join(drawn(losses, height=5, beside=every)) for name, losses in curves.items()]
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from itertools import pairwise
+from statistics import fmean
 
 _DOTS = ((0x01, 0x08), (0x02, 0x10), (0x04, 0x20), (0x40, 0x80))
 """Bits of the eight dots of a braille character, by row and column."""
@@ -13,14 +15,16 @@ _LOGARITHMIC = 30
 """Positive losses whose ends are so many times apart are drawn on a logarithmic scale."""
 
 
-def drawn(losses: Sequence[float], *, width: int = 80, height: int = 10, beside: Sequence[float] = ()) -> list[str]:
+def drawn(
+    losses: Sequence[float], *, width: int = 80, height: int = 10, beside: Sequence[Sequence[float]] = ()
+) -> list[str]:
     """Return the lines of a chart of characters.
 
     Args:
         losses: of steps, finite.
         width: columns of the whole.
         height: lines of the curve; one more for the steps.
-        beside: losses of another chart that is to have the same scale.
+        beside: losses of other charts that are to have the same scale.
 
     >>> print("\\n".join(drawn([4.0, 3.0, 2.0, 1.0], width=24, height=2)))
       4.00 ┤⠉⠙⠒⠲⠤⠤⣄⣀⡀⠀⠀⠀⠀⠀⠀⠀
@@ -28,9 +32,12 @@ def drawn(losses: Sequence[float], *, width: int = 80, height: int = 10, beside:
            └────────────────
             step 1         4
     """
-    scale, low, high = _scale([*losses, *beside])
     columns, rows = max(8, width - 8), height
     across, down = 2 * columns, 4 * rows
+    steps = len(losses)
+    losses = _binned(losses, across)
+    every = [*losses, *(loss for other in beside for loss in _binned(other, across))]
+    scale, low, high = _scale(every)
     cells = [[0] * columns for _ in range(rows)]
     before = -1
     for x in range(across):
@@ -41,10 +48,10 @@ def drawn(losses: Sequence[float], *, width: int = 80, height: int = 10, beside:
         before = y
     lines = []
     for number, row in enumerate(cells):
-        mark = {0: max(*losses, *beside, losses[0]), rows - 1: min(*losses, *beside, losses[0])}.get(number)
+        mark = {0: max(every), rows - 1: min(every)}.get(number)
         label = "" if mark is None else _short(mark)
         lines.append(f"{label:>6} {'┤' if label else '│'}{''.join(chr(_FIRST + cell) for cell in row)}")
-    last = str(len(losses))
+    last = str(steps)
     lines.append(f"{'':7}└{'─' * columns}")
     lines.append(f"{'':8}step 1{last:>{columns - 6}}".rstrip())
     return lines
@@ -94,6 +101,14 @@ def _scale(losses: Sequence[float]) -> tuple[Callable[[float], float], float, fl
     if low > 0 and high / low > _LOGARITHMIC:
         return math.log, math.log(low), math.log(high)
     return float, low, high
+
+
+def _binned(losses: Sequence[float], most: int) -> Sequence[float]:
+    """Return at most so many values: means over equal parts of the steps, so that no step is passed over."""
+    if len(losses) <= most:
+        return losses
+    edges = [len(losses) * number // most for number in range(most + 1)]
+    return [fmean(losses[start:end]) for start, end in pairwise(edges)]
 
 
 def _at(losses: Sequence[float], place: float) -> float:
