@@ -21,10 +21,11 @@ def test_a_machine_that_is_well_gets_no_advice(facts):
 
 
 class TestTorch:
-    def test_missing_on_a_machine_without_gpu_installs_the_build_for_the_cpu(self):
+    def test_missing_on_a_machine_without_gpu_names_the_build_for_the_cpu(self):
         advice = only(machine(torch=Torch()))
         assert (advice.level, advice.slug, advice.about) == ("problem", "torch-missing", "torch")
-        assert advice.command == "pip install torch numpy --index-url https://download.pytorch.org/whl/cpu"
+        assert "its smaller build for the CPU is enough, see https://pytorch.org/get-started/locally" in advice.text
+        assert advice.command == 'pip install "truestep[torch]"'
 
     @pytest.mark.parametrize("graphics", [Graphics(nvidia=1, amd=0), Graphics(nvidia=0, amd=1), Graphics()])
     def test_missing_elsewhere_installs_the_usual_build(self, graphics):

@@ -11,7 +11,6 @@ _HIDING = {"CUDA": "CUDA_VISIBLE_DEVICES", "ROCm": "HIP_VISIBLE_DEVICES"}
 _WORTH = 1.2
 """How many times as long a format takes that is advised against."""
 _CUDA_BUILD = "install one for CUDA, see https://pytorch.org/get-started/locally"
-_CPU_WHEELS = "https://download.pytorch.org/whl/cpu"
 _LEAST = ".".join(map(str, OLDEST_TORCH))
 
 
@@ -33,8 +32,7 @@ def _missing(facts: Facts) -> Advice:
     install = facts.interpreter.installer
     text, command = "install torch", f'{install} "truestep[torch]"'
     if on_linux and graphics.nvidia == graphics.amd == 0 and not graphics.reached:
-        text = "install torch; there is no GPU here, so its smaller build for the CPU is enough"
-        command = f"{install} torch numpy --index-url {_CPU_WHEELS}"
+        text += "; there is no GPU here, so its smaller build for the CPU is enough, see https://pytorch.org/get-started/locally"
     return Advice(Level.PROBLEM, "torch-missing", "torch", text, command)
 
 
@@ -95,8 +93,8 @@ def _on_unseen(facts: Facts) -> Iterator[Advice]:
     contained = facts.interpreter.container
     if torch.cuda is None:
         text = f"this machine has {has}, and this build of torch is for the CPU; {_CUDA_BUILD}"
-        if facts.interpreter.system == "Linux x86_64":  # for which PyPI has builds for CUDA
-            command = f"{facts.interpreter.installer} --force-reinstall torch --index-url https://pypi.org/simple"
+        if facts.interpreter.system == "Linux x86_64":  # for which the usual build is one for CUDA
+            command = f"{facts.interpreter.installer} --force-reinstall torch"
         if not graphics.reached:
             text += "; " + (
                 "its container has to be started with --gpus all" if contained else "it needs its driver, too"

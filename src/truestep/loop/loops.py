@@ -8,7 +8,6 @@ exception does none of this, because its body did not end.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +16,7 @@ from truestep.loop.device import to_device
 from truestep.loop.pace import samples_in
 from truestep.loop.progress import Position
 from truestep.loop.seed import rng_state, set_rng_state
-from truestep.loop.walks import Place, Walk, Walks
+from truestep.loop.walks import Limits, Place, Walk, Walks
 
 if TYPE_CHECKING:
     import torch
@@ -32,21 +31,6 @@ if TYPE_CHECKING:
     from truestep.loop.updates import Updates
 
 _END = object()
-
-
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """When a run is over, and how often it saves.
-
-    Attributes:
-        max_epochs: passes of `run.epochs()`; None for no limit.
-        max_steps: steps; None for no limit.
-        save_every_n_steps: a checkpoint after every so many steps; None for none of these.
-    """
-
-    max_epochs: int | None = None
-    max_steps: int | None = None
-    save_every_n_steps: int | None = None
 
 
 class Loops:

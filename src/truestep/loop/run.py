@@ -37,7 +37,7 @@ from truestep.loop.folder import RunFolder
 from truestep.loop.generators import stateful
 from truestep.loop.loader import Loader
 from truestep.loop.looking import Looking
-from truestep.loop.loops import Limits, Loops
+from truestep.loop.loops import Loops
 from truestep.loop.metric import metric_of
 from truestep.loop.modelling import Modelling
 from truestep.loop.modes import train_mode
@@ -54,6 +54,7 @@ from truestep.loop.signals import Signals
 from truestep.loop.step import Stepping
 from truestep.loop.strategy import SingleProcess
 from truestep.loop.updates import Updates
+from truestep.loop.walks import Limits
 from truestep.report import write
 from truestep.trackers.tracking import Ending
 from truestep.watch.session import Session, watching

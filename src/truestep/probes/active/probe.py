@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import weakref
+from collections.abc import Iterator
 from contextlib import ExitStack
 from types import FrameType
 from typing import Any
@@ -164,27 +165,37 @@ class ActiveProbe(Probe):
     def _settled(self, what: str, number: int) -> None:
         self._left[what, number] = 0
 
+    @contextlib.contextmanager
+    def _aside(self) -> Iterator[None]:
+        """Be outside of what is watched, for a check.
+
+        Raises:
+            Refused: something hinders every check now.
+        """
+        depth = self.scene.depth
+        outer, depth.fetching = depth.fetching, True
+        try:
+            hinders = hindrance(self.scene)
+            if hinders:
+                raise Refused(hinders)
+            yield
+        finally:
+            depth.fetching = outer
+
     # --- do samples mix ----------------------------------------------------------------------------------------
 
     def _check_samples(self, module: Any, model: int, site: Site | None, frame: FrameType) -> None:
         scene = self.scene
         self._attempt("model", model)
-        depth = scene.depth
-        outer, depth.fetching = depth.fetching, True
         try:
-            hinders = hindrance(scene)
-            if hinders:
-                raise Refused(hinders)
-            fit(module)
-            batch = self._argument(module, frame)
-            with _states.kept(scene.torch):
-                found = compare(Trial(scene, copy_of(module, scene), (batch,), {}))
+            with self._aside():
+                fit(module)
+                batch = self._argument(module, frame)
+                with _states.kept(scene.torch):
+                    found = compare(Trial(scene, copy_of(module, scene), (batch,), {}))
         except Refused as refused:
-            depth.fetching = outer
             scene.emit(CheckSkipped(check="samples", reason=f"the model was not checked: {refused}"))
             return
-        finally:
-            depth.fetching = outer
         self._settled("model", model)
         scene.emit(
             SamplesCompared(
@@ -229,25 +240,18 @@ class ActiveProbe(Probe):
     def _check_reads(self, loader: int, model: int, site: Site | None) -> None:
         scene = self.scene
         self._attempt("loader", loader)
-        depth = scene.depth
-        outer, depth.fetching = depth.fetching, True
         try:
-            hinders = hindrance(scene)
-            if hinders:
-                raise Refused(hinders)
-            met = {number: ref() for number, ref in self._data.items()}
-            data = met.pop(loader, None)
-            if not hasattr(data, "__getitem__") or not hasattr(data, "__len__"):
-                raise Refused("there is no data set of samples with numbers")
-            beside = shared(data, [pair for pair in met.items() if pair[1] is not None])
-            with _states.kept(scene.torch):
-                reads = read_again(data, scene)
+            with self._aside():
+                met = {number: ref() for number, ref in self._data.items()}
+                data = met.pop(loader, None)
+                if not hasattr(data, "__getitem__") or not hasattr(data, "__len__"):
+                    raise Refused("there is no data set of samples with numbers")
+                beside = shared(data, [pair for pair in met.items() if pair[1] is not None])
+                with _states.kept(scene.torch):
+                    reads = read_again(data, scene)
         except Refused as refused:
-            depth.fetching = outer
             scene.emit(CheckSkipped(check="reads", reason=f"the evaluation data were not checked: {refused}"))
             return
-        finally:
-            depth.fetching = outer
         self._settled("loader", loader)
         event = SampleReadAgain(loader=loader, model=model, differ=reads.differ, beside=beside, site=site)
         scene.emit(event)
@@ -261,28 +265,21 @@ class ActiveProbe(Probe):
             return
         if len(self._compared) >= _MOST_COMPARED or self._compared.get(loader, ((0, 0), None))[0] == now:
             return
-        depth = scene.depth
-        outer, depth.fetching = depth.fetching, True
         found: list[tuple[int, Overlap]] = []
         try:
-            hinders = hindrance(scene)
-            if hinders:
-                raise Refused(hinders)
-            found = [(loader, trained.compare(loader))]
-            for other, ((begun, _), before) in self._compared.items():
-                if other == loader or before is None or begun != trained.beginnings:
-                    continue
-                if not before.shared and not before.by_value:
-                    after = trained.again(other, before)
-                    found += [(other, after)] if after.shared else []
+            with self._aside():
+                found = [(loader, trained.compare(loader))]
+                for other, ((begun, _), before) in self._compared.items():
+                    if other == loader or before is None or begun != trained.beginnings:
+                        continue
+                    if not before.shared and not before.by_value:
+                        after = trained.again(other, before)
+                        found += [(other, after)] if after.shared else []
         except Refused as refused:
-            depth.fetching = outer
             self._compared[loader] = now, None
             reason = f"the evaluation data were not compared with the training: {refused}"
             scene.emit(CheckSkipped(check="overlap", reason=reason))
             return
-        finally:
-            depth.fetching = outer
         for number, overlap in found:
             self._compared[number] = now, overlap
             facts = {name: getattr(overlap, name) for name in Overlap.__slots__}
@@ -306,27 +303,20 @@ class ActiveProbe(Probe):
                 scene.emit(PlainStateCompared(model=model))
             return
         self._attempt("state", model)
-        depth = scene.depth
-        outer, depth.fetching = depth.fetching, True
         try:
-            hinders = hindrance(scene)
-            if hinders:
-                raise Refused(hinders)
-            fit(module)
-            sites = scene.sites
-            if sites.argument(frame, "self") is not module:
-                raise Refused("it is wrapped")
-            args, kwargs = sites.argument(frame, "args"), sites.argument(frame, "kwargs")
-            if not isinstance(args, tuple) or not isinstance(kwargs, dict):
-                raise Refused("its arguments are gone")
-            with _states.kept(scene.torch):
-                depends = self._plain.depends(model, module, args, kwargs)
+            with self._aside():
+                fit(module)
+                sites = scene.sites
+                if sites.argument(frame, "self") is not module:
+                    raise Refused("it is wrapped")
+                args, kwargs = sites.argument(frame, "args"), sites.argument(frame, "kwargs")
+                if not isinstance(args, tuple) or not isinstance(kwargs, dict):
+                    raise Refused("its arguments are gone")
+                with _states.kept(scene.torch):
+                    depends = self._plain.depends(model, module, args, kwargs)
         except Refused as refused:
-            depth.fetching = outer
             scene.emit(CheckSkipped(check="state", reason=f"the state of the model was not checked: {refused}"))
             return
-        finally:
-            depth.fetching = outer
         if depends:
             self._settled("state", model)
         scene.emit(PlainStateCompared(model=model, depends=depends))
