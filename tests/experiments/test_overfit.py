@@ -12,8 +12,9 @@ from pathlib import Path
 import pytest
 
 from truestep.errors import NoExperiment
-from truestep.experiments.bench import Bench, Variant
+from truestep.experiments.bench import Bench
 from truestep.experiments.curve import drawn, svg
+from truestep.experiments.outcome import Variant
 from truestep.experiments.overfit import Answer, judge, overfit
 from truestep.watch.launch import Target
 

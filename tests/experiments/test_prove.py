@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from truestep.errors import NoExperiment
-from truestep.experiments.bench import Bench, Variant
+from truestep.experiments.bench import Bench
 from truestep.experiments.changes import CHANGES, REMEDIES
+from truestep.experiments.outcome import Variant
 from truestep.experiments.prove import Figure, last_figures, prove
 from truestep.rules import all_rules
 from truestep.watch.launch import Target

@@ -7,18 +7,21 @@ import json
 import os
 import signal
 import subprocess
-import sys
 import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from truestep.experiments import _ranks
+from truestep.experiments.kept import Kept
+from truestep.experiments.outcome import Outcome, Variant, read_outcome
 from truestep.experiments.scratch import scratch
 from truestep.watch.launch import Target
 
-_LOOK_S = 0.2
+_LOOK_S = 0.1
 """Seconds between two looks at a child."""
 _SILENT = {
     "WANDB_MODE": "disabled",
@@ -31,50 +34,8 @@ _SILENT = {
     "TRUESTEP_WATCH": "0",
 }
 """What keeps trackers from telling the world about a variant, and python from writing beside its sources."""
-
-
-@dataclass(frozen=True, slots=True)
-class Variant:
-    """One way to run the script.
-
-    Attributes:
-        name: for people.
-        changes: names of `truestep.experiments.changes`, each with its arguments.
-    """
-
-    name: str
-    changes: tuple[tuple[str, Mapping[str, Any]], ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """What a variant did.
-
-    Attributes:
-        variant: which one.
-        how: "finished", "stopped" after the steps asked for, "exited", "crashed", "interrupted", "killed" over a limit.
-        losses: the loss of each step of the first optimizer; None where a step had no backward pass.
-        steps: of the first optimizer.
-        seconds: of the process.
-        changes: what each change counted, by name.
-        findings: the rule of each failure that was found.
-        report: on the run, as text.
-        said: the end of what it wrote, output and errors.
-    """
-
-    variant: Variant
-    how: str
-    losses: tuple[float | None, ...] = ()
-    seconds: float = 0.0
-    changes: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
-    findings: tuple[str, ...] = ()
-    report: str = ""
-    said: str = ""
-
-    @property
-    def steps(self) -> int:
-        """Steps of the first optimizer."""
-        return len(self.losses)
+_RANKED = ("RANK", "LOCAL_RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
+"""What only the processes of one run may see."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,112 +44,139 @@ class Bench:
 
     Attributes:
         target: the script or module, and its arguments.
-        steps: after how many steps of its optimizers a variant ends.
+        steps: after how many steps of its optimizers a variant ends; None for its own end.
         limit_s: after how many seconds it is ended.
         limit_bytes: how much memory it may hold, with all its processes; None for no limit.
+        processes: how many run it together, as torchrun starts them.
         folder: where the user is.
-        width: of reports.
+        kept: outcomes of earlier runs; None to run each variant.
     """
 
     target: Target
-    steps: int
+    steps: int | None
     limit_s: float = 600.0
     limit_bytes: int | None = None
+    processes: int = 1
     folder: Path = field(default_factory=Path.cwd)
-    width: int = 80
+    kept: Kept | None = None
 
     def run(self, variant: Variant) -> Outcome:
-        """Run one variant to its end. Ctrl-C ends it, with all that it has started.
+        """Run one variant to its end in a copy of its own. Ctrl-C ends it, with all that it has started.
 
         Args:
             variant: what is otherwise.
         """
-        with scratch(self.folder) as copy, tempfile.TemporaryDirectory(prefix="truestep-") as results:
-            wanted = self._specification(variant, copy, Path(results))
-            temporary = Path(results, "tmp")
-            temporary.mkdir()
-            path = Path(results, "wanted.json")
-            path.write_text(json.dumps(wanted), encoding="utf-8")
-            with Path(results, "said.txt").open("wb") as said:
-                begun = time.perf_counter()
-                how = self._wait(
-                    subprocess.Popen(
-                        [sys.executable, "-m", "truestep.experiments.child", str(path)],
-                        cwd=copy,
-                        env=os.environ | _SILENT | {"TMPDIR": str(temporary)},
-                        stdin=subprocess.DEVNULL,
-                        stdout=said,
-                        stderr=subprocess.STDOUT,
-                        start_new_session=True,
-                    )
-                )
-                seconds = time.perf_counter() - begun
-            return self._outcome(variant, how, seconds, Path(results), str(copy))
+        key = "" if self.kept is None else self.kept.key(self.folder, self.target, self.steps, self.processes, variant)
+        if self.kept is not None and (outcome := self.kept.find(key, variant)) is not None:
+            return outcome
+        with self.place() as place:
+            outcome = place.run(variant, anew=True)
+        if self.kept is not None:
+            self.kept.add(key, outcome)
+        return outcome
 
-    def _specification(self, variant: Variant, copy: Path, results: Path) -> dict[str, Any]:
+    @contextmanager
+    def place(self) -> Iterator[Place]:
+        """Give one copy of the folder for several runs, one after another: each finds what those before it wrote."""
+        with scratch(self.folder) as copy, tempfile.TemporaryDirectory(prefix="truestep-") as results:
+            yield Place(self, copy, Path(results))
+
+
+class Place:
+    """A copy of the working folder in which variants run one after another.
+
+    Attributes:
+        copy: the folder.
+
+    Args:
+        bench: how.
+        copy: the folder.
+        results: where each run gets a folder for what is seen.
+    """
+
+    def __init__(self, bench: Bench, copy: Path, results: Path) -> None:
+        self.bench = bench
+        self.copy = copy
+        self._results = results
+        self._runs = 0
+
+    @property
+    def results(self) -> Path:
+        """What instruments wrote in the latest run."""
+        return self._results / str(self._runs)
+
+    def run(self, variant: Variant, *, anew: bool = False) -> Outcome:
+        """Run one variant to its end, with what earlier ones left in the folder.
+
+        Args:
+            variant: what is otherwise.
+            anew: let a run of the toolkit begin anew over the checkpoints that are there.
+        """
+        self._runs += 1
+        self.results.mkdir()
+        temporary = self.results / "tmp"
+        temporary.mkdir()
+        path = self.results / "wanted.json"
+        path.write_text(json.dumps(self._specification(variant, anew)), encoding="utf-8")
+        environment = {name: value for name, value in os.environ.items() if name not in _RANKED}
+        environment |= _SILENT | {"TMPDIR": str(temporary)}
+        environment.setdefault("PYTHONHASHSEED", "0")  # the order of a set is part of the order of data
+        with (self.results / "said.txt").open("wb") as said:
+            begun = time.perf_counter()
+            how = self._wait(
+                subprocess.Popen(
+                    _ranks.again(str(path)),
+                    cwd=self.copy,
+                    env=environment,
+                    stdin=subprocess.DEVNULL,
+                    stdout=said,
+                    stderr=subprocess.STDOUT,
+                    start_new_session=True,
+                )
+            )
+            seconds = time.perf_counter() - begun
+        places = {f"{self.copy}{os.sep}": f"{self.bench.folder.resolve()}{os.sep}"}
+        return read_outcome(variant, how, seconds, self.results, places)
+
+    def _specification(self, variant: Variant, anew: bool) -> dict[str, Any]:
+        bench = self.bench
         others = [Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")), Path("/dev")]
+        arguments = bench.target.arguments if variant.arguments is None else variant.arguments
+        name = bench.target.name
         return {
-            "name": self.target.name if self.target.module else _found(self.target.name, self.folder),
-            "arguments": list(self.target.arguments),
-            "module": self.target.module,
+            "name": name if bench.target.module else _found(name, bench.folder),
+            "arguments": list(arguments),
+            "module": bench.target.module,
             "changes": [[name, dict(arguments)] for name, arguments in variant.changes],
-            "steps": self.steps,
-            "results": str(results),
-            "writable": [str(place) for place in (copy, results, *others)],
-            "width": self.width,
+            "instruments": [[name, dict(arguments)] for name, arguments in variant.instruments],
+            "steps": bench.steps,
+            "processes": bench.processes,
+            "anew": anew,
+            "results": str(self.results),
+            "writable": [str(place) for place in (self.copy, self.results, *others)],
         }
 
     def _wait(self, child: subprocess.Popen[bytes]) -> str:
-        """Wait for a child; return "" when it ended by itself, "killed" when it was ended."""
-        ends = time.monotonic() + self.limit_s
+        """Wait for a child; return "" when it ended by itself, "killed" when it was ended or died of a signal."""
+        ends = time.monotonic() + self.bench.limit_s
+        limit = self.bench.limit_bytes
         try:
             while True:
                 try:
-                    child.wait(_LOOK_S)
-                    return ""
+                    return "killed" if child.wait(_LOOK_S) == -signal.SIGKILL else ""
                 except subprocess.TimeoutExpired:
-                    over = time.monotonic() > ends
-                    if over or (self.limit_bytes is not None and _memory(child.pid) > self.limit_bytes):
+                    if time.monotonic() > ends or (limit is not None and _memory(child.pid) > limit):
                         return "killed"
         finally:
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(child.pid, signal.SIGKILL)
             child.wait()
 
-    def _outcome(self, variant: Variant, how: str, seconds: float, results: Path, copy: str) -> Outcome:
-        said = (results / "said.txt").read_text(encoding="utf-8", errors="replace")[-20_000:]
-        told: dict[str, Any] = {}
-        with contextlib.suppress(OSError, ValueError):
-            told = json.loads((results / "outcome.json").read_text(encoding="utf-8"))
-        here = f"{self.folder.resolve()}{os.sep}"
-        return Outcome(
-            variant,
-            how or told.get("how", "crashed"),
-            _losses(results / "steps.jsonl"),
-            seconds,
-            told.get("changes", {}),
-            tuple(told.get("findings", ())),
-            told.get("report", "").replace(f"{copy}{os.sep}", here),
-            said.replace(f"{copy}{os.sep}", here),
-        )
-
 
 def _found(script: str, folder: Path) -> str:
     """Return the path of a script as it is found from the copy of a folder."""
     full = (folder / script).resolve()
     return str(full.relative_to(folder.resolve())) if full.is_relative_to(folder.resolve()) else str(full)
-
-
-def _losses(path: Path) -> tuple[float | None, ...]:
-    """Return the losses of the first optimizer; the line that a killed child was writing is left out."""
-    found: list[float | None] = []
-    with contextlib.suppress(OSError), path.open(encoding="utf-8") as lines:
-        for line in lines:
-            with contextlib.suppress(ValueError):
-                step = json.loads(line)
-                if step["optimizer"] == 0:
-                    found.append(step["loss"])
-    return tuple(found)
 
 
 def _memory(group: int) -> int:

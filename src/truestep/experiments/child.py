@@ -1,4 +1,4 @@
-"""The process in which a variant of a script runs: confined, changed, recorded and watched.
+"""The process in which a variant of a script runs: confined, changed and looked at.
 
 python -m truestep.experiments.child SPECIFICATION.json
 """
@@ -6,22 +6,29 @@ python -m truestep.experiments.child SPECIFICATION.json
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import sys
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-from truestep.config import Options
+from truestep.experiments import _ranks
 from truestep.experiments.guard import confine
 from truestep.probes._patch import patch
 from truestep.watch.launch import Target, launch
 
 
 def main(path: Path) -> None:
-    """Run what a specification says."""
+    """Run what a specification says; where it asks for several processes, start these."""
     wanted: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    if wanted["processes"] > 1 and "RANK" not in os.environ:
+        confine([Path(place) for place in wanted["writable"]])
+        sys.exit(_ranks.start(_ranks.again(str(path)), wanted["processes"]))
     folder = Path(wanted["results"])
+    if os.environ.get("RANK", "0") != "0":
+        folder /= f"rank{os.environ['RANK']}"
+        folder.mkdir()
     confine([Path(place) for place in wanted["writable"]])
     child = _Child(wanted, folder)
     target = Target(wanted["name"], tuple(wanted["arguments"]), wanted["module"])
@@ -34,26 +41,29 @@ class _Child:
         self._wanted = wanted
         self._folder = folder
         self._stack = ExitStack()
-        self._session: Any = None
-        self._recorder: Any = None
         self._changes: list[Any] = []
+        self._instruments: list[Any] = []
+        self._stop: Any = None
 
     def torch_imported(self) -> None:
-        """Make the changes, begin to record and to watch."""
+        """Make the changes, and begin to look."""
+        from truestep.experiments._stop import StopAfter
         from truestep.experiments.changes import CHANGES
-        from truestep.experiments.recorder import Recorder
-        from truestep.watch.session import Session
+        from truestep.experiments.instruments import INSTRUMENTS
 
-        self._begin_anew()
+        if self._wanted["anew"]:
+            self._begin_anew()
         for name, arguments in self._wanted["changes"]:
             change = CHANGES[name](**arguments)
             change.install(self._stack)
             self._changes.append(change)
-        file = self._stack.enter_context((self._folder / "steps.jsonl").open("w", encoding="utf-8"))
-        self._recorder = Recorder(file)
-        self._recorder.install(self._stack)
-        self._session = Session(Options(steps=self._wanted["steps"]), script=self._wanted["name"])
-        self._session.start()
+        for name, arguments in self._wanted["instruments"]:
+            instrument = INSTRUMENTS[name](self._folder, self._wanted["name"], **arguments)
+            instrument.install(self._stack)
+            self._instruments.append(instrument)
+        if self._wanted["steps"] is not None:
+            self._stop = StopAfter(self._wanted["steps"])
+            self._stop.install(self._stack)
 
     def _begin_anew(self) -> None:
         """Let a run of the toolkit begin anew where its folder holds another one: the folder is a copy."""
@@ -71,27 +81,38 @@ class _Child:
 
     def crashed(self, error: BaseException) -> None:
         """Look at what is there when the script has died."""
-        if self._session is not None:
-            self._session.examine(error)
+        for instrument in self._instruments:
+            instrument.crashed(error)
 
     def ended(self, how: str) -> int | None:
-        """Write down how it ended, what was changed and what was found."""
-        outcome: dict[str, Any] = {"how": how, "changes": {}, "report": "", "findings": []}
-        if self._session is not None:
-            from truestep.report import render
-
-            summary = self._session.stop(how)
-            outcome["findings"] = [finding.rule for finding in summary.shown()]
-            outcome["report"] = render(summary, width=self._wanted["width"])
-            outcome["changes"] = {change.name: vars_of(change) for change in self._changes}
-            self._recorder.close()
+        """Write down how it ended, what was changed and what was seen."""
+        how = "stopped" if self._stop is not None and self._stop.reached else how
+        outcome = {
+            "how": how,
+            "peak_bytes": _peak_bytes(),
+            "changes": {change.name: _counts(change) for change in self._changes},
+            "told": {instrument.name: instrument.told(how) for instrument in self._instruments},
+        }
         (self._folder / "outcome.json").write_text(json.dumps(outcome), encoding="utf-8")
         return None
 
 
-def vars_of(change: Any) -> dict[str, int]:
+def _counts(change: Any) -> dict[str, int]:
     """Return what a change counted."""
     return {name: value for name, value in vars(change).items() if isinstance(value, int) and not name.startswith("_")}
+
+
+def _peak_bytes() -> int:
+    """Return the most memory that this process held: of the accelerator where it used one, else its own."""
+    torch = sys.modules.get("torch")
+    if torch is not None and torch.cuda.is_available() and torch.cuda.is_initialized():
+        return int(torch.cuda.max_memory_allocated())
+    try:
+        import resource
+    except ImportError:
+        return 0
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else peak * 1024
 
 
 if __name__ == "__main__":

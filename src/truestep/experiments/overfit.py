@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from statistics import fmean
 
 from truestep.errors import NoExperiment
-from truestep.experiments.bench import Bench, Outcome, Variant
+from truestep.experiments.bench import Bench
+from truestep.experiments.outcome import Outcome, Variant
 
 _LEARNT, _FALLEN, _FALLING, _RISEN = 0.1, 0.5, 0.9, 1.5
 """Parts of the first loss: what is left when a batch is learnt by heart, when the loop learns, when it does if the loss

@@ -13,8 +13,9 @@ from dataclasses import dataclass
 from statistics import fmean, stdev
 
 from truestep.errors import NoExperiment
-from truestep.experiments.bench import Bench, Outcome, Variant
+from truestep.experiments.bench import Bench
 from truestep.experiments.changes import REMEDIES
+from truestep.experiments.outcome import Outcome, Variant
 
 _NUMBER = re.compile(r"(?<![\w.])[-+]?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?(?![\w.]*\w)")
 _LOSS_CHANGES = ("undo-activation", "align-target")

@@ -1,4 +1,4 @@
-"""The loss of every step of a script, as it is given to the backward pass, out of the scale of fp16."""
+"""The loss and the norm of the gradients at every step of a script, out of the scale of fp16."""
 
 from __future__ import annotations
 
@@ -6,31 +6,35 @@ import json
 import time
 import weakref
 from contextlib import ExitStack
-from typing import Any, TextIO
+from pathlib import Path
+from typing import Any
 
+from truestep.experiments.instruments._instrument import Instrument
 from truestep.probes._patch import patch
 
 _EVERY = 20
 """Lines after which the file is written: a run that is killed loses no more."""
 
 
-class Recorder:
-    """Writes one line per step of an optimizer: its number, the mean of the losses since the last one, and seconds.
+class Losses(Instrument):
+    """Writes one line per step of an optimizer into `steps.jsonl` (see `truestep.experiments.outcome.Step`).
 
-    Args:
-        file: where to.
+    Reading a loss waits for the device: what is timed to the microsecond is not to be recorded.
     """
 
-    def __init__(self, file: TextIO) -> None:
-        self._file = file
+    name = "losses"
+
+    def __init__(self, folder: Path, script: str) -> None:
+        super().__init__(folder, script)
+        self._file = (folder / "steps.jsonl").open("w", encoding="utf-8")
         self._losses: list[float] = []
+        self._norm: float | None = None
         self._scales: weakref.WeakKeyDictionary[Any, float] = weakref.WeakKeyDictionary()
         self._numbers: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
         self._begun = time.perf_counter()
         self._lines = 0
 
     def install(self, stack: ExitStack) -> None:
-        """Look at losses and steps until the stack unwinds. torch is imported."""
         import torch
         from torch.optim import optimizer
 
@@ -47,24 +51,43 @@ class Recorder:
 
         backward = patch(stack, torch.autograd, "_engine_run_backward", _engine_run_backward)
         scale_of_torch = patch(stack, torch.amp.GradScaler, "scale", scale)
-        handle = optimizer.register_optimizer_step_post_hook(self._stepped)
-        stack.callback(handle.remove)
+        stack.callback(optimizer.register_optimizer_step_pre_hook(self._steps).remove)
+        stack.callback(optimizer.register_optimizer_step_post_hook(self._stepped).remove)
+        stack.callback(self._file.close)
 
-    def close(self) -> None:
-        """Write what waits."""
+    def told(self, how: str) -> dict[str, Any]:
         self._file.flush()
+        return {}
 
     def _loss(self, outputs: Any) -> None:
         root = outputs[0] if isinstance(outputs, tuple | list) and outputs else outputs
         if root.numel() == 1:
             self._losses.append(float(root.detach()) / self._scales.get(root, 1.0))
 
+    def _steps(self, optimizer: Any, args: Any, kwargs: Any) -> None:
+        closure = args[0] if args else kwargs.get("closure")
+        self._norm = None if closure is not None else _norm(optimizer)
+
     def _stepped(self, optimizer: Any, args: Any, kwargs: Any) -> None:
         losses, self._losses = self._losses, []
         number = self._numbers.setdefault(optimizer, len(self._numbers))
         loss = sum(losses) / len(losses) if losses else None
-        line = {"optimizer": number, "loss": loss, "seconds": round(time.perf_counter() - self._begun, 6)}
+        seconds = round(time.perf_counter() - self._begun, 6)
+        line = {"optimizer": number, "loss": loss, "norm": self._norm, "seconds": seconds}
         self._file.write(json.dumps(line) + "\n")
         self._lines += 1
         if self._lines % _EVERY == 0:
             self._file.flush()
+
+
+def _norm(optimizer: Any) -> float | None:
+    """Return the norm of the gradients of an optimizer; a fused one is given their scale and divides by it itself."""
+    import torch
+
+    gradients = [p.grad for group in optimizer.param_groups for p in group["params"] if p.grad is not None]
+    if not gradients or any(gradient.layout is not torch.strided for gradient in gradients):
+        return None
+    with torch.no_grad():
+        norm = float(torch.nn.utils.get_total_norm(gradients))
+    scale = getattr(optimizer, "grad_scale", None)
+    return norm / float(scale) if scale is not None else norm

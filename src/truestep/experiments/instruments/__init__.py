@@ -1,0 +1,14 @@
+"""What an experiment looks at in a run: one instrument per file."""
+
+from __future__ import annotations
+
+from truestep.experiments.instruments._instrument import Instrument
+from truestep.experiments.instruments.losses import Losses
+from truestep.experiments.instruments.watched import Watched
+
+_ALL: tuple[type[Instrument], ...] = (Losses, Watched)
+
+INSTRUMENTS: dict[str, type[Instrument]] = {instrument.name: instrument for instrument in _ALL}
+"""Every instrument by its name."""
+
+__all__ = ["INSTRUMENTS", "Instrument"]
