@@ -13,9 +13,10 @@ import pytest
 
 from truestep.errors import NoExperiment
 from truestep.experiments.bench import Bench
-from truestep.experiments.curve import drawn, svg
+from truestep.experiments.curve import drawn
 from truestep.experiments.outcome import Variant
 from truestep.experiments.overfit import Answer, judge, overfit
+from truestep.experiments.picture import svg
 from truestep.watch.launch import Target
 
 SCRIPT = """
@@ -92,7 +93,17 @@ def test_a_loop_that_goes_astray_diverges(folder):
 
 
 def test_the_command_reports_and_exits_by_the_answer(folder):
-    command = [sys.executable, "-m", "truestep", "overfit", "--no-dropout", "--svg", "curve.svg", "--format", "json"]
+    command = [
+        sys.executable,
+        "-m",
+        "truestep",
+        "overfit",
+        "--no-dropout",
+        "--picture",
+        "curve.svg",
+        "--format",
+        "json",
+    ]
     done = subprocess.run([*command, "train.py", "--lr", "0.02"], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     told = json.loads(done.stdout)
@@ -231,7 +242,7 @@ def test_curves_fit_their_width(losses):
     lines = drawn(losses, width=60, height=5)
     assert len(lines) == 7
     assert max(map(len, lines)) <= 60
-    assert svg({"one": losses, "other": losses}, "a < b").count("<polyline") == 2
+    assert svg({"one": [losses, losses], "other": [losses]}, "a < b").count("<polyline") == 2
 
 
 def test_many_steps_are_drawn_by_their_means_and_labelled_by_what_is_drawn():

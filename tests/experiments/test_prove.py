@@ -79,14 +79,15 @@ def test_variants_of_a_repetition_begin_with_the_same_numbers_and_repetitions_do
 
 
 def test_the_command_proves_what_it_finds(folder):
-    command = [sys.executable, "-m", "truestep", "prove", "--seeds", "2", "--svg", "curves.svg", "--format", "json"]
+    command = [sys.executable, "-m", "truestep", "prove", "--seeds", "2", "--picture", "curves.svg", "--format", "json"]
     done = subprocess.run([*command, "train.py", "0", "add"], capture_output=True, text=True, check=False)
     assert done.returncode == 1, done.stderr
     (proof,) = json.loads(done.stdout)
     assert (proof["rule"], proof["matters"]) == ("missing-zero-grad", True)
     names = [figure["name"] for figure in proof["figures"]]
     assert names == ["loss at the end", "end …"]
-    assert len(proof["losses"]["remedied"]) == 40
+    assert [len(curve) for curve in proof["losses"]["remedied"]] == [40, 40]
+    assert [len(curve) for curve in proof["gradient_norms"]["as_it_is"]] == [40, 40]
     assert (folder / "curves.svg").read_text().count("<polyline") == 2
     assert sorted(path.name for path in folder.iterdir()) == ["curves.svg", "train.py"]
 

@@ -4,37 +4,49 @@ from __future__ import annotations
 
 import json
 import math
-import sys
-from pathlib import Path
-from typing import Annotated, Literal
+from collections.abc import Sequence
+from typing import Annotated
 
 import typer
 
-from truestep.cli.overfit import write_picture
-from truestep.errors import NoExperiment
-from truestep.experiments.bench import Bench
+from truestep.cli._experiment import (
+    Arguments,
+    Format,
+    Fresh,
+    Limit,
+    Memory,
+    Module,
+    Picture,
+    Processes,
+    Script,
+    bench_of,
+    check_picture,
+    explained,
+    write_picture,
+)
 from truestep.experiments.changes import REMEDIES
-from truestep.experiments.curve import drawn, svg
-from truestep.experiments.prove import Proof, found
+from truestep.experiments.curve import drawn
+from truestep.experiments.picture import mean_and_band, svg
+from truestep.experiments.prove import Figure, Proof, found
 from truestep.experiments.prove import prove as run_prove
 from truestep.rules import rule as rule_of
-from truestep.watch.program import Target, prepare
 
 
 def prove(
-    script: Annotated[
-        str, typer.Argument(metavar="SCRIPT", help="What to run; with -m, a module.", show_default=False)
-    ],
-    arguments: Annotated[list[str] | None, typer.Argument(metavar="ARGS", help="The script's own.")] = None,
-    module: Annotated[bool, typer.Option("-m", help="SCRIPT is the name of a module, as with python -m.")] = False,
+    script: Script,
+    arguments: Arguments = None,
+    module: Module = False,
     rule: Annotated[
         str | None, typer.Option(metavar="RULE", help="Prove this finding; all that were found otherwise.")
     ] = None,
     seeds: Annotated[int, typer.Option(min=2, help="How often both variants run.")] = 3,
     steps: Annotated[int, typer.Option(min=2, help="Optimizer steps after which a run ends.")] = 2000,
-    limit: Annotated[float, typer.Option(help="Seconds after which a run is ended.")] = 600.0,
-    format: Annotated[Literal["text", "json"], typer.Option(help="Form of the report.")] = "text",
-    picture: Annotated[Path | None, typer.Option("--svg", help="File for the curves of the first finding.")] = None,
+    limit: Limit = 600.0,
+    memory: Memory = None,
+    processes: Processes = 1,
+    fresh: Fresh = False,
+    format: Format = "text",
+    picture: Picture = None,
 ) -> int:
     """Run a script with and without the remedy of what was found in it, and compare.
 
@@ -44,18 +56,16 @@ def prove(
     """
     if rule is not None:
         rule_of(rule)
-    target = Target(script, tuple(arguments or ()), module)
-    prepare(target)
-    bench = Bench(target, steps, limit_s=limit)
-    try:
+    if picture is not None:
+        check_picture(picture)
+    bench = bench_of(
+        script, arguments, module, steps=steps, limit=limit, memory=memory, processes=processes, fresh=fresh
+    )
+    with explained(bench):
         rules = [rule] if rule is not None else _provable(found(bench).findings)
         proofs = [run_prove(bench, id, seeds) for id in rules]
-    except NoExperiment as error:
-        if error.said:
-            sys.stderr.write(error.said.rstrip() + "\n\n")
-        raise
     if picture is not None and proofs:
-        write_picture(picture, svg(_curves(proofs[0]), f"{proofs[0].rule}: loss of the first seed"))
+        write_picture(picture, svg(_curves(proofs[0]), f"{proofs[0].rule}: loss, mean and range of {seeds} seeds"))
     if format == "json":
         print(json.dumps([_document(proof) for proof in proofs], indent=2))
     else:
@@ -77,6 +87,8 @@ def _text(proof: Proof) -> str:
     for figure in proof.figures:
         sure = "yes" if figure.is_beyond_noise else "no"
         table.add_row(figure.name, _spread(figure.as_it_is), _spread(figure.remedied), sure)
+    for figure in proof.beside:
+        table.add_row(figure.name, _spread(figure.as_it_is), _spread(figure.remedied), "")
     console = Console(width=80, highlight=False, force_terminal=False)
     with console.capture() as captured:
         console.print(table)
@@ -93,19 +105,23 @@ def _text(proof: Proof) -> str:
     return "\n\n".join(parts if proof.figures else [head, verdict])
 
 
-def _curves(proof: Proof) -> dict[str, list[float]]:
+def _curves(proof: Proof) -> dict[str, list[list[float]]]:
+    """Return the curves of all seeds by what they are of, without what is not finite."""
     names = ("as it is", "with the remedy")
     return {
-        name: [loss for loss in losses if math.isfinite(loss)] or [0.0]
-        for name, losses in zip(names, proof.losses, strict=True)
+        name: [[loss for loss in losses if math.isfinite(loss)] or [0.0] for losses in curves]
+        for name, curves in zip(names, proof.losses, strict=True)
     }
 
 
 def _charts(proof: Proof) -> list[str]:
-    """Return the curves of the first seed, both on one scale."""
-    curves = _curves(proof)
-    every = list(curves.values())
-    return [f"{name}\n" + "\n".join(drawn(losses, height=5, beside=every)) for name, losses in curves.items()]
+    """Return the mean curves with their spread, both on one scale."""
+    bands = {name: mean_and_band(curves) for name, curves in _curves(proof).items()}
+    means = [mean for mean, _, _ in bands.values()]
+    return [
+        f"{name}\n" + "\n".join(drawn(mean, height=5, beside=means, band=(low, high)))
+        for name, (mean, low, high) in bands.items()
+    ]
 
 
 def _spread(values: tuple[float, ...]) -> str:
@@ -117,21 +133,25 @@ def _spread(values: tuple[float, ...]) -> str:
 
 
 def _document(proof: Proof) -> dict[str, object]:
-    def plain(values: tuple[float, ...]) -> list[object]:
-        return [value if math.isfinite(value) else str(value) for value in values]
-
     return {
         "rule": proof.rule,
         "change": proof.change,
         "matters": proof.matters,
-        "figures": [
-            {
-                "name": figure.name,
-                "as_it_is": plain(figure.as_it_is),
-                "remedied": plain(figure.remedied),
-                "beyond_noise": figure.is_beyond_noise,
-            }
-            for figure in proof.figures
-        ],
-        "losses": {"as_it_is": plain(proof.losses[0]), "remedied": plain(proof.losses[1])},
+        "figures": [{**_row(figure), "beyond_noise": figure.is_beyond_noise} for figure in proof.figures],
+        "beside": [_row(figure) for figure in proof.beside],
+        "losses": _series(proof.losses),
+        "gradient_norms": _series(proof.norms),
     }
+
+
+def _row(figure: Figure) -> dict[str, object]:
+    return {"name": figure.name, "as_it_is": _plain(figure.as_it_is), "remedied": _plain(figure.remedied)}
+
+
+def _series(curves: tuple[Sequence[Sequence[float]], ...]) -> dict[str, object]:
+    names = ("as_it_is", "remedied")
+    return {name: [_plain(values) for values in series] for name, series in zip(names, curves, strict=True)}
+
+
+def _plain(values: Sequence[float]) -> list[object]:
+    return [value if math.isfinite(value) else str(value) for value in values]

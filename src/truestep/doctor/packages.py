@@ -15,6 +15,7 @@ EXTRAS = {
     "tensorboard": "logs for TensorBoard",
     "wandb": "logs for Weights & Biases",
     "mlflow": "logs for MLflow",
+    "pictures": "charts of experiments as PNG",
     "demo": "the demo",
 }
 """What an extra is for. Those for TrueStep's own development are left out."""

@@ -9,7 +9,7 @@ import signal
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -50,6 +50,7 @@ class Bench:
         processes: how many run it together, as torchrun starts them.
         folder: where the user is.
         kept: outcomes of earlier runs; None to run each variant.
+        begins: called with each variant that runs, before it does.
     """
 
     target: Target
@@ -59,6 +60,7 @@ class Bench:
     processes: int = 1
     folder: Path = field(default_factory=Path.cwd)
     kept: Kept | None = None
+    begins: Callable[[Variant], None] = lambda variant: None
 
     def run(self, variant: Variant) -> Outcome:
         """Run one variant to its end in a copy of its own. Ctrl-C ends it, with all that it has started.
@@ -112,6 +114,7 @@ class Place:
             variant: what is otherwise.
             anew: let a run of the toolkit begin anew over the checkpoints that are there.
         """
+        self.bench.begins(variant)
         self._runs += 1
         self.results.mkdir()
         temporary = self.results / "tmp"

@@ -29,6 +29,7 @@ _SKIPPED = {
     ".pytest_cache",
 }
 _MOST_FILES = 20_000
+_MOST_OUTCOMES = 300
 
 
 class Kept:
@@ -40,13 +41,16 @@ class Kept:
 
     Args:
         folder: where to; made when something is kept.
+        fresh: find only what was kept by this object: what ran earlier runs again.
     """
 
-    def __init__(self, folder: Path | None = None) -> None:
+    def __init__(self, folder: Path | None = None, *, fresh: bool = False) -> None:
         caches = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache"))
         self.folder = folder or caches / "truestep" / "experiments"
+        self.fresh = fresh
+        self._own: set[str] = set()
         self.used = 0
-        """How many outcomes were taken from here."""
+        """How many outcomes of earlier objects were taken from here."""
 
     def key(self, folder: Path, target: Target, steps: int | None, processes: int, variant: Variant) -> str:
         """Return what names the outcome of a variant.
@@ -77,13 +81,15 @@ class Kept:
 
     def find(self, key: str, variant: Variant) -> Outcome | None:
         """Return an outcome that was kept; None where there is none that can be read."""
+        if self.fresh and key not in self._own:
+            return None
         try:
             told = json.loads((self.folder / f"{key}.json").read_text(encoding="utf-8"))
             steps = tuple(Step(*step) for step in told.pop("all_steps"))
             outcome = Outcome(variant=variant, all_steps=steps, **told)
         except (OSError, ValueError, TypeError, KeyError, AttributeError):
             return None
-        self.used += 1
+        self.used += key not in self._own
         return outcome
 
     def add(self, key: str, outcome: Outcome) -> None:
@@ -98,6 +104,14 @@ class Kept:
             partial = self.folder / f"{key}.{os.getpid()}.partial"
             partial.write_text(json.dumps(told), encoding="utf-8")
             partial.replace(self.folder / f"{key}.json")
+            self._own.add(key)
+            self._thin()
+
+    def _thin(self) -> None:
+        """Remove the oldest outcomes when there are many."""
+        files = sorted(self.folder.glob("*.json"), key=lambda path: path.stat().st_mtime)
+        for path in files[:-_MOST_OUTCOMES]:
+            path.unlink(missing_ok=True)
 
 
 def _files(folder: Path) -> Iterator[tuple[str, int, int]]:

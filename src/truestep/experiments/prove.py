@@ -8,18 +8,21 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from statistics import fmean, stdev
+from statistics import fmean, median, stdev
 
 from truestep.errors import NoExperiment
 from truestep.experiments.bench import Bench
 from truestep.experiments.changes import REMEDIES
-from truestep.experiments.outcome import Outcome, Variant
+from truestep.experiments.outcome import LOSSES, Outcome, Variant
 
 _NUMBER = re.compile(r"(?<![\w.])[-+]?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?(?![\w.]*\w)")
 _LOSS_CHANGES = ("undo-activation", "align-target")
 """Remedies after which the loss is another function: its values are not to be compared."""
+
+Curves = tuple[tuple[float, ...], ...]
+"""One series per seed, a number for each step of the first optimizer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,14 +62,18 @@ class Proof:
     Attributes:
         rule: of the finding.
         change: what was done.
-        figures: numbers of both variants.
-        losses: curves of the first seed, as it is and remedied.
+        figures: numbers of both variants, by which the finding is judged.
+        beside: numbers that explain and do not judge: norms of gradients.
+        losses: one curve per seed, as it is and remedied.
+        norms: of the gradients, likewise.
     """
 
     rule: str
     change: str
     figures: tuple[Figure, ...]
-    losses: tuple[tuple[float, ...], tuple[float, ...]]
+    beside: tuple[Figure, ...]
+    losses: tuple[Curves, Curves]
+    norms: tuple[Curves, Curves]
 
     @property
     def matters(self) -> bool:
@@ -114,13 +121,15 @@ def prove(bench: Bench, rule: str, seeds: int = 3) -> Proof:
     change = REMEDIES[rule]
     pairs: list[tuple[Outcome, Outcome]] = []
     for seed in range(seeds):
-        plain = Variant("as it is", (("seeded", {"offset": seed}),))
-        mended = Variant("remedied", (("seeded", {"offset": seed}), (change, {})))
+        seeded = ("seeded", {"offset": seed})
+        plain = Variant(f"as it is, seed {seed}", (seeded,), (LOSSES,))
+        mended = Variant(f"{change}, seed {seed}", (seeded, (change, {})), (LOSSES,))
         order = (plain, mended) if seed % 2 == 0 else (mended, plain)  # whatever the machine does meets both
         first, second = (bench.run(variant) for variant in order)
         pairs.append((first, second) if seed % 2 == 0 else (second, first))
         _check(rule, change, pairs[-1])
-    return Proof(rule, change, tuple(_figures(pairs, change)), (_curve(pairs[0][0]), _curve(pairs[0][1])))
+    losses, norms = _curves(pairs, lambda outcome: outcome.losses), _curves(pairs, lambda outcome: outcome.norms)
+    return Proof(rule, change, tuple(_figures(pairs, change)), tuple(_beside(norms)), losses, norms)
 
 
 def _check(rule: str, change: str, pair: tuple[Outcome, Outcome]) -> None:
@@ -140,23 +149,36 @@ def _check(rule: str, change: str, pair: tuple[Outcome, Outcome]) -> None:
         )
 
 
-def _curve(outcome: Outcome) -> tuple[float, ...]:
-    return tuple(loss for loss in outcome.losses if loss is not None)
+def _curves(
+    pairs: Sequence[tuple[Outcome, Outcome]], series: Callable[[Outcome], tuple[float | None, ...]]
+) -> tuple[Curves, Curves]:
+    """Return a series of each outcome, as it is and remedied, without the steps that have no number."""
+    before, after = (
+        tuple(tuple(number for number in series(pair[side]) if number is not None) for pair in pairs) for side in (0, 1)
+    )
+    return before, after
 
 
 def _figures(pairs: Sequence[tuple[Outcome, Outcome]], change: str) -> list[Figure]:
     """Return the numbers that both variants have for every seed."""
     figures = []
     if change not in _LOSS_CHANGES:
-        ends = [tuple(_end(_curve(outcome)) for outcome in pair) for pair in pairs]
-        figures.append(Figure("loss at the end", tuple(end[0] for end in ends), tuple(end[1] for end in ends)))
+        before, after = _curves(pairs, lambda outcome: outcome.losses)
+        figures.append(Figure("loss at the end", tuple(map(_end, before)), tuple(map(_end, after))))
     if all(outcome.how == "finished" for pair in pairs for outcome in pair):  # else it did not come to its figures
         told = [tuple(last_figures(outcome.said) for outcome in pair) for pair in pairs]
         for name in told[0][0]:
             if all(name in figure for pair in told for figure in pair):
-                before, after = (tuple(pair[side][name] for pair in told) for side in (0, 1))
-                figures.append(Figure(name, before, after))
+                as_it_is, remedied = (tuple(pair[side][name] for pair in told) for side in (0, 1))
+                figures.append(Figure(name, as_it_is, remedied))
     return figures
+
+
+def _beside(norms: tuple[Curves, Curves]) -> list[Figure]:
+    """Return the numbers that explain a difference."""
+    if not all(curve for curves in norms for curve in curves):
+        return []
+    return [Figure("median gradient norm", tuple(map(median, norms[0])), tuple(map(median, norms[1])))]
 
 
 def _end(losses: Sequence[float]) -> float:

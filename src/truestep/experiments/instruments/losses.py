@@ -65,7 +65,7 @@ class Losses(Instrument):
             self._losses.append(float(root.detach()) / self._scales.get(root, 1.0))
 
     def _steps(self, optimizer: Any, args: Any, kwargs: Any) -> None:
-        closure = args[0] if args else kwargs.get("closure")
+        closure = args[1] if len(args) > 1 else kwargs.get("closure")  # torch gives the optimizer first
         self._norm = None if closure is not None else _norm(optimizer)
 
     def _stepped(self, optimizer: Any, args: Any, kwargs: Any) -> None:
