@@ -1,0 +1,326 @@
+"""A clock that knows what a training is doing: each moment between two steps belongs to one phase.
+
+Seams are those of the probes: iterators of loaders, the outermost call of a module, the function that enters the
+engine, hooks around steps of optimizers, and what clears, clips and unscales. What lies inside another phase counts to
+the inner one: a closure's forward pass is no time of the optimizer.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+import weakref
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from typing import Any
+
+from truestep.probes._patch import patch
+from truestep.probes._seam import weave
+
+PHASES = ("data", "forward", "backward", "optimizer", "evaluation", "other")
+_PATIENCE = 200
+"""Steps of other optimizers without one of the first, after which another one is the first."""
+
+
+class _Calls(threading.local):
+    """What the woven call of a module asks: inside 1 passes by."""
+
+    inside = 0
+    on = False
+
+
+class PhaseClock:
+    """The time of each step of the first optimizer, by phase.
+
+    A stretch from one batch to the next in which nothing went backward and no optimizer stepped, but a model was
+    called, is evaluation as a whole. So is, without a loader, a call of a model in eval mode without gradients if it
+    holds parameters of the optimizer. Other calls without gradients (a teacher, a rollout) are forward.
+
+    Attributes:
+        now: the phase under way.
+        stretch: its number; `evaluations` has those that turned out to be evaluation.
+        spans: when evaluations were under way, by the clock of `time.perf_counter`.
+        batches: that loaders gave since the last step, evaluation left out.
+        loaders: kinds of loaders that were drawn from, each with the most workers it had.
+        optimizer: the first one, a weak reference.
+        thread: of the training; None before the first step.
+        calls: what is told of every call of a module; None for outermost ones, to the clock only.
+        mark: what is told of the beginning of data, and returns what is called at its end.
+    """
+
+    def __init__(self) -> None:
+        self.now = "other"
+        self.stretch = 0
+        self.evaluations: set[int] = set()
+        self.spans: list[tuple[float, float]] = []
+        self.batches = 0
+        self.loaders: dict[str, int] = {}
+        self.optimizer: Any = lambda: None
+        self.thread: int | None = None
+        self.calls: Any = None
+        self.mark: Callable[[], Callable[[], None]] | None = None
+        self._listeners: list[Callable[[dict[str, float]], None]] = []
+        self._stack: list[str] = []
+        self._since = self._begun = time.perf_counter()
+        self._spent = dict.fromkeys(PHASES, 0.0)
+        self._stretch = dict.fromkeys(PHASES, 0.0)
+        self._trained = self._drew = False
+        self._called = self._drawn = self._others = 0
+        self._stepping: list[tuple[int, int]] = []
+        self._due = False
+        self._calls = _Calls()
+        self._own: weakref.WeakKeyDictionary[Any, bool] = weakref.WeakKeyDictionary()
+
+    def on_step(self, listener: Callable[[dict[str, float]], None]) -> None:
+        """Let a function be called after every step of the first optimizer, with seconds by phase."""
+        self._listeners.append(listener)
+
+    # --- phases ------------------------------------------------------------------------------------------------
+
+    def enter(self, phase: str) -> int:
+        """Begin a phase inside the one under way; return what `leave` needs."""
+        self._tick()
+        self._stack.append(self.now)
+        self.now = phase
+        return len(self._stack)
+
+    def leave(self, depth: int) -> None:
+        """End it, and phases inside of it that an exception has ended."""
+        if len(self._stack) >= depth:
+            self._tick()
+            self.now = self._stack[depth - 1]
+            del self._stack[depth - 1 :]
+
+    def _tick(self) -> None:
+        now = time.perf_counter()
+        self._stretch[self.now] += now - self._since
+        if self.now == "evaluation":
+            self.spans.append((self._since, now))
+        self._since = now
+
+    def _flush(self) -> None:
+        """Count a stretch to the step under way."""
+        self._tick()
+        evaluation = self._drew and self._called > 0 and not self._trained
+        if evaluation:
+            self._spent["evaluation"] += sum(self._stretch.values())
+            self.evaluations.add(self.stretch)
+            self.spans.append((self._begun, self._since))
+        else:
+            for phase, seconds in self._stretch.items():
+                self._spent[phase] += seconds
+            self.batches += self._drawn
+        self._stretch = dict.fromkeys(PHASES, 0.0)
+        self._drawn, self._begun = 0, self._since
+
+    def _elsewhere(self) -> bool:
+        return self.thread is not None and threading.get_ident() != self.thread
+
+    def _fetch(self) -> int:
+        if not self._stack and (self._called or self._trained):
+            self._flush()
+            self.stretch += 1
+            self._called, self._trained, self._drew = 0, False, False
+        return self.enter("data")
+
+    def _step(self) -> None:
+        """Tell a step of the first optimizer."""
+        self._trained = True
+        self._flush()
+        spent, self._spent = self._spent, dict.fromkeys(PHASES, 0.0)
+        batches, self.batches = self.batches, 0
+        for listener in self._listeners:
+            listener(spent | {"batches": batches})
+        self._tick()
+        self._stretch, self._begun = dict.fromkeys(PHASES, 0.0), self._since  # what listeners took is nobody's
+
+    # --- seams -------------------------------------------------------------------------------------------------
+
+    def install(self, stack: ExitStack) -> None:
+        """Begin to look, until the stack unwinds. torch is imported."""
+        import torch
+        from torch.optim import optimizer
+
+        self._torch: Any = torch
+        self._data(stack)
+        self._modules(stack)
+        self._around_optimizers(stack)
+
+        def _engine_run_backward(*args: Any, **kwargs: Any) -> Any:
+            if self._elsewhere() or torch._C._current_graph_task_id() != -1:
+                return backward(*args, **kwargs)
+            self._trained = True
+            depth = self.enter("backward")
+            try:
+                result = backward(*args, **kwargs)
+            finally:
+                self.leave(depth)
+            if self._due:
+                self._due = False
+                self._step()
+            return result
+
+        backward = patch(stack, torch.autograd, "_engine_run_backward", _engine_run_backward)
+        stack.callback(optimizer.register_optimizer_step_pre_hook(self._steps).remove)
+        stack.callback(optimizer.register_optimizer_step_post_hook(self._stepped).remove)
+
+    def _data(self, stack: ExitStack) -> None:
+        from torch.utils.data import DataLoader
+        from torch.utils.data.dataloader import _BaseDataLoaderIter
+
+        from truestep.loop.loader import Loader
+
+        def __next__(iterator: Any) -> Any:
+            return self._draw(lambda: next_of_torch(iterator))
+
+        def __iter__(loader: Any) -> Any:
+            self._met("DataLoader", int(getattr(loader, "num_workers", 0) or 0))
+            return self._draw(lambda: iter_of_torch(loader), whole=False)
+
+        def epoch(loader: Any, *args: Any, **kwargs: Any) -> Iterator[Any]:
+            batches = epoch_of_loader(loader, *args, **kwargs)
+            self._met("a loader of truestep.Run", 0)
+
+            def walk() -> Iterator[Any]:
+                try:
+                    while True:
+                        try:
+                            batch = self._draw(lambda: next(batches))
+                        except StopIteration:
+                            return
+                        yield batch
+                finally:
+                    getattr(batches, "close", lambda: None)()
+
+            return walk()
+
+        next_of_torch = patch(stack, _BaseDataLoaderIter, "__next__", __next__)
+        iter_of_torch = patch(stack, DataLoader, "__iter__", __iter__)
+        epoch_of_loader = patch(stack, Loader, "epoch", epoch)
+
+    def _met(self, kind: str, workers: int) -> None:
+        self.loaders[kind] = max(workers, self.loaders.get(kind, 0))
+
+    def _draw(self, batch_of: Callable[[], Any], *, whole: bool = True) -> Any:
+        """Return a batch, or an iterator over batches."""
+        if self._elsewhere() or self.now == "data":
+            return batch_of()
+        depth = self._fetch()
+        done = self.mark() if self.mark is not None else None
+        try:
+            batch = batch_of()
+            if whole:
+                self._drew = True
+                self._drawn += 1
+            return batch
+        finally:
+            if done is not None:
+                done()
+            self.leave(depth)
+
+    def _modules(self, stack: ExitStack) -> None:
+        torch = self._torch
+        names = {
+            "_truestep_compiling": torch.compiler.is_dynamo_compiling,
+            "_truestep_depth": self._calls,
+            "_truestep_coast": _Calls,
+            "_truestep_enter": self._call,
+            "_truestep_leave": self._return,
+        }
+        woven = weave(torch.nn.Module._wrapped_call_impl, names)
+        if woven is not None:
+            patch(stack, torch.nn.Module, "_wrapped_call_impl", woven)
+            patch(stack, torch.nn.Module, "__call__", woven)
+
+    def _call(self, module: Any, args: tuple[Any, ...], depth_of_caller: int = 2) -> Any:
+        """Runs before a call of a module that the woven call does not pass by."""
+        if self._elsewhere() or self.now in ("data", "backward") or self._torch.compiler.is_compiling():
+            return None
+        inner = self._calls.inside or self.now in ("forward", "evaluation")
+        told = self.calls.enter(module, depth_of_caller + 1) if self.calls is not None else None
+        if inner:
+            return 0, told
+        self._called += 1
+        depth = self.enter("evaluation" if self._evaluates(module) else "forward")
+        self._calls.inside = 0 if self.calls is not None else 1
+        return depth, told
+
+    def _return(self, token: Any, result: Any, depth_of_caller: int = 2) -> None:
+        """Runs after it, also when it raises."""
+        if token is None:
+            return
+        depth, told = token
+        if told is not None:
+            told()
+        if depth:
+            self._calls.inside = 0
+            self.leave(depth)
+
+    def _evaluates(self, module: Any) -> bool:
+        if self._torch.is_grad_enabled() or module.training or (self._drew and not self._trained):
+            return False
+        known = self._own.get(module)
+        optimizer = self.optimizer()
+        if known is None and optimizer is not None:
+            held = {id(p) for group in optimizer.param_groups for p in group["params"]}
+            known = self._own[module] = any(id(p) in held for p in module.parameters())
+        return bool(known)
+
+    def _around_optimizers(self, stack: ExitStack) -> None:
+        from torch.amp.grad_scaler import GradScaler
+        from torch.nn.utils import clip_grad
+        from torch.optim import Optimizer
+
+        for name in ("_get_total_norm", "_clip_grads_with_norm_"):
+            if hasattr(clip_grad, name):
+                patch(stack, clip_grad, name, self._as_optimizer(getattr(clip_grad, name)))
+        for name in ("step", "unscale_", "update"):
+            patch(stack, GradScaler, name, self._as_optimizer(getattr(GradScaler, name)))
+        # torch keeps TorchDynamo out of the optimizer's method: ours takes its place inside the same wrapping.
+        original = vars(Optimizer)["zero_grad"]
+        clear = self._as_optimizer(getattr(original, "__wrapped__", original))
+        patch(stack, Optimizer, "zero_grad", self._torch._disable_dynamo(clear))
+        patch(stack, self._torch.nn.Module, "zero_grad", self._as_optimizer(self._torch.nn.Module.zero_grad))
+
+    def _as_optimizer(self, function: Any) -> Any:
+        compiling = self._torch.compiler.is_dynamo_compiling
+
+        def counted(*args: Any, **kwargs: Any) -> Any:
+            if compiling() or self._elsewhere():
+                return function(*args, **kwargs)
+            depth = self.enter("optimizer")
+            try:
+                return function(*args, **kwargs)
+            finally:
+                self.leave(depth)
+
+        counted.__name__ = function.__name__
+        return counted
+
+    def _steps(self, optimizer: Any, *_: Any) -> None:
+        if self._elsewhere():
+            return
+        for number, (stepping, depth) in enumerate(self._stepping):
+            if stepping == id(optimizer):  # an exception has ended that step
+                del self._stepping[number:]
+                self.leave(depth)
+                break
+        self._stepping.append((id(optimizer), self.enter("optimizer")))
+
+    def _stepped(self, optimizer: Any, *_: Any) -> None:
+        if self._elsewhere() or not self._stepping:
+            return
+        self.leave(self._stepping.pop()[1])
+        if self._stepping:  # inside the step of another one (SAM)
+            return
+        first = self.optimizer()
+        self._others = 0 if optimizer is first else self._others + 1
+        if first is None or self._others > _PATIENCE:
+            self.optimizer, self.thread, self._others = weakref.ref(optimizer), threading.get_ident(), 0
+        elif optimizer is not first:
+            self._trained = True
+            return
+        if self._torch._C._current_graph_task_id() == -1:
+            self._step()
+        else:  # in a hook of the backward pass: the step is over when that is
+            self._due = True

@@ -1,0 +1,47 @@
+"""The time of every step by what it goes into: data, forward, backward, optimizer, evaluation, other."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+from truestep.experiments.instruments._clock import PHASES, PhaseClock
+from truestep.experiments.instruments._instrument import Instrument
+
+_MOST = 20_000
+"""Steps that are kept."""
+
+
+class Phases(Instrument):
+    """Seconds of every step of the first optimizer by phase, on the clock of the CPU.
+
+    It tells the names of the phases, for every step a row of seconds in their order, how many batches each had, and
+    the most workers of a loader. It reads no value and waits for no device: on an accelerator a phase lasts as long as
+    it takes to start its work, and the wait stands where a value is read.
+    """
+
+    name = "phases"
+
+    def __init__(self, folder: Path, script: str) -> None:
+        super().__init__(folder, script)
+        self.clock = PhaseClock()
+        self._steps: list[list[float]] = []
+        self._batches: list[int] = []
+
+    def install(self, stack: ExitStack) -> None:
+        self.clock.on_step(self._stepped)
+        self.clock.install(stack)
+
+    def told(self, how: str) -> dict[str, Any]:
+        return {
+            "phases": list(PHASES),
+            "steps": self._steps,
+            "batches": self._batches,
+            "workers": max(self.clock.loaders.values(), default=0),
+        }
+
+    def _stepped(self, spent: dict[str, float]) -> None:
+        if len(self._steps) < _MOST:
+            self._steps.append([round(spent[phase], 7) for phase in PHASES])
+            self._batches.append(int(spent["batches"]))
