@@ -1,4 +1,7 @@
-"""Watch two training loops that differ in one line, and compare what they learned. `make demo` runs this."""
+"""Watch two training loops that differ in one line, compare what they learned, and prove what that line does.
+
+`make demo` runs this.
+"""
 
 from __future__ import annotations
 
@@ -66,8 +69,13 @@ class Told:
             self.headline = line
 
 
-def lines(command: list[str], console: Console) -> Iterator[str]:
+def lines(command: list[str], console: Console, fine: tuple[int, ...] = (0,)) -> Iterator[str]:
     """Run a command, on a terminal of its own where there is one here, and give what it writes line by line.
+
+    Args:
+        command: what to run.
+        console: how wide the terminal is.
+        fine: exit codes with which it does not fail.
 
     Raises:
         SystemExit: the command failed.
@@ -89,7 +97,7 @@ def lines(command: list[str], console: Console) -> Iterator[str]:
                 yield line.rstrip("\r\n")
         except OSError:
             pass  # how a terminal says that the other side has gone
-    if child.wait():
+    if child.wait() not in fine:
         raise SystemExit(f"{' '.join(command)} ended with {child.returncode}")
 
 
@@ -108,6 +116,18 @@ def supervise(script: str, console: Console) -> Told:
         before = text.plain
     console.print()
     return told
+
+
+def prove(script: str, console: Console) -> bool:
+    """Run `truestep prove` on a script, pass on what it writes, and return whether its finding makes a difference."""
+    console.print()
+    console.print(Text.assemble(("$ ", "dim"), (f"truestep prove --steps 5000 {script}", "bold")))
+    before = ""
+    for line in lines([sys.executable, "-m", "truestep", "prove", "--steps", "5000", script], console, (0, 1)):
+        before = Text.from_ansi(line).plain or before
+        console.print(Text.from_ansi(line))
+    console.print()
+    return "makes a difference" in before
 
 
 def compare(accident: Told, corrected: Told, console: Console) -> None:
@@ -147,9 +167,13 @@ def main() -> int:
     corrected = supervise("examples/digits_corrected.py", console)
     console.print(Rule("side by side", style="dim"))
     compare(accident, corrected, console)
+    as_expected = accident.findings == ["missing-zero-grad"] and not corrected.findings
     if picture:
         console.save_svg(str(picture), title="make demo", theme=THEME, code_format=FRAME)
-    return 0 if accident.findings == ["missing-zero-grad"] and not corrected.findings else 1
+        return 0 if as_expected else 1
+    console.print()
+    console.print(Rule("the program unedited, with the remedy from outside, over three seeds", style="dim"))
+    return 0 if prove("examples/digits_accident.py", console) and as_expected else 1
 
 
 if __name__ == "__main__":
