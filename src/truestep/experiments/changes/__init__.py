@@ -6,8 +6,12 @@ from truestep.experiments.changes._change import Change
 from truestep.experiments.changes.align_target import AlignTarget
 from truestep.experiments.changes.clear_gradients import ClearGradients
 from truestep.experiments.changes.clip_first import ClipFirst
+from truestep.experiments.changes.clip_held import ClipHeld
+from truestep.experiments.changes.clip_in_scale import ClipInScale
 from truestep.experiments.changes.divide_window import DivideWindow
 from truestep.experiments.changes.first_batches import FirstBatches
+from truestep.experiments.changes.hold_all import HoldAll
+from truestep.experiments.changes.keep_gradients import KeepGradients
 from truestep.experiments.changes.no_dropout import NoDropout
 from truestep.experiments.changes.seeded import Seeded
 from truestep.experiments.changes.undo_activation import UndoActivation
@@ -16,8 +20,12 @@ _ALL: tuple[type[Change], ...] = (
     AlignTarget,
     ClearGradients,
     ClipFirst,
+    ClipHeld,
+    ClipInScale,
     DivideWindow,
     FirstBatches,
+    HoldAll,
+    KeepGradients,
     NoDropout,
     Seeded,
     UndoActivation,
