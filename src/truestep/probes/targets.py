@@ -52,12 +52,12 @@ class Targets:
     def _padding(self, kind: str, site: Site | None, input: Any, target: Any, ignored: list[int]) -> Event | None:
         if input.dim() != target.dim() + 1 or target.dim() not in (1, 2):
             return None
-        embedding = _embedding(input.grad_fn, int(input.shape[1]))
+        embedding = embedding_behind(input.grad_fn, int(input.shape[1]))
         if embedding is None:
             self._without.add((kind, id(site)))
             return None
         index, shape = embedding
-        share = 0 if index in ignored else _share(target.detach(), index, shape)
+        share = 0 if index in ignored else padding_share(target.detach(), index, shape)
         return PaddingRead(kind=kind, site=site, index=index, share=share)
 
 
@@ -99,7 +99,7 @@ def _rounded(value: float) -> float:
     return float(f"{value:.{_PRECISION}g}")
 
 
-def _embedding(node: Any, classes: int) -> tuple[int, tuple[int, ...]] | None:
+def embedding_behind(node: Any, classes: int) -> tuple[int, tuple[int, ...]] | None:
     """Return the padding index of an embedding on the tape with as many entries as classes, and its output's shape."""
     seen: set[Any] = {node}
     queue = deque([node])
@@ -116,7 +116,7 @@ def _embedding(node: Any, classes: int) -> tuple[int, tuple[int, ...]] | None:
     return None
 
 
-def _share(target: Any, index: int, shape: tuple[int, ...]) -> int:
+def padding_share(target: Any, index: int, shape: tuple[int, ...]) -> int:
     """Return the percentage of targets that are the index, 0 where it does not only stand at the ends of rows.
 
     Targets that were flattened have the rows, or the columns, of what the embedding returned.

@@ -9,11 +9,21 @@ from truestep.experiments.changes.clip_first import ClipFirst
 from truestep.experiments.changes.clip_held import ClipHeld
 from truestep.experiments.changes.clip_in_scale import ClipInScale
 from truestep.experiments.changes.divide_window import DivideWindow
+from truestep.experiments.changes.drop_activation import DropActivation
 from truestep.experiments.changes.first_batches import FirstBatches
 from truestep.experiments.changes.hold_all import HoldAll
+from truestep.experiments.changes.ignore_padding import IgnorePadding
 from truestep.experiments.changes.keep_gradients import KeepGradients
+from truestep.experiments.changes.keep_workers import KeepWorkers
+from truestep.experiments.changes.log_probabilities import LogProbabilities
 from truestep.experiments.changes.no_dropout import NoDropout
+from truestep.experiments.changes.once_per_stream import OncePerStream
+from truestep.experiments.changes.own_generators import OwnGenerators
 from truestep.experiments.changes.seeded import Seeded
+from truestep.experiments.changes.shuffle_training import ShuffleTraining
+from truestep.experiments.changes.softmax_over_classes import SoftmaxOverClasses
+from truestep.experiments.changes.step_all import StepAll
+from truestep.experiments.changes.step_rest import StepRest
 from truestep.experiments.changes.undo_activation import UndoActivation
 
 _ALL: tuple[type[Change], ...] = (
@@ -23,11 +33,21 @@ _ALL: tuple[type[Change], ...] = (
     ClipHeld,
     ClipInScale,
     DivideWindow,
+    DropActivation,
     FirstBatches,
     HoldAll,
+    IgnorePadding,
     KeepGradients,
+    KeepWorkers,
+    LogProbabilities,
     NoDropout,
+    OncePerStream,
+    OwnGenerators,
     Seeded,
+    ShuffleTraining,
+    SoftmaxOverClasses,
+    StepAll,
+    StepRest,
     UndoActivation,
 )
 

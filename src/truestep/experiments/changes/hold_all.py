@@ -144,12 +144,17 @@ def _is_stale(optimizer: Any, missing: list[Any], depths: dict[Any, int], inside
     """Return whether the optimizer holds parameters that are not in the model any more and look like those missing."""
     reached = {id(p) for p in depths}
     stale = [p for p in parameters_of(optimizer) if id(p) not in inside and id(p) not in reached]
-    return any(new.shape == old.shape or new.dim() > 1 and new.shape[1:] == old.shape[1:] for new in missing for old in stale)
+    return any(_is_alike(new, old) for new in missing for old in stale)
+
+
+def _is_alike(new: Any, old: Any) -> bool:
+    return bool(new.shape == old.shape or (new.dim() > 1 and new.shape[1:] == old.shape[1:]))
 
 
 def _is_left(home: Any, missing: list[Any], trained: list[Any], depths: dict[Any, int]) -> bool:
     """Return whether the missing part is the smaller one, in training, and trained parameters lie behind it."""
-    if len(missing) > len(trained) or max(map(depths.get, trained)) - min(map(depths.get, missing)) < _BEHIND:
+    behind = max(depths[p] for p in trained) - min(depths[p] for p in missing)
+    if len(missing) > len(trained) or behind < _BEHIND:
         return False
     ids = {id(p) for p in missing}
     if not all(module.training for module in home.modules() for p in module.parameters(recurse=False) if id(p) in ids):

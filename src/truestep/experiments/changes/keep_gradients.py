@@ -6,7 +6,7 @@ from contextlib import ExitStack
 from typing import Any
 
 from truestep.experiments.changes._change import Change
-from truestep.experiments.changes._optimizers import is_outermost_backward, parameters_of
+from truestep.experiments.changes._optimizers import is_outermost_backward, parameters_of, untraced
 from truestep.probes._patch import patch
 
 
@@ -44,9 +44,9 @@ class KeepGradients(Change):
             zero_of_module(model, set_to_none)
 
         backward = patch(stack, torch.autograd, "_engine_run_backward", _engine_run_backward)
-        zero = vars(torch.optim.Optimizer)["zero_grad"]  # torch keeps TorchDynamo out of it, and so do we
+        zero = vars(torch.optim.Optimizer)["zero_grad"]
         raw = getattr(zero, "__wrapped__", zero)
-        patch(stack, torch.optim.Optimizer, "zero_grad", torch._disable_dynamo(zero_optimizer))
+        patch(stack, torch.optim.Optimizer, "zero_grad", untraced(zero_optimizer))
         zero_of_module = patch(stack, torch.nn.Module, "zero_grad", zero_module)
         stack.callback(module.register_optimizer_step_pre_hook(self._before).remove)
         stack.callback(module.register_optimizer_step_post_hook(self._after).remove)
