@@ -36,8 +36,15 @@ def seen(loader):
 
 SEAMS = [(_BaseDataLoaderIter, "__next__"), (Loader, "epoch"), (nn.functional, "scaled_dot_product_attention")]
 SEAMS += [(torch, "manual_seed"), (random, "seed"), (np.random, "seed"), (torch.autograd, "_engine_run_backward")]
-SEAMS += [(nn.functional, name) for name in ("cross_entropy", "binary_cross_entropy_with_logits", "mse_loss")]
-SEAMS += [(nn.utils, "clip_grad_norm_"), (nn.utils.clip_grad, "clip_grad_norm_")]
+LOSSES = ("cross_entropy", "binary_cross_entropy_with_logits", "mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss")
+SEAMS += [(nn.functional, name) for name in (*LOSSES, "nll_loss", "kl_div")]
+SEAMS += [(owner, f"clip_grad_{kind}_") for owner in (nn.utils, nn.utils.clip_grad) for kind in ("norm", "value")]
+ACTIVATIONS = ("relu", "sigmoid", "tanh", "log_softmax")
+SEAMS += [(owner, name) for owner in (nn.functional, torch, torch.Tensor) for name in ACTIVATIONS]
+SEAMS += [(nn.functional, "softplus"), (nn.Module, "zero_grad")]
+SEAMS += [(torch.optim.Optimizer, name) for name in ("__init__", "zero_grad")]
+SEAMS += [(torch.amp.GradScaler, name) for name in ("scale", "_unscale_grads_")]
+SEAMS += [(DataLoader, name) for name in ("__iter__", "_get_iterator")]
 SEAMS += [(torch._VF, name) for name in ("dropout", "dropout_", "feature_dropout", "alpha_dropout")]
 
 

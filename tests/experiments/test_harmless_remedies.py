@@ -16,6 +16,7 @@ NAMES = (
     "clip-held",
     "clip-in-scale",
     "drop-activation",
+    "full-precision",
     "hold-all",
     "ignore-padding",
     "keep-gradients",
@@ -23,6 +24,7 @@ NAMES = (
     "log-probabilities",
     "once-per-stream",
     "own-generators",
+    "random-weights",
     "shuffle-training",
     "softmax-over-classes",
     "step-all",
@@ -395,6 +397,19 @@ def new_head_in_its_own_optimizer():
         yield loss
 
 
+def zeros_at_the_end():
+    model = network(3)
+    nn.init.zeros_(model[-1].weight)
+    nn.init.ones_(model[0].weight)
+    yield from steps(model, torch.optim.SGD(model.parameters(), lr=0.1))
+
+
+def sixteen_bits():
+    model = network().to(torch.bfloat16)
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-2)
+    yield from steps(lambda x: model(x.bfloat16()).float(), optimizer)
+
+
 class Shared(IterableDataset):
     def __iter__(self):
         info = get_worker_info()
@@ -460,8 +475,9 @@ PROGRAMS = {
     for function in (
         plain, accumulating, windows_over_the_end_of_an_epoch, gan, frozen, head_only, several_rates, compiled, teacher,
         target_network_with_a_graph, perceptual, teacher_in_a_list, scaled, clipped_in_parts, closures, sharpness_aware,
-        steps_left_out, delayed_policy, contrastive, log_probabilities_by_class, cross_entropy_by_hand, positive_outputs,
-        averaged_activation, tokens, new_head_in_its_own_optimizer, streamed, simulated, kept_by_the_script,
+        steps_left_out, delayed_policy, contrastive, log_probabilities_by_class, cross_entropy_by_hand, sixteen_bits,
+        zeros_at_the_end, positive_outputs, averaged_activation, tokens, new_head_in_its_own_optimizer, streamed,
+        simulated, kept_by_the_script,
         in_order_of_time,
     )
 }  # fmt: skip

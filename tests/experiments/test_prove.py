@@ -18,6 +18,18 @@ from truestep.watch.launch import Target
 
 PROOFS = Path(__file__).parents[2] / "proofs"
 QUICK = {"missing-zero-grad", "broadcast-target"}
+ROUNDED = {"accumulation-not-normalised", "clip-after-step", "clip-before-backward"}
+"""Whose losses are those of the right program but for rounding and the first step."""
+LATER = {
+    "backward-without-step",
+    "iterable-repeated-by-workers",
+    "logits-into-probability-loss",
+    "symmetric-initialisation",
+    "training-data-not-shuffled",
+}
+"""Whose remedy begins after some steps, or has other random numbers: the end lies with that of the right program."""
+OF_TIME = {"workers-respawned"}
+"""Whose figure is a time, which no test asserts."""
 SCRIPT = """
 import sys
 import torch
@@ -58,8 +70,14 @@ def test_the_remedied_program_follows_the_right_one(rule, folder):
     assert mended.steps == right.steps
     assert mended.changes[REMEDIES[rule]]["applied"] > 0
     (ours,), (theirs,) = last_figures(mended.said).values(), last_figures(right.said).values()
-    assert ours == pytest.approx(theirs, rel=0.05, abs=0.02)
-    if rule not in ("accumulation-not-normalised", "clip-after-step", "clip-before-backward"):  # exact but for rounding
+    if rule in LATER:
+        plain = bench(folder, PROOFS / rule / "bad.py", "1").run(Variant("as it is", (seeded,)))
+        (before,) = last_figures(plain.said).values()
+        assert abs(ours - theirs) < 0.3 * abs(before - theirs)
+        return
+    if rule not in OF_TIME:
+        assert ours == pytest.approx(theirs, rel=0.05, abs=0.02)
+    if rule not in ROUNDED:
         assert mended.losses == pytest.approx(right.losses, rel=0.05, abs=0.02)
 
 

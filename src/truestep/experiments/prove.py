@@ -18,7 +18,7 @@ from truestep.experiments.changes import REMEDIES
 from truestep.experiments.outcome import LOSSES, Outcome, Variant
 
 _NUMBER = re.compile(r"(?<![\w.])[-+]?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?(?![\w.]*\w)")
-_LOSS_CHANGES = ("undo-activation", "align-target")
+_LOSS_CHANGES = ("undo-activation", "align-target", "log-probabilities", "softmax-over-classes", "ignore-padding")
 """Remedies after which the loss is another function: its values are not to be compared."""
 
 Curves = tuple[tuple[float, ...], ...]

@@ -11,6 +11,7 @@ from truestep.experiments.changes.clip_in_scale import ClipInScale
 from truestep.experiments.changes.divide_window import DivideWindow
 from truestep.experiments.changes.drop_activation import DropActivation
 from truestep.experiments.changes.first_batches import FirstBatches
+from truestep.experiments.changes.full_precision import FullPrecision
 from truestep.experiments.changes.hold_all import HoldAll
 from truestep.experiments.changes.ignore_padding import IgnorePadding
 from truestep.experiments.changes.keep_gradients import KeepGradients
@@ -19,6 +20,7 @@ from truestep.experiments.changes.log_probabilities import LogProbabilities
 from truestep.experiments.changes.no_dropout import NoDropout
 from truestep.experiments.changes.once_per_stream import OncePerStream
 from truestep.experiments.changes.own_generators import OwnGenerators
+from truestep.experiments.changes.random_weights import RandomWeights
 from truestep.experiments.changes.seeded import Seeded
 from truestep.experiments.changes.shuffle_training import ShuffleTraining
 from truestep.experiments.changes.softmax_over_classes import SoftmaxOverClasses
@@ -35,6 +37,7 @@ _ALL: tuple[type[Change], ...] = (
     DivideWindow,
     DropActivation,
     FirstBatches,
+    FullPrecision,
     HoldAll,
     IgnorePadding,
     KeepGradients,
@@ -43,6 +46,7 @@ _ALL: tuple[type[Change], ...] = (
     NoDropout,
     OncePerStream,
     OwnGenerators,
+    RandomWeights,
     Seeded,
     ShuffleTraining,
     SoftmaxOverClasses,
