@@ -12,7 +12,7 @@ from torch.utils.data import DataLoader
 
 parser = argparse.ArgumentParser(description=__doc__)
 parser.add_argument("--data", type=Path, default=Path(os.environ.get("TRUESTEP_DATA", "data")))
-parser.add_argument("--epochs", type=int, default=4)
+parser.add_argument("--epochs", type=int, default=8)
 args = parser.parse_args()
 
 torch.manual_seed(0)

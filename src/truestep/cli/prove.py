@@ -39,7 +39,7 @@ def prove(
     rule: Annotated[
         str | None, typer.Option(metavar="RULE", help="Prove this finding; all that were found otherwise.")
     ] = None,
-    seeds: Annotated[int, typer.Option(min=2, help="How often both variants run.")] = 3,
+    seeds: Annotated[int, typer.Option(min=3, help="How often both variants run.")] = 3,
     steps: Annotated[int, typer.Option(min=2, help="Optimizer steps after which a run ends.")] = 2000,
     limit: Limit = 600.0,
     memory: Memory = None,

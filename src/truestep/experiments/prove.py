@@ -23,6 +23,8 @@ _LOSS_CHANGES = ("undo-activation", "align-target", "log-probabilities", "softma
 
 Curves = tuple[tuple[float, ...], ...]
 """One series per seed, a number for each step of the first optimizer."""
+_STUDENT = (12.71, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228)
+"""The 97.5 % quantile of Student's t for 1 to 10 degrees of freedom; the last one is taken for more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,13 +48,14 @@ class Figure:
 
     @property
     def is_beyond_noise(self) -> bool:
-        """Whether the difference has one sign for every seed, and is more than two standard errors of itself."""
+        """Whether the difference has one sign for every seed, and Student's interval of 95 % around it leaves 0 out."""
         pairs = [after - before for before, after in zip(self.as_it_is, self.remedied, strict=True)]
         if not all(map(math.isfinite, pairs)):
             return not all(map(math.isfinite, self.as_it_is)) and all(map(math.isfinite, self.remedied))
         if len(pairs) < 2 or not (all(pair > 0 for pair in pairs) or all(pair < 0 for pair in pairs)):
             return False
-        return abs(fmean(pairs)) > 2 * stdev(pairs) / math.sqrt(len(pairs))
+        quantile = _STUDENT[min(len(pairs) - 1, len(_STUDENT)) - 1]
+        return abs(fmean(pairs)) > quantile * stdev(pairs) / math.sqrt(len(pairs))
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +110,7 @@ def prove(bench: Bench, rule: str, seeds: int = 3) -> Proof:
     Args:
         bench: the script, and for how many steps.
         rule: the id of a rule with a remedy.
-        seeds: how many repetitions, at least 2.
+        seeds: how many repetitions, at least 3 for a verdict.
 
     Raises:
         NoExperiment: the rule has no remedy, the remedy applied to nothing, or a variant did not come to its steps.
