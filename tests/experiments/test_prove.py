@@ -37,7 +37,7 @@ torch.manual_seed(int(sys.argv[1]))
 x = torch.randn(64, 4)
 y = x.sum(1, keepdim=True) + 0.1 * torch.randn(64, 1)
 model = torch.nn.Linear(4, 1)
-optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
 for step in range(40):
     if sys.argv[2] == "clear":
         optimizer.zero_grad()
@@ -126,7 +126,7 @@ def test_a_rule_without_remedy_is_told(folder):
         ((1.0, 1.1, 0.9), (0.5, 0.6, 0.4), True),
         ((1.0, 1.1, 0.9), (1.0, 1.1, 0.9), False),
         ((1.0, 2.0, 3.0), (1.1, 1.9, 3.1), False),
-        ((0.61, 0.62, 0.60), (0.60, 0.612, 0.585), False),  # one sign, and within the noise of three seeds
+        ((0.61, 0.62, 0.60), (0.60, 0.618, 0.58), False),  # one sign, and within the noise of three seeds
         ((0.61, 0.62, 0.60), (0.51, 0.53, 0.51), True),
         ((1.0, 1.0, 1.0), (0.999, 0.5, 0.1), False),
         ((math.nan, 1.0, 1.0), (0.5, 0.5, 0.5), True),
