@@ -13,6 +13,7 @@ PAGES = {
     "run": ["run"],
     "prove": ["prove"],
     "overfit": ["overfit"],
+    "profile": ["profile"],
     "new": ["new"],
     "replay": ["replay"],
     "explain": ["explain"],

@@ -52,6 +52,11 @@ COMMANDS: dict[str, Command] = {
         "Ask whether a script's model and loop can learn one batch.",
         {"allow_interspersed_args": False, "ignore_unknown_options": False},
     ),
+    "profile": Command(
+        "truestep.cli.profile:profile",
+        "Show where the time and the memory of a script's steps go.",
+        {"allow_interspersed_args": False, "ignore_unknown_options": False},
+    ),
     "new": Command("truestep.cli.new:new", "Write a training program to begin with."),
     "replay": Command("truestep.cli.replay:replay", "Report again on a recorded run."),
     "explain": Command("truestep.cli.explain:explain", "Show a rule's manual page, and prove it."),

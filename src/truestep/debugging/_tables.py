@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
 from rich.console import Console, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from truestep.debugging._visible import Hidden
+if TYPE_CHECKING:
+    from truestep.debugging._visible import Hidden
 
 WIDTH = 80
 MOST, LAST = 60, 12

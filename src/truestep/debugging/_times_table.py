@@ -13,7 +13,7 @@ from truestep.debugging._tables import WIDTH, counted, hidden, share, shortened,
 
 if TYPE_CHECKING:
     from truestep.debugging.profiling import Profile
-    from truestep.debugging.timings import ModuleTime
+    from truestep.debugging.timings import ModuleTime, PhaseTime
 
 OPERATIONS = 12
 """Operations that are shown."""
@@ -28,9 +28,9 @@ def of_profile(profile: Profile, width: int = WIDTH) -> RenderableType:
     measured = f"{counted(profile.steps, 'step')} of {ms(profile.step_ms)} ms ({rate})"
     title = f"{measured}, after {profile.skipped} that were skipped"
     lines: list[RenderableType] = [Text.assemble(("profile: ", "bold"), title), *hidden(profile.hidden)]
-    lines += ["", _phases(profile, width)]
+    lines += ["", phase_table(profile.phases, width)]
     if profile.modules:
-        lines += ["", _modules(profile.modules, width)]
+        lines += ["", module_table(profile.modules, width)]
     if profile.operations:
         lines += ["", _operations(profile, width)]
     if profile.trace is not None:
@@ -49,28 +49,38 @@ def ms(value: float | None) -> str:
     return f"{value:.0f}" if value >= 100 else f"{value:.1f}" if value >= 10 else f"{value:.{2 if value >= 1 else 3}f}"
 
 
-def _phases(profile: Profile, width: int) -> Table:
-    device = profile.phases[0].device_ms is not None
+def phase_table(phases: Sequence[PhaseTime], width: int) -> Table:
+    """Return the phases of a step, each with a bar."""
+    device = phases[0].device_ms is not None
     rows: list[Sequence[str | Text]] = [
-        [p.name, ms(p.ms), share(p.share), *([ms(p.device_ms)] if device else []), _bar(p.share)]
-        for p in profile.phases
+        [p.name, ms(p.ms), share(p.share), *([ms(p.device_ms)] if device else []), _bar(p.share)] for p in phases
     ]
     columns = [("phase", 0), ("ms/step", 8), ("share", 6), *([("device", 8)] if device else []), ("", 0)]
     return table(columns, rows, width)
 
 
-def _modules(modules: tuple[ModuleTime, ...], width: int) -> Table:
+def module_table(modules: Sequence[ModuleTime], width: int, *, own: float | None = None) -> Table:
+    """Return modules as a tree.
+
+    Args:
+        modules: the outer before the inner ones.
+        width: columns of the whole.
+        own: milliseconds of a step, of which the share of a module without its modules is shown; None to show none.
+    """
     device = modules[0].device_ms is not None
     columns = [("module", 0), ("class", 0), ("calls", 6), ("forward", 8), ("backward", 8), ("share", 6)]
+    columns += [("alone", 6)] if own is not None else []
     rows: list[Sequence[str | Text]] = []
-    around: list[str] = []
+    around: list[tuple[int, str]] = []
     for module in modules:
-        del around[module.depth :]
-        outer = around[-1] if around else ""
+        while around and around[-1][0] >= module.depth:
+            around.pop()
+        outer = around[-1][1] if around else ""
         name = "  " * len(around) + module.name.removeprefix(f"{outer}.")
-        around.append("" if module.name == "(model)" else module.name)
+        around.append((module.depth, "" if module.name == "(model)" else module.name))
         times = [ms(module.forward_ms), ms(module.backward_ms), share(module.share)]
-        rows.append([name, module.kind, f"{module.calls:g}", *times, *([ms(module.device_ms)] if device else [])])
+        times += [share((module.own_forward_ms + module.own_backward_ms) / own)] if own is not None else []
+        rows.append([name, module.kind, f"{module.calls:.3g}", *times, *([ms(module.device_ms)] if device else [])])
     return table([*columns, *([("device", 8)] if device else [])], shortened(rows, ".modules"), width)
 
 

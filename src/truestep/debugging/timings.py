@@ -9,16 +9,30 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 STEP, DATA, MODULE = "truestep: step", "truestep: data", "forward: "
+BETWEEN = "truestep: between two steps"
+"""A mark without length, for those who cannot be around a step."""
 _ENGINE = "autograd::engine::evaluate_function: "
 _OPTIMIZER = ("Optimizer.step#", "Optimizer.zero_grad#")
-_NO_OPERATION = (STEP, DATA, MODULE, _ENGINE, *_OPTIMIZER, "profiler::", "ProfilerStep", "enumerate(DataLoader)")
+_NO_OPERATION = (
+    STEP,
+    DATA,
+    BETWEEN,
+    MODULE,
+    _ENGINE,
+    *_OPTIMIZER,
+    "profiler::",
+    "ProfilerStep",
+    "enumerate(DataLoader)",
+)
 _BACKWARD_FUNCTION = 1
 """The scope of an event that is a function of the tape, around the operations that it calls."""
+_RANGE = 7
+"""The scope of what somebody marks by `record_function`."""
 PHASES = ("data", "forward", "backward", "optimizer", "loss, other")
 
 
@@ -52,6 +66,8 @@ class ModuleTime:
         backward_ms: milliseconds of the functions of the backward pass that belong to its operations.
         share: of both in the step, in [0, 1].
         device_ms: milliseconds of kernels, forward and backward; None where no device was used.
+        own_forward_ms: of `forward_ms`, what is in none of its modules.
+        own_backward_ms: likewise.
     """
 
     name: str
@@ -62,6 +78,8 @@ class ModuleTime:
     backward_ms: float
     share: float
     device_ms: float | None = None
+    own_forward_ms: float = 0.0
+    own_backward_ms: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +101,21 @@ class OperationTime:
     device_ms: float | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where an event is.
+
+    Attributes:
+        phase: "data", "forward", "backward", "optimizer"; "" elsewhere.
+        modules: the marks that it is inside of, outermost first; in the backward pass, those around `made_by`.
+        made_by: the operation of the forward pass that an event of the backward pass belongs to.
+    """
+
+    phase: str
+    modules: tuple[str, ...]
+    made_by: Any = None
+
+
 class Timings:
     """The events of whole steps.
 
@@ -90,18 +123,30 @@ class Timings:
         events: of `torch.profiler.profile.events()`.
         kinds: the class of each module, by the name of its mark.
         whole: for each mark of a step, whether its body ended.
+        spans: without such marks, the times that belong to steps, from one to another in microseconds of the events.
+        steps: how many steps these are.
     """
 
-    def __init__(self, events: Iterable[Any], kinds: Mapping[str, str], whole: Iterable[bool]) -> None:
+    def __init__(
+        self,
+        events: Iterable[Any],
+        kinds: Mapping[str, str],
+        whole: Iterable[bool] = (),
+        *,
+        spans: Iterable[tuple[float, float]] = (),
+        steps: int = 0,
+    ) -> None:
         listed = [event for event in events if str(event.device_type).endswith("CPU")]
         listed.sort(key=lambda event: (event.time_range.start, -event.time_range.end))
-        marks = [event for event in listed if event.name == STEP]
-        self._spans = [(m.time_range.start, m.time_range.end) for m, ended in zip(marks, whole, strict=False) if ended]
+        marks = [event for event in listed if event.name in (STEP, BETWEEN)]
+        ranges = [(m.time_range.start, m.time_range.end) for m, ended in zip(marks, whole, strict=False) if ended]
+        self._spans = ranges or sorted(spans)
+        self._all = listed
         self._events = [event for event in listed if self._is_in_step(event.time_range.start)]
         self._kinds = kinds
         self._thread = marks[0].thread if marks else None
         self._has_device = any(event.kernels for event in self._events)
-        self.steps = len(self._spans)
+        self.steps = steps or len(self._spans)
         """Whole steps."""
         self.step_ms = sum(end - start for start, end in self._spans) / 1000 / max(1, self.steps)
         """Milliseconds of the mean step."""
@@ -130,24 +175,31 @@ class Timings:
         """Return the modules of the mean step."""
         if not self.steps:
             return ()
-        around = self._modules_around()
+        around = self._modules_around(self._events)
         calls: Counter[str] = Counter()
         forward: defaultdict[str, float] = defaultdict(float)
         backward: defaultdict[str, float] = defaultdict(float)
+        own: defaultdict[tuple[str, str], float] = defaultdict(float)
         device: defaultdict[str, float] = defaultdict(float)
         depths: dict[str, int] = {}
         made_by: dict[int, tuple[str, ...]] = {}
         for event in self._events:
             inside = around[id(event)]
+            elapsed = event.time_range.elapsed_us()
             if event.name.startswith(MODULE):
                 calls[event.name] += 1
                 depths.setdefault(event.name, len(inside) - 1)
+                own[event.name, "forward"] += elapsed
+                if len(inside) > 1:
+                    own[inside[-2], "forward"] -= elapsed
                 if inside.count(event.name) == 1:
-                    forward[event.name] += event.time_range.elapsed_us()
+                    forward[event.name] += elapsed
             elif event.name.startswith(_ENGINE):
                 inside = made_by.get(event.sequence_nr, ())
                 for name in set(inside):
-                    backward[name] += event.time_range.elapsed_us()
+                    backward[name] += elapsed
+                if inside:
+                    own[inside[-1], "backward"] += elapsed
             elif inside and event.thread == self._thread and event.sequence_nr >= 0:
                 made_by[event.sequence_nr] = inside  # the last one with a number is the one that the tape has
             for name in set(inside):
@@ -162,6 +214,8 @@ class Timings:
                 self._ms(backward[name]),
                 self._share(forward[name] + backward[name]),
                 self._device_ms(device[name]),
+                self._ms(max(0.0, own[name, "forward"])),
+                self._ms(own[name, "backward"]),
             )
             for name, depth in depths.items()
         )
@@ -171,11 +225,10 @@ class Timings:
         calls: Counter[str] = Counter()
         spent: defaultdict[str, float] = defaultdict(float)
         device: defaultdict[str, float] = defaultdict(float)
-        for event in self._events:
-            if event.scope != _BACKWARD_FUNCTION and not event.name.startswith(_NO_OPERATION):
-                calls[event.name] += 1
-                spent[event.name] += event.self_cpu_time_total
-                device[event.name] += _kernels(event)
+        for event in self.own_operations():
+            calls[event.name] += 1
+            spent[event.name] += event.self_cpu_time_total
+            device[event.name] += _kernels(event)
         order = sorted(calls, key=lambda name: (device[name], spent[name]), reverse=True)
         return tuple(
             OperationTime(
@@ -188,14 +241,40 @@ class Timings:
             for name in order
         )
 
+    def own_operations(self) -> Iterator[Any]:
+        """Yield the events that are operations of torch: no marks, and no functions of the tape around them."""
+        for event in self._events:
+            if event.scope not in (_BACKWARD_FUNCTION, _RANGE) and not event.name.startswith(_NO_OPERATION):
+                yield event
+
+    def places(self) -> dict[int, Place]:
+        """Return where each event is, by its id, also of those between steps."""
+        around = self._modules_around(self._all)
+        found: dict[int, Place] = {}
+        made_by: dict[int, Place] = {}
+        for event in self._all:
+            outer = found.get(id(event.cpu_parent))
+            phase = (outer.phase if outer is not None else "") or _phase(event.name)
+            if event.name.startswith(_ENGINE):
+                made = made_by.get(event.sequence_nr)
+                place = Place("backward", made.modules if made else (), made.made_by if made else None)
+            elif phase == "backward" and outer is not None:
+                place = Place(phase, outer.modules, outer.made_by)
+            else:
+                place = Place(phase, around[id(event)])
+                if event.thread == self._thread and event.sequence_nr >= 0:
+                    made_by[event.sequence_nr] = Place(phase, place.modules, event)
+            found[id(event)] = place
+        return found
+
     def _is_in_step(self, time: float) -> bool:
         number = bisect_right(self._spans, time, key=lambda span: span[0]) - 1
         return number >= 0 and time < self._spans[number][1]
 
-    def _modules_around(self) -> dict[int, tuple[str, ...]]:
+    def _modules_around(self, events: Iterable[Any]) -> dict[int, tuple[str, ...]]:
         """Return, for each event, the marks of the modules that it is inside of, outermost first."""
         around: dict[int, tuple[str, ...]] = {}
-        for event in self._events:
+        for event in events:
             outer = around.get(id(event.cpu_parent), ())
             around[id(event)] = (*outer, event.name) if event.name.startswith(MODULE) else outer
         return around

@@ -50,6 +50,7 @@ class _Child:
         from truestep.experiments._stop import StopAfter
         from truestep.experiments.changes import CHANGES
         from truestep.experiments.instruments import INSTRUMENTS
+        from truestep.probes import leave_uncompiled
 
         if self._wanted["anew"]:
             self._begin_anew()
@@ -64,6 +65,7 @@ class _Child:
         if self._wanted["steps"] is not None:
             self._stop = StopAfter(self._wanted["steps"])
             self._stop.install(self._stack)
+        leave_uncompiled(code for instrument in self._instruments for code in instrument.alone)
 
     def _begin_anew(self) -> None:
         """Let a run of the toolkit begin anew where its folder holds another one: the folder is a copy."""

@@ -22,7 +22,7 @@ def mean_and_band(curves: Sequence[Sequence[float]]) -> tuple[list[float], list[
     return [fmean(step) for step in steps], [min(step) for step in steps], [max(step) for step in steps]
 
 
-def svg(curves: Mapping[str, Sequence[Sequence[float]]], title: str) -> str:
+def svg(curves: Mapping[str, Sequence[Sequence[float]]], title: str, *, ends: tuple[str, str] | None = None) -> str:
     """Return a chart as a whole SVG document: for each name the mean of its series, and between which values they lie.
 
     The scale is that of the means; what lies outside of it is cut off.
@@ -30,12 +30,14 @@ def svg(curves: Mapping[str, Sequence[Sequence[float]]], title: str) -> str:
     Args:
         curves: series of losses of steps, finite, by what they are of.
         title: what stands above it.
+        ends: what stands below the first and the last value; None for the numbers of steps.
     """
     drawn = {name: tuple(_thinned(values) for values in mean_and_band(series)) for name, series in curves.items()}
     every = [loss for mean, _, _ in drawn.values() for _, loss in mean]
     scale, low, high = axis(every)
     last = max(step for bands in drawn.values() for step, _ in bands[0])
     width, height, left, top, right, bottom = 720, 380, 70, 56, 20, 40
+    begins, over = ends or ("step 1", str(last))
     inner, tall = width - left - right, height - top - bottom
     text = f'font-family="{_FONT}" font-size="13" fill="#444"'
     size = f'width="{width}" height="{height}"'
@@ -54,8 +56,8 @@ def svg(curves: Mapping[str, Sequence[Sequence[float]]], title: str) -> str:
         f'<path d="M{left} {top}V{top + tall}H{left + inner}" fill="none" stroke="#bbb"/>',
         f'<text x="{left - 8}" y="{top + 5}" {text} text-anchor="end">{short(max(every))}</text>',
         f'<text x="{left - 8}" y="{top + tall + 4}" {text} text-anchor="end">{short(min(every))}</text>',
-        f'<text x="{left}" y="{top + tall + 22}" {text}>step 1</text>',
-        f'<text x="{left + inner}" y="{top + tall + 22}" {text} text-anchor="end">{last}</text>',
+        f'<text x="{left}" y="{top + tall + 22}" {text}>{begins}</text>',
+        f'<text x="{left + inner}" y="{top + tall + 22}" {text} text-anchor="end">{over}</text>',
     ]
     for number, (name, (mean, lowest, highest)) in enumerate(drawn.items()):
         colour = _COLOURS[number % len(_COLOURS)]

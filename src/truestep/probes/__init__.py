@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from contextlib import ExitStack
 from types import CodeType, FunctionType
 from typing import Any
@@ -10,9 +11,10 @@ from truestep.probes._patch import patched_codes
 from truestep.probes._probe import Probe
 from truestep.probes._scene import Scene
 
-_OURS = tuple(f"truestep.{name}" for name in ("probes", "watch", "rules", "events", "findings", "source"))
+_NAMES = ("probes", "watch", "rules", "events", "findings", "source", "debugging", "experiments")
+_OURS = tuple(f"truestep.{name}" for name in _NAMES)
 
-__all__ = ["Probe", "Scene", "all_probes", "install"]
+__all__ = ["Probe", "Scene", "all_probes", "install", "leave_uncompiled"]
 
 
 def all_probes() -> list[type[Probe]]:
@@ -48,12 +50,16 @@ def install(scene: Scene, stack: ExitStack, *, active: bool = False) -> list[Pro
             probe.install(stack)
         except Exception:
             scene.fail()
-    _leave_uncompiled()
+    leave_uncompiled()
     return probes
 
 
-def _leave_uncompiled() -> None:
-    """Mark this package's code as nothing for TorchDynamo to compile: it runs when a hook fires below a graph break."""
+def leave_uncompiled(alone: Iterable[CodeType] = ()) -> None:
+    """Mark this package's code as nothing for TorchDynamo to compile: it runs when a hook fires below a graph break.
+
+    Args:
+        alone: code that calls nothing of the user's: what it calls is not compiled either.
+    """
     import sys
 
     from torch._C._dynamo import eval_frame
@@ -61,6 +67,7 @@ def _leave_uncompiled() -> None:
     try:
         action = eval_frame._FrameAction
         strategy = eval_frame._FrameExecStrategy(action.SKIP, action.DEFAULT)
+        with_callees = eval_frame._FrameExecStrategy(action.SKIP, action.SKIP)
         mark = eval_frame.set_code_exec_strategy
     except AttributeError:
         return
@@ -77,6 +84,8 @@ def _leave_uncompiled() -> None:
         seen.add(id(code))
         mark(code, strategy)
         todo.extend(constant for constant in code.co_consts if isinstance(constant, CodeType))
+    for code in alone:
+        mark(code, with_callees)
 
 
 def _codes(module: Any) -> list[CodeType]:

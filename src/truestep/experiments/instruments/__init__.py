@@ -5,9 +5,10 @@ from __future__ import annotations
 from truestep.experiments.instruments._instrument import Instrument
 from truestep.experiments.instruments.losses import Losses
 from truestep.experiments.instruments.phases import Phases
+from truestep.experiments.instruments.profile import Profile
 from truestep.experiments.instruments.watched import Watched
 
-_ALL: tuple[type[Instrument], ...] = (Losses, Phases, Watched)
+_ALL: tuple[type[Instrument], ...] = (Losses, Phases, Profile, Watched)
 
 INSTRUMENTS: dict[str, type[Instrument]] = {instrument.name: instrument for instrument in _ALL}
 """Every instrument by its name."""

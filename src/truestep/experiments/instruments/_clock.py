@@ -237,13 +237,20 @@ class PhaseClock:
         if self._elsewhere() or self.now in ("data", "backward") or self._torch.compiler.is_compiling():
             return None
         inner = self._calls.inside or self.now in ("forward", "evaluation")
-        told = self.calls.enter(module, depth_of_caller + 1) if self.calls is not None else None
+        told = self._told(module, depth_of_caller + 1) if self.calls is not None else None
         if inner:
             return 0, told
         self._called += 1
         depth = self.enter("evaluation" if self._evaluates(module) else "forward")
         self._calls.inside = 0 if self.calls is not None else 1
         return depth, told
+
+    def _told(self, module: Any, depth_of_caller: int) -> Any:
+        """Tell who listens of a call; what fails there is none of the script's business."""
+        try:
+            return self.calls.enter(module, depth_of_caller + 1)
+        except Exception:
+            return None
 
     def _return(self, token: Any, result: Any, depth_of_caller: int = 2) -> None:
         """Runs after it, also when it raises."""
@@ -259,12 +266,17 @@ class PhaseClock:
     def _evaluates(self, module: Any) -> bool:
         if self._torch.is_grad_enabled() or module.training or (self._drew and not self._trained):
             return False
-        known = self._own.get(module)
         optimizer = self.optimizer()
-        if known is None and optimizer is not None:
-            held = {id(p) for group in optimizer.param_groups for p in group["params"]}
-            known = self._own[module] = any(id(p) in held for p in module.parameters())
-        return bool(known)
+        if optimizer is None:
+            return False
+        try:
+            known = self._own.get(module)
+            if known is None:
+                held = {id(p) for group in optimizer.param_groups for p in group["params"]}
+                known = self._own[module] = any(id(p) in held for p in module.parameters())
+        except Exception:  # a module that is no key, or whose parameters are made up
+            return False
+        return known
 
     def _around_optimizers(self, stack: ExitStack) -> None:
         from torch.amp.grad_scaler import GradScaler
@@ -324,3 +336,7 @@ class PhaseClock:
             self._step()
         else:  # in a hook of the backward pass: the step is over when that is
             self._due = True
+
+
+ALONE = (PhaseClock._call.__code__, PhaseClock._return.__code__)
+"""What runs inside of calls of modules; TorchDynamo has nothing to compile there."""

@@ -5,11 +5,15 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from contextlib import ExitStack
 from pathlib import Path
+from types import CodeType
 from typing import Any, ClassVar
 
 
 class Instrument(ABC):
     """One thing that is looked at in a variant of a run. It changes no result.
+
+    Attributes:
+        alone: code that runs inside of the script's calls of modules, and calls nothing of the script's.
 
     Args:
         folder: to write into, one for each run and process.
@@ -17,6 +21,7 @@ class Instrument(ABC):
     """
 
     name: ClassVar[str]
+    alone: ClassVar[tuple[CodeType, ...]] = ()
 
     def __init__(self, folder: Path, script: str) -> None:
         self.folder = folder

@@ -6,7 +6,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-from truestep.experiments.instruments._clock import PHASES, PhaseClock
+from truestep.experiments.instruments._clock import ALONE, PHASES, PhaseClock
 from truestep.experiments.instruments._instrument import Instrument
 
 _MOST = 20_000
@@ -22,6 +22,7 @@ class Phases(Instrument):
     """
 
     name = "phases"
+    alone = ALONE
 
     def __init__(self, folder: Path, script: str) -> None:
         super().__init__(folder, script)

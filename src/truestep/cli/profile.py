@@ -1,0 +1,117 @@
+"""``truestep profile``: where do the time and the memory of a script's steps go?"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from truestep.cli._experiment import (
+    Arguments,
+    Format,
+    Limit,
+    Memory,
+    Module,
+    Picture,
+    Processes,
+    Script,
+    bench_of,
+    check_picture,
+    explained,
+    write_picture,
+)
+from truestep.errors import UnwritableFolder, UsageError
+from truestep.experiments.dominates import sentences, size, unit_of
+from truestep.experiments.picture import svg
+from truestep.experiments.profile import Profiled
+from truestep.experiments.profile import profile as run_profile
+
+
+def profile(
+    script: Script,
+    arguments: Arguments = None,
+    module: Module = False,
+    steps: Annotated[int, typer.Option(min=1, help="Optimizer steps that are timed, and that are profiled.")] = 20,
+    warmup: Annotated[int, typer.Option(min=0, help="Steps that are left out before.")] = 5,
+    trace: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Trace for ui.perfetto.dev: .json or .json.gz.", show_default=False),
+    ] = None,
+    limit: Limit = 600.0,
+    memory: Memory = None,
+    processes: Processes = 1,
+    format: Format = "text",
+    picture: Picture = None,
+) -> int:
+    """Run some steps of a script, and show where their time and memory go.
+
+    By phase, by line, by module and by operation, with what torch.compile did. The script itself is not changed. It
+    runs in a copy of the working folder, with trackers off, overwrites nothing, and is ended after its steps. Times are
+    those of steps without a profiler. Exit code 0; 2 when there was nothing to measure.
+    """
+    if picture is not None:
+        check_picture(picture)
+    if trace is not None:
+        _check_trace(trace)
+    bench = bench_of(script, arguments, module, steps=None, limit=limit, memory=memory, processes=processes)
+    with explained(bench):
+        try:
+            found = run_profile(bench, steps=steps, warmup=warmup, trace=trace)
+        except OSError as error:
+            raise UnwritableFolder(
+                f"the trace cannot be written to {trace}",
+                expected=f"a file that can be written; got: {error.strerror or error}",
+                remedy="give another one with --trace",
+            ) from None
+    if found.outcome.how == "crashed":
+        sys.stderr.write(found.outcome.said.rstrip() + "\n\n")
+    if picture is not None:
+        if found.memory is None or not found.memory.curve:
+            raise UsageError(
+                "there is no memory to draw",
+                expected="steps that were profiled",
+                remedy="lower --warmup and --steps, or give arguments with which the script trains longer",
+            )
+        write_picture(picture, _picture(found))
+    if format == "json":
+        print(json.dumps(_document(found), indent=2))
+        return 0
+    from rich.console import Console
+
+    from truestep.cli._profile_text import of_profiled
+
+    console = Console(file=sys.stdout, width=80, highlight=False)
+    console.print(of_profiled(found, os.getcwd(), trace))
+    return 0
+
+
+def _check_trace(trace: Path) -> None:
+    if not trace.name.endswith((".json", ".json.gz")):
+        raise UsageError(
+            f"{trace.name} names no trace",
+            expected="a name that ends in .json or .json.gz",
+            remedy=f"write --trace {trace.stem or 'trace'}.json.gz",
+        )
+
+
+def _picture(found: Profiled) -> str:
+    assert found.memory is not None
+    unit, of = unit_of(found.memory.peak)
+    held = [taken / of for taken in found.memory.curve]
+    peak = f"{size(found.memory.peak)} at the peak, in {found.memory.phase}"
+    return svg({"memory": [held]}, f"memory over one step, in {unit}: {peak}", ends=("begins", "ends"))
+
+
+def _document(found: Profiled) -> dict[str, object]:
+    told = dataclasses.asdict(found)
+    outcome = told.pop("outcome")
+    return told | {
+        "sentences": sentences(found, os.getcwd()),
+        "how": outcome["how"],
+        "seconds": round(found.outcome.seconds, 3),
+    }

@@ -1,0 +1,127 @@
+"""Names for the modules of a script, and a mark of torch's profiler around each of their calls."""
+
+from __future__ import annotations
+
+import inspect
+import sys
+import weakref
+from collections.abc import Callable
+from types import FrameType
+from typing import Any
+
+from truestep.debugging._visible import joined, kind, plain_name, visible
+from truestep.debugging.timings import DATA, MODULE
+from truestep.probes._model import unwrapped
+from truestep.probes._sites import Sites, readable
+
+
+class Marks:
+    """Marks calls of modules while it is a listener of the clock (`PhaseClock.calls`).
+
+    A model is called what the script calls it: `model`, `self.net`. Its modules have their names behind that.
+
+    Attributes:
+        kinds: the class of each module, by its mark.
+        at: path and line of the user's code from which a module was called first, by its mark.
+        own: marks of modules whose `forward` is the user's code.
+        hidden: parts of models into which nobody sees, by name, with the reason.
+        models: that were called outermost, by name.
+    """
+
+    def __init__(self, sites: Sites) -> None:
+        self.kinds: dict[str, str] = {}
+        self.at: dict[str, tuple[str, int]] = {}
+        self.own: set[str] = set()
+        self.hidden: dict[str, str] = {}
+        self.models: weakref.WeakValueDictionary[str, Any] = weakref.WeakValueDictionary()
+        self._sites = sites
+        self._marks: weakref.WeakKeyDictionary[Any, str] = weakref.WeakKeyDictionary()
+
+    def enter(self, module: Any, depth_of_caller: int) -> Callable[[], None]:
+        """Mark the beginning of a call; return what marks its end."""
+        from torch.profiler import record_function
+
+        mark = self._marks.get(module)
+        if mark is None:
+            self._meet(module, sys._getframe(depth_of_caller))
+            mark = self._marks[module]
+        if mark not in self.at:
+            frame = self._sites.frame(2)
+            self.at[mark] = (frame.f_code.co_filename, frame.f_lineno) if frame is not None else ("", 0)
+            if self._sites.kind(getattr(type(module).forward, "__code__", _NO_CODE)) == 0:
+                self.own.add(mark)
+        around = record_function(mark)
+        around.__enter__()  # type: ignore[no-untyped-call]
+        return lambda: around.__exit__(None, None, None)
+
+    def data(self) -> Callable[[], None]:
+        """Mark the beginning of data; return what marks its end."""
+        from torch.profiler import record_function
+
+        around = record_function(DATA)
+        around.__enter__()  # type: ignore[no-untyped-call]
+        return lambda: around.__exit__(None, None, None)
+
+    def _meet(self, module: Any, frame: FrameType | None) -> None:
+        """Name a module that is called outermost, and all that is inside of it."""
+        from torch import nn
+
+        root, name = unwrapped(module), ""
+        above = frame
+        while above is not None:  # a method of the model that calls a part of it
+            owner = _variables(above).get("self") if self._sites.kind(above.f_code) == 0 else None
+            if isinstance(owner, nn.Module) and any(part is root for part in owner.modules()):
+                root, frame = owner, above
+            above = above.f_back
+        while frame is not None and not name:
+            if self._sites.kind(frame.f_code) == 0:
+                name = _named(root, frame) or _named(module, frame)
+            frame = frame.f_back
+        name = name or kind(root).lower()
+        title, number = name, 1
+        while title in self.models:
+            number += 1
+            title = f"{name}_{number}"
+        self.models[title] = root
+        if hasattr(module, "dynamo_ctx"):
+            self.hidden[title] = "torch.compile"
+        found = visible(root, exact=False)
+        for border in found.hidden:
+            self.hidden[joined(title, plain_name(border.name))] = border.why
+        for inner, part in found.names.items():
+            self._mark(part, joined(title, plain_name(inner)))
+        if module not in self._marks:
+            self._mark(module, title)
+
+    def _mark(self, module: Any, name: str) -> None:
+        mark = self._marks[module] = f"{MODULE}{name}"
+        self.kinds[mark] = kind(module)
+
+
+def _named(module: Any, frame: FrameType) -> str:
+    """Return the name of the variable, or of the attribute of `self`, that holds a module in a frame."""
+    variables = _variables(frame)
+    for names in (variables, dict(frame.f_globals)):
+        for name, value in names.items():
+            if value is module and not name.startswith("__") and name != "self":
+                return name
+    owner = variables.get("self")
+    for names in (getattr(owner, "__dict__", {}), getattr(owner, "_modules", {})):
+        for name, value in list(names.items()):
+            if value is module:
+                return f"self.{name}"
+    return ""
+
+
+def _variables(frame: FrameType) -> dict[str, Any]:
+    """Return the local variables of a frame, and leave no snapshot behind that keeps them alive."""
+    if not readable(frame):
+        return {}
+    names = frame.f_locals
+    found = dict(names)
+    if frame.f_code.co_flags & inspect.CO_OPTIMIZED and sys.version_info < (3, 13):
+        names.clear()
+    return found
+
+
+_NO_CODE = compile("", "<frozen>", "exec")
