@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Hashable
+from types import ModuleType
 from typing import Any
 
 _TORCH = ("/torch/nn/functional.py", "/torch/_tensor.py")
@@ -24,16 +25,17 @@ class Sources:
         self._calls: dict[Hashable, int] = {}
         self._marked: set[Hashable] = set()
 
-    def recorded(self, function: Callable[..., Any], instead: Callable[..., Any], kind: str) -> Callable[..., Any]:
+    def recorded(self, owner: Any, kind: str, instead: Callable[..., Any]) -> Callable[..., Any]:
         """Return a function that does the same, remembers it, and does something else at marked places.
 
         Args:
-            function: takes a tensor first.
+            owner: of the function, which takes a tensor first.
+            kind: name of the function, to be told by `source`.
             instead: takes what the function takes.
-            kind: to be told by `source`.
         """
         import torch
 
+        function = getattr(owner, kind)
         compiling = torch.compiler.is_compiling
 
         def call(input: Any, *args: Any, **kwargs: Any) -> Any:
@@ -51,7 +53,7 @@ class Sources:
                 self._made[result] = kind, place, kept, args, kwargs
             return result
 
-        return call
+        return named(call, owner, kind)
 
     def source(self, output: Any) -> tuple[str, Hashable, Any, tuple[Any, ...], dict[str, Any]] | None:
         """Return the kind, place, input and arguments that a tensor was made by; None where that is not known.
@@ -88,6 +90,13 @@ def place_of_call(above: int) -> Hashable | None:
     if _MODULES in file:
         return frame.f_locals.get("self")
     return frame.f_code, frame.f_lasti
+
+
+def named(function: Callable[..., Any], owner: Any, name: str) -> Callable[..., Any]:
+    """Return a function that is pickled by a name of torch: a model may hold it, and be saved as a whole."""
+    if isinstance(owner, ModuleType):
+        function.__module__, function.__qualname__ = owner.__name__, name
+    return function
 
 
 def _is_in_place(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:

@@ -7,7 +7,7 @@ from contextlib import ExitStack
 from typing import Any
 
 from truestep.experiments.changes._change import Change
-from truestep.experiments.changes._sources import Sources
+from truestep.experiments.changes._sources import Sources, named
 from truestep.probes._patch import patch
 
 _REACH = {"relu": (0.0, math.inf), "softplus": (0.0, math.inf), "sigmoid": (0.0, 1.0), "tanh": (-1.0, 1.0)}
@@ -44,13 +44,17 @@ class DropActivation(Change):
         for kind in _REACH:
             for owner in (functional, torch, torch.Tensor):
                 if hasattr(owner, kind):
-                    patch(stack, owner, kind, self._sources.recorded(getattr(owner, kind), same, kind))
+                    patch(stack, owner, kind, self._sources.recorded(owner, kind, same))
         for name in (*_WRONG, *_REGRESSION):
-            patch(stack, functional, name, self._unclamped(name, getattr(functional, name)))
+            patch(stack, functional, name, named(self._unclamped(name, getattr(functional, name)), functional, name))
 
     def _unclamped(self, name: str, loss_of: Any) -> Any:
+        import torch
+
+        compiling = torch.compiler.is_compiling
+
         def loss(input: Any, target: Any, *args: Any, **kwargs: Any) -> Any:
-            found = self._sources.source(input) if hasattr(input, "_base") else None
+            found = None if compiling() else self._sources.source(input)
             if found is not None and _clamps(name, found[0], target, kwargs.get("reduction", "mean")):
                 input = found[2]
                 self.applied += 1

@@ -13,6 +13,10 @@ from truestep.experiments.changes._optimizers import built, depths_of, is_outerm
 from truestep.probes._patch import patch
 from truestep.rules._parts import apart
 
+_MOST_SCANS = 20
+"""Searches for the model of parameters that no optimizer holds: a script may make new ones in every step."""
+_NO_FORWARD = ("torch.nn.modules.module", "lightning.", "pytorch_lightning.")
+"""Where the `forward` of modules is defined that hold parts of a training, and run none of them as one model."""
 _BEHIND = 3
 """Operations that a trained parameter lies farther from the loss than a left-out one: a layer and an activation."""
 
@@ -35,6 +39,7 @@ class HoldAll(Change):
         from torch.utils.weak import WeakTensorKeyDictionary
 
         self._built = built(stack)
+        self._scans = 0
         self._judged: Any = WeakTensorKeyDictionary()
         """Parameters in no optimizer that stay so."""
         self._waiting: list[Any] = []
@@ -63,8 +68,9 @@ class HoldAll(Change):
         ]
         trained = [leaf for leaf in depths if id(leaf) in holder]
         self._waiting = [] if trained else left
-        if not left or not trained:
+        if not left or not trained or self._scans >= _MOST_SCANS:
             return
+        self._scans += 1
         for home in _homes(trained):
             inside = {id(p) for p in home.parameters()}
             mine = [p for p in trained if id(p) in inside]
@@ -111,16 +117,25 @@ def _is_in(tensor: Any, tensors: list[Any]) -> bool:
 
 
 def _homes(parameters: list[Any]) -> list[Any]:
-    """Return the modules that hold any of these parameters and are part of no other module."""
+    """Return the modules with a forward that hold any of these parameters and are part of no other such module."""
     import torch
 
+    containers = (torch.nn.ModuleList, torch.nn.ModuleDict)
     wanted = {id(p) for p in parameters}
     modules = [thing for thing in gc.get_objects() if issubclass(type(thing), torch.nn.Module)]
     modules = [module for module in modules if "_modules" in vars(module)]
     inner = {id(child) for module in modules for child in module.children()}
     inner |= {id(layer) for module in modules for _, _, layers in _contained(module) for layer in layers}
-    outer = [module for module in modules if id(module) not in inner]
-    return [module for module in outer if any(id(p) in wanted for p in module.parameters())]
+    found = []
+    waiting = [module for module in modules if id(module) not in inner]
+    while waiting:
+        module = waiting.pop()
+        defined_in = getattr(type(module).forward, "__module__", None) or ""
+        if "forward" in vars(module) or not (defined_in.startswith(_NO_FORWARD) or isinstance(module, containers)):
+            found.append(module)
+        else:
+            waiting.extend(module.children())
+    return [module for module in found if any(id(p) in wanted for p in module.parameters())]
 
 
 def _hidden(home: Any) -> list[tuple[Any, str, list[Any]]]:

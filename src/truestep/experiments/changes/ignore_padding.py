@@ -7,7 +7,7 @@ from contextlib import ExitStack
 from typing import Any
 
 from truestep.experiments.changes._change import Change
-from truestep.experiments.changes._sources import place_of_call
+from truestep.experiments.changes._sources import named, place_of_call
 from truestep.probes._patch import patch
 from truestep.probes.targets import embedding_behind, padding_share
 
@@ -30,9 +30,12 @@ class IgnorePadding(Change):
         from torch.nn import functional
 
         for name in ("cross_entropy", "nll_loss"):
-            patch(stack, functional, name, self._without_padding(getattr(functional, name)))
+            patch(stack, functional, name, named(self._without_padding(getattr(functional, name)), functional, name))
 
     def _without_padding(self, loss_of: Callable[..., Any]) -> Callable[..., Any]:
+        import torch
+
+        compiling = torch.compiler.is_compiling
         indices: dict[Hashable | None, int] = {}
 
         def loss(
@@ -45,7 +48,8 @@ class IgnorePadding(Change):
             **kwargs: Any,
         ) -> Any:
             none = "none" in (*args, kwargs.get("reduction"))
-            if weight is None and ignore_index == _NONE and not none and not target.is_floating_point():
+            applies = not (compiling() or none or target.is_floating_point())
+            if applies and weight is None and ignore_index == _NONE:
                 place = place_of_call(2)
                 if place not in indices:
                     index = _padding(input, target)

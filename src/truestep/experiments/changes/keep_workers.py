@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import MutableMapping
+from collections.abc import Iterator, MutableMapping
 from contextlib import ExitStack
+from types import ModuleType
 from typing import Any
 
 from truestep.experiments.changes._change import Change
 from truestep.probes._patch import patch
+
+_Attributes = list[tuple[str, Any, int]]
+_DEPTH = 2
+"""Of attributes of attributes that are looked at: the strength of a transform of a data set."""
 
 
 class KeepWorkers(Change):
@@ -24,7 +29,7 @@ class KeepWorkers(Change):
     def install(self, stack: ExitStack) -> None:
         from torch.utils.data.dataloader import DataLoader, _BaseDataLoaderIter
 
-        begun: MutableMapping[Any, dict[str, Any]] = weakref.WeakKeyDictionary()
+        begun: MutableMapping[Any, _Attributes] = weakref.WeakKeyDictionary()
         """Loaders whose workers are kept, to the attributes of their data set as the workers have them."""
         ended: MutableMapping[Any, None] = weakref.WeakKeyDictionary()
         """Iterators that have come to their end."""
@@ -33,7 +38,7 @@ class KeepWorkers(Change):
             if loader.num_workers == 0 or (loader.persistent_workers and loader not in begun):
                 return iter_of_torch(loader)
             kept = loader._iterator
-            attributes = dict(getattr(loader.dataset, "__dict__", {}))
+            attributes = list(_attributes(loader.dataset))
             if kept is not None and (kept not in ended or not _same(attributes, begun[loader])):
                 if kept in ended:
                     _release(loader)
@@ -66,9 +71,25 @@ def _release(loader: Any) -> None:
     loader._iterator = None
 
 
-def _same(attributes: dict[str, Any], others: dict[str, Any]) -> bool:
+def _attributes(thing: Any, name: str = "", depth: int = 0) -> Iterator[tuple[str, Any, int]]:
+    """Yield what a data set holds, and what that holds: the name, the object, and what changes with it in place."""
+    import torch
+
+    for key, value in getattr(thing, "__dict__", {}).items():
+        if isinstance(value, torch.Tensor):
+            size = value._version
+        else:
+            size = len(value) if isinstance(value, list | dict | set) else 0
+        yield f"{name}.{key}", value, size
+        if depth < _DEPTH and not isinstance(value, type | ModuleType | torch.Tensor):
+            yield from _attributes(value, f"{name}.{key}", depth + 1)
+
+
+def _same(attributes: _Attributes, others: _Attributes) -> bool:
     """Return whether every attribute is the same object as before, or an equal number or text."""
-    return attributes.keys() == others.keys() and all(
-        value is others[name] or (isinstance(value, int | float | str | bool) and value == others[name])
-        for name, value in attributes.items()
+    return len(attributes) == len(others) and all(
+        one[0] == other[0]
+        and one[2] == other[2]
+        and (one[1] is other[1] or (isinstance(one[1], int | float | str | bool) and one[1] == other[1]))
+        for one, other in zip(attributes, others, strict=True)
     )

@@ -8,7 +8,7 @@ from typing import Any
 
 from truestep.experiments.changes._change import Change
 from truestep.experiments.changes._optimizers import is_outermost_backward
-from truestep.experiments.changes._sources import place_of_call
+from truestep.experiments.changes._sources import named, place_of_call
 from truestep.probes._patch import patch
 from truestep.probes.origin import made_by
 
@@ -33,6 +33,7 @@ class LogProbabilities(Change):
         import torch
         from torch.nn import functional
 
+        compiling = torch.compiler.is_compiling
         self._alone: dict[Hashable | None, str] = {}
         """Places of `nll_loss` to what they got, where a backward pass began at it."""
         self._pending: list[tuple[Hashable | None, str]] = []
@@ -43,7 +44,9 @@ class LogProbabilities(Change):
             return backward(outputs, *args, **kwargs)
 
         def nll_loss(input: Any, target: Any, *args: Any, **kwargs: Any) -> Any:
-            place = place_of_call(1)
+            if compiling():
+                return nll(input, target, *args, **kwargs)
+            place = place_of_call(2)
             if place in self._alone:
                 input = self._mended(input, self._alone[place])
             elif "none" not in (*args, kwargs.get("reduction")) and input.dim() > 1 and input.shape[_CLASSES] > 1:
@@ -51,11 +54,13 @@ class LogProbabilities(Change):
             return nll(input, target, *args, **kwargs)
 
         def kl_div(input: Any, target: Any, *args: Any, **kwargs: Any) -> Any:
-            return divergence(self._mended(input, _kind(input), -1), target, *args, **kwargs)
+            if not compiling():
+                input = self._mended(input, _kind(input), -1)
+            return divergence(input, target, *args, **kwargs)
 
         backward = patch(stack, torch.autograd, "_engine_run_backward", _engine_run_backward)
-        nll = patch(stack, functional, "nll_loss", nll_loss)
-        divergence = patch(stack, functional, "kl_div", kl_div)
+        nll = patch(stack, functional, "nll_loss", named(nll_loss, functional, "nll_loss"))
+        divergence = patch(stack, functional, "kl_div", named(kl_div, functional, "kl_div"))
 
     def _confirm(self, root: Any) -> None:
         """Take the losses since the latest backward pass for minimised by themselves, if this one begins at them."""

@@ -31,7 +31,9 @@ class OncePerStream(Change):
             batch = next_of_torch(iterator)
             if not isinstance(iterator._dataset, IterableDataset) or iterator._num_workers < 2:
                 return batch
-            while iterator in given and _equal(batch, given[iterator]):
+            for _ in range(iterator._num_workers - 1):
+                if iterator not in given or not _equal(batch, given[iterator]):
+                    break
                 self.applied += 1
                 batch = next_of_torch(iterator)
             given[iterator] = _copied(batch)

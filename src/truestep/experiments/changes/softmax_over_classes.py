@@ -6,7 +6,7 @@ from contextlib import ExitStack
 from typing import Any
 
 from truestep.experiments.changes._change import Change
-from truestep.experiments.changes._sources import Sources
+from truestep.experiments.changes._sources import Sources, named
 from truestep.probes._patch import patch
 
 _CLASSES = 1
@@ -27,14 +27,14 @@ class SoftmaxOverClasses(Change):
         from torch.nn import functional
 
         self._sources = Sources()
-        softmax = torch.log_softmax
+        softmax, compiling = torch.log_softmax, torch.compiler.is_compiling
 
         def over_classes(input: Any, *args: Any, **kwargs: Any) -> Any:
             self.applied += 1
             return softmax(input, _CLASSES if input.dim() > 1 else 0, dtype=kwargs.get("dtype"))
 
         def nll_loss(input: Any, *args: Any, **kwargs: Any) -> Any:
-            found = self._sources.source(input) if hasattr(input, "_base") else None
+            found = None if compiling() else self._sources.source(input)
             if found is not None and found[2].shape == input.shape and input.dim() > 1:
                 dim = found[3][0] if found[3] else found[4].get("dim")
                 if dim is not None and input.shape[dim] != input.shape[_CLASSES]:
@@ -43,6 +43,6 @@ class SoftmaxOverClasses(Change):
             return nll(input, *args, **kwargs)
 
         for owner in (functional, torch, torch.Tensor):
-            recorded = self._sources.recorded(owner.log_softmax, over_classes, "log_softmax")
+            recorded = self._sources.recorded(owner, "log_softmax", over_classes)
             patch(stack, owner, "log_softmax", recorded)
-        nll = patch(stack, functional, "nll_loss", nll_loss)
+        nll = patch(stack, functional, "nll_loss", named(nll_loss, functional, "nll_loss"))

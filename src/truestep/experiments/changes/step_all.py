@@ -20,7 +20,7 @@ class StepAll(Change):
     """An optimizer that never stepped while another one did, and whose unused gradients are cleared again and again,
     steps right before each further clearing: from the tenth on, and on all that the backward passes left there.
 
-    Under a `GradScaler` nothing is done: its gradients would be in another scale.
+    Under a `GradScaler` nothing is done: its gradients would be in another scale. Nor for LBFGS, which needs a closure.
     """
 
     name = "step-all"
@@ -61,8 +61,16 @@ class StepAll(Change):
         stack.callback(module.register_optimizer_step_post_hook(stepped).remove)
 
     def _clears(self, optimizer: Any) -> None:
+        import torch
+
         times, before = self._cleared.get(optimizer, (0, 0))
-        if self._scaled or optimizer in self._stepped or not self._stepped or self._passes == before:
+        if (
+            isinstance(optimizer, torch.optim.LBFGS)
+            or self._scaled
+            or optimizer in self._stepped
+            or not self._stepped
+            or self._passes == before
+        ):
             return
         if not any(p.grad is not None and p.grad.any() for p in parameters_of(optimizer)):
             return

@@ -14,7 +14,7 @@ from truestep.probes._patch import patch
 
 class StepRest(Change):
     """An optimizer whose every step used the same number of backward passes, two or more, steps before the gradients of
-    fewer passes are cleared; once that has happened, already when the loader of these batches has come to its end.
+    fewer passes at the end of a loader are cleared; once that has happened, already when the loader ends.
 
     Only in scripts with one optimizer and without a `GradScaler`: elsewhere gradients are left over for other reasons.
     Gradients that are not finite are cleared as the script says. What is left over uncleared stays as it is.
@@ -31,7 +31,8 @@ class StepRest(Change):
         self._built: MutableMapping[Any, None] = built(stack)
         self._pending = self._size = 0
         self._regular = True
-        self._drops = False
+        self._drops = self._over = False
+        """Whether rests were cleared before, and whether the loader of what is pending has come to its end."""
         self._drawing: Any = lambda: None
         self._from: Any = lambda: None
 
@@ -49,7 +50,8 @@ class StepRest(Change):
             try:
                 batch = next_of_torch(iterator)
             except StopIteration:
-                if self._drops and self._from() is iterator:
+                self._over |= self._from() is iterator
+                if self._drops:
                     self._step()
                 raise
             self._drawing = weakref.ref(iterator)
@@ -74,17 +76,18 @@ class StepRest(Change):
 
     def _stepped(self, optimizer: Any, args: Any, kwargs: Any) -> None:
         self._regular &= self._size in (0, self._pending)
-        self._size, self._pending = self._pending, 0
+        self._size, self._pending, self._over = self._pending, 0, False
 
     def _clears(self) -> None:
         if self._step():
             self._drops = True
-        self._pending = 0
+        self._pending, self._over = 0, False
 
     def _step(self) -> bool:
         """Step on what is left over, where that is known to be so. Return whether it was."""
         optimizers = list(self._built)
-        if not self._regular or self._size < 2 or not 0 < self._pending < self._size or len(optimizers) != 1:
+        known = self._regular and self._over and len(optimizers) == 1
+        if not known or not 0 < self._pending < self._size:
             return False
         gradients = [p.grad for p in parameters_of(optimizers[0]) if p.grad is not None]
         if not gradients or not all(gradient.isfinite().all() for gradient in gradients):
