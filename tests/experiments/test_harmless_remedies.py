@@ -21,6 +21,7 @@ NAMES = (
     "hold-all",
     "ignore-padding",
     "keep-gradients",
+    "keep-layers",
     "keep-workers",
     "log-probabilities",
     "once-per-stream",

@@ -23,6 +23,7 @@ ROUNDED = {"accumulation-not-normalised", "clip-after-step", "clip-before-backwa
 LATER = {
     "backward-without-step",
     "iterable-repeated-by-workers",
+    "layer-created-in-forward",
     "logits-into-probability-loss",
     "symmetric-initialisation",
     "training-data-not-shuffled",

@@ -240,3 +240,35 @@ def test_workers_are_kept_until_the_data_set_changes_and_passes_stay_apart(worke
         assert [x.item() for x in loader] == [2.0, 2.0]
         assert len([(a, b) for a in loader for b in loader]) == 4
     assert not loader.persistent_workers
+
+
+class Makes(nn.Module):
+    """Two layers: made in the first forward and registered, or made in every forward."""
+
+    def __init__(self, lazy):
+        super().__init__()
+        self.head, self.lazy, self.layers = nn.Linear(4, 2), lazy, None
+
+    def forward(self, x):
+        layers = self.layers or nn.ModuleList(nn.Linear(4, 4) for _ in range(2))
+        if self.lazy:
+            self.layers = layers
+        for layer in layers:
+            x = layer(x).relu()
+        return self.head(x)
+
+
+@pytest.mark.parametrize(("lazy", "applied", "held"), [(False, 4, 6), (True, 0, 2)])
+def test_layers_made_in_a_forward_are_made_once_and_held(lazy, applied, held):
+    with ExitStack() as stack:
+        change = CHANGES["keep-layers"]()
+        change.install(stack)
+        model, x = Makes(lazy), torch.randn(8, 4)
+        optimizer = torch.optim.Adam(model.parameters(), lr=0.05)
+        first, *others = [model(x) for _ in range(3)]
+        assert all(output.equal(first) for output in others)
+        assert change.applied == applied
+        assert len(optimizer.param_groups[0]["params"]) == held
+        others[-1].sum().backward()
+        optimizer.step()
+        assert not model(x).equal(first)

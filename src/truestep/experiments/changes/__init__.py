@@ -15,6 +15,7 @@ from truestep.experiments.changes.full_precision import FullPrecision
 from truestep.experiments.changes.hold_all import HoldAll
 from truestep.experiments.changes.ignore_padding import IgnorePadding
 from truestep.experiments.changes.keep_gradients import KeepGradients
+from truestep.experiments.changes.keep_layers import KeepLayers
 from truestep.experiments.changes.keep_workers import KeepWorkers
 from truestep.experiments.changes.log_probabilities import LogProbabilities
 from truestep.experiments.changes.no_dropout import NoDropout
@@ -41,6 +42,7 @@ _ALL: tuple[type[Change], ...] = (
     HoldAll,
     IgnorePadding,
     KeepGradients,
+    KeepLayers,
     KeepWorkers,
     LogProbabilities,
     NoDropout,
