@@ -20,6 +20,7 @@ _LAYERS = (
 )  # fmt: skip
 _MOST_FRAMES = 16
 _LIBRARY = "/torch/nn/modules/"
+_CONTAINERS = f"{_LIBRARY}container.py"
 
 
 class KeepLayers(Change):
@@ -62,10 +63,11 @@ class KeepLayers(Change):
         for _ in range(_MOST_FRAMES):
             if frame is None:
                 return
-            code = frame.f_code
-            if maker is None and _LIBRARY not in code.co_filename.replace("\\", "/"):
+            code, file = frame.f_code, frame.f_code.co_filename.replace("\\", "/")
+            if maker is None and _LIBRARY not in file:
                 maker = code, frame.f_lasti
-            if code.co_name == "__init__" and frame.f_locals.get("self") is not module:
+            builds = code.co_name == "__init__" and not file.endswith(_CONTAINERS)
+            if builds and frame.f_locals.get("self") is not module:
                 return  # a part of something that is being built
             if code.co_name == "forward":
                 break
