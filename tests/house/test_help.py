@@ -14,6 +14,7 @@ PAGES = {
     "prove": ["prove"],
     "overfit": ["overfit"],
     "profile": ["profile"],
+    "verify-resume": ["verify-resume"],
     "new": ["new"],
     "replay": ["replay"],
     "explain": ["explain"],

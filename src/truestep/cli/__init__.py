@@ -57,6 +57,11 @@ COMMANDS: dict[str, Command] = {
         "Show where the time and the memory of a script's steps go.",
         {"allow_interspersed_args": False, "ignore_unknown_options": False},
     ),
+    "verify-resume": Command(
+        "truestep.cli.verify_resume:verify_resume",
+        "Kill a script, resume it, and tell the first step that differs.",
+        {"allow_interspersed_args": False, "ignore_unknown_options": False},
+    ),
     "new": Command("truestep.cli.new:new", "Write a training program to begin with."),
     "replay": Command("truestep.cli.replay:replay", "Report again on a recorded run."),
     "explain": Command("truestep.cli.explain:explain", "Show a rule's manual page, and prove it."),

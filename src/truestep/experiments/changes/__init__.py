@@ -17,11 +17,13 @@ from truestep.experiments.changes.ignore_padding import IgnorePadding
 from truestep.experiments.changes.keep_gradients import KeepGradients
 from truestep.experiments.changes.keep_layers import KeepLayers
 from truestep.experiments.changes.keep_workers import KeepWorkers
+from truestep.experiments.changes.killed import Killed
 from truestep.experiments.changes.log_probabilities import LogProbabilities
 from truestep.experiments.changes.no_dropout import NoDropout
 from truestep.experiments.changes.once_per_stream import OncePerStream
 from truestep.experiments.changes.own_generators import OwnGenerators
 from truestep.experiments.changes.random_weights import RandomWeights
+from truestep.experiments.changes.resume_auto import ResumeAuto
 from truestep.experiments.changes.seeded import Seeded
 from truestep.experiments.changes.shuffle_training import ShuffleTraining
 from truestep.experiments.changes.softmax_over_classes import SoftmaxOverClasses
@@ -44,11 +46,13 @@ _ALL: tuple[type[Change], ...] = (
     KeepGradients,
     KeepLayers,
     KeepWorkers,
+    Killed,
     LogProbabilities,
     NoDropout,
     OncePerStream,
     OwnGenerators,
     RandomWeights,
+    ResumeAuto,
     Seeded,
     ShuffleTraining,
     SoftmaxOverClasses,

@@ -23,24 +23,26 @@ class Seeded(Change):
 
     Args:
         offset: which repetition; 0 keeps the script's own seeds.
+        start: what generators begin with that the script does not seed; None for what follows from the offset.
     """
 
     name = "seeded"
 
-    def __init__(self, offset: int = 0) -> None:
+    def __init__(self, offset: int = 0, start: int | None = None) -> None:
         super().__init__()
         self.offset = offset
+        self.start = offset * _FAR if start is None else start
 
     def install(self, stack: ExitStack) -> None:
         import torch
 
         seed_torch = patch(stack, torch, "manual_seed", self._moved(torch.manual_seed))
         seed_python = patch(stack, random, "seed", self._moved(random.seed))
-        seed_torch(self.offset * _FAR)
-        seed_python(self.offset * _FAR)
+        seed_torch(self.start)
+        seed_python(self.start)
         numpy = sys.modules.get("numpy")
         if numpy is not None:
-            patch(stack, numpy.random, "seed", self._moved(numpy.random.seed))(self.offset * _FAR)
+            patch(stack, numpy.random, "seed", self._moved(numpy.random.seed))(self.start)
 
     def _moved(self, seed_with: Any) -> Any:
         def seed(value: Any = None, *args: Any, **kwargs: Any) -> Any:

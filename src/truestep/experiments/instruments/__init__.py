@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from truestep.experiments.instruments._instrument import Instrument
+from truestep.experiments.instruments.fingerprints import Fingerprints
 from truestep.experiments.instruments.losses import Losses
 from truestep.experiments.instruments.phases import Phases
 from truestep.experiments.instruments.profile import Profile
 from truestep.experiments.instruments.watched import Watched
 
-_ALL: tuple[type[Instrument], ...] = (Losses, Phases, Profile, Watched)
+_ALL: tuple[type[Instrument], ...] = (Fingerprints, Losses, Phases, Profile, Watched)
 
 INSTRUMENTS: dict[str, type[Instrument]] = {instrument.name: instrument for instrument in _ALL}
 """Every instrument by its name."""
