@@ -1,18 +1,21 @@
 """What an experiment changes: it applies where it should, and is undone exactly."""
 
 import random
+import warnings
+from collections.abc import Mapping
 from contextlib import ExitStack
 
 import numpy as np
 import pytest
 import torch
 from torch import nn
-from torch.optim import optimizer
+from torch.jit import _builtins
+from torch.optim import lr_scheduler, optimizer
 from torch.utils.data import DataLoader, IterableDataset, TensorDataset
 from torch.utils.data.dataloader import _BaseDataLoaderIter
 
 from truestep import Run
-from truestep.experiments.changes import CHANGES
+from truestep.experiments.changes import CHANGES, Aimed
 from truestep.experiments.changes.first_batches import FirstBatches
 from truestep.experiments.changes.no_dropout import NoDropout
 from truestep.loop.loader import Loader
@@ -43,20 +46,39 @@ ACTIVATIONS = ("relu", "sigmoid", "tanh", "log_softmax")
 SEAMS += [(owner, name) for owner in (nn.functional, torch, torch.Tensor) for name in ACTIVATIONS]
 SEAMS += [(nn.functional, "softplus"), (nn.Module, "zero_grad"), (nn.Module, "__init__"), (nn.Linear, "forward")]
 SEAMS += [(torch.optim.Optimizer, name) for name in ("__init__", "zero_grad")]
-SEAMS += [(torch.amp.GradScaler, name) for name in ("scale", "_unscale_grads_")]
+SEAMS += [(torch.amp.GradScaler, name) for name in ("scale", "step", "_unscale_grads_")]
 SEAMS += [(DataLoader, name) for name in ("__iter__", "_get_iterator")]
-SEAMS += [(torch._VF, name) for name in ("dropout", "dropout_", "feature_dropout", "alpha_dropout")]
+SEAMS += [(torch._VF, name) for name in ("dropout", "dropout_", "feature_dropout", "feature_dropout_", "alpha_dropout")]
+SEAMS += [(torch, "set_anomaly_enabled"), (nn.Module, "state_dict"), (nn.Linear, "forward")]
+SEAMS += [(nn.Module, name) for name in vars(nn.Module) if name.startswith("register_") and name.endswith("_hook")]
+SEAMS += [
+    (kind, name)
+    for kind in vars(lr_scheduler).values()
+    if isinstance(kind, type) and issubclass(kind, lr_scheduler.LRScheduler)
+    for name in ("__init__", "step")
+]
 
 
 @pytest.mark.parametrize("name", CHANGES)
 def test_a_change_is_undone_also_after_an_exception(name):
-    hooks = (optimizer._global_optimizer_pre_hooks, optimizer._global_optimizer_post_hooks)
-    before, hooked = [getattr(owner, attribute) for owner, attribute in SEAMS], [dict(kind) for kind in hooks]
+    hooks = [optimizer._global_optimizer_pre_hooks, optimizer._global_optimizer_post_hooks]
+    hooks += [
+        kind for name, kind in vars(nn.modules.module).items() if name.startswith("_global_") and kind is not None
+    ]
+    hooks += [vars(nn.Module), vars(nn.Parameter), _builtins._get_builtin_table(), warnings.filters]
+    before, hooked = [getattr(owner, attribute) for owner, attribute in SEAMS], [_of(kind) for kind in hooks]
+    linear = nn.Linear(1, 1)
     with pytest.raises(KeyError), ExitStack() as stack:
-        CHANGES[name]().install(stack)
+        made = CHANGES[name](idle=True) if issubclass(CHANGES[name], Aimed) else CHANGES[name]()
+        made.install(stack)
+        linear.register_forward_hook(lambda *_: None)
         raise KeyError
     assert [getattr(owner, attribute) for owner, attribute in SEAMS] == before
-    assert [dict(kind) for kind in hooks] == hooked
+    assert [_of(kind) for kind in hooks] == hooked
+
+
+def _of(kind):
+    return dict(kind) if isinstance(kind, Mapping) else list(kind) if isinstance(kind, list) else kind
 
 
 @pytest.mark.parametrize("change", [FirstBatches], indirect=True)

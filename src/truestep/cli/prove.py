@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import sys
 from collections.abc import Sequence
 from typing import Annotated
 
@@ -24,10 +25,13 @@ from truestep.cli._experiment import (
     explained,
     write_picture,
 )
+from truestep.errors import NoExperiment
+from truestep.experiments.bench import Bench
 from truestep.experiments.changes import REMEDIES
 from truestep.experiments.curve import drawn
+from truestep.experiments.figure import Figure
 from truestep.experiments.picture import mean_and_band, svg
-from truestep.experiments.prove import Figure, Proof, found
+from truestep.experiments.prove import Proof, found
 from truestep.experiments.prove import prove as run_prove
 from truestep.rules import rule as rule_of
 
@@ -62,8 +66,7 @@ def prove(
         script, arguments, module, steps=steps, limit=limit, memory=memory, processes=processes, fresh=fresh
     )
     with explained(bench):
-        rules = [rule] if rule is not None else _provable(found(bench).findings)
-        proofs = [run_prove(bench, id, seeds) for id in rules]
+        proofs = [run_prove(bench, rule, seeds)] if rule is not None else _all(bench, seeds)
     if picture is not None and proofs:
         write_picture(picture, svg(_curves(proofs[0]), f"{proofs[0].rule}: loss, mean and range of {seeds} seeds"))
     if format == "json":
@@ -71,6 +74,22 @@ def prove(
     else:
         print("\n\n".join(map(_text, proofs)) if proofs else "nothing was found that a remedy from outside could mend")
     return 1 if any(proof.matters for proof in proofs) else 0
+
+
+def _all(bench: Bench, seeds: int) -> list[Proof]:
+    """Prove all that is found; one that cannot be proved here is told, and keeps the others from nothing."""
+    seen = found(bench)
+    rules, proofs, errors = _provable(seen.findings), [], []
+    for rule in rules:
+        try:
+            proofs.append(run_prove(bench, rule, seeds, seen))
+        except NoExperiment as error:
+            errors.append(error)
+    if errors and not proofs:
+        raise errors[0]
+    for untold in errors:
+        sys.stderr.write(f"{untold}\n\n")
+    return proofs
 
 
 def _provable(findings: tuple[str, ...]) -> list[str]:

@@ -108,6 +108,11 @@ class Outcome:
         """The rule of each failure that was found, where it was watched."""
         return tuple(self.told.get("watched", {}).get("findings", ()))
 
+    def aims(self, rule: str) -> list[Any]:
+        """Return the lines of what was found by a rule, as changes take them."""
+        aims: list[Any] = self.told.get("watched", {}).get("aims", {}).get(rule, [])
+        return aims
+
     @property
     def report(self) -> str:
         """On the run, as text, where it was watched."""

@@ -9,13 +9,15 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from statistics import fmean, median, stdev
+from dataclasses import dataclass, replace
+from statistics import fmean, median
 
 from truestep.errors import NoExperiment
 from truestep.experiments.bench import Bench
-from truestep.experiments.changes import REMEDIES
-from truestep.experiments.outcome import LOSSES, Outcome, Variant
+from truestep.experiments.changes import CHANGES, REMEDIES, Aimed
+from truestep.experiments.costs import are_of, costs
+from truestep.experiments.figure import Figure
+from truestep.experiments.outcome import LOSSES, Named, Outcome, Variant
 
 _NUMBER = re.compile(r"(?<![\w.])[-+]?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?(?![\w.]*\w)")
 _LOSS_CHANGES = ("undo-activation", "align-target", "log-probabilities", "softmax-over-classes", "ignore-padding")
@@ -23,39 +25,6 @@ _LOSS_CHANGES = ("undo-activation", "align-target", "log-probabilities", "softma
 
 Curves = tuple[tuple[float, ...], ...]
 """One series per seed, a number for each step of the first optimizer."""
-_STUDENT = (12.71, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228)
-"""The 97.5 % quantile of Student's t for 1 to 10 degrees of freedom; the last one is taken for more."""
-
-
-@dataclass(frozen=True, slots=True)
-class Figure:
-    """One number of both variants, over the seeds.
-
-    Attributes:
-        name: what it is: "loss at the end", or the text around a number that the script prints last.
-        as_it_is: one value per seed.
-        remedied: likewise.
-    """
-
-    name: str
-    as_it_is: tuple[float, ...]
-    remedied: tuple[float, ...]
-
-    @property
-    def difference(self) -> float:
-        """The mean of the remedied values less that of the others."""
-        return fmean(self.remedied) - fmean(self.as_it_is)
-
-    @property
-    def is_beyond_noise(self) -> bool:
-        """Whether the difference has one sign for every seed, and Student's interval of 95 % around it leaves 0 out."""
-        pairs = [after - before for before, after in zip(self.as_it_is, self.remedied, strict=True)]
-        if not all(map(math.isfinite, pairs)):
-            return not all(map(math.isfinite, self.as_it_is)) and all(map(math.isfinite, self.remedied))
-        if len(pairs) < 2 or not (all(pair > 0 for pair in pairs) or all(pair < 0 for pair in pairs)):
-            return False
-        quantile = _STUDENT[min(len(pairs) - 1, len(_STUDENT)) - 1]
-        return abs(fmean(pairs)) > quantile * stdev(pairs) / math.sqrt(len(pairs))
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,16 +73,18 @@ def found(bench: Bench) -> Outcome:
     return outcome
 
 
-def prove(bench: Bench, rule: str, seeds: int = 3) -> Proof:
+def prove(bench: Bench, rule: str, seeds: int = 3, seen: Outcome | None = None) -> Proof:
     """Compare a script with itself and the remedy of a rule.
 
     Args:
         bench: the script, and for how many steps.
         rule: the id of a rule with a remedy.
         seeds: how many repetitions, at least 3 for a verdict.
+        seen: what `found` returned; None to run the script for it where the remedy needs the lines of the finding.
 
     Raises:
-        NoExperiment: the rule has no remedy, the remedy applied to nothing, or a variant did not come to its steps.
+        NoExperiment: the rule has no remedy, the remedy applied to nothing or did not mend what was found, or a variant
+            did not come to its steps.
     """
     if rule not in REMEDIES:
         raise NoExperiment(
@@ -121,18 +92,55 @@ def prove(bench: Bench, rule: str, seeds: int = 3) -> Proof:
             expected=f"one of {', '.join(sorted(REMEDIES))}",
             remedy=f"apply what `truestep explain {rule}` says, and compare yourself",
         )
-    change = REMEDIES[rule]
+    idle, remedy = _remedy(bench, rule, seen)
+    _mends(bench, rule, remedy)
+    if are_of(rule):
+        bench = replace(bench, kept=None)  # both variants meet the same machine
     pairs: list[tuple[Outcome, Outcome]] = []
     for seed in range(seeds):
         seeded = ("seeded", {"offset": seed})
-        plain = Variant(f"as it is, seed {seed}", (seeded,), (LOSSES,))
-        mended = Variant(f"{change}, seed {seed}", (seeded, (change, {})), (LOSSES,))
+        plain = Variant(f"as it is, seed {seed}", (seeded, *idle), (LOSSES,))
+        mended = Variant(f"{remedy[0]}, seed {seed}", (seeded, remedy), (LOSSES,))
         order = (plain, mended) if seed % 2 == 0 else (mended, plain)  # whatever the machine does meets both
         first, second = (bench.run(variant) for variant in order)
         pairs.append((first, second) if seed % 2 == 0 else (second, first))
-        _check(rule, change, pairs[-1])
+        _check(rule, remedy[0], pairs[-1])
     losses, norms = _curves(pairs, lambda outcome: outcome.losses), _curves(pairs, lambda outcome: outcome.norms)
-    return Proof(rule, change, tuple(_figures(pairs, change)), tuple(_beside(norms)), losses, norms)
+    figures = (*_figures(pairs, remedy[0]), *costs(rule, pairs))
+    return Proof(rule, remedy[0], figures, tuple(_beside(norms)), losses, norms)
+
+
+def _remedy(bench: Bench, rule: str, seen: Outcome | None) -> tuple[tuple[Named, ...], Named]:
+    """Return what stands for the remedy in the script as it is, and the remedy.
+
+    One that is applied at the lines of findings gets them. Where time is compared, the other variant has it too,
+    without lines: what it takes to look out for them is no difference.
+    """
+    change = REMEDIES[rule]
+    if not issubclass(CHANGES[change], Aimed):
+        return (), (change, {})
+    seen = seen or found(bench)
+    aims = seen.aims(rule)
+    if not aims:
+        raise NoExperiment(
+            f"{rule} was not found in a run of {seen.steps} steps that {seen.how}",
+            expected="a finding: its remedy is applied at the line that it names",
+            remedy="raise --steps to the script's own end, for some failures are seen only there",
+        )
+    return ((change, {"idle": True}),) if are_of(rule) else (), (change, {"aims": aims})
+
+
+def _mends(bench: Bench, rule: str, remedy: Named) -> None:
+    """Check that a failure is gone with its remedy, where that can be seen."""
+    if not CHANGES[remedy[0]].silences:
+        return
+    watched = bench.run(Variant(f"{remedy[0]}, watched", (("seeded", {"offset": 0}), remedy)))
+    if watched.steps and watched.how != "crashed" and rule in watched.findings:
+        raise NoExperiment(
+            f"the remedy of {rule} does not reach all of it: it is found with {remedy[0]} too",
+            expected="a failure that is gone",
+            remedy=f"apply what `truestep explain {rule}` says, and compare yourself",
+        )
 
 
 def _check(rule: str, change: str, pair: tuple[Outcome, Outcome]) -> None:
@@ -144,6 +152,13 @@ def _check(rule: str, change: str, pair: tuple[Outcome, Outcome]) -> None:
                 remedy="raise --limit or --steps, or mend what it says above",
                 said=outcome.said,
             )
+    if pair[1].how == "crashed" and pair[0].how != "crashed":
+        raise NoExperiment(
+            f"the script crashed with the remedy of {rule} ({pair[1].variant.name})",
+            expected=f"a script that goes on with {change}, as it does without",
+            remedy=f"apply what `truestep explain {rule}` says, and compare yourself",
+            said=pair[1].said,
+        )
     if not pair[1].changes.get(change, {}).get("applied"):
         raise NoExperiment(
             f"the remedy of {rule} found nothing to change",
@@ -166,8 +181,8 @@ def _figures(pairs: Sequence[tuple[Outcome, Outcome]], change: str) -> list[Figu
     """Return the numbers that both variants have for every seed."""
     figures = []
     if change not in _LOSS_CHANGES:
-        before, after = _curves(pairs, lambda outcome: outcome.losses)
-        figures.append(Figure("loss at the end", tuple(map(_end, before)), tuple(map(_end, after))))
+        ends = [_ends(*pair) for pair in pairs]
+        figures.append(Figure("loss at the end", tuple(end[0] for end in ends), tuple(end[1] for end in ends)))
     if all(outcome.how == "finished" for pair in pairs for outcome in pair):  # else it did not come to its figures
         told = [tuple(last_figures(outcome.said) for outcome in pair) for pair in pairs]
         for name in told[0][0]:
@@ -184,9 +199,13 @@ def _beside(norms: tuple[Curves, Curves]) -> list[Figure]:
     return [Figure("median gradient norm", tuple(map(median, norms[0])), tuple(map(median, norms[1])))]
 
 
-def _end(losses: Sequence[float]) -> float:
-    """Return the mean of the last tenth of the losses."""
-    return fmean(losses[-max(1, len(losses) // 10) :]) if losses else math.nan
+def _ends(before: Outcome, after: Outcome) -> tuple[float, float]:
+    """Return the mean loss of the last tenth of the steps that both came to."""
+    steps = min(before.steps, after.steps)
+    last = slice(steps - max(1, steps // 10), steps)
+    ends = ([loss for loss in outcome.losses[last] if loss is not None] for outcome in (before, after))
+    first, second = (fmean(losses) if losses else math.nan for losses in ends)
+    return first, second
 
 
 def last_figures(said: str) -> dict[str, float]:

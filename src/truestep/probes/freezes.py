@@ -13,7 +13,7 @@ from truestep.events import FreezeIgnored, Site
 from truestep.probes._scene import Scene
 
 _ATTRIBUTE = "requires_grad"
-_MISSPELT = ("require_grad", "requires_grads", "require_grads", "required_grad")
+MISSPELT = ("require_grad", "requires_grads", "require_grads", "required_grad")
 _MOST = 16
 _FILES = 200
 _LONGEST = 1_000_000
@@ -52,8 +52,8 @@ class Freezes:
         ledger = self._scene.ledger
         for path, module in model.named_modules():
             own = vars(module)
-            names = [name for name in (_ATTRIBUTE, *_MISSPELT) if own.get(name) is False]
-            if names and not (names[0] == _ATTRIBUTE and _minds(type(module))):
+            names = [name for name in (_ATTRIBUTE, *MISSPELT) if own.get(name) is False]
+            if names and not (names[0] == _ATTRIBUTE and minds(type(module))):
                 parameters = list(module.parameters())
                 if not all(parameter.requires_grad for parameter in parameters):
                     self._frozen.add(module)
@@ -64,7 +64,7 @@ class Freezes:
         first: dict[str, str] = {}
         for name, parameter in model.named_parameters():
             held = ledger.held(parameter)
-            wrong = [word for word in _MISSPELT if vars(parameter).get(word) is False]
+            wrong = [word for word in MISSPELT if vars(parameter).get(word) is False]
             if not wrong or held is None:
                 continue
             if not parameter.requires_grad:
@@ -98,7 +98,7 @@ class Freezes:
         return [path for path in mine if not self._scene.sites.is_installed(path)][:_FILES]
 
 
-def _minds(kind: type) -> bool:
+def minds(kind: type) -> bool:
     """Whether a class has code of its own that speaks of ``requires_grad``: then the attribute is its own business."""
     for base in kind.__mro__:
         if base.__module__.startswith("torch.") or base is object:

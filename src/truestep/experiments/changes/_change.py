@@ -12,11 +12,13 @@ class Change(ABC):
 
     Attributes:
         remedies: ids of the rules whose failure it mends from outside.
+        silences: whether the failure is no longer found where the remedy has mended it.
         applied: how often it changed something; 0 where the script does nothing that it applies to.
     """
 
     name: ClassVar[str]
     remedies: ClassVar[tuple[str, ...]] = ()
+    silences: ClassVar[bool] = False
 
     def __init__(self) -> None:
         self.applied = 0

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 from truestep.config import Options
+from truestep.experiments.changes._aimed import aim_of
 from truestep.experiments.instruments._instrument import Instrument
+from truestep.findings import Finding
 
 
 class Watched(Instrument):
@@ -24,6 +27,7 @@ class Watched(Instrument):
     def __init__(self, folder: Path, script: str, width: int = 80) -> None:
         super().__init__(folder, script)
         self._width = width
+        self._began = os.getcwd()
         self._session: Any = None
 
     def install(self, stack: ExitStack) -> None:
@@ -39,5 +43,14 @@ class Watched(Instrument):
         from truestep.report import render
 
         summary = self._session.stop(how)
-        shown = [finding.rule for finding in summary.shown()]
-        return {"findings": shown, "report": render(summary, width=self._width)}
+        shown = summary.shown()
+        aims: dict[str, list[Any]] = {}
+        for finding in shown:
+            aims.setdefault(finding.rule, []).append(self._aim(finding))
+        report = render(summary, width=self._width)
+        return {"findings": [finding.rule for finding in shown], "aims": aims, "report": report}
+
+    def _aim(self, finding: Finding) -> dict[str, Any]:
+        sites = [mark.site for mark in (finding.primary, *finding.related)]
+        lines = [(site.path, site.line) for site in sites if site is not None]
+        return aim_of(lines, finding.help, self._began)
