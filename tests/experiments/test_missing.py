@@ -104,6 +104,17 @@ def test_one_that_leaves_out_what_is_done_counts_from_there_and_its_length_tells
     assert "position" in [one.piece for one in missing(whole, 6, longer, whole=True)]
 
 
+def test_of_two_optimizers_each_is_asked_for_what_it_steps_on():
+    def both(start, end, **facts):
+        pairs = [(made(n, after=weights(n + 1)), made(n, optimizer="SGD", **facts)) for n in range(start, end)]
+        return [step for pair in pairs for step in pair]
+
+    first, second, *others = both(6, 20)
+    resumed = [replace(first, loss=0.9, after="x" * 16), replace(second, state={}, weights=weights(0)), *others]
+    found = missing(Trace(tuple(both(0, 20))), 12, Trace(tuple(resumed)), whole=True)
+    assert [one.piece for one in found] == ["weights", "state"]
+
+
 def test_random_states_that_nobody_draws_from_are_not_missed():
     resumed = [replace(step, random={**step.random, "python": 5}) for step in steps(6, 20)]
     assert judged(resumed).missing == ()

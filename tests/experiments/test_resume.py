@@ -159,3 +159,5 @@ def test_a_pattern_stands_for_the_newest_file(tmp_path):
         os.utime(tmp_path / "out" / name, ns=(age, age + 1))
     assert expanded(("--resume", "out/*.pt", "x"), tmp_path) == ("--resume", "out/a.pt", "x")
     assert expanded(("--resume=out/*.pt",), tmp_path) == ("--resume=out/a.pt",)
+    assert expanded((f"{tmp_path}/out/*.pt",), tmp_path) == (f"{tmp_path}/out/a.pt",)
+    assert expanded(("out/**.pt", "--name", "x"), tmp_path) == ("out/a.pt", "--name", "x")

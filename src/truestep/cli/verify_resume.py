@@ -35,6 +35,10 @@ _WIDTH = 80
 _CODES = {Verdict.EXACT: 0, Verdict.ROUNDING: 0, Verdict.NOTHING_SAVED: 1, Verdict.UNREPEATABLE: 2}
 _VISIBLE = 0.02
 """Part of the height of a chart by which losses must lie apart on average to be drawn."""
+_UNREPEATABLE = (
+    "Global generators were given a seed: look for others that have none, for clocks and the system's randomness, and "
+    "for kernels that add in any order (torch.use_deterministic_algorithms(True) names them)."
+)
 _RUN = 'truestep.Run saves all of this and puts it back: run.save(), or save_every_n_steps=, and resume="auto".'
 
 
@@ -102,7 +106,10 @@ def _text(result: Resume) -> str:
         parts.append("not as it was when the run went on:\n\n" + "\n\n".join(listed))
     if others:
         names = ", ".join(one.title for one, _ in others)
-        parts.append(_wrapped(f"not put back either, without effect on what differs first: {names}"))
+        either = " either, without effect on what differs first" if effective else ", without effect in these steps"
+        parts.append(_wrapped(f"not put back{either}: {names}"))
+    if result.verdict is Verdict.UNREPEATABLE:
+        parts.append(_wrapped(_UNREPEATABLE))
     if effective or result.verdict in (Verdict.ANEW, Verdict.CRASHED):
         parts.append(_wrapped(_RUN))
     return "\n\n".join(parts)

@@ -58,6 +58,8 @@ FIXES: dict[str, tuple[str, str]] = {
 _UNTRAINED = "those of the first step, before any training"
 _BEFORE = ("weights", "state", "schedules", "scalers", "buffers", "untrained")
 """What differs before a step by its own fault."""
+_OWN = ("weights", "state", "settings")
+"""What of it belongs to one optimizer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,11 +101,15 @@ def missing(reference: Trace, at: int, resumed: Trace, whole: bool) -> tuple[Mis
     pairs = list(zip(reference.steps[at:], resumed.steps, strict=False))
     differences = [compare(one, other) for one, other in pairs]
     first = next((place for place, difference in enumerate(differences) if difference.counts), None)
-    if pairs:
-        _before(reference, pairs[0][0], pairs[0][1], differences[0], found)
+    begun: set[str] = set()
+    for place, (one, other) in enumerate(pairs):
+        if place in (0, first):
+            _before(reference, one, other, differences[place], found)
+        elif other.optimizer not in begun:  # what it steps on is as it was put back
+            own = {name: held for name, held in differences[place].pieces.items() if name in _OWN}
+            _before(reference, one, other, Difference(own), found)
+        begun.add(other.optimizer)
     if first is not None:
-        if first:
-            _before(reference, *pairs[first], differences[first], found)
         _data(reference, at, pairs, differences, found, extra if whole else None)
         _rates(at, pairs, differences, found)
         _random_effects(differences[first], found)

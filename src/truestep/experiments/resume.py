@@ -7,9 +7,11 @@ the one whose weights it has, not one that it claims.
 from __future__ import annotations
 
 import enum
+import os
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass
+from glob import glob
 from pathlib import Path
 
 from truestep.errors import NoExperiment
@@ -286,10 +288,10 @@ def expanded(arguments: Sequence[str], folder: Path) -> tuple[str, ...]:
     for argument in arguments:
         option, equals, pattern = argument.rpartition("=")
         if set(pattern) & set("*?["):
-            found = sorted(folder.glob(pattern), key=lambda path: path.lstat().st_mtime_ns)
+            found = sorted(glob(pattern, root_dir=folder), key=lambda path: os.lstat(folder / path).st_mtime_ns)
             if not found:
                 return ()
-            argument = f"{option}{equals}{found[-1].relative_to(folder)}"
+            argument = f"{option}{equals}{found[-1]}"
         result.append(argument)
     return tuple(result)
 

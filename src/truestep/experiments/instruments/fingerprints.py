@@ -163,7 +163,7 @@ class Fingerprints(Instrument):
             "state": _state(optimizer, parameters),
             "rates": [float(group["lr"]) for group in groups if "lr" in group],
             "settings": [
-                {name: repr(value) for name, value in group.items() if name not in _NO_SETTINGS} for group in groups
+                {name: _setting(value) for name, value in group.items() if name not in _NO_SETTINGS} for group in groups
             ],
             "schedules": self._objects.schedules(),
             "scalers": self._objects.scalers(),
@@ -200,6 +200,12 @@ class Fingerprints(Instrument):
 
     def _write(self, line: dict[str, Any]) -> None:
         os.write(self._file, (json.dumps(line) + "\n").encode())
+
+
+def _setting(value: Any) -> str:
+    """Return a setting as text; of what has no text of its own the kind alone, which is the same in every process."""
+    text = repr(value)
+    return type(value).__name__ if " at 0x" in text else text[:200]
 
 
 def _parameters(optimizer: Any) -> list[Any]:
