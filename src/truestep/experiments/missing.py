@@ -141,10 +141,12 @@ def _detail(piece: str, one: Print, other: Print, difference: Difference, start:
     if piece == "weights":
         return _weights(one, other, start)
     if piece == "state":
+        kind = one.optimizer.partition(" ")[0]
         if not after:
             rates = "; its learning rate is that of the start" if "rates" in difference.pieces else ""
-            return f"empty; it held {', '.join(before)}{rates}"
-        return f"{', '.join(key for key in {**before, **after} if before.get(key) != after.get(key))} differ"
+            return f"that of {kind} is empty; it held {', '.join(before)}{rates}"
+        keys = [key for key in {**before, **after} if before.get(key) != after.get(key)]
+        return f"that of {kind}: {', '.join(keys)} differ"
     if piece in ("buffers", "untrained"):
         return listed([name.partition(": ")[2] for name in before])
     mine, theirs = list(before), list(after)
