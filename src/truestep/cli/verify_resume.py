@@ -73,7 +73,9 @@ def verify_resume(
     with explained(bench):
         result = run_verify(bench, _split(resume_args), kills=kills, seed=seed, at=at or (), during_save=during_save)
     if picture is not None:
-        write_picture(picture, svg(_curves(result, _shown(result)), "loss, as it is and resumed"))
+        shown = _shown(result)
+        one, other = _curves(result, shown).values()
+        write_picture(picture, svg({"uninterrupted": one, "resumed": other}, f"loss; killed {shown.kill}"))
     print(json.dumps(_document(result), indent=2) if format == "json" else _text(result))
     return _CODES.get(result.verdict, 1)
 
