@@ -12,7 +12,8 @@ from torch import nn
 from torch.jit import _builtins
 from torch.optim import lr_scheduler, optimizer
 from torch.utils.data import DataLoader, IterableDataset, TensorDataset
-from torch.utils.data.dataloader import _BaseDataLoaderIter
+from torch.utils.data._utils.fetch import _MapDatasetFetcher
+from torch.utils.data.dataloader import _BaseDataLoaderIter, _MultiProcessingDataLoaderIter
 
 from truestep import Run
 from truestep.experiments.changes import CHANGES, Aimed
@@ -57,6 +58,11 @@ SEAMS += [
     if isinstance(kind, type) and issubclass(kind, lr_scheduler.LRScheduler)
     for name in ("__init__", "step")
 ]
+SEAMS += [(nn.Module, name) for name in ("_wrapped_call_impl", "__call__", "zero_grad")]
+SEAMS += [(torch.optim.Optimizer, "zero_grad"), (DataLoader, "__init__"), (_MultiProcessingDataLoaderIter, "_reset")]
+SEAMS += [(_MapDatasetFetcher, "fetch"), (torch.Tensor, "to"), (torch.Tensor, "cuda"), (torch, "set_num_threads")]
+SEAMS += [(torch.optim.Adam, "__init__"), (torch.optim.SGD, "__init__"), (torch.optim.RMSprop, "__init__")]
+SEAMS += [(torch, "set_float32_matmul_precision"), (torch.backends.cudnn, "benchmark")]
 
 
 @pytest.mark.parametrize("name", CHANGES)

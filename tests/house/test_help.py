@@ -15,6 +15,7 @@ PAGES = {
     "overfit": ["overfit"],
     "profile": ["profile"],
     "verify-resume": ["verify-resume"],
+    "tune": ["tune"],
     "new": ["new"],
     "replay": ["replay"],
     "explain": ["explain"],

@@ -52,6 +52,11 @@ COMMANDS: dict[str, Command] = {
         "Ask whether a script's model and loop can learn one batch.",
         {"allow_interspersed_args": False, "ignore_unknown_options": False},
     ),
+    "tune": Command(
+        "truestep.cli.tune:tune",
+        "Measure what each recommended speed-up gives on a script.",
+        {"allow_interspersed_args": False, "ignore_unknown_options": False},
+    ),
     "profile": Command(
         "truestep.cli.profile:profile",
         "Show where the time and the memory of a script's steps go.",

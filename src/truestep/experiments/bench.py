@@ -8,6 +8,7 @@ import os
 import signal
 import subprocess
 import tempfile
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -51,6 +52,7 @@ class Bench:
         folder: where the user is.
         kept: outcomes of earlier runs; None to run each variant.
         begins: called with each variant that runs, before it does.
+        cancelled: when set, by another thread, what runs is ended.
     """
 
     target: Target
@@ -61,6 +63,7 @@ class Bench:
     folder: Path = field(default_factory=Path.cwd)
     kept: Kept | None = None
     begins: Callable[[Variant], None] = lambda variant: None
+    cancelled: threading.Event = field(default_factory=threading.Event)
 
     def run(self, variant: Variant) -> Outcome:
         """Run one variant to its end in a copy of its own. Ctrl-C ends it, with all that it has started.
@@ -168,7 +171,8 @@ class Place:
                 try:
                     return "killed" if child.wait(_LOOK_S) == -signal.SIGKILL else ""
                 except subprocess.TimeoutExpired:
-                    if time.monotonic() > ends or (limit is not None and _memory(child.pid) > limit):
+                    over = time.monotonic() > ends or self.bench.cancelled.is_set()
+                    if over or (limit is not None and _memory(child.pid) > limit):
                         return "killed"
         finally:
             with contextlib.suppress(ProcessLookupError, PermissionError):

@@ -47,6 +47,7 @@ from truestep.experiments.changes.softmax_over_classes import SoftmaxOverClasses
 from truestep.experiments.changes.step_all import StepAll
 from truestep.experiments.changes.step_rest import StepRest
 from truestep.experiments.changes.train_with_grad import TrainWithGrad
+from truestep.experiments.changes.tuning import TUNINGS
 from truestep.experiments.changes.undo_activation import UndoActivation
 
 _ALL: tuple[type[Change], ...] = (
@@ -94,6 +95,7 @@ _ALL: tuple[type[Change], ...] = (
     StepRest,
     TrainWithGrad,
     UndoActivation,
+    *TUNINGS.values(),
 )
 
 CHANGES: dict[str, type[Change]] = {change.name: change for change in _ALL}

@@ -7,9 +7,11 @@ from truestep.experiments.instruments.fingerprints import Fingerprints
 from truestep.experiments.instruments.losses import Losses
 from truestep.experiments.instruments.phases import Phases
 from truestep.experiments.instruments.profile import Profile
+from truestep.experiments.instruments.survey import Survey
+from truestep.experiments.instruments.turns import Turns
 from truestep.experiments.instruments.watched import Watched
 
-_ALL: tuple[type[Instrument], ...] = (Fingerprints, Losses, Phases, Profile, Watched)
+_ALL: tuple[type[Instrument], ...] = (Fingerprints, Losses, Phases, Profile, Survey, Turns, Watched)
 
 INSTRUMENTS: dict[str, type[Instrument]] = {instrument.name: instrument for instrument in _ALL}
 """Every instrument by its name."""

@@ -1,0 +1,261 @@
+"""``truestep tune``: what does each recommended speed-up give on this script?"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import math
+import sys
+import time
+from textwrap import indent, wrap
+from typing import Annotated
+
+import typer
+
+from truestep.cli._experiment import Arguments, Format, Limit, Memory, Module, bench_of, explained
+from truestep.errors import UsageError
+from truestep.experiments.changes.tuning import TUNINGS
+from truestep.experiments.tune import CONTROL, Row, Tuned, chosen
+from truestep.experiments.tune import tune as run_tune
+
+_WIDTH = 88
+
+
+def tune(
+    script: Annotated[
+        str | None, typer.Argument(metavar="SCRIPT", help="What to run; with -m, a module.", show_default=False)
+    ] = None,
+    arguments: Arguments = None,
+    module: Module = False,
+    only: Annotated[
+        list[str] | None, typer.Option("--only", metavar="NAME", help="Try this one only; can be repeated.")
+    ] = None,
+    skip: Annotated[
+        list[str] | None, typer.Option("--skip", metavar="NAME", help="Do not try this one; can be repeated.")
+    ] = None,
+    larger_batch: Annotated[
+        bool, typer.Option("--larger-batch", help="Also try batches of twice the size: another training.")
+    ] = False,
+    budget: Annotated[
+        float, typer.Option(min=10, metavar="SECONDS", help="About how long it may take in all.")
+    ] = 300.0,
+    listed: Annotated[bool, typer.Option("--list", help="List all speed-ups, and run nothing.")] = False,
+    limit: Limit = 600.0,
+    memory: Memory = None,
+    format: Format = "text",
+) -> int:
+    """Measure what each recommended speed-up gives on a script: alone, then on top of each other.
+
+    Each is applied from outside and takes its steps in turns with the script as it is; the losses of what gains are
+    compared. The script itself is not changed. It runs in a copy of the working folder, with trackers off, and
+    overwrites nothing. Exit code 0 when it was measured, 2 when there was nothing to measure, 130 after Ctrl-C.
+    """
+    if listed:
+        print(_list())
+        return 0
+    if script is None:
+        raise UsageError(
+            "no script was given", expected="the path of a script", remedy="give one, or --list to see the speed-ups"
+        )
+    names = chosen(_split(only), _split(skip), larger_batch)
+    bench = bench_of(script, arguments, module, steps=None, limit=limit, memory=memory)
+    progress = _Progress()
+    with explained(bench):
+        result = run_tune(bench, names, budget, progress)
+    progress.end()
+    print(json.dumps(_document(script, result), indent=2) if format == "json" else text(script, result))
+    return 130 if result.interrupted else 0
+
+
+def _split(names: list[str] | None) -> list[str]:
+    return [name.strip() for given in names or () for name in given.split(",") if name.strip()]
+
+
+class _Progress:
+    """Says on standard error what goes on: over one line on a terminal, else one line each."""
+
+    def __init__(self) -> None:
+        self._begun = time.monotonic()
+
+    def __call__(self, said: str) -> None:
+        passed = int(time.monotonic() - self._begun)
+        with contextlib.suppress(OSError):
+            sys.stderr.write(f"{passed // 60}:{passed % 60:02} {said}\n")
+            sys.stderr.flush()
+
+    def end(self) -> None:
+        """Leave a line between this and the report."""
+        with contextlib.suppress(OSError):
+            sys.stderr.write("\n")
+
+
+def _list() -> str:
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), show_header=False)
+    for name, tuning in TUNINGS.items():
+        if name != CONTROL:
+            where = "accelerator" if tuning.accelerator else "on request" if tuning.on_request else ""
+            table.add_row(name, tuning.summary, where)
+    return _rendered(table, 120)
+
+
+def _rendered(table: object, width: int) -> str:
+    from rich.console import Console
+
+    console = Console(width=width, highlight=False, force_terminal=False)
+    with console.capture() as captured:
+        console.print(table)
+    return "\n".join(line.rstrip() for line in captured.get().splitlines())
+
+
+def text(script: str, result: Tuned) -> str:
+    """Return the report."""
+    parts = [_head(script, result)]
+    timed = [row for row in result.rows if row.judged is not None]
+    if timed or result.control:
+        parts.append(_table([*timed, *([result.control] if result.control else [])]))
+    if result.together:
+        parts.append("on top of what gains most:\n\n" + _table(result.together, first="added"))
+    parts.append(_verdict(result))
+    if lines := _lines(result):
+        parts.append(lines)
+    parts += _asides(result)
+    return "\n\n".join(part for part in parts if part)
+
+
+def _head(script: str, result: Tuned) -> str:
+    shares = ", ".join(
+        f"{name} {seconds / result.step_s:.0%}"
+        for name, seconds in sorted(result.phases.items(), key=lambda item: -item[1])
+        if seconds / result.step_s >= 0.005
+    )
+    memory = f"; {result.peak_bytes / 2**20:,.0f} MiB at most" if result.peak_bytes else ""
+    return "\n".join(
+        wrap(
+            f"{script} on {result.device}: {_time(result.step_s)} a step: {shares}{memory}",
+            _WIDTH,
+            break_on_hyphens=False,
+        )
+    )
+
+
+def _time(seconds: float) -> str:
+    return f"{seconds * 1e3:.3g} ms" if seconds < 1 else f"{seconds:.3g} s"
+
+
+def _table(rows: list[Row], first: str = "") -> str:
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    for title in (first, "speed", "interval", "memory", "once", "losses", ""):
+        table.add_column(title, justify="left" if title in ("", first) else "right", no_wrap=True)
+    for row in rows:
+        judged = row.judged
+        assert judged is not None
+        table.add_row(
+            "the script against itself" if row.names == (CONTROL,) else ", ".join(row.names),
+            _ratio(judged.ratio),
+            f"{_ratio(judged.low)} - {_ratio(judged.high)}",
+            "" if row.memory is None else f"{row.memory:.0%}",
+            f"{row.once_s:.1f} s" if row.once_s >= 0.05 else "",
+            _apart(row),
+            row.status,
+        )
+    return _rendered(table, 120)
+
+
+def _ratio(ratio: float) -> str:
+    return f"{ratio:.2f}x" if math.isfinite(ratio) else "?"
+
+
+def _apart(row: Row) -> str:
+    if row.apart is None:
+        return ""
+    return "equal" if row.apart == 0 else f"{row.apart:.1g}"
+
+
+def _verdict(result: Tuned) -> str:
+    if result.interrupted:
+        return "interrupted: this is what was measured until then"
+    if result.control is not None and result.control.status in ("gain", "slower", "cannot tell"):
+        told = (
+            "\nthe script against itself was not even: this machine is busy, and small gains cannot be told from noise"
+        )
+    else:
+        told = ""
+    if not result.best:
+        return f"nothing that was tried makes this script faster beyond the noise{told}"
+    row = result.whole or next(row for row in result.rows if row.names == result.best)
+    judged = row.judged
+    if judged is None:
+        return f"together, {', '.join(result.best)} {row.status}: {row.note}"
+    unsure = "" if row.status == "gain" else f" ({row.status}{': ' + row.note if row.note else ''})"
+    verb = "give" if len(result.best) > 1 else "gives"
+    return (
+        f"{' and '.join(result.best)} {verb} {_ratio(judged.ratio)} "
+        f"({_ratio(judged.low)} to {_ratio(judged.high)}){unsure}{told}"
+    )
+
+
+def _lines(result: Tuned) -> str:
+    names = list(result.best)
+    names += [row.names[0] for row in result.rows if row.status == "saves memory"]
+    names += [row.names[0] for row in result.rows if row.status == "gain" and TUNINGS[row.names[0]].on_request]
+    blocks = [f"# {name}\n{TUNINGS[name].lines}" for name in names]
+    return "write into the script:\n\n" + indent("\n".join(blocks), "    ") if blocks else ""
+
+
+def _asides(result: Tuned) -> list[str]:
+    said = [
+        f"{', '.join(row.names)}: {row.note if row.status == 'losses differ' else f'{row.status}: {row.note}'}"
+        for row in [*result.rows, *result.together]
+        if row.note
+    ]
+    idle = [row.names[0] for row in result.rows if row.status == "does not apply"]
+    if idle:
+        said.append(f"does not apply here: {', '.join(idle)}")
+    if result.elsewhere:
+        said.append(f"matters on an accelerator only, and was not tried: {', '.join(result.elsewhere)}")
+    if result.left_out:
+        said.append(f"not tried, for the budget was over: {', '.join(result.left_out)}")
+    return (
+        ["\n".join("\n".join(wrap(line, _WIDTH, subsequent_indent="  ", break_on_hyphens=False)) for line in said)]
+        if said
+        else []
+    )
+
+
+def _document(script: str, result: Tuned) -> dict[str, object]:
+    def plain(row: Row | None) -> dict[str, object] | None:
+        if row is None:
+            return None
+        judged = row.judged
+        sure = judged is not None and all(map(math.isfinite, (judged.ratio, judged.low, judged.high)))
+        return {
+            "names": list(row.names),
+            "status": row.status,
+            "speed": round(judged.ratio, 4) if judged and sure else None,
+            "interval": [round(judged.low, 4), round(judged.high, 4)] if judged and sure else None,
+            "memory": None if row.memory is None else round(row.memory, 4),
+            "once_s": round(row.once_s, 3),
+            "losses_apart": row.apart if row.apart is None or math.isfinite(row.apart) else str(row.apart),
+            "note": row.note,
+        }
+
+    return {
+        "script": script,
+        "device": result.device,
+        "step_s": result.step_s,
+        "phases_s": result.phases,
+        "peak_bytes": result.peak_bytes,
+        "rows": [plain(row) for row in result.rows],
+        "control": plain(result.control),
+        "on_top": [plain(row) for row in result.together],
+        "best": list(result.best),
+        "together": plain(result.whole),
+        "lines": {name: TUNINGS[name].lines for name in result.best},
+        "accelerator_only": list(result.elsewhere),
+        "left_out": result.left_out,
+        "interrupted": result.interrupted,
+    }

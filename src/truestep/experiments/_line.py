@@ -1,0 +1,50 @@
+"""A line between two processes of one machine: JSON objects, one after another."""
+
+from __future__ import annotations
+
+import json
+import select
+import socket
+from typing import Any
+
+
+class Line:
+    """One end of a connection.
+
+    Args:
+        connection: a socket that is connected; the line closes it.
+    """
+
+    def __init__(self, connection: socket.socket) -> None:
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._connection = connection
+        self._read = b""
+
+    def send(self, told: Any) -> None:
+        """Send an object as JSON."""
+        self._connection.sendall(json.dumps(told).encode() + b"\n")
+
+    def receive(self) -> Any:
+        """Wait for an object, and return it; None when the other end is gone."""
+        while b"\n" not in self._read:
+            try:
+                more = self._connection.recv(65536)
+            except OSError:
+                return None
+            if not more:
+                return None
+            self._read += more
+        line, _, self._read = self._read.partition(b"\n")
+        return json.loads(line)
+
+    def waits(self, seconds: float) -> bool:
+        """Whether something can be received within some seconds, be it that the other end is gone."""
+        return b"\n" in self._read or bool(select.select([self._connection], [], [], seconds)[0])
+
+    def close(self) -> None:
+        """Leave the line, whoever else of this process's children still holds it."""
+        try:
+            self._connection.shutdown(socket.SHUT_RDWR)
+        except OSError:
+            pass
+        self._connection.close()

@@ -1,0 +1,96 @@
+"""What there is to speed up in a script: the time of its steps by phase, and where its parameters are."""
+
+from __future__ import annotations
+
+import time
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+from truestep.experiments.instruments._clock import PHASES, PhaseClock
+from truestep.experiments.instruments._instrument import Instrument
+from truestep.watch.session import Stop
+
+
+class Survey(Instrument):
+    """Times steps and their phases over a window that begins after some steps; the script ends with it.
+
+    On a CUDA device each boundary between phases waits for it: figures are those of steps without overlap.
+
+    Args:
+        folder: to write into.
+        script: what is run.
+        warm_up: steps of all optimizers before the window.
+        seconds: how long it is.
+    """
+
+    name = "survey"
+
+    def __init__(self, folder: Path, script: str, warm_up: int = 5, seconds: float = 3.0) -> None:
+        super().__init__(folder, script)
+        self._warm_up = warm_up
+        self._seconds = seconds
+        self._clock = _Waiting()
+        self._phases = dict.fromkeys(PHASES, 0.0)
+        self._steps = 0
+        self._begun = self._ended = 0.0
+        self._device = "cpu"
+        self._over = False
+
+    def install(self, stack: ExitStack) -> None:
+        import torch
+        from torch.optim import optimizer
+
+        self._torch = torch
+        self._clock.on_step(self._spent)
+        self._clock.install(stack)
+        stack.callback(optimizer.register_optimizer_step_post_hook(self._stepped).remove)
+
+    def _spent(self, seconds: dict[str, float]) -> None:
+        if self._steps >= self._warm_up:
+            for phase in PHASES:
+                self._phases[phase] += seconds[phase]
+
+    def _stepped(self, optimizer: Any, *_: Any) -> None:
+        self._steps += 1
+        if self._steps < self._warm_up:
+            return
+        if self._steps == self._warm_up:
+            self._device = next((p.device.type for g in optimizer.param_groups for p in g["params"]), "cpu")
+            if self._device == "cuda":
+                self._clock.wait = self._torch.cuda.synchronize
+                self._torch.cuda.synchronize()
+            self._begun = self._ended = time.perf_counter()
+            return
+        if self._device == "cuda":
+            self._torch.cuda.synchronize()
+        self._ended = time.perf_counter()
+        self._over = self._over or self._ended - self._begun > self._seconds
+        if self._over and self._torch._C._current_graph_task_id() == -1:
+            raise Stop
+
+    def told(self, how: str) -> dict[str, Any]:
+        """Return the steps in all and in the window, its seconds, parts of it by phase, and the type of device.
+
+        "whole" tells whether the script came to its own end.
+        """
+        known = sum(self._phases.values())
+        return {
+            "all_steps": self._steps,
+            "steps": max(0, self._steps - self._warm_up),
+            "seconds": self._ended - self._begun,
+            "phases": {phase: spent / known if known else 0.0 for phase, spent in self._phases.items()},
+            "device": self._device,
+            "whole": not self._over,
+        }
+
+
+class _Waiting(PhaseClock):
+    """A clock that waits for the device at every boundary."""
+
+    wait: Any = None
+
+    def _tick(self) -> None:
+        if self.wait is not None:
+            self.wait()
+        super()._tick()

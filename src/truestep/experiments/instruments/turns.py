@@ -1,0 +1,127 @@
+"""A run that takes its steps in turns with another one, so that whatever else the machine does meets both."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import socket
+import time
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+from truestep.experiments._aside import aside
+from truestep.experiments._line import Line
+from truestep.experiments.instruments._instrument import Instrument
+from truestep.probes._patch import patch
+from truestep.watch.session import Stop
+
+
+class Turns(Instrument):
+    """After its first steps the run waits for its turn, at the end of a step. The steps of each turn are timed.
+
+    A turn leaves out what is done once (`truestep.experiments._aside`). It begins and ends with a device that has
+    nothing to do. Beside its time it tells how long its thread was ready to run while the machine did something else,
+    and whether it is the only thread and process of the run that computes. Only rank 0 asks; the others wait for it in
+    their collectives.
+
+    Args:
+        folder: to write into.
+        script: what is run.
+        port: of this machine, where turns are given; 0 for none.
+        key: what tells who gives them that it is this run.
+        warm_up: steps before the first turn.
+    """
+
+    name = "turns"
+
+    def __init__(self, folder: Path, script: str, port: int = 0, key: str = "", warm_up: int = 5) -> None:
+        super().__init__(folder, script)
+        self._port = port
+        self._key = key
+        self._warm_up = warm_up
+        self._ahead = 0
+        self._steps = 0
+        self._turns = 0
+        self._left = 0
+        self._timed = 0
+        self._begun = self._aside = self._waited = self._ready_s = 0.0
+        self._wait: Any = None
+        self._line: Line | None = None
+        self._origin = time.perf_counter()
+
+    def install(self, stack: ExitStack) -> None:
+        import torch
+        from torch.optim import optimizer
+        from torch.utils.data.dataloader import _MultiProcessingDataLoaderIter
+
+        self._torch = torch
+        if os.environ.get("RANK", "0") != "0" or not self._port:
+            return
+
+        def __init__(iterator: Any, loader: Any) -> None:
+            begin(iterator, loader)
+            self._ahead = max(self._ahead, iterator._num_workers * iterator._prefetch_factor)
+
+        begin = patch(stack, _MultiProcessingDataLoaderIter, "__init__", __init__)
+        stack.callback(optimizer.register_optimizer_step_post_hook(self._stepped).remove)
+
+    def _stepped(self, optimizer: Any, args: Any, kwargs: Any) -> None:
+        if self._torch._C._current_graph_task_id() != -1:
+            return
+        self._steps += 1
+        if self._steps < self._warm_up:
+            return
+        if self._steps == self._warm_up:
+            if next((p.is_cuda for g in optimizer.param_groups for p in g["params"]), False):
+                self._wait = self._torch.cuda.synchronize
+            self._ready_s = self._now() - self._origin
+            try:
+                self._line = Line(socket.create_connection(("127.0.0.1", self._port)))
+            except OSError:  # the other run has failed, and nobody gives turns any more
+                raise Stop from None
+            self._next(self._line, {"key": self._key, "ahead": self._ahead})
+            return
+        self._left -= 1
+        if self._left == self._timed:
+            self._aside = aside.seconds
+            self._begun = self._now()
+            self._waited = _waited_s()
+        elif not self._left and self._line is not None:
+            seconds = self._now() - self._begun - (aside.seconds - self._aside)
+            waited = _waited_s() - self._waited
+            self._turns += 1
+            alone = self._torch.get_num_threads() == 1 and not multiprocessing.active_children()
+            self._next(self._line, {"seconds": seconds, "waited": waited, "alone": alone})
+
+    def _next(self, line: Line, result: dict[str, Any]) -> None:
+        """Tell what a turn took, and wait for the next one; end where there is none."""
+        try:
+            line.send(result)
+            turn = line.receive()
+        except OSError:
+            turn = None
+        if turn is None:
+            raise Stop
+        self._timed = turn["steps"]
+        self._left = self._timed + turn["lead"]
+
+    def _now(self) -> float:
+        if self._wait is not None:
+            self._wait()
+        return time.perf_counter()
+
+    def told(self, how: str) -> dict[str, Any]:
+        """Return the number of turns, the seconds before the first one, and those of work that is done once."""
+        if self._line is not None:
+            self._line.close()
+        return {"turns": self._turns, "ready_s": round(self._ready_s, 3), "aside_s": round(aside.seconds, 3)}
+
+
+def _waited_s() -> float:
+    """Return the seconds for which this thread was ready, and others had the processor; 0 where nobody counts them."""
+    try:
+        with open("/proc/thread-self/schedstat", encoding="ascii") as told:
+            return int(told.read().split()[1]) / 1e9
+    except (OSError, ValueError, IndexError):
+        return 0.0
