@@ -28,7 +28,7 @@ def made(step, **facts):
         "rates": [0.1 * 0.5 ** (step // 5)],
         "settings": [{"betas": "(0.9, 0.999)"}],
         "schedules": [f"StepLR last_epoch {step}"],
-        "scalers": [],
+        "scalers": ["scale 2 for 1 steps"],
         "buffers": {"Net: running_mean": [step]},
         "untrained": {},
         "random": {"torch": step, "python": 1, "numpy": 1},
@@ -204,6 +204,12 @@ def test_a_small_update_in_another_direction_is_no_rounding():
     one = made(3, sample=[1.0], sample_after=[1.0 + 1e-6])
     assert not is_rounding(one, replace(one, sample_after=[1.0 - 1e-6]))
     assert is_rounding(one, replace(one, sample_after=[1.0 + 1.001e-6]))
+
+
+def test_a_schedule_that_is_not_collected_yet_is_no_difference():
+    one = made(3, schedules=["StepLR last_epoch 3", "StepLR last_epoch 9"])
+    assert not compare(one, made(3)).counts
+    assert compare(one, made(4)).pieces["schedules"]
 
 
 def test_a_copy_that_lives_in_one_run_only_is_no_difference():

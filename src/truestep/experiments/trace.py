@@ -146,7 +146,11 @@ def compare(one: Print, other: Print) -> Difference:
         other: of the one that was resumed.
     """
     pieces: dict[str, tuple[Any, Any]] = {}
-    for piece in ("weights", "state", "rates", "settings", "schedules", "scalers", "loss"):
+    for piece in ("schedules", "scalers"):  # one that is not used any more lives on until it is collected
+        before, after = getattr(one, piece), getattr(other, piece)
+        if not _some(before, after):
+            pieces[piece] = (before, after)
+    for piece in ("weights", "state", "rates", "settings", "loss"):
         before, after = getattr(one, piece), getattr(other, piece)
         if before != after and not (piece == "loss" and _both_nan(before, after)):
             pieces[piece] = (before, after)
@@ -193,7 +197,7 @@ def is_rounding(one: Print, other: Print) -> bool:
     return all(abs(value) <= _ROUNDED_UPDATE * most for value in apart)
 
 
-def _some(one: Sequence[int], other: Sequence[int]) -> bool:
+def _some(one: Sequence[object], other: Sequence[object]) -> bool:
     """Whether all of what the one that has less holds is in the other: a copy may live longer in one of the runs."""
     return set(one) <= set(other) or set(other) <= set(one)
 
