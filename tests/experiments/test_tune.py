@@ -261,6 +261,13 @@ def test_ctrl_c_leaves_what_was_measured(monkeypatch):
     assert "interrupted: this is what was measured until then" in text("x.py", result)
 
 
+def test_what_applies_to_nothing_is_found_in_one_run_and_not_timed(monkeypatch):
+    made = Imagined(monkeypatch, {}, idle=["whole-batches", "channels-last"])
+    result = made.tune("whole-batches", "channels-last", "inference-mode")
+    assert made.asked == [CONTROL, "inference-mode"]
+    assert "does not apply here: whole-batches, channels-last" in text("x.py", result)
+
+
 def test_a_budget_that_is_over_leaves_out_and_says_so(monkeypatch):
     made = Imagined(monkeypatch, {})
     result = tune(Bench(Target("x.py"), None), ["fused-optimizer", "compile"], budget_s=0)

@@ -34,7 +34,15 @@ _TURN_S = (0.1, 1.0)
 """Seconds of a turn, at least and at most."""
 _CHECKED_STEPS = 40
 _LESS_MEMORY = 0.95
-_QUIET = ("set-to-none", "channels-last", "inference-mode", "one-thread", "persistent-workers", "prefetch")
+_QUIET = (
+    "set-to-none",
+    "channels-last",
+    "inference-mode",
+    "one-thread",
+    "persistent-workers",
+    "prefetch",
+    "whole-batches",
+)
 """Speed-ups that harm nothing together: one run shows which of them apply. The others are not asked."""
 _LIKELY = (
     "whole-batches",
