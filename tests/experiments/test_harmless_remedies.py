@@ -505,7 +505,12 @@ def losses(program):
     return [float(loss.detach()) for loss in PROGRAMS[program]()]
 
 
-@pytest.mark.parametrize("program", PROGRAMS)
+SLOW = {"compiled", "gan", "the generator first", "positive_outputs"}
+
+
+@pytest.mark.parametrize(
+    "program", [pytest.param(program, marks=[pytest.mark.slow] * (program in SLOW)) for program in PROGRAMS]
+)
 def test_healthy_programs_are_left_as_they_are(program):
     alone = losses(program)
     for name in NAMES:
