@@ -1,18 +1,26 @@
 """`truestep profile`: what takes the time is named by phase, line, module and operation, and nothing changes."""
 
 import gzip
+import io
+import itertools
 import json
 import subprocess
 import sys
+from contextlib import ExitStack
 
 import pytest
+import torch
+from rich.console import Console
 
+from truestep.cli._profile_text import of_profiled
 from truestep.errors import NoExperiment
 from truestep.experiments.bench import Bench
 from truestep.experiments.dominates import leading, sentences, size
+from truestep.experiments.instruments import INSTRUMENTS
 from truestep.experiments.outcome import LOSSES, Outcome, Variant
 from truestep.experiments.profile import profile, read
 from truestep.watch.launch import Target
+from truestep.watch.session import Stop
 
 SCRIPT = """
 import argparse, time
@@ -38,7 +46,7 @@ class Samples(Dataset):
         return 8 * args.batch
 
     def __getitem__(self, index):
-        time.sleep(args.wait)  # the slow line
+        time.sleep([args.wait][0])  # the slow line
         return torch.randn(8), index % 4
 
 
@@ -133,7 +141,7 @@ def test_a_heavy_layer_is_named(folder):
     assert memory.parameters == pytest.approx(4 * (1200 * 1200 + 1200 * 14), rel=0.01)
     assert memory.optimizer == pytest.approx(2 * memory.parameters, rel=0.01)
     assert memory.peak > memory.parameters + memory.optimizer
-    assert memory.owners[0].module == "model.heavy.2"
+    assert "model.heavy.2" in [owner.module for owner in memory.owners[:3]]
     assert memory.growth == 0
 
 
@@ -302,7 +310,7 @@ def test_a_script_that_ends_early_has_its_phases_and_says_what_is_missing(folder
 @pytest.mark.slow
 def test_a_script_without_steps_is_refused(folder):
     (folder / "none.py").write_text("import torch\nprint('no training here')\n")
-    with pytest.raises(NoExperiment, match="before its first step"):
+    with pytest.raises(NoExperiment, match="no optimizer of torch took a step"):
         profiled(folder, script="none.py")
     with pytest.raises(NoExperiment, match="after 8 steps, before one could be timed"):
         profiled(folder, "--epochs", "1", warmup=100)
@@ -317,7 +325,7 @@ def test_the_command_prints_and_writes(folder):
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert "waits for data" in done.stdout
-    assert "time.sleep(args.wait)" in done.stdout
+    assert "time.sleep([args.wait][0])" in done.stdout
     assert "memory:" in done.stdout
     assert max(map(len, done.stdout.splitlines())) <= 80
     assert "/truestep-" not in done.stdout
@@ -325,6 +333,74 @@ def test_the_command_prints_and_writes(folder):
     assert (folder / "m.svg").read_text().startswith("<svg")
     done = subprocess.run([*command, "--format", "json", "train.py"], capture_output=True, text=True, check=False)
     assert json.loads(done.stdout)["sentences"]
+
+
+# --- in this process ---------------------------------------------------------------------------------------------
+
+
+def looked_at(body, tmp_path):
+    """What the instrument tells of a loop over a body, until it ends the loop."""
+    instrument = INSTRUMENTS["profile"](tmp_path, "here", steps=4, warmup=1)
+    with ExitStack() as stack:
+        instrument.install(stack)
+        with pytest.raises(Stop):
+            while True:
+                body()
+        return instrument.told("stopped")
+
+
+def test_what_a_model_does_in_evaluation_is_no_part_of_its_time_in_training(tmp_path):
+    model = torch.nn.Sequential(torch.nn.Linear(8, 8), torch.nn.ReLU())
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+
+    def body():
+        model(torch.randn(4, 8)).sum().backward()
+        optimizer.step()
+        optimizer.zero_grad()
+        model.eval()
+        with torch.no_grad():
+            for _ in range(5):
+                model(torch.randn(4, 8))
+        model.train()
+
+    seen = looked_at(body, tmp_path)
+    assert {entry["name"]: entry["calls"] for entry in seen["modules"]} == {"model": 1, "model.0": 1, "model.1": 1}
+    assert seen["profiled"]["seconds"]["evaluation"] > 0
+    assert len(seen["memory"]["between"]) == 4
+
+
+def test_a_module_that_can_be_no_key_is_passed_by(tmp_path):
+    class Odd(torch.nn.Linear):
+        def __eq__(self, other):
+            return NotImplemented
+
+        __hash__ = None
+
+    odd, plain = Odd(4, 4), torch.nn.Linear(4, 4)
+    optimizer = torch.optim.SGD(plain.parameters(), lr=0.1)
+
+    def body():
+        with torch.no_grad():
+            odd.eval()(torch.randn(2, 4))
+        plain(torch.randn(2, 4)).sum().backward()
+        optimizer.step()
+
+    assert [entry["name"] for entry in looked_at(body, tmp_path)["modules"]] == ["plain"]
+
+
+def test_memory_that_a_list_keeps_grows_by_what_it_keeps(tmp_path):
+    model = torch.nn.Linear(8, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    kept = []
+
+    def body():
+        kept.append(torch.ones(1000))
+        model(torch.randn(4, 8)).sum().backward()
+        optimizer.step()
+        optimizer.zero_grad()
+
+    seen = looked_at(body, tmp_path)
+    assert [b - a for a, b in itertools.pairwise(seen["memory"]["between"])][1:] == [4000, 4000]
 
 
 # --- without a script --------------------------------------------------------------------------------------------
@@ -394,6 +470,18 @@ def test_memory_that_grows_in_every_step_is_told_and_other_memory_is_not():
 
     assert "every step leaves 5 kB behind" in " ".join(sentences(grown([5000 * n for n in range(10)])))
     assert "leaves" not in " ".join(sentences(grown([0, 9000, 4000, 9000, 4000, 9000, 4000])))
+
+
+def test_brackets_in_a_line_are_shown_and_a_trace_that_was_not_written_is_not(tmp_path):
+    source = tmp_path / "a.py"
+    source.write_text("values[mask], other[/end] = read()\n")
+    entry = {"phase": "data", "lines": [[str(source), 1, "read"]], "seconds": 0.01, "looks": 9}
+    out = io.StringIO()
+    console = Console(file=out, width=80)
+    console.print(of_profiled(result(lines=[entry], profiled=window() | {"steps": 0}), str(tmp_path)))
+    assert "values[mask], other[/end] = read()" in out.getvalue()
+    assert "trace" not in out.getvalue()
+    assert "no modules, operations and memory: the script stopped" in out.getvalue()
 
 
 def test_bytes_have_units():

@@ -80,7 +80,7 @@ def _lines(found: Profiled, folder: str) -> list[RenderableType]:
     for line in shown:
         text = linecache.getline(line.path, line.line).strip()
         place = f"{near(line.path, folder)}:{line.line}"
-        rows.append([_tail(place, 26), text, line.phase, ms(line.ms), share(line.share)])
+        rows.append([_tail(place, 26), Text(text), line.phase, ms(line.ms), share(line.share)])
     columns = [("line", 0), ("", 0), ("phase", 10), ("ms/step", 8), ("share", 6)]
     seen = Text(f"seen in {found.looks:,} looks at the thread, one a millisecond", style="dim")
     return [table(columns, rows, WIDTH), seen]

@@ -25,7 +25,7 @@ from truestep.cli._experiment import (
     explained,
     write_picture,
 )
-from truestep.errors import UnwritableFolder, UsageError
+from truestep.errors import UsageError
 from truestep.experiments.dominates import sentences, size, unit_of
 from truestep.experiments.picture import svg
 from truestep.experiments.profile import Profiled
@@ -60,14 +60,7 @@ def profile(
         _check_trace(trace)
     bench = bench_of(script, arguments, module, steps=None, limit=limit, memory=memory, processes=processes)
     with explained(bench):
-        try:
-            found = run_profile(bench, steps=steps, warmup=warmup, trace=trace)
-        except OSError as error:
-            raise UnwritableFolder(
-                f"the trace cannot be written to {trace}",
-                expected=f"a file that can be written; got: {error.strerror or error}",
-                remedy="give another one with --trace",
-            ) from None
+        found = run_profile(bench, steps=steps, warmup=warmup, trace=trace)
     if found.outcome.how == "crashed":
         sys.stderr.write(found.outcome.said.rstrip() + "\n\n")
     if picture is not None:
@@ -85,8 +78,9 @@ def profile(
 
     from truestep.cli._profile_text import of_profiled
 
-    console = Console(file=sys.stdout, width=80, highlight=False)
-    console.print(of_profiled(found, os.getcwd(), trace))
+    # Lines of code have brackets in them that are no markup.
+    console = Console(file=sys.stdout, width=80, highlight=False, markup=False, emoji=False)
+    console.print(of_profiled(found, os.getcwd(), trace if found.slower[0] is not None else None))
     return 0
 
 

@@ -6,8 +6,8 @@ phase by phase: what they cost themselves is spread over what they measure, and 
 
 from __future__ import annotations
 
+import gzip
 import math
-import shutil
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ from statistics import median
 from typing import Any
 
 from truestep.debugging.timings import ModuleTime, PhaseTime
-from truestep.errors import NoExperiment
+from truestep.errors import NoExperiment, UnwritableFolder
 from truestep.experiments.bench import Bench
 from truestep.experiments.outcome import Outcome, Variant
 
@@ -207,7 +207,7 @@ def profile(bench: Bench, *, steps: int = 20, warmup: int = 5, trace: Path | Non
 
     Raises:
         NoExperiment: the script did not come to a step that could be timed.
-        OSError: the trace cannot be written.
+        UnwritableFolder: the trace cannot be written.
     """
     looked = ("profile", {"steps": steps, "warmup": warmup, "trace": trace is not None})
     with bench.place() as place:
@@ -228,6 +228,9 @@ def _check(outcome: Outcome, told: Mapping[str, Any]) -> None:
     elif before:
         happened = f"the script {outcome.how} after {before} steps, before one could be timed"
         remedy = "lower --warmup, or give arguments with which it trains longer"
+    elif outcome.how == "finished":
+        happened = "no optimizer of torch took a step"
+        remedy = "give arguments with which it trains; weights that a script updates by itself make no steps to measure"
     else:
         happened = f"the script {outcome.how} before its first step"
         remedy = "mend what it says above, or give arguments with which it trains"
@@ -235,14 +238,16 @@ def _check(outcome: Outcome, told: Mapping[str, Any]) -> None:
 
 
 def _write(source: Path, target: Path) -> None:
-    target.parent.mkdir(parents=True, exist_ok=True)
-    if target.name.endswith(".gz"):
-        shutil.copyfile(source, target)
-        return
-    import gzip
-
-    with gzip.open(source, "rb") as packed, target.open("wb") as file:
-        shutil.copyfileobj(packed, file)
+    content = source.read_bytes()
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(content if target.suffix == ".gz" else gzip.decompress(content))
+    except OSError as error:
+        raise UnwritableFolder(
+            f"the trace cannot be written to {target}",
+            expected=f"a file that can be written; got: {error.strerror or error}",
+            remedy="give another one with --trace",
+        ) from None
 
 
 def read(told: Mapping[str, Any], outcome: Outcome) -> Profiled:

@@ -236,14 +236,12 @@ class PhaseClock:
         """Runs before a call of a module that the woven call does not pass by."""
         if self._elsewhere() or self.now in ("data", "backward") or self._torch.compiler.is_compiling():
             return None
-        inner = self._calls.inside or self.now in ("forward", "evaluation")
-        told = self._told(module, depth_of_caller + 1) if self.calls is not None else None
-        if inner:
-            return 0, told
-        self._called += 1
-        depth = self.enter("evaluation" if self._evaluates(module) else "forward")
-        self._calls.inside = 0 if self.calls is not None else 1
-        return depth, told
+        depth = 0
+        if not self._calls.inside and self.now not in ("forward", "evaluation"):
+            self._called += 1
+            depth = self.enter("evaluation" if self._evaluates(module) else "forward")
+            self._calls.inside = 0 if self.calls is not None else 1
+        return depth, self._told(module, depth_of_caller + 1) if self.calls is not None else None
 
     def _told(self, module: Any, depth_of_caller: int) -> Any:
         """Tell who listens of a call; what fails there is none of the script's business."""

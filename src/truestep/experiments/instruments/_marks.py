@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import dis
 import inspect
 import sys
 import weakref
 from collections.abc import Callable
-from types import FrameType
+from types import CodeType, FrameType
 from typing import Any
 
 from truestep.debugging._visible import joined, kind, plain_name, visible
@@ -66,7 +67,8 @@ class Marks:
         """Name a module that is called outermost, and all that is inside of it."""
         from torch import nn
 
-        root, name = unwrapped(module), ""
+        own = root = unwrapped(module)
+        name = ""
         above = frame
         while above is not None:  # a method of the model that calls a part of it
             owner = _variables(above).get("self") if self._sites.kind(above.f_code) == 0 else None
@@ -75,7 +77,7 @@ class Marks:
             above = above.f_back
         while frame is not None and not name:
             if self._sites.kind(frame.f_code) == 0:
-                name = _named(root, frame) or _named(module, frame)
+                name = _named(root, frame) or (_named(module, frame) if root is own else "")
             frame = frame.f_back
         name = name or kind(root).lower()
         title, number = name, 1
@@ -115,7 +117,7 @@ def _named(module: Any, frame: FrameType) -> str:
 
 def _variables(frame: FrameType) -> dict[str, Any]:
     """Return the local variables of a frame, and leave no snapshot behind that keeps them alive."""
-    if not readable(frame):
+    if not readable(frame) and (sys.gettrace() is not None or _shares(frame.f_code)):
         return {}
     names = frame.f_locals
     found = dict(names)
@@ -124,4 +126,14 @@ def _variables(frame: FrameType) -> dict[str, Any]:
     return found
 
 
+def _shares(code: CodeType) -> bool:
+    """Whether a function may hold its own snapshot of locals; a call of `model.eval()` is none of `eval`."""
+    return any(
+        instruction.argval in ("f_locals", "_getframe", "currentframe")
+        or (instruction.argval in ("locals", "vars", "dir", "eval", "exec") and instruction.opname in _GLOBAL)
+        for instruction in dis.get_instructions(code)
+    )
+
+
+_GLOBAL = ("LOAD_GLOBAL", "LOAD_NAME")
 _NO_CODE = compile("", "<frozen>", "exec")

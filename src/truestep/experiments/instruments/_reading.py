@@ -41,7 +41,7 @@ class Reading:
         between = [event for event in events if event.name == BETWEEN]
         self._marks = marks
         self._ends = [event.time_range.end for event in between]
-        shift = median(mark - 1e6 * end for mark, end in zip(self._ends, ends, strict=False))
+        shift = median(mark.time_range.start - 1e6 * end for mark, end in zip(between, ends, strict=False))
         self._evaluated = evaluated = sorted((1e6 * start + shift, 1e6 * end + shift) for start, end in evaluations)
         spans = _without(self._ends[0], self._ends[-1], evaluated)
         self.timings = Timings(events, marks.kinds, spans=spans, steps=len(self._ends) - 1)

@@ -97,6 +97,7 @@ class Profile(Instrument):
         self._steps[self._window].append(spent)
         if self._window == 3:
             self._mark()
+            self._after, self._resident = self._held(), _resident()  # the script may end before the window does
         taken, steps = time.perf_counter() - self._begun, len(self._steps[self._window])
         wanted = self._warmup if self._window == 0 else self._wanted
         over = steps >= wanted
@@ -149,7 +150,6 @@ class Profile(Instrument):
         if self._profiler is not None and self.clock.calls is not None:
             self._looks[1] = looks
             self.clock.calls = self.clock.mark = None
-            self._after, self._resident = self._held(), _resident()
             self._profiler.stop()
         elif looks:
             self._looks[0] = looks
