@@ -276,6 +276,16 @@ def test_a_budget_that_is_over_leaves_out_and_says_so(monkeypatch):
     assert "the budget was over: fused-optimizer, compile" in text("x.py", result)
 
 
+@pytest.mark.parametrize(
+    ("low", "high", "even"), [(0.97, 1.04, True), (0.84, 0.98, False), (0.99, 1.3, False), (1.1, 1.2, False)]
+)
+def test_a_script_that_differs_from_itself_either_way_is_told(low, high, even):
+    control = Row((CONTROL,), "no gain", Judged((low + high) / 2, low, high, Says.EQUAL))
+    said = text("x.py", Tuned(step_s=0.01, control=control))
+    assert ("the script against itself was not even" in said) is not even
+    assert said.splitlines()[3].endswith(" even" if even else "not even")
+
+
 def test_the_report_is_a_table_with_lines_to_write():
     gain = Row(("whole-batches",), "gain", Judged(3.1, 2.9, 3.3, Says.GAIN), 1.02, 0.0, 0.0)
     result = Tuned("cpu", 0.004, {"data": 0.003, "other": 0.001}, 2**28, [gain], best=("whole-batches",))

@@ -15,6 +15,7 @@ import typer
 from truestep.cli._experiment import Arguments, Format, Limit, Memory, Module, bench_of, explained
 from truestep.errors import UsageError
 from truestep.experiments.changes.tuning import TUNINGS
+from truestep.experiments.judgement import MARGIN
 from truestep.experiments.tune import CONTROL, Row, Tuned, chosen
 from truestep.experiments.tune import tune as run_tune
 
@@ -160,9 +161,15 @@ def _table(rows: list[Row], first: str = "") -> str:
             "" if row.memory is None else f"{row.memory:.0%}",
             f"{row.once_s:.1f} s" if row.once_s >= 0.05 else "",
             _apart(row),
-            row.status,
+            row.status if row.names != (CONTROL,) else "even" if _is_even(row) else "not even",
         )
     return _rendered(table, 120)
+
+
+def _is_even(control: Row) -> bool:
+    """Whether the script against itself differs by no more than what counts as no gain, either way."""
+    judged = control.judged
+    return judged is not None and judged.high <= 1 + 2 * MARGIN and judged.low >= 1 / (1 + 2 * MARGIN)
 
 
 def _ratio(ratio: float) -> str:
@@ -178,7 +185,7 @@ def _apart(row: Row) -> str:
 def _verdict(result: Tuned) -> str:
     if result.interrupted:
         return "interrupted: this is what was measured until then"
-    if result.control is not None and result.control.status in ("gain", "slower", "cannot tell"):
+    if result.control is not None and not _is_even(result.control):
         told = (
             "\nthe script against itself was not even: this machine is busy, and small gains cannot be told from noise"
         )
