@@ -38,8 +38,7 @@ def test_links_lead_somewhere(path):
 def test_commands_exist(path):
     text = path.read_text(encoding="utf-8").replace(PLANNED, "")
     named = re.findall(r"(?:^ *\$ |`|^    )truestep ([a-z][a-z-]+)", text, re.MULTILINE)
-    planned = {"lint", "prove", "overfit", "tune", "verify-resume"} if path.name == "ARCHITECTURE.md" else set()
-    assert set(named) <= set(COMMANDS) | planned
+    assert set(named) <= set(COMMANDS)
 
 
 def test_what_the_architecture_names_is_there():
