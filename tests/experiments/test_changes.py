@@ -122,6 +122,18 @@ def test_loaders_made_anew_are_the_same_by_their_data_set(change):
     assert seen(DataLoader(data, batch_size=5))[0] == seen(DataLoader(data, batch_size=5, shuffle=True))[0]
 
 
+@pytest.mark.parametrize("change", [FirstBatches], indirect=True)
+def test_a_list_is_one_data_set_in_every_epoch(change):
+    data = [torch.tensor([float(number)]) for number in range(6)]
+    loader = DataLoader(data, batch_size=2, shuffle=True)
+    batches = [x.tolist() for _ in range(12) for x in loader]
+    assert all(batch == batches[0] for batch in batches)
+    assert change.samples == 2
+    for _ in range(20):
+        assert len(next(iter(DataLoader([1.0, 2.0], batch_size=2)))) == 2
+    assert len(change._plain) <= 8
+
+
 class Stream(IterableDataset):
     def __iter__(self):
         yield from (torch.tensor(float(number)) for number in range(6))

@@ -11,6 +11,9 @@ from typing import Any
 from truestep.experiments.changes._change import Change
 from truestep.probes._patch import patch
 
+_MOST_PLAIN = 8
+"""Lists that are held: a script that makes a new one in every epoch does not pile them up."""
+
 
 class FirstBatches(Change):
     """Loaders of torch and of the toolkit give the first batches of their data set for ever, while gradients are on.
@@ -31,6 +34,7 @@ class FirstBatches(Change):
         """In all of the batches that are given again."""
         self._kept: weakref.WeakKeyDictionary[Any, list[Any]] = weakref.WeakKeyDictionary()
         self._given: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
+        self._plain: dict[int, tuple[Any, _Anchor]] = {}
 
     def install(self, stack: ExitStack) -> None:
         import torch
@@ -46,7 +50,7 @@ class FirstBatches(Change):
             batch = next_of_torch(iterator)
             if not enabled() or type(iterator._dataset).__module__ == feed:  # the toolkit's loader, which is below
                 return batch
-            return self.instead(_key(iterator._dataset, iterator), batch)
+            return self.instead(self._key(iterator._dataset), batch)
 
         def epoch(loader: Any, *args: Any, **kwargs: Any) -> Iterator[Any]:
             batches = epoch_of_loader(loader, *args, **kwargs)
@@ -72,15 +76,22 @@ class FirstBatches(Change):
         self.applied += 1
         return copy.deepcopy(kept[number % self.count])
 
+    def _key(self, dataset: Any) -> Any:
+        """Return what stands for the data: loaders that are made anew in every epoch are the same by their data set."""
+        try:
+            weakref.ref(dataset)
+            hash(dataset)
+        except TypeError:  # a list: it is held, so that its address is not another one's
+            if id(dataset) not in self._plain:
+                self._plain[id(dataset)] = (dataset, _Anchor())
+                if len(self._plain) > _MOST_PLAIN:
+                    del self._plain[next(iter(self._plain))]
+            return self._plain[id(dataset)][1]
+        return dataset
 
-def _key(dataset: Any, iterator: Any) -> Any:
-    """Return what stands for the data: loaders that are made anew in every epoch are the same by their data set."""
-    try:
-        weakref.ref(dataset)
-        hash(dataset)
-    except TypeError:
-        return iterator
-    return dataset
+
+class _Anchor:
+    """Stands for a data set that cannot be referred to weakly."""
 
 
 def _size(batch: Any) -> int:
