@@ -211,3 +211,14 @@ def test_a_cost_differs_where_the_remedy_lowers_it_by_more_than_a_machine_does(b
 )
 def test_figures_are_those_of_the_last_line_with_a_fraction(said, figures):
     assert last_figures(said) == figures
+
+
+@pytest.mark.parametrize(("after", "raised"), [((2.0, 2.1, 1.95), True), ((0.5, 0.6, 0.4), False)])
+def test_a_remedy_that_raises_the_loss_is_told(after, raised):
+    from truestep.cli.prove import _text
+    from truestep.experiments.prove import LOSS, Proof
+
+    curves = (((1.0, 1.0),) * 3, ((2.0, 2.0),) * 3)
+    text = _text(Proof("clip-after-step", "clip-first", (Figure(LOSS, (1.0, 1.1, 0.9), after),), (), curves, curves))
+    assert "the finding makes a difference here" in text
+    assert ("the training loss ends higher with the remedy" in text) is raised

@@ -31,7 +31,7 @@ from truestep.experiments.changes import REMEDIES
 from truestep.experiments.curve import drawn
 from truestep.experiments.figure import Figure
 from truestep.experiments.picture import mean_and_band, svg
-from truestep.experiments.prove import Proof, found
+from truestep.experiments.prove import LOSS, Proof, found
 from truestep.experiments.prove import prove as run_prove
 from truestep.rules import rule as rule_of
 
@@ -116,12 +116,18 @@ def _text(proof: Proof) -> str:
     if not proof.figures:
         verdict = "the loss is another function with the remedy, and the script prints no figure: nothing to compare"
     elif proof.matters:
-        verdict = "the finding makes a difference here"
+        verdict = f"the finding makes a difference here{_direction(proof)}"
     else:
         verdict = "no difference beyond the noise here: the finding does not matter in a run of this length"
     rows = "\n".join(line.rstrip() for line in captured.get().splitlines())
     parts = [head, *_charts(proof), f"{rows}\n\nmean and half the range over the seeds", verdict]
     return "\n\n".join(parts if proof.figures else [head, verdict])
+
+
+def _direction(proof: Proof) -> str:
+    """Return what to say where the remedy raises the loss: a limit that binds, a rate that is lower."""
+    raised = any(f.name == LOSS and f.is_beyond_noise and f.difference > 0 for f in proof.figures)
+    return "; the training loss ends higher with the remedy" if raised else ""
 
 
 def _curves(proof: Proof) -> dict[str, list[list[float]]]:

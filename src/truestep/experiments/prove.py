@@ -23,6 +23,9 @@ _NUMBER = re.compile(r"(?<![\w.])[-+]?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?(?![\w.]*\w)
 _LOSS_CHANGES = ("undo-activation", "align-target", "log-probabilities", "softmax-over-classes", "ignore-padding")
 """Remedies after which the loss is another function: its values are not to be compared."""
 
+LOSS = "loss at the end"
+"""The name of the figure that is lower in a better training."""
+
 Curves = tuple[tuple[float, ...], ...]
 """One series per seed, a number for each step of the first optimizer."""
 
@@ -182,7 +185,7 @@ def _figures(pairs: Sequence[tuple[Outcome, Outcome]], change: str) -> list[Figu
     figures = []
     if change not in _LOSS_CHANGES:
         ends = [_ends(*pair) for pair in pairs]
-        figures.append(Figure("loss at the end", tuple(end[0] for end in ends), tuple(end[1] for end in ends)))
+        figures.append(Figure(LOSS, tuple(end[0] for end in ends), tuple(end[1] for end in ends)))
     if all(outcome.how == "finished" for pair in pairs for outcome in pair):  # else it did not come to its figures
         told = [tuple(last_figures(outcome.said) for outcome in pair) for pair in pairs]
         for name in told[0][0]:
