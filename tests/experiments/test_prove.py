@@ -222,3 +222,19 @@ def test_a_remedy_that_raises_the_loss_is_told(after, raised):
     text = _text(Proof("clip-after-step", "clip-first", (Figure(LOSS, (1.0, 1.1, 0.9), after),), (), curves, curves))
     assert "the finding makes a difference here" in text
     assert ("the training loss ends higher with the remedy" in text) is raised
+
+
+@pytest.mark.parametrize(
+    ("how", "findings", "told"),
+    [
+        ("crashed", [], "nothing was found in a run of 1 steps that crashed"),
+        ("stopped", [], "nothing was found in a run of 1 steps that was stopped"),
+        ("finished", ["graph-cut", "graph-cut"], "that finished, and not to be mended from outside: graph-cut"),
+    ],
+)
+def test_where_there_is_nothing_to_prove_that_is_told(how, findings, told):
+    from truestep.cli.prove import _nothing
+    from truestep.experiments.outcome import Outcome, Step
+
+    seen = Outcome(Variant("x"), how, (Step(0, 1.0, None, 0.1),), told={"watched": {"findings": findings}})
+    assert _nothing(seen).endswith(told)

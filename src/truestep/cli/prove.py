@@ -30,6 +30,7 @@ from truestep.experiments.bench import Bench
 from truestep.experiments.changes import REMEDIES
 from truestep.experiments.curve import drawn
 from truestep.experiments.figure import Figure
+from truestep.experiments.outcome import Outcome
 from truestep.experiments.picture import mean_and_band, svg
 from truestep.experiments.prove import LOSS, Proof, found
 from truestep.experiments.prove import prove as run_prove
@@ -66,19 +67,32 @@ def prove(
         script, arguments, module, steps=steps, limit=limit, memory=memory, processes=processes, fresh=fresh
     )
     with explained(bench):
-        proofs = [run_prove(bench, rule, seeds)] if rule is not None else _all(bench, seeds)
+        seen = None
+        if rule is None:
+            seen = found(bench)
+            proofs = _all(bench, seeds, seen)
+        else:
+            proofs = [run_prove(bench, rule, seeds)]
     if picture is not None and proofs:
         write_picture(picture, svg(_curves(proofs[0]), f"{proofs[0].rule}: loss, mean and range of {seeds} seeds"))
     if format == "json":
         print(json.dumps([_document(proof) for proof in proofs], indent=2))
     else:
-        print("\n\n".join(map(_text, proofs)) if proofs else "nothing was found that a remedy from outside could mend")
+        print("\n\n".join(map(_text, proofs)) if proofs or seen is None else _nothing(seen))
     return 1 if any(proof.matters for proof in proofs) else 0
 
 
-def _all(bench: Bench, seeds: int) -> list[Proof]:
+def _nothing(seen: Outcome) -> str:
+    """Return what to say where there is nothing to prove."""
+    run = f"a run of {seen.steps} steps that {'was ' if seen.how == 'stopped' else ''}{seen.how}"
+    if not seen.findings:
+        return f"nothing was found in {run}"
+    rules = ", ".join(dict.fromkeys(seen.findings))
+    return f"found in {run}, and not to be mended from outside: {rules}"
+
+
+def _all(bench: Bench, seeds: int, seen: Outcome) -> list[Proof]:
     """Prove all that is found; one that cannot be proved here is told, and keeps the others from nothing."""
-    seen = found(bench)
     rules, proofs, errors = _provable(seen.findings), [], []
     for rule in rules:
         try:
