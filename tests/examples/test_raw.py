@@ -17,8 +17,8 @@ FOUND = {
 }
 SHORT = {
     "fashion": ["--images", "640", "--epochs", "2"],
-    "reviews": ["--epochs", "2"],
-    "characters": ["--epochs", "2", "--characters", "20000"],
+    "reviews": ["--epochs", "1"],
+    "characters": ["--epochs", "2", "--characters", "10000"],
 }
 
 

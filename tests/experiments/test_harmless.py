@@ -138,7 +138,8 @@ def fine_tuned():
         yield float(x.grad.abs().sum())
 
 
-PROGRAMS = [classifier, adversaries, accumulated, recurrent, fine_tuned, pytest.param(compiled, marks=pytest.mark.slow)]
+PROGRAMS = [classifier, accumulated, fine_tuned]
+PROGRAMS += [pytest.param(program, marks=pytest.mark.slow) for program in (adversaries, recurrent, compiled)]
 MINE = [name for name, kind in CHANGES.items() if issubclass(kind, Aimed)]
 MINE += ["drop-frozen-gradients", "freeze-in-earnest", "no-anomaly-mode"]
 

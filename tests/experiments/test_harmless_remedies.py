@@ -505,7 +505,14 @@ def losses(program):
     return [float(loss.detach()) for loss in PROGRAMS[program]()]
 
 
-SLOW = {"compiled", "gan", "the generator first", "positive_outputs"}
+SLOW = {
+    "compiled",
+    "gan",
+    "the generator first",
+    "positive_outputs",
+    "accumulating",
+    "windows_over_the_end_of_an_epoch",
+}
 
 
 @pytest.mark.parametrize(

@@ -66,6 +66,7 @@ def bench(folder, *arguments, steps=150, script="train.py", **options):
     return Bench(Target(script, arguments), steps, folder=folder, **options)
 
 
+@pytest.mark.slow
 def test_a_loop_that_learns_is_told_to_learn_and_nothing_is_overwritten(folder):
     before = sorted(path.name for path in folder.iterdir())
     result = overfit(bench(folder, "--scaler"))
@@ -112,6 +113,8 @@ def test_the_command_reports_and_exits_by_the_answer(folder):
     assert told["changes"]["no-dropout"]["applied"] >= 200
     assert len(told["losses"]) == 200
     assert (folder / "curve.svg").read_text().startswith("<svg")
+    assert sorted(path.name for path in folder.iterdir()) == ["curve.svg", "train.log", "train.py"]
+    assert (folder / "train.log").read_text() == "mine"
 
 
 @pytest.mark.slow

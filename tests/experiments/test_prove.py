@@ -18,7 +18,7 @@ from truestep.rules import all_rules
 from truestep.watch.launch import Target
 
 PROOFS = Path(__file__).parents[2] / "proofs"
-QUICK = {"missing-zero-grad", "broadcast-target"}
+QUICK = {"missing-zero-grad"}
 ROUNDED = {"accumulation-not-normalised", "clip-after-step", "clip-before-backward"}
 """Whose losses are those of the right program but for rounding and the first step."""
 LATER = {
@@ -112,6 +112,7 @@ def test_every_remedy_is_of_a_rule():
     assert set(REMEDIES.values()) <= set(CHANGES)
 
 
+@pytest.mark.slow
 def test_variants_of_a_repetition_begin_with_the_same_numbers_and_repetitions_do_not(folder):
     def losses(offset):
         return bench(folder, "train.py", "3", "clear").run(Variant("x", (("seeded", {"offset": offset}),))).losses
@@ -122,6 +123,7 @@ def test_variants_of_a_repetition_begin_with_the_same_numbers_and_repetitions_do
     assert plain.losses == losses(0)
 
 
+@pytest.mark.slow
 def test_the_command_proves_what_it_finds(folder):
     command = [sys.executable, "-m", "truestep", "prove", "--seeds", "3", "--picture", "curves.svg", "--format", "json"]
     done = subprocess.run([*command, "train.py", "0", "add"], capture_output=True, text=True, check=False)
@@ -136,6 +138,7 @@ def test_the_command_proves_what_it_finds(folder):
     assert sorted(path.name for path in folder.iterdir()) == ["curves.svg", "train.py"]
 
 
+@pytest.mark.slow
 def test_a_remedy_that_applies_to_nothing_is_told(folder):
     with pytest.raises(NoExperiment, match="nothing to change"):
         prove(bench(folder, "train.py", "0", "clear", steps=5), "broadcast-target", 2)

@@ -29,6 +29,7 @@ def verified(folder, *arguments, script="resumable.py", steps=2000, resume=(), *
     return verify_resume(Bench(Target(script, arguments), steps, folder=folder), resume, **options)
 
 
+@pytest.mark.slow
 def test_a_script_that_saves_everything_is_exact_at_the_step_it_is_killed_in(folder):
     result = verified(folder, "--every", "3", at=[15])
     assert result.verdict is Verdict.EXACT, result
