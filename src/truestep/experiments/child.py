@@ -5,6 +5,7 @@ python -m truestep.experiments.child SPECIFICATION.json
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shutil
@@ -109,6 +110,12 @@ def _peak_bytes() -> int:
     torch = sys.modules.get("torch")
     if torch is not None and torch.cuda.is_available() and torch.cuda.is_initialized():
         return int(torch.cuda.max_memory_allocated())
+    with contextlib.suppress(OSError, ValueError, IndexError):  # what getrusage tells begins with that of the parent
+        status = Path("/proc/self/status").read_text(encoding="ascii")
+        return int(status.split("VmHWM:")[1].split()[0]) * 1024
+    with contextlib.suppress(OSError, ValueError, IndexError):  # what getrusage tells begins with that of the parent
+        status = Path("/proc/self/status").read_text(encoding="ascii")
+        return int(status.split("VmHWM:")[1].split()[0]) * 1024
     try:
         import resource
     except ImportError:
