@@ -13,7 +13,8 @@ from truestep.experiments import tune as module
 from truestep.experiments.bench import Bench
 from truestep.experiments.judgement import Judged, Says
 from truestep.experiments.outcome import Outcome, Variant
-from truestep.experiments.tune import CONTROL, Row, Tuned, chosen, tune
+from truestep.experiments.tune import CONTROL, chosen, tune
+from truestep.experiments.tuned import Row, Tuned
 from truestep.experiments.turns import Pair, Plan, take_turns
 from truestep.watch.launch import Target
 

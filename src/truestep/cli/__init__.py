@@ -35,37 +35,39 @@ class Command:
         return loaded
 
 
+_SCRIPTS_OWN: dict[str, object] = {"allow_interspersed_args": False, "ignore_unknown_options": False}
+"""Everything after SCRIPT belongs to the script."""
+
 COMMANDS: dict[str, Command] = {
     "run": Command(
         "truestep.cli.run:run",
         "Run a script and report its silent training failures.",
-        # Everything after SCRIPT belongs to the script.
-        {"allow_interspersed_args": False, "ignore_unknown_options": False},
+        _SCRIPTS_OWN,
     ),
     "prove": Command(
         "truestep.cli.prove:prove",
         "Compare a script with itself and the remedy of what was found.",
-        {"allow_interspersed_args": False, "ignore_unknown_options": False},
+        _SCRIPTS_OWN,
     ),
     "overfit": Command(
         "truestep.cli.overfit:overfit",
         "Ask whether a script's model and loop can learn one batch.",
-        {"allow_interspersed_args": False, "ignore_unknown_options": False},
+        _SCRIPTS_OWN,
     ),
     "tune": Command(
         "truestep.cli.tune:tune",
         "Measure what each recommended speed-up gives on a script.",
-        {"allow_interspersed_args": False, "ignore_unknown_options": False},
+        _SCRIPTS_OWN,
     ),
     "profile": Command(
         "truestep.cli.profile:profile",
         "Show where the time and the memory of a script's steps go.",
-        {"allow_interspersed_args": False, "ignore_unknown_options": False},
+        _SCRIPTS_OWN,
     ),
     "verify-resume": Command(
         "truestep.cli.verify_resume:verify_resume",
         "Kill a script, resume it, and tell the first step that differs.",
-        {"allow_interspersed_args": False, "ignore_unknown_options": False},
+        _SCRIPTS_OWN,
     ),
     "new": Command("truestep.cli.new:new", "Write a training program to begin with."),
     "replay": Command("truestep.cli.replay:replay", "Report again on a recorded run."),

@@ -16,8 +16,9 @@ from truestep.cli._experiment import Arguments, Format, Limit, Memory, Module, b
 from truestep.errors import UsageError
 from truestep.experiments.changes.tuning import TUNINGS
 from truestep.experiments.judgement import MARGIN
-from truestep.experiments.tune import CONTROL, Row, Tuned, chosen
+from truestep.experiments.tune import CONTROL, chosen
 from truestep.experiments.tune import tune as run_tune
+from truestep.experiments.tuned import Row, Tuned
 
 _WIDTH = 88
 

@@ -15,6 +15,7 @@ from typing import Any
 
 from truestep.experiments._writes import watch_reads, watch_writes
 from truestep.experiments.instruments import _digests
+from truestep.experiments.instruments._given import GivenLosses
 from truestep.experiments.instruments._instrument import Instrument
 from truestep.experiments.instruments._objects import Objects
 from truestep.probes._patch import patch
@@ -43,32 +44,16 @@ class Fingerprints(Instrument):
         self._batches: list[tuple[int, int, int]] = []
         self._indices: weakref.WeakKeyDictionary[Any, deque[int]] = weakref.WeakKeyDictionary()
         self._buffers: dict[str, Any] | None = None
-        self._losses: list[float] = []
-        self._scales: weakref.WeakKeyDictionary[Any, float] = weakref.WeakKeyDictionary()
+        self._given = GivenLosses()
         self._put_back: set[str] = set()
         self._looks = 0
         self._steps = 0
         self._reads = 0
 
     def install(self, stack: ExitStack) -> None:
-        import torch
         from torch.optim import optimizer
 
-        def _engine_run_backward(outputs: Any, *args: Any, **kwargs: Any) -> Any:
-            if kwargs.get("accumulate_grad", False) and torch._C._current_graph_task_id() == -1:
-                root = outputs[0] if isinstance(outputs, tuple | list) and outputs else outputs
-                if root.numel() == 1:
-                    self._losses.append(float(root.detach()) / self._scales.get(root, 1.0))
-            return backward(outputs, *args, **kwargs)
-
-        def scale(scaler: Any, outputs: Any) -> Any:
-            scaled = scale_of_torch(scaler, outputs)
-            if isinstance(scaled, torch.Tensor) and scaler.is_enabled():
-                self._scales[scaled] = float(scaler.get_scale())
-            return scaled
-
-        backward = patch(stack, torch.autograd, "_engine_run_backward", _engine_run_backward)
-        scale_of_torch = patch(stack, torch.amp.GradScaler, "scale", scale)
+        self._given.listen(stack)
         self._watch_batches(stack)
         self._watch_put_back(stack)
         watch_writes(stack, self._written)
@@ -185,10 +170,11 @@ class Fingerprints(Instrument):
             return
         del line["depth"]
         parameters = _parameters(optimizer)
-        line["loss"] = sum(self._losses) / len(self._losses) if self._losses else None
+        losses = self._given.take()
+        line["loss"] = sum(losses) / len(losses) if losses else None
         line["after"] = _digests.of_weights(parameters)
         line["sample_after"] = _digests.some_of(parameters)
-        self._losses, self._line = [], {}
+        self._line = {}
         self._steps += 1
         self._write({"step": line})
 

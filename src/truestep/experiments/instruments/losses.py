@@ -9,8 +9,8 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
+from truestep.experiments.instruments._given import GivenLosses
 from truestep.experiments.instruments._instrument import Instrument
-from truestep.probes._patch import patch
 
 _EVERY = 20
 """Lines after which the file is written: a run that is killed loses no more."""
@@ -27,30 +27,16 @@ class Losses(Instrument):
     def __init__(self, folder: Path, script: str) -> None:
         super().__init__(folder, script)
         self._file = (folder / "steps.jsonl").open("w", encoding="utf-8")
-        self._losses: list[float] = []
+        self._given = GivenLosses()
         self._norm: float | None = None
-        self._scales: weakref.WeakKeyDictionary[Any, float] = weakref.WeakKeyDictionary()
         self._numbers: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
         self._begun = time.perf_counter()
         self._lines = 0
 
     def install(self, stack: ExitStack) -> None:
-        import torch
         from torch.optim import optimizer
 
-        def _engine_run_backward(outputs: Any, *args: Any, **kwargs: Any) -> Any:
-            if kwargs.get("accumulate_grad", False) and torch._C._current_graph_task_id() == -1:
-                self._loss(outputs)
-            return backward(outputs, *args, **kwargs)
-
-        def scale(scaler: Any, outputs: Any) -> Any:
-            scaled = scale_of_torch(scaler, outputs)
-            if isinstance(scaled, torch.Tensor) and scaler.is_enabled():
-                self._scales[scaled] = float(scaler.get_scale())
-            return scaled
-
-        backward = patch(stack, torch.autograd, "_engine_run_backward", _engine_run_backward)
-        scale_of_torch = patch(stack, torch.amp.GradScaler, "scale", scale)
+        self._given.listen(stack)
         stack.callback(optimizer.register_optimizer_step_pre_hook(self._steps).remove)
         stack.callback(optimizer.register_optimizer_step_post_hook(self._stepped).remove)
         stack.callback(self._file.close)
@@ -59,17 +45,12 @@ class Losses(Instrument):
         self._file.flush()
         return {}
 
-    def _loss(self, outputs: Any) -> None:
-        root = outputs[0] if isinstance(outputs, tuple | list) and outputs else outputs
-        if root.numel() == 1:
-            self._losses.append(float(root.detach()) / self._scales.get(root, 1.0))
-
     def _steps(self, optimizer: Any, args: Any, kwargs: Any) -> None:
         closure = args[1] if len(args) > 1 else kwargs.get("closure")  # torch gives the optimizer first
         self._norm = None if closure is not None else _norm(optimizer)
 
     def _stepped(self, optimizer: Any, args: Any, kwargs: Any) -> None:
-        losses, self._losses = self._losses, []
+        losses = self._given.take()
         number = self._numbers.setdefault(optimizer, len(self._numbers))
         loss = sum(losses) / len(losses) if losses else None
         seconds = round(time.perf_counter() - self._begun, 6)
