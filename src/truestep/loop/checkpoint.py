@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from collections import OrderedDict
 from pathlib import Path
 from typing import Any
@@ -141,7 +142,17 @@ class Checkpoint:
         return path
 
     def _load(self, name: str) -> Any:
-        return torch.load(self._file(name), map_location="cpu", weights_only=True)
+        path = self._file(name)
+        try:
+            return torch.load(path, map_location="cpu", weights_only=True)
+        except (pickle.UnpicklingError, RuntimeError, EOFError, ValueError, KeyError, AttributeError) as error:
+            # its checksum is right: it was made by another program, and may hold code, which is not run
+            said = str(error).strip().splitlines()
+            raise BadCheckpoint(
+                f"the checkpoint {self.path} cannot be read: {name} holds more than tensors, numbers and text",
+                expected=f"what truestep writes; torch.load(weights_only=True) says: {(said or [''])[-1][:200]}",
+                remedy="take another checkpoint; its checksums match, so that this file was written by another program",
+            ) from error
 
     def __repr__(self) -> str:
         return f"Checkpoint({str(self.path)!r}, step={self.step})"

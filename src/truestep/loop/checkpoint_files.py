@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import secrets
 import shutil
 import zlib
@@ -23,6 +24,8 @@ _BUFFER = 2**20
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 _FORBIDDEN = {errno.EACCES, errno.EPERM, errno.EROFS}
 _MARGIN = 4 * 2**20
+_OURS = re.compile(r"\.tmp-[a-z]+-\d{6,}|\.trash-[a-z]+-\d{6,}-[0-9a-f]{8}")
+"""Names that `temporary` and `_to_trash` give to checkpoints; other folders are the user's."""
 
 
 class DurableFile:
@@ -176,14 +179,15 @@ def sweep(parent: Path, is_whole: Callable[[Path], bool]) -> None:
         parent: the folder to sweep; only its owner does.
         is_whole: whether a folder holds everything that it should.
     """
-    for path in sorted(parent.glob(".trash-*")):
+    for path in sorted(path for path in parent.glob(".trash-*") if _OURS.fullmatch(path.name)):
         final = parent / path.name.removeprefix(".trash-").rpartition("-")[0]
         if not final.exists() and is_whole(path):
             os.rename(path, final)
         else:
             shutil.rmtree(path, ignore_errors=True)
     for path in parent.glob(".tmp-*"):
-        shutil.rmtree(path, ignore_errors=True)
+        if _OURS.fullmatch(path.name):
+            shutil.rmtree(path, ignore_errors=True)
     for path in parent.glob(".link-*"):
         path.unlink(missing_ok=True)
 

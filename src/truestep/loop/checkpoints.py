@@ -11,6 +11,8 @@ checkpoints/last, best      links for people; the manifests are the truth
 from __future__ import annotations
 
 import math
+import os
+import re
 import time
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
@@ -26,33 +28,62 @@ from truestep.loop.checkpoint import Checkpoint
 from truestep.loop.checkpoint_content import Content
 from truestep.loop.manifest import NAME, Manifest
 
+_NAME_OF_ONE = re.compile(r"step-\d{6,}")
+_SHOWN = 3
 
-def listed(folder: Path, *, warn: bool = False) -> list[Checkpoint]:
+
+def numbered(folder: Path) -> list[Path]:
+    """Return the folders that bear the name of a checkpoint, whole or not, sorted by name."""
+    return sorted(path for path in folder.glob("step-*") if _NAME_OF_ONE.fullmatch(path.name))
+
+
+def listed(folder: Path, *, faults: list[BadCheckpoint] | None = None) -> list[Checkpoint]:
     """Return the finished checkpoints in a folder, the newest first; newest by the count of saves, not by any clock.
 
     Args:
         folder: a `checkpoints` folder.
-        warn: whether to name what is not whole.
+        faults: gets an error for each one that is not whole.
     """
     found = []
-    for path in sorted(folder.glob("step-*")):
+    for path in numbered(folder):
         try:
             found.append(Checkpoint(path))
         except BadCheckpoint as error:
-            if warn:
-                _tell(error)
+            if faults is not None:
+                faults.append(error)
     return sorted(found, key=lambda checkpoint: checkpoint.manifest.save, reverse=True)
 
 
-def _first_sound(checkpoints: Iterable[Checkpoint]) -> Checkpoint | None:
+def _first_sound(checkpoints: Iterable[Checkpoint], faults: list[BadCheckpoint]) -> Checkpoint | None:
+    """Return the first one whose files match their checksums, with a warning for each fault; None if none does."""
     for checkpoint in checkpoints:
         try:
             checkpoint.verify()
         except BadCheckpoint as error:
-            _tell(error)
+            faults.append(error)
         else:
+            for fault in faults:
+                _tell(fault)
             return checkpoint
     return None
+
+
+def _refuse(folder: Path, faults: Sequence[BadCheckpoint]) -> None:
+    """Raise an error if a folder has checkpoints of which none is whole: a start would overwrite what is left of them.
+
+    Raises:
+        BadCheckpoint: says what each of the newest ones lacks.
+    """
+    if not faults or len(faults) < len(numbered(folder)):
+        return
+    said = sorted((fault.happened.removeprefix("the checkpoint ") for fault in faults), reverse=True)[:_SHOWN]
+    raise BadCheckpoint(
+        f"none of the {len(faults)} checkpoints in {folder} is whole, and nothing was changed there"
+        if len(faults) > 1
+        else f"the only checkpoint in {folder} is not whole, and nothing was changed there",
+        expected="; ".join(text.replace(f"{folder}{os.sep}", "") for text in said),
+        remedy="copy the files from a backup, pass resume= with a checkpoint elsewhere, or another out= to begin again",
+    )
 
 
 def _tell(error: BadCheckpoint) -> None:
@@ -84,10 +115,12 @@ def find(path: Path | str) -> Checkpoint:
     named = path.name in ("last", "best") and not path.is_dir()
     folder = _folder_of(path.parent if named else path)
     if folder is not None:
-        candidates = listed(folder, warn=True)
-        found = _first_sound(_judged(candidates) if named and path.name == "best" else candidates)
+        faults: list[BadCheckpoint] = []
+        candidates = listed(folder, faults=faults)
+        found = _first_sound(_judged(candidates) if named and path.name == "best" else candidates, faults)
         if found is not None:
             return found
+        _refuse(folder, faults)
     raise BadCheckpoint(
         f"no checkpoint at {path}",
         expected=f"a folder with a {NAME}, or a run; got {_what_is(path)}",
@@ -98,7 +131,7 @@ def find(path: Path | str) -> Checkpoint:
 def _folder_of(path: Path) -> Path | None:
     """The folder of checkpoints that a path is or holds."""
     for folder in (path / "checkpoints", path):
-        if any(folder.glob("step-*")):
+        if numbered(folder):
             return folder
     return None
 
@@ -152,6 +185,8 @@ class Checkpoints:
         self.folder = folder = folder.absolute()  # scripts change directories
         self.keep_last = keep_last
         self.asynchronous = asynchronous
+        self.origin = ""
+        """Where the run was begun from, if that was another checkpoint; written into each manifest."""
         self.last_stall_s = 0.0
         """How long the last `save` kept the training waiting."""
         self._background = Background("truestep-checkpoint")
@@ -220,6 +255,7 @@ class Checkpoints:
             save=self._saves,
             metric=None if metric is None else float(metric),
             mode=mode,
+            origin=self.origin,
         )
         final = self.folder / f"step-{manifest.step:06d}"
         if self.asynchronous:
@@ -241,14 +277,26 @@ class Checkpoints:
         """Return the checkpoint saved last, verified; None if there is none.
 
         One that is damaged is left alone, with the warning `BrokenCheckpoint`, and the one before it is taken.
+
+        Raises:
+            BadCheckpoint: there are checkpoints, and none of them is whole.
         """
         self.wait()
-        return _first_sound(listed(self.folder, warn=True))
+        faults: list[BadCheckpoint] = []
+        found = _first_sound(listed(self.folder, faults=faults), faults)
+        if found is None:
+            _refuse(self.folder, faults)
+        return found
 
     def best(self) -> Checkpoint | None:
         """Return the verified checkpoint with the best metric, of equals the newest; None if none has a metric."""
         self.wait()
-        return _first_sound(_judged(listed(self.folder, warn=True)))
+        faults: list[BadCheckpoint] = []
+        found = _first_sound(_judged(listed(self.folder, faults=faults)), faults)
+        if found is None:
+            for fault in faults:
+                _tell(fault)
+        return found
 
     def renew(self, checkpoint: Checkpoint) -> Checkpoint:
         """Make a checkpoint of this folder the newest, as if it had been saved just now; return it.
@@ -263,7 +311,7 @@ class Checkpoints:
         with files.failures_of(self.folder):
             fresh.unlink(missing_ok=True)
             with files.DurableFile(fresh) as file:
-                file.write(replace(checkpoint.manifest, save=self._saves).text().encode())
+                file.write(replace(checkpoint.manifest, save=self._saves, origin=self.origin).text().encode())
             fresh.replace(checkpoint.path / NAME)
             files.flush_folder(checkpoint.path)
             files.relink(self.folder / "last", checkpoint.path.name)

@@ -8,11 +8,18 @@ import platform
 import subprocess
 import sys
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
+
+from truestep.loop.checkpoint_files import failures_of
+from truestep.loop.folder import PROVENANCE, set_aside
+
+if TYPE_CHECKING:
+    from truestep.loop.checkpoint import Checkpoint
 
 _PACKAGES = ("truestep", "torch", "numpy", "safetensors")
 _LONGEST_PATCH = 2**20
@@ -34,14 +41,70 @@ def describe(device: torch.device) -> dict[str, Any]:
     }
 
 
-def write(folder: Path, settings: Mapping[str, Any], device: torch.device) -> None:
-    """Write `settings.json`, `environment.json` and, where the code has changes, `changes.patch` into a folder."""
+def write(folder: Path, settings: Mapping[str, Any], device: torch.device, resumed: Checkpoint | None = None) -> None:
+    """Write what a run was made with into its folder; a resumed run adds a line to `starts.jsonl` instead.
+
+    `settings.json`, `environment.json` and, where the code has changes, `changes.patch` are those of the first start. A
+    later line holds the settings and facts that differ from them, and names the file of another patch.
+
+    Args:
+        folder: of the run.
+        settings: by name.
+        device: of the run.
+        resumed: the checkpoint of this folder that the run continues from; None for a new run.
+    """
     environment = describe(device)
     patch = environment["git"].pop("patch", "")
-    (folder / "settings.json").write_text(json.dumps(dict(settings), indent=2, default=str) + "\n", encoding="utf-8")
-    (folder / "environment.json").write_text(json.dumps(environment, indent=2) + "\n", encoding="utf-8")
+    kept = json.dumps(dict(settings), indent=2, default=str) + "\n"
+    with failures_of(folder):
+        if resumed is not None and (folder / "settings.json").exists():
+            _add_start(folder, json.loads(kept), environment, patch, settings.get("resume"), resumed)
+            return
+        if _text(folder / "settings.json") not in ("", kept):  # of an earlier start, or of the user's
+            set_aside(folder, PROVENANCE)
+        (folder / "settings.json").write_text(kept, encoding="utf-8")
+        (folder / "environment.json").write_text(json.dumps(environment, indent=2) + "\n", encoding="utf-8")
+        if patch:
+            (folder / "changes.patch").write_text(patch, encoding="utf-8")
+
+
+def _add_start(folder: Path, settings: Any, environment: Any, patch: str, resume: Any, resumed: Checkpoint) -> None:
+    starts = folder / "starts.jsonl"
+    line: dict[str, Any] = {
+        "time": datetime.now(UTC).isoformat(timespec="seconds"),
+        "resume": str(resume),
+        "checkpoint": resumed.path.name,
+        "step": resumed.step,
+        "settings": _differing(settings, _read(folder / "settings.json"), but=("resume",)),
+        "environment": _differing(environment, _read(folder / "environment.json")),
+    }
     if patch:
-        (folder / "changes.patch").write_text(patch, encoding="utf-8")
+        patches = sorted(folder.glob("changes*.patch"))
+        same = (path for path in patches if path.read_text(encoding="utf-8", errors="replace") == patch)
+        path = next(same, None)
+        if path is None:
+            path = folder / f"changes-{len(patches) + 1}.patch"
+            path.write_text(patch, encoding="utf-8")
+        line["patch"] = path.name
+    with starts.open("a", encoding="utf-8") as file:
+        file.write(json.dumps(line) + "\n")
+
+
+def _text(path: Path) -> str:
+    return path.read_text(encoding="utf-8", errors="replace") if path.is_file() else ""
+
+
+def _read(path: Path) -> Any:
+    """Return what a JSON file holds; an empty dict where it cannot be read, so that everything differs from it."""
+    try:
+        return json.loads(_text(path))
+    except ValueError:
+        return {}
+
+
+def _differing(now: Any, first: Any, but: tuple[str, ...] = ()) -> dict[str, Any]:
+    first = first if isinstance(first, dict) else {}
+    return {name: value for name, value in now.items() if name not in but and first.get(name, ...) != value}
 
 
 def git_state(folder: Path) -> dict[str, Any]:

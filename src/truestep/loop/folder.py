@@ -1,16 +1,35 @@
-"""The folder of a run: locked, and either new or taken up where it was."""
+"""The folder of a run: locked, and either new or continued from one of its checkpoints.
+
+Starting a run deletes and overwrites nothing of the user's: files of an earlier run that saved no checkpoint, and logs
+that are about to be cut back, are moved or copied to `earlier/`, numbered.
+"""
 
 from __future__ import annotations
 
+import os
+import shutil
 from contextlib import ExitStack
+from itertools import count
 from pathlib import Path
-from typing import Self
+from typing import NamedTuple, Self
 
 from truestep.errors import FolderHoldsRun
 from truestep.loop.checkpoint import Checkpoint
-from truestep.loop.checkpoints import Checkpoints, find
+from truestep.loop.checkpoint_files import failures_of
+from truestep.loop.checkpoints import Checkpoints, find, listed, numbered
 from truestep.loop.lock import FolderLock
 from truestep.loop.settings import Settings
+from truestep.loop.terminal import say
+
+LOGS = ("metrics.jsonl", "alerts.jsonl", "system.jsonl")
+PROVENANCE = ("settings.json", "environment.json", "changes.patch", "starts.jsonl")
+
+
+class _Start(NamedTuple):
+    """Where a run starts: the checkpoint, and the path that was given for it when the run was begun."""
+
+    checkpoint: Checkpoint | None
+    origin: str
 
 
 class RunFolder:
@@ -28,6 +47,11 @@ class RunFolder:
         self.resumed = resumed
         self._lock = lock
 
+    @property
+    def goes_on(self) -> bool:
+        """Return True if the run continues from a checkpoint of this folder."""
+        return self.resumed is not None and self.resumed.path.resolve().parent == self.checkpoints.folder.resolve()
+
     @classmethod
     def open(cls, out: Path, settings: Settings) -> Self:
         """Lock the folder, and find what to start from.
@@ -38,34 +62,96 @@ class RunFolder:
 
         Raises:
             FolderInUse: another run holds it.
-            FolderHoldsRun: it holds checkpoints, and `resume` was not given.
-            BadCheckpoint: `resume` is a path where no whole checkpoint is.
+            FolderHoldsRun: it holds checkpoints, and `resume` was not given or names another run.
+            BadCheckpoint: there are checkpoints and none is whole, or `resume` is a path without a whole checkpoint.
             UnwritableFolder: it cannot be made or written.
         """
         with ExitStack() as stack:
             lock = stack.enter_context(FolderLock(out))
-            folder = out / "checkpoints"
-            resumed = None
-            if settings.resume not in (None, "auto"):
-                resumed = find(Path(settings.resume))
-            checkpoints = Checkpoints(folder, keep_last=settings.keep_last, asynchronous=settings.asynchronous)
-            own = resumed is not None and resumed.path.resolve().parent == folder.resolve()
-            if settings.resume == "auto":
-                resumed = checkpoints.newest()
-            elif resumed is not None and own:
-                resumed = checkpoints.renew(resumed)
-            elif settings.resume is None and (held := sorted(path.name for path in folder.glob("step-*"))):
-                raise FolderHoldsRun(
-                    f"{out} holds a run already: {held[-1]}",
-                    expected="a new folder, or resume=",
-                    remedy='pass resume="auto" to go on with it, or another out= for a new run',
-                )
-            if resumed is None or (settings.resume != "auto" and not own):
-                for name in ("metrics.jsonl", "alerts.jsonl", "system.jsonl"):
-                    (out / name).unlink(missing_ok=True)  # of a run that never saved, or that this one is not
+            checkpoints = Checkpoints(
+                out / "checkpoints", keep_last=settings.keep_last, asynchronous=settings.asynchronous
+            )
+            start = _start(out, checkpoints, settings.resume)
+            checkpoints.origin = start.origin
+            self = cls(out, checkpoints, start.checkpoint, lock)
+            if not self.goes_on and any((out / name).exists() for name in LOGS):
+                aside = set_aside(out, (*LOGS, *PROVENANCE))
+                say(f"truestep: the log of an earlier start in {out}, which saved no checkpoint, is in {aside}")
             stack.pop_all()
-        return cls(out, checkpoints, resumed, lock)
+        return self
 
     def close(self) -> None:
         """Let others have the folder."""
         self._lock.release()
+
+
+def _start(out: Path, checkpoints: Checkpoints, resume: str | Path | None) -> _Start:
+    """Return what a run starts from."""
+    held = [path.name for path in numbered(checkpoints.folder)]
+    if resume is None:
+        if held:
+            raise FolderHoldsRun(
+                f"{out} holds a run already: {held[-1]}",
+                expected="a new folder, or resume=",
+                remedy='pass resume="auto" to go on with it, or another out= for a new run',
+            )
+        return _Start(None, "")
+    if resume == "auto":
+        newest = checkpoints.newest()
+        return _Start(newest, "" if newest is None else newest.manifest.origin)
+    origin = _absolute(Path(resume))
+    if origin in (_absolute(out), _absolute(checkpoints.folder)):
+        return _Start(find(origin), "")
+    inside = Path(origin).is_relative_to(_absolute(out))
+    if not held:
+        return _Start(find(resume), origin)
+    finished = listed(checkpoints.folder)
+    if (finished and finished[0].manifest.origin == origin) or not inside:
+        own = checkpoints.newest()
+        if own is None or own.manifest.origin != origin:
+            raise FolderHoldsRun(
+                f"{out} holds another run already: {held[-1]}",
+                expected=f"a folder without checkpoints, or a run that was begun from {resume}",
+                remedy='pass another out= to begin a run from there, or resume="auto" to go on with this one',
+            )
+        say(
+            f"truestep: {out} goes on with its own {own.path.name}, since it was begun from {resume} already; "
+            "to begin from there again, pass another out="
+        )
+        return _Start(own, origin)
+    found = find(resume)
+    if finished[0].manifest.save != found.manifest.save:
+        aside = set_aside(out, LOGS, copies=True)  # what was logged after the older checkpoint is cut off
+        kept = f"; copies of its logs are in {aside}" if aside is not None else ""
+        say(f"truestep: {out} goes back from {finished[0].path.name} to {found.path.name}{kept}")
+    return _Start(checkpoints.renew(found), origin)
+
+
+def _absolute(path: Path) -> str:
+    """Return an absolute path that does not follow the last link, since `best` and `last` move."""
+    return str(path.absolute().parent.resolve() / path.name)
+
+
+def set_aside(out: Path, names: tuple[str, ...], *, copies: bool = False) -> Path | None:
+    """Move files of a run's folder, or copies of them, into a new folder in `earlier/`.
+
+    Args:
+        out: the folder of the run.
+        names: of the files; those that do not exist are left out.
+        copies: whether to leave the files in their place and copy them.
+
+    Returns:
+        The new folder; None if there is no such file.
+    """
+    present = [name for name in names if (out / name).exists()]
+    if not present:
+        return None
+    with failures_of(out):
+        aside = next(path for number in count(1) if not (path := out / "earlier" / f"{number:03d}").exists())
+        aside.mkdir(parents=True)
+        for name in present:
+            if copies:
+                shutil.copy2(out / name, aside / name)
+            else:
+                os.replace(out / name, aside / name)
+    return aside

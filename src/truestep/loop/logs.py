@@ -8,6 +8,7 @@ lines of an uninterrupted one, byte for byte. Clocks go elsewhere.
 from __future__ import annotations
 
 import os
+import warnings
 import weakref
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -16,8 +17,9 @@ from typing import Any
 
 import torch
 
-from truestep.errors import BadLogValue
+from truestep.errors import BadLogValue, InexactResume
 from truestep.loop.alerts import Alerts
+from truestep.loop.blame import outside
 from truestep.loop.outlets import Outlets
 from truestep.loop.stalls import Stalls
 from truestep.trackers.line import Line
@@ -61,6 +63,7 @@ class Logs:
         self._kept: list[Line] = []
         self._lines = 0
         self._flushing = False
+        self._cut_short = False
         self._watched: tuple[weakref.ref[torch.Tensor], int, torch.Tensor] | None = None
         """The last value that was copied for the alerts: it, its version then, and the copy."""
 
@@ -186,8 +189,27 @@ class Logs:
         """
         self._kept.clear()
         self._lines = 0
-        if self.path is not None and self.path.exists() and self.path.stat().st_size > size:
+        if self.path is None:
+            return
+        held = self.path.stat().st_size if self.path.exists() else 0
+        if held > size:
             os.truncate(self.path, size)
+        elif held < size and not self._cut_short:
+            self._cut_short = True
+            self._warn_of_loss(held, size)
+
+    def _warn_of_loss(self, held: int, size: int) -> None:
+        """Warn that the file is shorter than at the checkpoint; end its last line, which is cut short."""
+        assert self.path is not None
+        warnings.warn(
+            f"{self.path} has {held:,} bytes and had {size:,} when the checkpoint was made: lines of it are lost; "
+            "the training goes on",
+            InexactResume,
+            stacklevel=outside(),
+        )
+        if held and self.path.read_bytes()[-1:] != b"\n":
+            with self.path.open("ab") as file:
+                file.write(b"\n")
 
     def close(self, ending: Ending) -> None:
         """End what the lines are copied to. Calling it twice is harmless.

@@ -31,6 +31,7 @@ class Manifest:
         models: the file of each model.
         versions: of torch and truestep.
         time: when it was saved, UTC; for people.
+        origin: the path that the run was begun from (`resume=` of another run or of an older checkpoint), or empty.
     """
 
     step: int
@@ -42,6 +43,7 @@ class Manifest:
     models: dict[str, str] = field(default_factory=dict)
     versions: dict[str, str] = field(default_factory=dict)
     time: str = ""
+    origin: str = ""
 
     def text(self) -> str:
         """Return the manifest as JSON, with a checksum of itself.
@@ -80,10 +82,15 @@ class Manifest:
                 raise BadManifest("its checksum is wrong")
             content["files"] = {name: (entry["bytes"], entry["crc32"]) for name, entry in content["files"].items()}
             content["metric"] = None if content["metric"] is None else float(content["metric"])
-            return cls(**content)
+            manifest = cls(**content)
+            # a checkpoint from elsewhere must not name files outside of its own folder
+            for name in (*manifest.files, *manifest.models.values()):
+                if name not in manifest.files or name in ("", ".", "..") or "/" in name or "\\" in name:
+                    raise BadManifest(f"it names a file that is not in the checkpoint: {name[:80]!r}")
+            return manifest
         except BadManifest:
             raise
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise BadManifest(f"it is not a manifest: {error}") from error
 
     @classmethod

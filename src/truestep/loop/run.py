@@ -106,7 +106,9 @@ class Run(Modelling, Stepping, Evaluation, Looking):
             self._folder = folder = RunFolder.open(Path(settings.out), settings) if settings.out is not None else None
             if folder is not None:
                 stack.callback(folder.close)
-                environment.write(folder.path, asdict(settings), self.device)
+                environment.write(
+                    folder.path, asdict(settings), self.device, folder.resumed if folder.goes_on else None
+                )
             signals = Signals(handled=folder is not None)
             stack.callback(signals.put_back)
             stack.callback(self._parts.end_workers)
@@ -124,6 +126,7 @@ class Run(Modelling, Stepping, Evaluation, Looking):
                 folder.checkpoints if folder else None,
                 folder.resumed if folder else None,
                 self.device,
+                settings.init_from,
             )
             self._loops = Loops(
                 self._parts,
@@ -306,6 +309,8 @@ class Run(Modelling, Stepping, Evaluation, Looking):
             )
         if mode not in ("min", "max"):
             raise BadSettings(f'mode is "{mode}"', expected='"min" or "max"', remedy='pass mode="min" for a loss')
+        if isinstance(metric, torch.Tensor):
+            metric = metric.detach()
         self._loops.ask(None if metric is None else float(metric), mode)
 
     def close(self) -> None:

@@ -12,16 +12,20 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from truestep.errors import BadCheckpoint
+from truestep.loop.checkpoint import Checkpoint
+from truestep.loop.terminal import say
 from truestep.loop.updates import has_groups_of, load_optimizer
+from truestep.loop.weight_files import source_of_weights
 from truestep.loop.weights import load_weights
 from truestep.model.freeze import frozen_state, load_frozen_state
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     import torch
     from torch import nn
 
     from truestep.loop.averaging import Followed
-    from truestep.loop.checkpoint import Checkpoint
     from truestep.loop.checkpoints import Checkpoints
     from truestep.loop.logs import Logs
     from truestep.loop.parts import Parts, State
@@ -37,6 +41,7 @@ class Saving:
         checkpoints: where to write; None for a run without folder.
         resumed: what to start from; None for a new run.
         device: where tensors are loaded to.
+        init_from: what the models of a new run take their weights from; None for the values that they have.
     """
 
     def __init__(
@@ -47,6 +52,7 @@ class Saving:
         checkpoints: Checkpoints | None,
         resumed: Checkpoint | None,
         device: torch.device,
+        init_from: str | Path | None = None,
     ) -> None:
         self._parts = parts
         self._user = state
@@ -54,10 +60,19 @@ class Saving:
         self._checkpoints = checkpoints
         self._resumed = resumed
         self._device = device
+        self._init_from = None if init_from is None or resumed is not None else source_of_weights(init_from)
         self._loaded: dict[str, Any] = {} if resumed is None else resumed.state(device=None)
         if self._loaded:
             state.update(self._loaded["user"])
             self._take_up_series(self._loaded)
+
+    @property
+    def _is_own(self) -> bool:
+        """Return True if the checkpoint is one of this run's folder, where its log is too."""
+        assert self._resumed is not None
+        return (
+            self._checkpoints is not None and self._resumed.path.resolve().parent == self._checkpoints.folder.resolve()
+        )
 
     @property
     def loops(self) -> dict[str, Any] | None:
@@ -113,9 +128,15 @@ class Saving:
             self._checkpoints.wait()
 
     def load_model(self, name: str, model: nn.Module) -> None:
-        """Load the weights that a model had, if the run is resumed."""
+        """Load the weights that a model had, if the run is resumed; or those that a new run is to begin with."""
         if self._resumed is not None:
-            load_weights(_plain(model), self._resumed.model(name, self._device))
+            if name in self._resumed.models:
+                load_weights(_plain(model), self._resumed, name=name, device=self._device)
+        elif self._init_from is not None:
+            source = self._init_from
+            known = isinstance(source, Checkpoint) and (name in source.models or len(source.models) > 1)
+            load_weights(_plain(model), source, name=name if known else None, device=self._device)
+            say(f"truestep: {name} begins with the weights of {getattr(source, 'path', source)}")
 
     def load_registered(self, name: str) -> None:
         """Load the state that a registered object had, if the run is resumed."""
@@ -126,7 +147,7 @@ class Saving:
         """Load an average of weights, if the run is resumed from one that kept it."""
         state = self._loaded.get("averages", {}).get(name)
         if state is not None and self._resumed is not None:
-            load_weights(followed.average.model, self._resumed.model(name, self._device))
+            load_weights(followed.average.model, self._resumed, name=name, device=self._device)
             followed.load_state_dict(state)
 
     def restore(self, *, finally_: bool) -> dict[str, Any]:
@@ -165,7 +186,7 @@ class Saving:
             if state is not None and (finally_ or has_groups_of(updates.optimizer, state)):
                 load_optimizer(name, updates.optimizer, state)
                 updates.load_state_dict(loaded["updates"][name])
-        self._logs.cut(loaded["log_bytes"])
+        self._logs.cut(loaded["log_bytes"] if self._is_own else 0)
         self._logs.last.clear()
         self._logs.last.update(loaded["logged"])
         self._take_up_series(loaded)

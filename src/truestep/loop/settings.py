@@ -34,7 +34,11 @@ class Settings:
         clip_norm: largest norm of the gradients of one optimizer; None for no limit.
         device: "auto", "cpu", "cuda", "cuda:1", "mps".
         deterministic: use deterministic kernels only; some are slower, and some operations have none and raise.
-        resume: "auto" for the newest whole checkpoint in `out`, if there is one; a path for that one; None to begin.
+        resume: "auto" for the newest whole checkpoint in `out`, if there is one; the path of another run or checkpoint
+            to begin where that one was, with its step, epoch and optimizers (started again, the run goes on with its
+            own checkpoints); None for a new run.
+        init_from: a run, a checkpoint or a file that the models of a new run take their weights from, and nothing else;
+            not read where the run resumes.
         keep_last: checkpoints kept besides the best one.
         save_every_n_steps: save after every so many steps, besides what `run.save()` asks for.
         asynchronous: write checkpoints in the background, from a copy.
@@ -65,6 +69,7 @@ class Settings:
     device: str = "auto"
     deterministic: bool = False
     resume: str | Path | None = None
+    init_from: str | Path | None = None
     keep_last: int = 3
     save_every_n_steps: int | None = None
     asynchronous: bool = False
@@ -87,6 +92,12 @@ class Settings:
                 f"clip_norm is {self.clip_norm!r}",
                 expected="a number above 0, or None",
                 remedy="leave clip_norm out for no clipping",
+            )
+        if self.init_from is not None and self.resume not in (None, "auto"):
+            raise BadSettings(
+                "resume and init_from both name where the run begins",
+                expected=f"one of them, got resume={str(self.resume)!r} and init_from={str(self.init_from)!r}",
+                remedy='pass init_from= for its weights alone, with resume="auto" for a job that is started again',
             )
         if self.out is None and (self.resume is not None or self.save_every_n_steps is not None):
             name = "resume" if self.resume is not None else "save_every_n_steps"

@@ -54,6 +54,21 @@ def read_weights(
     return _unnested(_loaded(path, device), name, str(path))
 
 
+def source_of_weights(path: Path | str) -> Path | Checkpoint:
+    """Return what a path means, checked before anything is built: a checkpoint, verified, or a file.
+
+    Args:
+        path: as for `load_weights`.
+
+    Raises:
+        BadCheckpoint: there is nothing, or the checkpoint is damaged.
+    """
+    path = Path(path)
+    if path.is_file() or any((path / file).exists() for file in _FILES if not (path / NAME).exists()):
+        return path
+    return find(path)
+
+
 def _of_checkpoint(checkpoint: Checkpoint, name: str | None, device: torch.device | str) -> Mapping[str, Any]:
     if name is None and len(checkpoint.models) == 1:
         name = checkpoint.models[0]
