@@ -115,6 +115,34 @@ class PostMortem:
 
 
 @dataclass(frozen=True, slots=True)
+class Chance:
+    """A classification loss that stayed where guessing is."""
+
+    classes: int
+    loss: float
+    """Mean of the later half of the values that were read."""
+    step: int
+    """Step of the last one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Coverage:
+    """How far a run came, beside its steps: what a report says before it calls anything clear."""
+
+    called: bool = True
+    """Whether a model was called."""
+    backward: bool = True
+    """Whether a backward pass ran."""
+    error: str = ""
+    """Type and first line of the exception that ended the run."""
+    processes: int = 0
+    """How many processes the run started by multiprocessing; they are not watched."""
+    started: Site | None = None
+    """Where it started the first of them."""
+    chance: Chance | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Summary:
     """All there is to report about one watched run: what reports are made from."""
 
@@ -135,6 +163,7 @@ class Summary:
     """Folder of the record, where one was asked for."""
     post_mortem: PostMortem | None = None
     """Of what the run died, where it died of an error whose cause could be told."""
+    coverage: Coverage = field(default_factory=Coverage)
 
     def shown(self, *, least: Confidence = Confidence.MEDIUM) -> tuple[Finding, ...]:
         """Findings to show: not suppressed, no consequences of others, and at least this sure."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -10,6 +11,8 @@ from pathlib import Path
 import pytest
 
 from truestep.cli import main
+from truestep.cli.replay import read
+from truestep.report.json import document
 from truestep.rules import all_rules
 
 
@@ -122,9 +125,26 @@ def test_without_torch_the_script_is_not_begun(folder: Path) -> None:
 
 def test_script_without_torch_gets_a_note_and_its_own_exit_code(folder: Path) -> None:
     (folder / "train.py").write_text("print('ran'); raise SystemExit(4)")
-    note = "truestep: nothing to report: the script never imported torch\n"
+    note = "truestep: nothing was checked: the script left by sys.exit before it imported torch\n"
     assert run(folder, "--fail-on", "error", "train.py") == (4, "ran\n", note)
     assert run(folder, "--quiet", "train.py") == (4, "ran\n", "")
+    (folder / "train.py").write_text("print('ran')")
+    note = "truestep: nothing was checked: the script never imported torch\n"
+    assert run(folder, "train.py") == (0, "ran\n", note)
+
+
+def test_script_that_dies_at_an_import_was_not_checked(folder: Path) -> None:
+    for before, words in [("", "before it imported torch"), ("import torch\n", "before its first step")]:
+        (folder / "train.py").write_text(f"{before}import no_such_package\n")
+        code, _, err = run(folder, "train.py", COLUMNS="120")
+        assert code == 1
+        last = err.splitlines()[-1].removeprefix("truestep: ")
+        assert last == f"nothing was checked: the script ended with ModuleNotFoundError {words}"
+        code, _, err = run(folder, "--record", "rec", "--format", "json", "--output", "out.json", "train.py")
+        report = json.loads((folder / "out.json").read_text())
+        assert report["headline"] == last
+        assert report["coverage"]["error"] == "ModuleNotFoundError: No module named 'no_such_package'"
+    assert {**document(read(folder / "rec", tuple(all_rules().values()))), "record": None} == {**report, "record": None}
 
 
 def test_every_rule_id_is_accepted(folder: Path) -> None:

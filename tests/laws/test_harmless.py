@@ -36,6 +36,7 @@ ENTRIES = {
     "SchedulerProbe": {"built", "stepped"},
     "DataProbe": {"made", "started", "drawn", "ended"},
     "DropoutProbe": {"met"},
+    "ProcessProbe": {"told"},
     "CheckpointProbe": {"saved", "taken", "before", "loaded", "_tell"},
     "Coast": {"wake", "end"},
     "Unseen": {"begin"},

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import multiprocessing.process
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any
@@ -42,6 +43,7 @@ OWNERS: dict[str, Any] = {
     "dataloader": torch.utils.data.dataloader,
     "DataLoader": torch.utils.data.DataLoader,
     "_builtins": _builtins,
+    "BaseProcess": multiprocessing.process.BaseProcess,
 }
 OWNERS |= {f"iterator {cls.__name__}": cls for cls in torch.utils.data.dataloader._BaseDataLoaderIter.__subclasses__()}
 OWNERS["iterator base"] = torch.utils.data.dataloader._BaseDataLoaderIter

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, TextIO
 
 from truestep.config import Options
 from truestep.watch.ranks import Ranks
+from truestep.watch.uncaught import described
 
 if TYPE_CHECKING:
     from truestep.findings import Finding, Summary
@@ -34,6 +35,7 @@ class Watch:
         self._here = os.getcwd()
         self._session: Session | None = None
         self._failure = ""
+        self._error = ""
         self._announced = False
 
     def torch_imported(self) -> None:
@@ -55,6 +57,7 @@ class Watch:
 
     def crashed(self, error: BaseException) -> None:
         """Look at what is there when the program has died, before its frames are freed."""
+        self._error = described(error)
         if self._session is not None and not self._failure:
             self._session.examine(error)
 
@@ -78,15 +81,18 @@ class Watch:
                     stream.write("\n")  # apart from what the script printed
                 write(summary, self._options, stream)
         if not watched and not self._options.quiet:
-            self._say("nothing to report: the script never imported torch")
+            from truestep.report.coverage import verdict
+
+            self._say(verdict(summary, 0))
         return 1 if _fails(summary.shown(), self._options.fail_on) else None
 
     def _summary(self, how: str) -> Summary:
-        from truestep.findings import Summary
+        from truestep.findings import Coverage, Summary
 
         errors = (self._failure,) if self._failure else ()
         if self._session is None or self._failure:
-            return Summary(self._script, how, steps=0, internal_errors=errors)
+            coverage = Coverage(called=False, backward=False, error=self._error)
+            return Summary(self._script, how, steps=0, internal_errors=errors, coverage=coverage)
         return self._session.stop(how)
 
     def _announce(self, finding: Finding) -> None:

@@ -29,6 +29,7 @@ from truestep.events._backward import (
     GraphsKept,
     GraphsRetained,
     LossNotFinite,
+    LossRead,
     TapeRead,
 )
 from truestep.events._event import (
@@ -62,6 +63,7 @@ from truestep.events._objects import (
     OptimizerBuilt,
     ParameterMet,
     ParametersAdded,
+    ProcessStarted,
     RunEnded,
     RunStarted,
     ScalerBuilt,
@@ -119,6 +121,7 @@ __all__ = [
     "LoaderTimed",
     "LossComputed",
     "LossNotFinite",
+    "LossRead",
     "LossScaled",
     "MixtureMeasured",
     "ModeSet",
@@ -134,6 +137,7 @@ __all__ = [
     "PlainStateCompared",
     "PlainStateSaved",
     "ProbabilitiesRead",
+    "ProcessStarted",
     "RowsEqual",
     "RunEnded",
     "RunStarted",

@@ -112,6 +112,16 @@ class LossNotFinite(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class LossRead(Event):
+    """At a sampled step, the finite value of a classification loss that backward started from, unscaled."""
+
+    absent: ClassVar[str] = "no classification loss"
+    value: float
+    """Rounded to four digits."""
+    site: Site | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class GradientsRepaired(Event):
     """At a step after a backward from a loss that was not finite: all gradients were finite all the same."""
 

@@ -26,6 +26,14 @@ class RunEnded(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class ProcessStarted(Event):
+    """The program started a process by multiprocessing, which is not watched (a DataLoader's workers do not count)."""
+
+    absent: ClassVar[str] = "no other process"
+    site: Site | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ParameterMet(Event):
     parameter: int
     name: str

@@ -28,13 +28,14 @@ def all_probes() -> list[type[Probe]]:
     from truestep.probes.mode import ModeProbe
     from truestep.probes.module import ModuleProbe
     from truestep.probes.optimizer import OptimizerProbe
+    from truestep.probes.processes import ProcessProbe
     from truestep.probes.scaler import ScalerProbe
     from truestep.probes.scheduler import SchedulerProbe
     from truestep.probes.zero import ZeroProbe
 
     return [
         OptimizerProbe, ZeroProbe, BackwardProbe, ModuleProbe, ModeProbe, LossProbe, DropoutProbe,
-        ClipProbe, ScalerProbe, SchedulerProbe, DataProbe, CheckpointProbe,
+        ClipProbe, ScalerProbe, SchedulerProbe, DataProbe, CheckpointProbe, ProcessProbe,
     ]  # fmt: skip
 
 

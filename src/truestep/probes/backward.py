@@ -9,7 +9,7 @@ import time
 from contextlib import ExitStack
 from typing import Any
 
-from truestep.events import BackwardEnded, GradientsTaken, HandStepped, LossNotFinite, Site
+from truestep.events import BackwardEnded, GradientsTaken, HandStepped, LossNotFinite, LossRead, Site
 from truestep.probes._patch import patch
 from truestep.probes._probe import Probe
 from truestep.probes._values import has_values
@@ -21,6 +21,8 @@ from truestep.probes.tape import read_tape, risky_operations
 
 _SCALINGS = ("DivBackward0", "MulBackward0")
 _SUMS = ("AddBackward0", "SubBackward0")
+_CLASSES = "NllLoss"
+"""How the names of the operations begin that end a loss over classes."""
 _SAMPLED_READS = 4
 _MOST_BAD_LOSSES = 8
 """Losses that are not finite are looked into this often; later ones are only counted."""
@@ -193,6 +195,8 @@ class BackwardProbe(Probe):
         value = root.item()
         if value - value == 0.0:
             scene.last_loss = value if scene.scaled_by is None else None
+            if scene.sampled and scene.scaled_by is None and self._kinds.get(type(node), "").startswith(_CLASSES):
+                scene.emit(LossRead(value=float(f"{value:.4g}"), site=site))
             return
         before, scene.last_loss = scene.last_loss, None
         if isinstance(value, complex):

@@ -27,7 +27,7 @@ def render(summary: Summary, format: Format = "text", *, width: int = 100, colou
         colour: whether "text" carries ANSI colours.
 
     >>> from truestep.findings import Summary
-    >>> print(render(Summary("train.py", "finished", steps=3)), end="")
+    >>> print(render(Summary("train.py", "finished", steps=313)), end="")
     no failure found, 0 rules clear, 0 not observed
     """
     match format:

@@ -7,14 +7,8 @@ from dataclasses import dataclass, replace
 
 from truestep import source
 from truestep.findings import Confidence, Finding, Outcome, Summary
+from truestep.report import coverage
 from truestep.rules import all_rules
-
-_ENDS = {
-    "crashed": "the run crashed {after}",
-    "interrupted": "the run was interrupted {after}",
-    "stopped": "the run was stopped {after}",
-    "exited": "the script left by sys.exit {after}",
-}
 
 _MOST_REASONS = 6
 """So many reasons for not observing are named on the line of counts; all of them are in the JSON report."""
@@ -76,19 +70,20 @@ def counts(summary: Summary) -> dict[str, int]:
 def headline(summary: Summary) -> str:
     """Return the line of counts.
 
-    >>> headline(Summary("train.py", "finished", steps=3))
+    >>> headline(Summary("train.py", "finished", steps=313))
     'no failure found, 0 rules clear, 0 not observed'
+    >>> headline(Summary("train.py", "finished", steps=3))
+    'no failure found in 3 steps, 0 rules clear, 0 not observed'
     """
     count = counts(summary)
-    found = count["failures"]
-    other = "" if summary.post_mortem is None else "other "
-    parts = [f"{found or 'no'} {other}{_plural('failure', found or 1)} found"]
+    parts = [coverage.verdict(summary, count["failures"])]
     if count["suppressed"]:
         parts.append(f"{count['suppressed']} suppressed")
     if count["low_confidence"]:
         parts.append(f"{count['low_confidence']} of low confidence not shown")
-    parts.append(f"{count['clear']} {_plural('rule', count['clear'])} clear")
-    parts.append(f"{count['not_observed']} not observed{_reasons(summary)}")
+    if coverage.extent(summary) != "nothing" or count["failures"]:
+        parts.append(f"{count['clear']} {_plural('rule', count['clear'])} clear")
+        parts.append(f"{count['not_observed']} not observed{_reasons(summary)}")
     return ", ".join(parts)
 
 
@@ -108,13 +103,7 @@ def _reasons(summary: Summary) -> str:
 
 def notes(summary: Summary) -> list[str]:
     """Return what a reader must know to trust the counts: facts, lower case, no full stop."""
-    found = []
-    end = _ENDS.get(summary.how)
-    if end is not None:
-        after = f"after {summary.steps} {_plural('step', summary.steps)}" if summary.steps else "before its first step"
-        found.append(f"{end.format(after=after)}; rules about whole runs say nothing")
-    elif not summary.steps:
-        found.append("no optimizer step was seen")
+    found = coverage.notes(summary, len(failures(summary)))
     if summary.missing_ranks:
         missing = len(summary.missing_ranks)
         found.append(

@@ -9,16 +9,18 @@ from __future__ import annotations
 from truestep import source
 from truestep.events import Site
 from truestep.findings import Finding, PostMortem, Severity, Summary
-from truestep.report import closing
+from truestep.report import closing, coverage
 from truestep.report.closing import Failure
 
 _COMMANDS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.SPEED: "notice"}
 
 
 def render(summary: Summary) -> str:
-    """Return one command for every finding, then the counts and notes as plain lines of the log."""
+    """Return a command for every finding, or one that nothing was checked; then counts and notes as plain lines."""
     lines = [] if summary.post_mortem is None else [_death(summary.post_mortem)]
     lines += [_command(failure) for failure in closing.failures(summary)]
+    if not lines and not summary.steps:
+        lines.append(f"::warning title=truestep::{_data(coverage.verdict(summary, 0))}")
     lines.append(closing.headline(summary))
     lines.extend(f"note: {note}" for note in closing.notes(summary))
     return "".join(f"{_one_line(line)}\n" for line in lines)

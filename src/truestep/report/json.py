@@ -8,7 +8,7 @@ from typing import Any
 from truestep import __version__, source
 from truestep.events import Site
 from truestep.findings import Finding, Mark, PostMortem, Summary
-from truestep.report import closing
+from truestep.report import closing, coverage
 
 SCHEMA = "truestep.report/1"
 
@@ -33,6 +33,7 @@ def document(summary: Summary) -> dict[str, Any]:
         "counts": closing.counts(summary),
         "headline": closing.headline(summary),
         "notes": closing.notes(summary),
+        "coverage": _coverage(summary),
         "post_mortem": None if summary.post_mortem is None else _post_mortem(summary.post_mortem),
         "findings": [_finding(finding) for finding in summary.findings],
         "verdicts": [
@@ -40,6 +41,15 @@ def document(summary: Summary) -> dict[str, Any]:
             for verdict in summary.verdicts
         ],
         "internal_errors": list(summary.internal_errors),
+    }
+
+
+def _coverage(summary: Summary) -> dict[str, Any]:
+    return {
+        "extent": coverage.extent(summary),
+        "limits": [{"slug": limit.slug, "text": limit.text} for limit in coverage.limits(summary)],
+        "error": summary.coverage.error or None,
+        "processes": summary.coverage.processes,
     }
 
 

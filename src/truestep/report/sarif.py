@@ -16,7 +16,7 @@ from urllib.parse import quote
 from truestep import __version__, source
 from truestep.events import Site
 from truestep.findings import Confidence, Finding, Mark, Outcome, PostMortem, Severity, Summary
-from truestep.report import closing
+from truestep.report import closing, coverage
 from truestep.rules import Rule, all_rules
 from truestep.rules._page import parse
 
@@ -54,6 +54,7 @@ def log(summary: Summary) -> dict[str, Any]:
         "results": results,
         "properties": {
             "headline": closing.headline(summary),
+            "extent": coverage.extent(summary),
             "ended": summary.how,
             "steps": summary.steps,
             "torch": summary.torch,
@@ -216,7 +217,8 @@ def _invocation(summary: Summary) -> dict[str, Any]:
         for verdict in summary.verdicts
         if verdict.outcome is Outcome.NOT_OBSERVED
     ]
-    notifications.extend({"level": "warning", "message": {"text": note}} for note in closing.notes(summary))
+    said = dict.fromkeys([*(limit.text for limit in coverage.limits(summary)), *closing.notes(summary)])
+    notifications.extend({"level": "warning", "message": {"text": text}} for text in said)
     notifications.extend({"level": "error", "message": {"text": error}} for error in summary.internal_errors)
     return {
         "executionSuccessful": summary.how != "crashed",

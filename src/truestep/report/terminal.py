@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.text import Text
 
 from truestep.findings import PostMortem, Severity, Summary
-from truestep.report import closing, excerpt
+from truestep.report import closing, coverage, excerpt
 from truestep.report.closing import Failure
 from truestep.report.excerpt import Row
 
@@ -95,7 +95,8 @@ def _post_mortem(died: PostMortem, width: int) -> list[Row]:
 def _closing(summary: Summary, width: int) -> list[Row]:
     first, *rest = excerpt.wrap(closing.headline(summary), width, hang=2)
     head, comma, tail = first.partition(",")
-    alive = "clear" if summary.post_mortem is None else "key"
+    limited = summary.post_mortem is not None or coverage.limits(summary)
+    alive = "key" if limited else "clear"
     verdict = "primary" if closing.counts(summary)["failures"] else alive
     found: list[Row] = [((head, verdict), (comma + tail, ""))]
     found.extend((("  " + line, ""),) for line in rest)

@@ -9,7 +9,19 @@ from typing import Any
 
 from truestep.errors import BadRecord
 from truestep.events import Site
-from truestep.findings import Confidence, Finding, Mark, Outcome, PostMortem, Seen, Severity, Summary, Verdict
+from truestep.findings import (
+    Chance,
+    Confidence,
+    Coverage,
+    Finding,
+    Mark,
+    Outcome,
+    PostMortem,
+    Seen,
+    Severity,
+    Summary,
+    Verdict,
+)
 
 
 def to_dict(summary: Summary) -> dict[str, Any]:
@@ -36,6 +48,8 @@ def from_dict(data: Mapping[str, Any]) -> Summary:
             fields[name] = tuple(fields[name])
         if fields.get("post_mortem") is not None:
             fields["post_mortem"] = post_mortem(fields["post_mortem"])
+        if "coverage" in fields:
+            fields["coverage"] = _coverage(fields["coverage"])
         return Summary(**fields)
     except (KeyError, TypeError, ValueError) as error:
         raise BadRecord(
@@ -64,9 +78,17 @@ def post_mortem(data: Mapping[str, Any]) -> PostMortem:
     return PostMortem(**fields)
 
 
+def _coverage(data: Mapping[str, Any]) -> Coverage:
+    chance = data["chance"]
+    return Coverage(**{**data, "started": _site(data["started"]), "chance": chance and Chance(**chance)})
+
+
 def _mark(data: Mapping[str, Any]) -> Mark:
-    site = data["site"]
-    return Mark(None if site is None else Site(**site), data["label"])
+    return Mark(_site(data["site"]), data["label"])
+
+
+def _site(data: Mapping[str, Any] | None) -> Site | None:
+    return None if data is None else Site(**data)
 
 
 def _verdict(data: Mapping[str, Any]) -> Verdict:

@@ -9,6 +9,7 @@ from truestep import events as ev
 from truestep.events import Event
 from truestep.findings import Confidence, Finding, Outcome, Severity, Verdict
 from truestep.rules import Draft, Progress, Rule
+from truestep.watch.extent import Extent
 
 Key = tuple[int, int]
 """A transition: the number of the chunk before, and of the chunk itself."""
@@ -26,6 +27,7 @@ class Judge:
 
     def __init__(self, rules: Iterable[type[Rule]], announce: Callable[[Finding], None] | None = None) -> None:
         self.progress = Progress()
+        self.extent = Extent()
         self.rules = [rule() for rule in rules]
         self.errors: list[str] = []
         self.certain = False
@@ -41,6 +43,7 @@ class Judge:
         progress = self.progress
         for event in events:
             progress.note(event)
+            self.extent.note(event, progress.step)
             for rule in self._listeners(type(event)):
                 try:
                     rule.observe(event, progress)

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from truestep.errors import BadRecord
-from truestep.findings import Confidence, Finding, Outcome, Seen, Severity, Summary, Verdict
+from truestep.findings import Confidence, Coverage, Finding, Outcome, Seen, Severity, Summary, Verdict
 from truestep.rules import all_rules
 from truestep.watch.exchange import from_dict, to_dict
 from truestep.watch.roots import rooted
@@ -141,6 +141,18 @@ def merge(summaries: Mapping[int, Summary], world_size: int) -> Summary:
         ranks=world_size,
         missing_ranks=tuple(rank for rank in range(world_size) if rank not in summaries),
         post_mortem=next((part.post_mortem for part in parts if part.post_mortem is not None), None),
+        coverage=_coverage([part.coverage for part in parts]),
+    )
+
+
+def _coverage(parts: list[Coverage]) -> Coverage:
+    return Coverage(
+        called=any(part.called for part in parts),
+        backward=any(part.backward for part in parts),
+        error=next((part.error for part in parts if part.error), ""),
+        processes=sum(part.processes for part in parts),
+        started=next((part.started for part in parts if part.started is not None), None),
+        chance=parts[0].chance if all(part.chance is not None for part in parts) else None,
     )
 
 

@@ -85,9 +85,10 @@ class Recorder:
         given_up: str = "",
         blind: str = "",
         post_mortem: PostMortem | None = None,
+        error: str = "",
     ) -> None:
         """Write the end of the run: of what it died, and why some of it was not watched."""
-        rest: dict[str, Any] = {"given_up": given_up, "blind": blind}
+        rest: dict[str, Any] = {"given_up": given_up, "blind": blind, "error": error}
         if post_mortem is not None:
             rest["post_mortem"] = asdict(post_mortem)
         self._write({"ended": how, "truncated": self.truncated, "internal_errors": errors} | rest)
@@ -172,6 +173,7 @@ def read(folder: Path, *, select: tuple[type[Rule], ...] = ()) -> Summary:
         given_up=unseen["given_up"],
         blind=unseen["blind"],
         post_mortem=replay.post_mortem,
+        error=unseen["error"],
     )
 
 
@@ -197,7 +199,7 @@ class _Replay:
         self.started = ev.RunStarted(script="")
         self.how = "crashed"
         self.errors: list[str] = []
-        self.unseen = {"given_up": "", "blind": ""}
+        self.unseen = {"given_up": "", "blind": "", "error": ""}
         self.post_mortem: PostMortem | None = None
         self._sites: dict[int, Site] = {}
         self._events: dict[int, Event] = {}

@@ -19,6 +19,7 @@ from truestep.watch.judge import Judge
 from truestep.watch.record import Recorder
 from truestep.watch.stream import Stream
 from truestep.watch.summary import summarise, told
+from truestep.watch.uncaught import described
 
 _FREE_S = 1.0
 """Watching closely for this long is never too much: first steps pay for compiling and loading anyway."""
@@ -81,6 +82,7 @@ class Session:
         self._given_up = ""
         self._recorder: Recorder | None = None
         self._post_mortem: PostMortem | None = None
+        self._error = ""
 
     def start(self) -> None:
         """Install the probes. torch is imported where it was not. While the session runs, further calls do nothing.
@@ -162,6 +164,7 @@ class Session:
             given_up=self._given_up,
             blind=blind,
             post_mortem=self._post_mortem,
+            error=self._error,
         )
         if self._recorder is not None:
             self._recorder.close(
@@ -170,12 +173,15 @@ class Session:
                 given_up=self._given_up,
                 blind=blind,
                 post_mortem=self._post_mortem,
+                error=self._error,
             )
         return self._summary
 
     def examine(self, error: BaseException) -> None:
         """Find out of what the run died, while the frames of its traceback are there. Keeps words, no objects."""
         scene = self._scene
+        if self._summary is None:
+            self._error = described(error)
         if self._summary is not None or scene is None or not (scene.active or scene.blind):
             return
         from truestep import postmortem

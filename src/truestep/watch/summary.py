@@ -21,6 +21,7 @@ def summarise(
     given_up: str = "",
     blind: str = "",
     post_mortem: PostMortem | None = None,
+    error: str = "",
 ) -> Summary:
     """Return the summary of a judged run, with what comments in the code allow marked as suppressed.
 
@@ -28,6 +29,7 @@ def summarise(
         given_up: why costly reads were given up, empty where they were not.
         blind: why watching had to end before the run did, empty where it had not.
         post_mortem: of what the run died, where that could be told.
+        error: type and first line of the exception that ended the run, empty where none did.
     """
     return Summary(
         script=started.script,
@@ -40,6 +42,7 @@ def summarise(
         ranks=started.world_size,
         record=record,
         post_mortem=post_mortem,
+        coverage=judge.extent.coverage(judge.progress, error),
     )
 
 

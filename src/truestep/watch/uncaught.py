@@ -41,6 +41,20 @@ def _without_ours(traceback: TracebackType | None) -> TracebackType | None:
     return kept[0] if kept else None
 
 
+def described(error: BaseException) -> str:
+    """Return the type and the first line of an exception, as the last line of its traceback begins.
+
+    >>> described(ImportError("No module named 'tyro'"))
+    "ImportError: No module named 'tyro'"
+    """
+    try:
+        first = str(error).strip().partition("\n")[0][:200]
+    except Exception:
+        first = ""
+    name = type(error).__name__
+    return f"{name}: {first}" if first else name
+
+
 def show(error: BaseException) -> object:
     """Print an uncaught exception as python does, by the program's own excepthook; return the exit code.
 

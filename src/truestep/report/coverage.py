@@ -1,0 +1,129 @@
+"""How much of a training a run showed, in words: what stands before the counts where that is not all of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from truestep import source
+from truestep.findings import Outcome, Summary
+
+_FEW_STEPS = 10
+_ENDS = {
+    "crashed": "the script ended with {error}",
+    "interrupted": "the script was interrupted",
+    "stopped": "the script was stopped",
+    "exited": "the script left by sys.exit",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """One reason why a run showed less than a whole training."""
+
+    slug: str
+    text: str
+    """A fact, lower case, no full stop."""
+
+
+def extent(summary: Summary) -> Literal["nothing", "little", "part", "whole"]:
+    """Return how much the rules could see: without an optimizer step nothing, or little where some rules are clear."""
+    if not summary.steps:
+        clear = any(verdict.outcome is not Outcome.NOT_OBSERVED for verdict in summary.verdicts)
+        return "little" if clear else "nothing"
+    cut = summary.how in _ENDS or summary.missing_ranks or summary.steps < _FEW_STEPS
+    return "part" if cut else "whole"
+
+
+def limits(summary: Summary) -> list[Limit]:
+    """Return what limits a report, the gravest first.
+
+    >>> limits(Summary("train.py", "interrupted", steps=40))
+    [Limit(slug='interrupted', text='the script was interrupted after 40 steps')]
+    """
+    if not summary.steps:
+        return [_without_a_step(summary)]
+    found = []
+    if summary.how in _ENDS:
+        found.append(Limit(summary.how, f"{_end(summary)} after {steps(summary)}"))
+    elif summary.steps < _FEW_STEPS:
+        found.append(Limit("few-steps", f"the script made {steps(summary)}"))
+    if summary.coverage.chance is not None:
+        found.append(Limit("loss-at-chance", f"the loss never left chance ({_chance(summary)})"))
+    return found
+
+
+def verdict(summary: Summary, failures: int) -> str:
+    """Return the words before the counts: what was found, and in how much of a training.
+
+    Args:
+        summary: the run.
+        failures: how many findings are shown.
+    """
+    other = "" if summary.post_mortem is None else "other "
+    if failures:
+        return f"{failures} {other}{'failure' if failures == 1 else 'failures'} found"
+    if not summary.steps:
+        if summary.post_mortem is not None:  # that one thing is known
+            return "no other failure found before the first step"
+        return f"{extent(summary)} was checked: {limits(summary)[0].text}"
+    where = ""
+    if summary.how in _ENDS:
+        where = f" in the {steps(summary)} before {_end(summary)}"
+    elif summary.steps < _FEW_STEPS:
+        where = f" in {steps(summary)}"
+    chance = "" if summary.coverage.chance is None else f", but the loss never left chance ({_chance(summary)})"
+    return f"no {other}failure found{where}{chance}"
+
+
+def notes(summary: Summary, failures: int) -> list[str]:
+    """Return what `verdict` leaves out: the limits, where failures stand in their place, and what follows from them."""
+    cut = summary.how in _ENDS
+    silent = "rules about whole runs say nothing"
+    told = failures or (summary.post_mortem is not None and not summary.steps)
+    if not told:
+        return [f"{silent} of a run that was cut short"] if cut and summary.steps else []
+    found = [limit.text for limit in limits(summary) if limit.slug != "few-steps"]
+    if cut:
+        found[0] += f"; {silent}"
+    return found
+
+
+def steps(summary: Summary) -> str:
+    """Return the number of steps, in words."""
+    return "1 step" if summary.steps == 1 else f"{summary.steps} steps"
+
+
+def _without_a_step(summary: Summary) -> Limit:
+    """Return why there was no optimizer step."""
+    coverage = summary.coverage
+    imported = bool(summary.torch or summary.verdicts)
+    if not imported and summary.internal_errors:
+        return Limit("internal-error", "watching failed to start")
+    if summary.how in _ENDS:
+        before = "before its first step" if imported else "before it imported torch"
+        return Limit(f"{summary.how}-before-first-step", f"{_end(summary)} {before}")
+    if not imported:
+        return Limit("torch-not-imported", "the script never imported torch")
+    if coverage.processes:
+        amount = "the process" if coverage.processes == 1 else f"the {coverage.processes} processes"
+        site, verb = coverage.started, "is" if coverage.processes == 1 else "are"
+        place = "" if site is None else f" at {source.posix(source.displayed(site.path))}:{site.line}"
+        text = f"no optimizer step in this process, and {amount} started{place} {verb} not watched"
+        return Limit("other-processes", text)
+    if not coverage.called and not coverage.backward:
+        return Limit("no-model-call", "no model was called")
+    if not coverage.backward:
+        return Limit("no-backward-pass", "no backward pass was seen")
+    return Limit("no-optimizer-step", "no optimizer step was seen")
+
+
+def _end(summary: Summary) -> str:
+    error = summary.coverage.error.partition(":")[0] or "an error"
+    return _ENDS[summary.how].format(error=error)
+
+
+def _chance(summary: Summary) -> str:
+    chance = summary.coverage.chance
+    assert chance is not None
+    return f"about {chance.loss:.3g} at step {chance.step}, as for a guess among {chance.classes} classes"

@@ -1,0 +1,66 @@
+"""How far a run came: read from events, so that a replay says the same."""
+
+from __future__ import annotations
+
+import math
+from statistics import fmean
+
+from truestep import events as ev
+from truestep.events import Event, Site
+from truestep.findings import Chance, Coverage
+from truestep.rules import Progress
+
+_OVER_CLASSES = ("cross_entropy", "nll_loss")
+_LEAST_READS = 8
+_LEAST_STEP = 100
+_AT_CHANCE = (0.97, 1.15)
+_LOWEST = 0.9
+"""Parts of ln C: where the mean of the later half lies, and what no value is below, not even of a small batch."""
+
+
+class Extent:
+    """Collects what `Coverage` holds."""
+
+    def __init__(self) -> None:
+        self._processes = 0
+        self._started: Site | None = None
+        self._classes: set[int] = set()
+        self._reads: list[tuple[int, float]] = []
+
+    def note(self, event: Event, step: int) -> None:
+        """Take note of an event of the step of this number."""
+        match event:
+            case ev.LossComputed(grad=True):
+                over_classes = event.kind in _OVER_CLASSES and event.reduction == "mean"
+                self._classes.add(event.classes if over_classes else 0)
+            case ev.LossRead():
+                self._reads.append((step, event.value))
+            case ev.ProcessStarted():
+                self._processes += 1
+                self._started = self._started or event.site
+            case _:
+                pass
+
+    def coverage(self, progress: Progress, error: str) -> Coverage:
+        """Return what was collected; ``error`` is the exception that ended the run, if one did."""
+        met = progress.met
+        return Coverage(
+            called=not met.isdisjoint((ev.ModelCalled, ev.ModelMet, ev.ForwardCalledDirectly)),
+            backward=not met.isdisjoint((ev.BackwardEnded, ev.GradientsTaken)),
+            error=error,
+            processes=self._processes,
+            started=self._started,
+            chance=self._chance(),
+        )
+
+    def _chance(self) -> Chance | None:
+        """Return where the loss stayed, if it is the run's only one and no better than a guess in all of it."""
+        classes = next(iter(self._classes)) if len(self._classes) == 1 else 0
+        if classes < 2 or len(self._reads) < _LEAST_READS or self._reads[-1][0] < _LEAST_STEP:
+            return None
+        guess = math.log(classes)
+        values = [value for _, value in self._reads]
+        later = fmean(values[len(values) // 2 :])
+        if min(values) < _LOWEST * guess or not _AT_CHANCE[0] * guess <= later <= _AT_CHANCE[1] * guess:
+            return None
+        return Chance(classes, float(f"{later:.3g}"), self._reads[-1][0])
