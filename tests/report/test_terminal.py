@@ -101,7 +101,9 @@ def test_same_failure_on_several_ranks_is_one_failure():
 def test_low_confidence_and_suppressed_findings_are_counted_and_not_shown():
     hidden = (replace(MIXED, suppressed=True), replace(PLAIN, confidence=Confidence.LOW))
     text = render(Summary("train.py", "finished", 313, hidden, CLEAR))
-    assert text.startswith("no failure found, 1 suppressed, 1 of low confidence not shown, 38 rules clear")
+    assert text.startswith(
+        "no failure found, 1 suppressed, 1 of low confidence not shown (layers-in-plain-container), "
+    )
     assert "error[" not in text
 
 

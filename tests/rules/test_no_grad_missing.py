@@ -24,9 +24,9 @@ def test_an_evaluation_that_records_graphs_is_found_at_its_call():
     assert "no_grad" in finding.help
 
 
-def test_whole_tensors_without_a_loader_are_found_with_low_confidence():
+def test_slices_without_a_loader_are_found_with_medium_confidence():
     (finding,) = judge(NoGradMissing, [*MET, *(STEP + look(None) * 2) * 3])
-    assert finding.confidence is Confidence.LOW
+    assert finding.confidence is Confidence.MEDIUM
 
 
 def test_evaluation_under_no_grad_is_quiet():
@@ -66,3 +66,32 @@ def test_a_run_without_evaluation_is_not_observed():
         rule.observe(event, run)
     verdict = rule.verdict(run)
     assert (verdict.outcome, verdict.reason) == (Outcome.NOT_OBSERVED, "no model call in eval mode")
+
+
+def test_one_call_on_a_whole_tensor_after_each_step_is_found_when_the_run_has_finished():
+    (finding,) = judge(NoGradMissing, [*MET, *(STEP + look(None)) * 5])
+    assert finding.primary.site == EVAL
+    assert finding.confidence is Confidence.MEDIUM
+    assert finding.primary.label.startswith("1 call, eval mode")
+    assert (finding.seen.count, finding.seen.unit) == (5, "evaluations")
+    assert finding.cost == "1 graph with its activations recorded in one evaluation, not used"
+
+
+def test_one_call_of_a_loader_with_one_batch_is_found():
+    (finding,) = judge(NoGradMissing, [*MET, *(STEP * 3 + look()) * 4])
+    assert finding.confidence is Confidence.MEDIUM
+
+
+def test_one_call_per_epoch_is_found_in_a_run_that_was_interrupted():
+    (finding,) = judge(NoGradMissing, [*MET, *(STEP * 4 + look(None)) * 3, *STEP * 3], ended="interrupted")
+    assert finding.confidence is Confidence.MEDIUM
+
+
+def test_a_single_evaluation_of_one_call_is_too_little():
+    assert judge(NoGradMissing, [*MET, *STEP * 5, *look(None)]) == []
+
+
+def test_targets_made_in_eval_mode_for_the_next_backward_are_not_certain():
+    step = [*look(None), *STEP]
+    (finding,) = judge(NoGradMissing, [*MET, *STEP, *step * 6])
+    assert finding.confidence is Confidence.LOW

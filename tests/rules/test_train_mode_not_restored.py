@@ -50,8 +50,22 @@ def test_a_restored_mode_is_quiet():
     assert judge(TrainModeNotRestored, [*MET, *([*train(), OFF, LOOK, ON]) * 4]) == []
 
 
-def test_training_in_eval_mode_from_the_start_is_quiet():
-    assert judge(TrainModeNotRestored, [*MET, OFF, *([*train(False), LOOK]) * 4]) == []
+def test_training_in_eval_mode_from_the_start_is_of_low_confidence_and_never_clear():
+    events = [*MET, OFF, *([*train(False), LOOK]) * 4]
+    (finding,) = judge(TrainModeNotRestored, events)
+    assert finding.confidence is Confidence.LOW
+    assert (finding.primary.site, finding.related[0].site) == (TRAIN, SWITCH)
+    assert (finding.seen.count, finding.seen.total) == (4, 4)
+    rule, run = TrainModeNotRestored(), Progress()
+    for event in events:
+        run.note(event)
+        rule.observe(event, run)
+        run.advance(event)
+    assert (rule.verdict(run).outcome, rule.verdict(run).reason) == (Outcome.NOT_OBSERVED, "too little evidence")
+
+
+def test_a_first_stage_in_eval_mode_is_quiet():
+    assert judge(TrainModeNotRestored, [*MET, OFF, *train(False) * 4, ON, *train(site=LATER) * 4]) == []
 
 
 def test_saliency_in_eval_mode_is_quiet():

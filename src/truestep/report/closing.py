@@ -55,12 +55,10 @@ def consequences(summary: Summary) -> dict[str, tuple[str, ...]]:
 def counts(summary: Summary) -> dict[str, int]:
     """Count what a report counts."""
     outcomes = [verdict.outcome for verdict in summary.verdicts]
-    own = [f for f in summary.findings if not f.suppressed and not f.explained_by]
-    unsure = [finding for finding in own if finding.confidence is Confidence.LOW]
     return {
         "failures": len(failures(summary)),
         "suppressed": sum(finding.suppressed for finding in summary.findings),
-        "low_confidence": len(unsure),
+        "low_confidence": len(_unsure(summary)),
         "clear": outcomes.count(Outcome.CLEAR),
         "not_observed": outcomes.count(Outcome.NOT_OBSERVED),
         "internal_errors": len(summary.internal_errors),
@@ -80,11 +78,21 @@ def headline(summary: Summary) -> str:
     if count["suppressed"]:
         parts.append(f"{count['suppressed']} suppressed")
     if count["low_confidence"]:
-        parts.append(f"{count['low_confidence']} of low confidence not shown")
+        parts.append(f"{count['low_confidence']} of low confidence not shown ({_unsure_rules(summary)})")
     if coverage.extent(summary) != "nothing" or count["failures"]:
         parts.append(f"{count['clear']} {_plural('rule', count['clear'])} clear")
         parts.append(f"{count['not_observed']} not observed{_reasons(summary)}")
     return ", ".join(parts)
+
+
+def _unsure(summary: Summary) -> list[Finding]:
+    """Return the findings of low confidence, which the report counts and does not show."""
+    own = [f for f in summary.findings if not f.suppressed and not f.explained_by]
+    return [finding for finding in own if finding.confidence is Confidence.LOW]
+
+
+def _unsure_rules(summary: Summary) -> str:
+    return ", ".join(dict.fromkeys(finding.rule for finding in _unsure(summary)))
 
 
 def _reasons(summary: Summary) -> str:

@@ -2,9 +2,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from truestep.events import BackwardEnded, BatchDrawn, Event, GradientsTaken, ModelCalled, OptimizerStepped, RunEnded
+from truestep.events import (
+    BackwardEnded,
+    BatchDrawn,
+    Event,
+    GradientsTaken,
+    ModelCalled,
+    OptimizerStepped,
+    RunEnded,
+    Site,
+)
 from truestep.findings import Confidence, Severity
-from truestep.rules._rule import Progress, Rule
+from truestep.rules._rule import Draft, Progress, Rule
 
 
 @dataclass(slots=True)
@@ -18,13 +27,22 @@ class _Phase:
     drawn: int = -1
 
 
+@dataclass(slots=True)
+class _Closed:
+    """A phase that the training of its model ended. The next backward pass may still use its graphs."""
+
+    draft: Draft
+    backwards: int = 0
+
+
 class NoGradMissing(Rule):
     """An evaluation records graphs that no backward pass uses.
 
     What it does
     ------------
     Finds phases of calls in eval mode whose results track gradients, with no backward pass and no gradient taken before
-    the model is trained again or the run ends.
+    the model is trained again or the run ends. A phase is a pass over a loader, or calls without one (a whole tensor,
+    slices) that come back between the training steps.
 
     Why it matters
     --------------
@@ -52,7 +70,8 @@ class NoGradMissing(Rule):
     ------------------
     None known. Calls whose results reach a backward pass or ``torch.autograd.grad`` (saliency, adversarial examples,
     derivatives by the input) are not reported, nor are frozen models, whose results track nothing. Calls without a
-    loader are reported with low confidence.
+    loader are reported with medium confidence once nothing can use their graphs any more: two backward passes have
+    followed, or the run has finished.
 
     References
     ----------
@@ -69,6 +88,9 @@ class NoGradMissing(Rule):
     def __init__(self) -> None:
         super().__init__()
         self._phases: dict[int, _Phase] = {}
+        self._closed: dict[int, _Closed] = {}
+        self._before: dict[tuple[int, Site | None], tuple[int, int]] = {}
+        """Model and first line of phases without a loader, to the steps of the first and the latest one."""
         self._training: set[int] = set()
         self._trained: set[int] = set()
         self._drawn = 0
@@ -95,6 +117,7 @@ class NoGradMissing(Rule):
                 self._trained |= self._training
                 self._training.clear()
                 self._phases.clear()
+                self._outlived()
             case GradientsTaken() | OptimizerStepped():
                 self._phases.clear()
             case _:
@@ -104,23 +127,48 @@ class NoGradMissing(Rule):
         if event.how in ("finished", "exited"):
             for model in list(self._phases):
                 self._close(model, run)
+                if model in self._closed:
+                    _confirm(self._closed.pop(model).draft)
+
+    def _outlived(self) -> None:
+        """Confirm phases that two backward passes have followed: the first one frees every graph that it uses."""
+        for model, closed in list(self._closed.items()):
+            closed.backwards += 1
+            if closed.backwards == 2:
+                _confirm(self._closed.pop(model).draft)
 
     def _close(self, model: int, run: Progress) -> None:
-        """Judge a phase that no backward pass can use any more."""
+        """Judge a phase at whose end its model is trained again, or the run is over."""
         phase = self._phases.pop(model, None)
-        if phase is None or phase.calls < 2 or model not in self._trained:
+        if phase is None or model not in self._trained:
             return
-        site, name = phase.first.site, run.model_name(model)
+        site, name, first = phase.first.site, run.model_name(model), phase.step
+        if phase.batches < 2:
+            first, latest = self._before.get((model, site), (phase.step, phase.step))
+            self._before[model, site] = first, phase.step
+            if phase.calls < 2 and latest == phase.step:
+                return
         where = f" over `{run.loader_name(phase.first.loader)}`" if phase.batches else ""
+        calls = f"{phase.calls} {'call' if phase.calls == 1 else 'calls'}"
+        graphs = f"{phase.calls} {'graph with its' if phase.calls == 1 else 'graphs with their'} activations"
         draft = self.report(
             site,
             f"an evaluation of `{name}` recorded graphs that no backward pass used",
             run=run,
-            label=f"{phase.calls} calls{where}, eval mode, gradients on",
-            cost=f"{phase.calls} graphs with their activations recorded in one evaluation, none of them used",
+            label=f"{calls}{where}, eval mode, gradients on",
+            cost=f"{graphs} recorded in one evaluation, {'not' if phase.calls == 1 else 'none of them'} used",
             help="wrap the evaluation in `with torch.no_grad():`",
             confidence=Confidence.HIGH if phase.batches >= 2 else Confidence.LOW,
             unit="evaluations",
         )
         if draft.count == 1:
-            draft.first_step = phase.step
+            draft.first_step = first
+            draft.count += first < phase.step  # the first of them was held back
+        if draft.confidence is Confidence.LOW:
+            self._closed[model] = _Closed(draft)
+
+
+def _confirm(draft: Draft) -> None:
+    """Raise the confidence of a finding: no backward pass used its graphs."""
+    if draft.confidence is Confidence.LOW:
+        draft.confidence = Confidence.MEDIUM

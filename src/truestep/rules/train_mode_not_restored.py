@@ -3,7 +3,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from truestep.events import BackwardEnded, Event, LoaderEnded, ModelCalled, ModeSet, OptimizerStepped, Site
-from truestep.findings import Mark, Severity
+from truestep.findings import Confidence, Mark, Severity
 from truestep.rules._rule import Progress, Rule
 
 
@@ -20,6 +20,8 @@ class _Model:
     frozen: int = 0
     """Training steps in eval mode since the evaluation."""
     first: int = 0
+    set_off: Site | None = None
+    """Where eval mode was set before any training step in train mode."""
 
 
 class TrainModeNotRestored(Rule):
@@ -28,7 +30,8 @@ class TrainModeNotRestored(Rule):
     What it does
     ------------
     Finds training steps of a model in eval mode, at a line that trained it in train mode before, after an evaluation
-    switched the mode and nothing switched it back.
+    switched the mode and nothing switched it back. A model that is in eval mode in all of its training steps is
+    reported with low confidence.
 
     Why it matters
     --------------
@@ -58,8 +61,9 @@ class TrainModeNotRestored(Rule):
 
     Known false alarms
     ------------------
-    None known. Training in eval mode from the start, frozen submodules inside a model in train mode, a later stage with
-    its own optimizer or its own training line, and saliency or adversarial passes without a step are not reported.
+    None known. Training in eval mode from the first step to the last is how some models are fine-tuned on purpose: low
+    confidence. Frozen submodules inside a model in train mode, a later stage with its own optimizer or its own training
+    line, and saliency or adversarial passes without a step are not reported.
 
     References
     ----------
@@ -85,7 +89,9 @@ class TrainModeNotRestored(Rule):
                 model.calls.clear()
                 if event.training:
                     model.switched, model.evaluated, model.frozen = None, False, 0
-                elif model.trained_at and (model.switched is None or model.evaluated):
+                elif not model.trained_at:
+                    model.set_off = event.site
+                elif model.switched is None or model.evaluated:
                     model.switched, model.evaluated = event.site, False
             case ModelCalled():
                 model = self._models.setdefault(event.model, _Model())
@@ -119,6 +125,9 @@ class TrainModeNotRestored(Rule):
         for call in model.calls:
             if call.training:
                 model.trained_at.add((call.site, step.optimizer))
+                self.withdraw(("throughout", number))
+            elif call.frozen_sensitive and not model.trained_at:
+                self._never_in_train_mode(number, model, call, run)
             elif call.frozen_sensitive and model.evaluated and (call.site, step.optimizer) in model.trained_at:
                 frozen.append(call)
         if not frozen or model.switched is None:
@@ -138,3 +147,17 @@ class TrainModeNotRestored(Rule):
         )
         if draft.count == 1:
             draft.count, draft.first_step = 2, model.first
+
+    def _never_in_train_mode(self, number: int, model: _Model, call: ModelCalled, run: Progress) -> None:
+        """Report a step in eval mode of a model that was never trained in train mode so far."""
+        name, kinds = run.model_name(number), ", ".join(dict.fromkeys(run.models[number].sensitive)) or "layers"
+        self.report(
+            call.site,
+            f"`{name}` was trained in eval mode from the first step to the last",
+            run=run,
+            label=f"{kinds} in eval mode",
+            related=(Mark(model.set_off, "eval mode was set here"),) if model.set_off else (),
+            help=f"call `{name}.train()` before the training, unless these layers are meant to stay as they are",
+            confidence=Confidence.LOW,
+            key=("throughout", number),
+        )

@@ -70,7 +70,7 @@ for epoch in range(5):
         'scheduler_state_dict': scheduler.state_dict(),
         'best_val_loss': best_val_loss,
     }
-    torch.save(checkpoint, f'checkpoint_epoch_{epoch}.pt')  # later: checkpoint-incomplete
+    torch.save(checkpoint, f'checkpoint_epoch_{epoch}.pt')  # no rule: ADR 0018
 finished = model.layer1.weight.detach().clone()
 
 model, optimizer, scheduler = build()

@@ -27,7 +27,7 @@ class NewModel(nn.Module):
 
 ckpt = {'model_state_dict': OldModel().state_dict()}
 model = NewModel()
-model.load_state_dict(ckpt['model_state_dict'], strict=False)  # later: load-not-strict-silently
+model.load_state_dict(ckpt['model_state_dict'], strict=False)  # silent: nothing is trained or evaluated after the load
 # Missing keys: new layers initialized randomly
 # Unexpected keys: old layers that no longer exist are ignored
 model.eval()

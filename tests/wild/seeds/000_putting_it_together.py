@@ -42,16 +42,16 @@ X_train = torch.randn(1000, 4)
 y_train = torch.randint(0, 2, (1000,))
 X_val = torch.randn(200, 4)
 y_val = torch.randint(0, 2, (200,))
-train_loader = DataLoader(TensorDataset(X_train, y_train),  # later: workers-respawned
+train_loader = DataLoader(TensorDataset(X_train, y_train),  # silent: workers-respawned reports waits of seconds
                           batch_size=64, shuffle=True, num_workers=2, pin_memory=True)
-val_loader = DataLoader(TensorDataset(X_val, y_val),  # later: workers-respawned
+val_loader = DataLoader(TensorDataset(X_val, y_val),  # silent: workers-respawned reports waits of seconds
                         batch_size=128, shuffle=False, num_workers=2, pin_memory=True)
 # -- Model --
 model = SentimentClassifier(input_dim=4, hidden_dim=64, num_classes=2)
 model = model.to(device)
 # model = torch.compile(model)  # uncomment for PyTorch 2.0+ speedup
 criterion = nn.CrossEntropyLoss()
-optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3, weight_decay=1e-2)  # later: decay-on-norm-and-bias
+optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3, weight_decay=1e-2)  # no rule: nothing was measured yet
 scheduler = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, T_max=5)
 scaler = GradScaler('cuda', enabled=(device.type == 'cuda'))
 # -- Training --

@@ -15,5 +15,5 @@ labels = torch.tensor([1, 0, 1], dtype=torch.long)  # 1=positive, 0=negative
 import numpy as np
 arr = np.array([1.0, 2.0, 3.0])
 t = torch.from_numpy(arr)  # shared memory
-arr[0] = 99.0  # later: aliased-numpy-memory
+arr[0] = 99.0  # no rule: ADR 0028
 print(t[0])

@@ -25,7 +25,7 @@ dataset = NoisyReviews()
 
 
 def worker_init(worker_id):
-    np.random.seed(42 + worker_id)  # later: worker-randomness-duplicated
+    np.random.seed(42 + worker_id)  # silent: the streams of one epoch differ, those of two epochs are equal
 
 
 loader = DataLoader(dataset, num_workers=2, worker_init_fn=worker_init)

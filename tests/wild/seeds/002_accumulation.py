@@ -45,7 +45,7 @@ optimiser = torch.optim.Adam(model.parameters(), lr=1e-3)
 ACCUM_STEPS = 4
 for i, (X_batch, y_batch) in enumerate(loader):
     logits = model(X_batch)
-    loss = criterion(logits, y_batch) / ACCUM_STEPS  # later: accumulation-wrong-divisor
+    loss = criterion(logits, y_batch) / ACCUM_STEPS  # no rule: ADR 0025
     loss.backward()  # adds to .grad each time
     if (i + 1) % ACCUM_STEPS == 0:
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)

@@ -25,7 +25,7 @@ X_val = torch.randn(160, 2)
 y_val = make_labels(X_val)
 
 dataset = TensorDataset(X_train, y_train)  # [3]
-loader = DataLoader(dataset, batch_size=64, shuffle=True,  # later: workers-respawned
+loader = DataLoader(dataset, batch_size=64, shuffle=True,  # silent: workers-respawned reports waits of seconds
                     num_workers=2, pin_memory=True)
 
 

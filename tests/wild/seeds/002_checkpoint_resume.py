@@ -65,7 +65,7 @@ def train_one_epoch():
 for epoch in range(4):
     val_loss = train_one_epoch()
     # save
-    torch.save({  # later: checkpoint-incomplete
+    torch.save({  # no rule: ADR 0018
         'epoch': epoch,
         'model_state_dict': model.state_dict(),
         'optimiser_state_dict': optimiser.state_dict(),

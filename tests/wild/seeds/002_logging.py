@@ -51,7 +51,7 @@ for epoch in range(NUM_EPOCHS):
         loss.backward()
         optimiser.step()
         running_loss += loss.item()
-    train_loss = running_loss / len(loader)  # later: metrics-averaged-over-ragged-batches
+    train_loss = running_loss / len(loader)  # no rule: ADR 0028
 
     model.eval()
     with torch.no_grad():

@@ -5,7 +5,7 @@ names of mixed precision; and on a CPU model both parts switch themselves off wi
 """
 import torch
 import torch.nn as nn
-from torch.cuda.amp import autocast, GradScaler  # later: deprecated-amp-api
+from torch.cuda.amp import autocast, GradScaler  # a warning of torch
 from torch.utils.data import DataLoader, TensorDataset
 
 torch.set_num_threads(1)
@@ -60,7 +60,7 @@ for epoch in range(5):
         optimizer.zero_grad()
 
         # autocast context
-        with autocast():  # later: autocast-inactive
+        with autocast():  # no rule: ADR 0025
             predictions = model(features)
             loss = loss_fn(predictions, targets)
 

@@ -35,7 +35,7 @@ def load_checkpoint(model, optimizer, scheduler, filepath):
     optimizer.load_state_dict(checkpoint['optimizer_state_dict'])
     scheduler.load_state_dict(checkpoint['scheduler_state_dict'])
     torch.set_rng_state(checkpoint['rng_state'])
-    return checkpoint['epoch'], checkpoint['loss']  # later: resume-repeats-epoch
+    return checkpoint['epoch'], checkpoint['loss']  # no rule: ADR 0018
 
 
 for last_epoch in (3, 5):

@@ -38,7 +38,7 @@ for epoch in range(num_epochs):
             loss = criterion(output, batch_y)
 
             # Backward pass with gradient scaling
-            scaler.scale(loss).backward()  # later: autocast-around-backward
+            scaler.scale(loss).backward()  # no rule: ADR 0015
             scaler.step(optimizer)
             scaler.update()
 

@@ -37,6 +37,6 @@ for batch_x, batch_y in train_loader:
         output = compiled_model(batch_x)
         loss = criterion(output, batch_y)
 
-        loss.backward()  # later: autocast-around-backward
+        loss.backward()  # no rule: ADR 0015
         optimizer.step()
 print(f"loss={loss.item():.4f}")

@@ -47,7 +47,7 @@ for epoch in range(num_epochs):
         optimizer.step()
         # Save only from rank 0
         if dist.get_rank() == 0:
-            torch.save(model.module.state_dict(), f"checkpoint_epoch_{epoch}.pt")  # later: checkpoint-every-batch
+            torch.save(model.module.state_dict(), f"checkpoint_epoch_{epoch}.pt")  # no rule: ADR 0018
 print(f"loss={loss.item():.4f}")
 dist.destroy_process_group()
 os.chdir('/')

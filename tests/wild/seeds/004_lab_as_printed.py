@@ -106,7 +106,7 @@ class FashionClassifier(nn.Module):
             correct += (outputs.argmax(1) == labels).sum().item()
             total += labels.size(0)
 
-            return total_loss / total, correct / total  # later: one-batch-per-epoch
+            return total_loss / total, correct / total  # silent: never called
 
             # -- Evaluation -----------------------------------------------
 def evaluate(model, loader, criterion, device):
@@ -123,7 +123,7 @@ def evaluate(model, loader, criterion, device):
             correct += (outputs.argmax(1) == labels).sum().item()
             total += labels.size(0)
 
-            return total_loss / total, correct / total  # later: one-batch-per-epoch
+            return total_loss / total, correct / total  # silent: never called
 
             # -- Run ------------------------------------------------------
             for epoch in range(NUM_EPOCHS):
