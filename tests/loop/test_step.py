@@ -31,8 +31,7 @@ def equal(a, b):
 
 def walk(run, data, *models):
     """The batches under a loop of the run."""
-    for index in run.steps(len(data), *models):
-        yield data[index]
+    yield from run.train(run.loader(data, batch_size=1, collate_fn=lambda samples: samples[0]), *models)
 
 
 @pytest.fixture
@@ -94,7 +93,7 @@ def test_the_partial_window_of_the_peers_is_right():
     model.weight = weight
     run = Run(accumulate=4, device="cpu", max_epochs=1)
     run.optimizer(torch.optim.SGD(run.model(model).parameters(), lr=1.0))
-    for _ in run.steps(10):
+    for _ in walk(run, range(10)):
         run.step(-weight)
     assert weight.item() == 3.0
     assert run.global_step == 3

@@ -64,7 +64,9 @@ class Loops:
         self._bind = bind
         self._pace, self._progress = pace, progress
         self._introduce: Callable[[Any], None] | None = introduce
-        self._counted = False
+        self._closed: list[Updates] = []
+        """Optimizers that closed a window for the step under way, or for the one that has just ended."""
+        self._boundary_step = 0
         self._asked: tuple[float | None, str] | None = None
         self._begun = False
         self._bound = False
@@ -73,7 +75,7 @@ class Loops:
         self._restored_limits: list[int | None] = []
         if saving.loops is not None:
             self.walks.load_state_dict(saving.loops["walks"])
-            self.global_step = self._saved_step = saving.loops["global_step"]
+            self.global_step = self._saved_step = self._boundary_step = saving.loops["global_step"]
             self._restored_limits = list(saving.loops["limits"])
 
     # --- what a user's loop walks over ---
@@ -125,7 +127,10 @@ class Loops:
         )
 
     def steps(self, count: int | None = None) -> Iterator[int]:
-        """Give the numbers of `count` steps, or as many as the run has, from where it is."""
+        """Give the number of each of `count` steps, or of as many as the run has, from where it is.
+
+        A body that leaves its window open has not completed its step: the next one gets the same number.
+        """
         total = count if count is not None else self._limits.max_steps
         if total is None:
             raise BadSettings("the run has no end", expected="a number of steps", remedy="write run.steps(1000)")
@@ -135,7 +140,7 @@ class Loops:
         if walk is None:
             return iter(())
         self._bind_once(total)
-        return self._shown(self._walk(walk, iter(range(walk.finished, total)), total, 0))
+        return self._shown(self._walk(walk, _numbers(walk, total), total, 0))
 
     def _shown(self, walk: Iterator[Any]) -> Iterator[Any]:
         return walk if self.around is None else self.around(walk)
@@ -146,6 +151,7 @@ class Loops:
         try:
             if walks.is_first(walk):
                 self._pace.enter()
+                self._closed.clear()
             if walk.is_place:
                 self._arrive()
             batch = next(batches, _END)
@@ -158,18 +164,23 @@ class Loops:
                 moved = to_device(batch, self._device, non_blocking=True)
                 if self._introduce is not None:
                     self._introduce_once(moved if size else None)
+                before = (self.global_step, self._waiting())
                 yield moved
-                walk.finished = walk.given
+                if size or self._is_complete(*before):
+                    walk.finished = walk.given
+                else:
+                    walk.last = False
                 if length is None:
                     batch = following
                 if walks.is_first(walk):
                     self._count_batch(size if not walk.last else min(size, samples_in(moved)), walk, length)
+                    if walk.last or self._has_all_steps():
+                        self._close_rest()
                     self._boundary()
                 if length is not None:
                     batch = next(batches, _END)
-            if walks.is_first(walk) and self._parts.open_windows:
-                for updates in self._parts.open_windows:  # the loop skipped its last batches
-                    self._close(updates)
+            if walks.is_first(walk) and self._parts.open_windows:  # the loader gave fewer batches than it has
+                self._close_rest()
                 self._boundary()
         finally:
             if walks.active and walks.active[0] is walk:
@@ -211,16 +222,9 @@ class Loops:
 
     # --- what happens between two steps ---
 
-    @property
-    def closes(self) -> bool:
-        """Whether the batch under way is the last of its loop, so that its window closes as it is."""
-        active = self.walks.active
-        return bool(active) and active[0].last
-
-    @property
-    def step_under_way(self) -> int:
-        """The number that the step has, or will have, to which what happens now belongs."""
-        return self.global_step + (not self._counted)
+    def step_of(self, updates: Updates) -> int:
+        """Return the number of the step to which the next window of an optimizer belongs."""
+        return self.global_step + self._begins_step(updates)
 
     @property
     def over_loader(self) -> bool:
@@ -229,13 +233,35 @@ class Loops:
         return bool(active) and active[0].name != "steps"
 
     def count(self, updates: Updates) -> None:
-        """Count a window that was closed: one step for each body of a loop, however many optimizers it updates."""
-        if self.walks.active:
-            if not self._counted:
-                self._counted = True
-                self.global_step += 1
-        elif updates is next(iter(self._parts.updates.values())):
+        """Count a window that was closed: one step, with windows of other optimizers that close in the same body."""
+        if self._begins_step(updates):
+            self._closed.clear()
             self.global_step += 1
+        self._closed.append(updates)
+
+    def _begins_step(self, updates: Updates) -> bool:
+        return not self._closed or updates in self._closed
+
+    def _waiting(self) -> int:
+        """Return how many micro-steps wait in open windows."""
+        return sum([updates.window.micro_steps for updates in self._parts.updates.values()])
+
+    def _is_complete(self, step: int, waiting: int) -> bool:
+        """Return True unless the body that ended only added micro-steps to windows that are still open.
+
+        Args:
+            step: steps taken before the body.
+            waiting: micro-steps that waited before it.
+        """
+        return self.global_step > step or self._waiting() <= waiting
+
+    def _close_rest(self) -> None:
+        """Update with what the windows hold at the end of a loop; drop what would be a step after the last one."""
+        for updates in self._parts.open_windows:
+            if self._has_all_steps() and self._begins_step(updates):
+                updates.discard()
+            else:
+                self._close(updates)
 
     def ask(self, metric: float | None, mode: str) -> None:
         """Ask for a checkpoint: at the end of the body under way, or now where no loop is."""
@@ -243,6 +269,7 @@ class Loops:
         outside = not walks.active and not walks.in_epoch
         if outside:
             self._begin()
+            self._closed.clear()
             if walks.count_save():
                 self._arrive()
                 return
@@ -289,12 +316,13 @@ class Loops:
         self._parts.averaging.settle()
         for updates in self._parts.updates.values():
             updates.schedule()
-        stepped, self._counted = self._counted, False
+        self._closed.clear()
         if self._parts.open_windows:
             return
         every = self._limits.save_every_n_steps
-        if every and stepped and self.global_step % every == 0 and self._asked is None:
+        if every and self.global_step // every > self._boundary_step // every and self._asked is None:
             self._asked = (None, "min")
+        self._boundary_step = self.global_step
         self._obey("loop")
 
     def _obey(self, place: Place) -> None:
@@ -328,7 +356,7 @@ class Loops:
         self.walks.end_epoch()
         for updates in self._parts.updates.values():
             updates.schedule()
-        self._counted = False
+        self._closed.clear()
         self._schedule_epoch()
         self._parts.averaging.end_epoch()
         self._logs.flush()
@@ -378,6 +406,12 @@ class Loops:
 
     def _has_all_steps(self) -> bool:
         return self._limits.max_steps is not None and self.global_step >= self._limits.max_steps
+
+
+def _numbers(walk: Walk, total: int) -> Iterator[int]:
+    """Yield the number of the step under way, which moves on when a body has completed it."""
+    while walk.finished < total:
+        yield walk.finished
 
 
 def _length(loader: Loader) -> int | None:

@@ -233,9 +233,10 @@ class Recording:
             name = f"the loss of {self._parts.of(optimizer).name}"
         elif loops.over_loader:
             kinds = ("not-finite", "spike")
-        if self._parts.of(optimizer).lr_jumped:
+        updates = self._parts.of(optimizer)
+        if updates.lr_jumped:
             kinds = (*kinds, "jumped")
-        self._logs.watch(name, loss, kinds, step=loops.step_under_way, epoch=loops.walks.epoch, copied=True)
+        self._logs.watch(name, loss, kinds, step=loops.step_of(updates), epoch=loops.walks.epoch, copied=True)
 
     def _watch_norm(self, updates: Updates, norm: torch.Tensor) -> None:
         """Keep a norm for the alerts. With a scaler, infinite ones are its way to find the scale."""
@@ -246,4 +247,4 @@ class Recording:
         kinds: tuple[str, ...] = ("norm-spike",) if updates.scaler is not None else ("not-finite", "norm-spike")
         if updates.lr_jumped:
             kinds = (*kinds, "jumped")
-        self._logs.watch(name, norm, kinds, step=loops.step_under_way, epoch=loops.walks.epoch)
+        self._logs.watch(name, norm, kinds, step=loops.step_of(updates), epoch=loops.walks.epoch)

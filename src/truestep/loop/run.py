@@ -249,7 +249,7 @@ class Run(Modelling, Stepping, Evaluation, Looking):
 
     @property
     def global_step(self) -> int:
-        """Steps taken: bodies of a loop in which at least one window closed."""
+        """Steps taken: closed windows. Windows of several optimizers that close in one body are one step."""
         return self._loops.global_step
 
     @property
@@ -282,9 +282,26 @@ class Run(Modelling, Stepping, Evaluation, Looking):
         return self._loops.train(loader)
 
     def steps(self, count: int | None = None, *models: nn.Module) -> Iterator[int]:
-        """Give the numbers of `count` steps, or up to `max_steps`, from where the run is.
+        """Yield the number of each of `count` steps, or up to `max_steps`, from where the run is.
 
-        For loops without a loader: reinforcement learning, physics.
+        For loops without a loader: reinforcement learning, physics, batches that the script draws. With accumulation,
+        the body may hold all micro-steps of a step, or one of them: until the window has closed, the next body gets
+        the same number. A body that steps nothing passes with a number; one that updates several times, too.
+
+        Args:
+            count: how many numbers; `max_steps` where None.
+            *models: put in train mode, where their root is in eval mode.
+
+        Raises:
+            BadSettings: no count, and the run has no `max_steps`.
+            OpenWindow: gradients of the loop before wait for an update.
+
+        Example:
+            >>> run = Run(accumulate=2, device="cpu", watch=False)
+            >>> model = run.model(nn.Linear(1, 1))
+            >>> optimizer = run.optimizer(torch.optim.SGD(model.parameters(), lr=0.1))
+            >>> [(step, run.step(model(torch.ones(1)).sum())) for step in run.steps(2)]
+            [(0, False), (0, True), (1, False), (1, True)]
         """
         for model in models:
             train_mode(model)

@@ -54,14 +54,14 @@ class Stepping(Recording):
             optimizer: which one to update; may be left out where there is one.
 
         Returns:
-            Whether the window closed.
+            Whether the window closed. What a window holds at the end of a loop is updated with after the last body.
         """
         updates = self._parts.of(optimizer)
         if not isinstance(loss, torch.Tensor):
             self._step_closure(updates, loss)
             return True
         self.backward(loss, weight=weight, optimizer=optimizer)
-        if not updates.window.is_full and not self._loops.closes:
+        if not updates.window.is_full:
             return False
         self._close(updates)
         return True
@@ -131,7 +131,7 @@ class Stepping(Recording):
         own = (
             [p for p in updates.parameters() if p.requires_grad] if several and updates.window.accumulate > 1 else None
         )
-        with self.strategy.accumulating(closing=updates.window.is_full or self._loops.closes):
+        with self.strategy.accumulating(closing=updates.window.is_full):
             torch.autograd.backward(loss, inputs=own)
 
     def unscale_(self, optimizer: torch.optim.Optimizer | None = None) -> None:
