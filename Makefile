@@ -1,10 +1,15 @@
 # Every target makes the environment it needs in .venv; `make` alone lists them.
 
+# `make test TORCH=2.8.0 PYTHON=python3.13` runs with that torch, that interpreter, or both, in an environment beside
+# .venv. Style and types are those of .venv, and not looked at there.
 PYTHON ?= python3
-VENV ?= .venv
+TORCH ?=
+ELSEWHERE := $(if $(TORCH),-torch-$(TORCH))$(if $(filter-out python3,$(PYTHON)),-$(notdir $(PYTHON)))
+VENV ?= .venv$(ELSEWHERE)
 BIN := $(VENV)/bin
-PIP := $(BIN)/python -m pip install --quiet -c constraints.txt
-PROJECT := pyproject.toml constraints.txt
+CONSTRAINTS := $(if $(TORCH),$(VENV)/constraints.txt,constraints.txt)
+PIP := $(BIN)/python -m pip install --quiet -c $(CONSTRAINTS)
+PROJECT := pyproject.toml $(CONSTRAINTS)
 WORKERS ?= 2
 
 .DEFAULT_GOAL := help
@@ -21,7 +26,7 @@ demo: $(VENV)/demo.stamp ## run two training loops that differ in one line, unde
 picture: $(VENV)/demo.stamp ## make the picture in the README again
 	$(BIN)/python examples/demo.py --svg docs/assets/demo.svg
 
-test: lint ## lint, then all tests and doctests; what CI runs
+test: $(if $(ELSEWHERE),$(VENV)/dev.stamp,lint) ## lint, then all tests and doctests; what CI runs
 	$(BIN)/python -m pytest -n $(WORKERS) -m "not slow"
 
 lint: $(VENV)/dev.stamp ## format, style, types and layers
@@ -56,6 +61,9 @@ clean: ## remove what was built here; the environment stays
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/constraints.txt: constraints.txt | $(BIN)/python
+	sed 's/^torch==.*/torch==$(TORCH)/' constraints.txt >$@
 
 $(VENV)/demo.stamp: $(PROJECT) | $(BIN)/python
 	$(PIP) -e '.[demo]'

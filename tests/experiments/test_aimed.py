@@ -138,6 +138,19 @@ def test_dropout_by_a_function_follows_the_mode_of_its_module(stack):
     assert not nn.functional.dropout(x, 0.5).equal(x)
 
 
+class Noting(nn.Module):
+    def forward(self, x, width=2):
+        settings = locals()
+        return nn.functional.dropout(x, 0.5), settings  # drops, and notes
+
+
+def test_what_locals_returned_stays_as_it_is_where_a_remedy_looks(stack):
+    aimed(stack, "dropout-by-mode", "drops, and notes")
+    x = torch.ones(3)
+    _, settings = Noting().eval()(x)
+    assert set(settings) == {"self", "x", "width"}
+
+
 def test_a_state_dict_is_a_copy_where_it_was_found_and_whole(stack):
     change = aimed(stack, "copy-state", "keeps")
     model = nn.Sequential(nn.Linear(2, 2), nn.Sequential(nn.BatchNorm1d(2)))

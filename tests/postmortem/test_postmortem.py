@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import runpy
 import warnings
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -21,8 +22,13 @@ SILENT = sorted((PROGRAMS / "silent").glob("*.py"))
 _MARK = re.compile(r"# (died: [\w-]+|related)$")
 
 
-def examined(path: Path) -> Summary:
-    """Run a program as it would be run under supervision, and return the summary of its run."""
+def examined(path: Path, words: Callable[[str], str] | None = None) -> Summary:
+    """Run a program as it would be run under supervision, and return the summary of its run.
+
+    Args:
+        path: the program.
+        words: what the error that ends it says instead.
+    """
     session = Session(script=str(path))
     session.start()
     how = "finished"
@@ -32,6 +38,8 @@ def examined(path: Path) -> Summary:
             runpy.run_path(str(path), run_name="__main__")
     except Exception as error:
         how = "crashed"
+        if words is not None:
+            error.args = (words(error.args[0]), *error.args[1:])
         session.examine(error)
     except (SystemExit, KeyboardInterrupt):
         how = "exited"
@@ -53,13 +61,46 @@ def told(died: PostMortem, path: Path) -> dict[int, str]:
 
 @pytest.mark.parametrize("path", DIED, ids=lambda path: path.stem)
 def test_a_death_is_explained(path: Path) -> None:
-    summary = examined(path)
+    is_explained(examined(path), path)
+
+
+def is_explained(summary: Summary, path: Path) -> None:
     assert summary.internal_errors == ()
     assert summary.post_mortem is not None
     assert told(summary.post_mortem, path) == marks(path)
     text = " ".join(render(summary, "text", width=120).split())
     for said in re.findall(r"^# says: (.*)$", path.read_text(encoding="utf-8"), re.MULTILINE):
         assert said in text
+
+
+PRODUCT = r"^(\w+: )?mat1 and mat2 shapes"
+OUTPUT = r"which is output 0 of Sigmoid(Backward0)?,"
+TARGET = r"^expected (target dtype to be Long or Byte, but got|scalar type Long but found) Float"
+RNN = r"^RNN input dtype .*|^input must have the type .*"
+WORDINGS = [
+    ("convolutions_then_linear", PRODUCT, "mat1 and mat2 shapes"),
+    ("convolutions_then_linear", PRODUCT, "addmm: mat1 and mat2 shapes"),
+    ("weights_not_transposed", PRODUCT, "mat1 and mat2 shapes"),
+    ("weights_not_transposed", PRODUCT, "mm: mat1 and mat2 shapes"),
+    ("product_added_to_a_bias", PRODUCT, "addmm: mat1 and mat2 shapes"),
+    ("relu_in_place_after_sigmoid", OUTPUT, "which is output 0 of SigmoidBackward0,"),
+    ("relu_in_place_after_sigmoid", OUTPUT, "which is output 0 of Sigmoid,"),
+    ("float_labels", TARGET, "expected scalar type Long but found Float"),
+    ("float_labels", TARGET, "expected target dtype to be Long or Byte, but got Float"),
+    ("sequence_of_doubles", RNN, "input must have the type torch.float32, got type torch.float64"),
+    ("sequence_of_doubles", RNN, "RNN input dtype (torch.float64) does not match weight dtype (torch.float32)."),
+]
+"""A program, what its error says with any version of torch, and what it says with one of 2.8, 2.13 and 2.15."""
+
+
+@pytest.mark.parametrize(("name", "any_version", "one_version"), WORDINGS)
+def test_a_death_is_explained_in_the_words_of_every_version(name: str, any_version: str, one_version: str) -> None:
+    def words(message: str) -> str:
+        assert re.search(any_version, message), message
+        return re.sub(any_version, one_version, message)
+
+    path = PROGRAMS / "died" / f"{name}.py"
+    is_explained(examined(path, words), path)
 
 
 @pytest.mark.parametrize("path", SILENT, ids=lambda path: path.stem)

@@ -103,10 +103,12 @@ def _elsewhere(trace: TracebackType) -> str:
 
 def _forwards(trace: TracebackType) -> Iterator[tuple[nn.Module, FrameType]]:
     """Give the modules whose forward an error passed through, the outermost first."""
+    from truestep.probes._locals import argument
+
     step: TracebackType | None = trace
     while step is not None:
         frame = step.tb_frame
-        module = frame.f_locals.get("self") if frame.f_code.co_name == "forward" else None
+        module = argument(frame, "self") if frame.f_code.co_name == "forward" else None
         if isinstance(module, nn.Module) and getattr(type(module).forward, "__code__", None) is frame.f_code:
             yield module, frame
         step = step.tb_next
@@ -114,10 +116,13 @@ def _forwards(trace: TracebackType) -> Iterator[tuple[nn.Module, FrameType]]:
 
 def _arguments(frame: FrameType) -> dict[str, Any]:
     """Return what a function was called with, by name, as it is now."""
+    from truestep.probes._locals import variables
+
     code = frame.f_code
     count = code.co_argcount + code.co_kwonlyargcount
     count += bool(code.co_flags & inspect.CO_VARARGS) + bool(code.co_flags & inspect.CO_VARKEYWORDS)
-    return {name: frame.f_locals[name] for name in code.co_varnames[1:count] if name in frame.f_locals}
+    held = variables(frame)
+    return {name: held[name] for name in code.co_varnames[1:count] if name in held}
 
 
 def _tensors(value: Any, name: str) -> Iterator[tuple[str, torch.Tensor]]:

@@ -17,6 +17,7 @@ from truestep.findings import Mark
 from truestep.postmortem import _code, _values
 from truestep.postmortem._code import File, Setting
 from truestep.postmortem._values import MISSING
+from truestep.probes._locals import argument, variables
 
 if TYPE_CHECKING:
     from truestep.probes import Scene
@@ -60,13 +61,9 @@ class Frame:
     def names(self) -> dict[str, Any]:
         """The variables that the code of the frame uses, local ones before global ones."""
         if self._names is None:
-            code = self.code
-            local = [*code.co_varnames, *code.co_cellvars, *code.co_freevars]
-            if code.co_name == "<module>":
-                local = list(self._frame.f_locals)
             everything = self._frame.f_globals
-            self._names = {name: everything[name] for name in code.co_names if name in everything}
-            self._names |= self.crash.scene.sites.values(self._frame, local)
+            self._names = {name: everything[name] for name in self.code.co_names if name in everything}
+            self._names |= variables(self._frame)
         return self._names
 
     def value(self, node: ast.AST | None) -> Any:
@@ -149,18 +146,17 @@ class Crash:
         """Return a variable of the innermost of torch's frames of that name, None where there is none."""
         return next(self.inside(name, value), None)
 
-    def calls(self, name: str, argument: str) -> Iterator[tuple[Any, Any]]:
+    def calls(self, name: str, given: str) -> Iterator[tuple[Any, Any]]:
         """Yield ``self`` and an argument of torch's frames of a name, from the inside out."""
-        read = self.scene.sites.argument
         for frame in reversed(self.inner):
             if frame.f_code.co_name == name:
-                yield read(frame, "self"), read(frame, argument)
+                yield argument(frame, "self"), argument(frame, given)
 
     def inside(self, name: str, value: str = "self") -> Iterator[Any]:
         """Yield a variable of torch's frames of that name, from the inside out."""
         for frame in reversed(self.inner):
             if frame.f_code.co_name == name:
-                found = self.scene.sites.argument(frame, value)
+                found = argument(frame, value)
                 if found is not None:
                     yield found
 

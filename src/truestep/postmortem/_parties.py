@@ -13,6 +13,8 @@ from truestep.findings import Mark
 from truestep.postmortem import _code, _values
 from truestep.postmortem._crash import MISSING, Crash, Frame
 
+_ADDED_TO = {"addmm", "addmv", "addbmm", "baddbmm"}
+"""Products that are added to something: the operands come after it."""
 _MOVES = {"to", "cuda", "cpu", "float", "double", "half", "bfloat16", "long", "int", "type", "xpu", "npu"}
 
 
@@ -60,6 +62,8 @@ def operands(frame: Frame) -> list[ast.expr]:
     match frame.node:
         case ast.BinOp(left=left, right=right):
             return [left, right]
+        case ast.Call(func=ast.Attribute(value=owner, attr=name), args=[*_, one, two]) if name in _ADDED_TO:
+            return [one, two] if frame.value(owner) is torch or _values.is_tensor(frame.value(owner)) else []
         case ast.Call(func=ast.Attribute(value=owner), args=[one, two, *_]) if frame.value(owner) is torch:
             return [one, two]
         case ast.Call(func=ast.Attribute(value=owner), args=[one]) if _values.is_tensor(frame.value(owner)):

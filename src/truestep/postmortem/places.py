@@ -19,6 +19,7 @@ MESSAGE = (
     r"|^Input type \(.*\) and (?:weight|bias) type \(.*\) should be the same"
     r"|must have the same dtype"
     r"|^RNN input dtype"
+    r"|^input must have the type torch\.\w+, got type torch\.\w+"
     r"|^expected (?:target dtype|scalar type|m1 and m2)"
     r"|^result type \w+ can't be cast to the desired output type"
     r"|^Expected tensor for argument #1 'indices' to have one of the following scalar types"

@@ -16,7 +16,7 @@ from truestep.postmortem._parties import operands
 from truestep.postmortem._values import count, shape
 
 PRODUCT = (
-    r"^mat1 and mat2 shapes cannot be multiplied \((?P<a>\d+)x(?P<b>\d+) and (?P<c>\d+)x(?P<d>\d+)\)"
+    r"^(?:\w+: )?mat1 and mat2 shapes cannot be multiplied \((?P<a>\d+)x(?P<b>\d+) and (?P<c>\d+)x(?P<d>\d+)\)"
     r"|^Expected size for first two dimensions of batch2 tensor to be: \[\d+, \d+\]"
     r"|^size mismatch, got input \(\d+\), mat \(\d+x\d+\), vec \(\d+\)"
 )
@@ -34,7 +34,7 @@ def product(crash: Crash, match: re.Match[str]) -> PostMortem | None:
         if _values.is_tensor(given) and given.dim():
             return _linear(crash, layer, given)
         return None
-    return None if layer is not None and _values.is_module(layer) else _operands(crash)
+    return None if layer is not None and _values.is_module(layer) else _operands(crash, match)
 
 
 # --- Linear ----------------------------------------------------------------------------------------------------------
@@ -145,7 +145,7 @@ def _sources(crash: Crash, found: list[tuple[str, Any, ast.expr]]) -> tuple[Mark
     return tuple(marks)
 
 
-def _operands(crash: Crash) -> PostMortem | None:
+def _operands(crash: Crash, match: re.Match[str]) -> PostMortem | None:
     """Explain ``a @ b`` of two tensors that do not fit."""
     found = _tensors(crash.last)
     if found is None:
@@ -154,7 +154,7 @@ def _operands(crash: Crash) -> PostMortem | None:
     if a.dim() < 1 or b.dim() < 1:
         return None
     inner = b.shape[-2] if b.dim() > 1 else b.shape[0]
-    if a.shape[-1] == inner:
+    if a.shape[-1] == inner or (match["b"] and (a.shape[-1], inner) != (int(match["b"]), int(match["c"]))):
         return None
     help = f"make the last dimension of `{one}` and the {'second last' if b.dim() > 1 else 'length'} of `{two}` equal"
     if b.dim() > 1 and a.shape[-1] == b.shape[-1]:

@@ -7,6 +7,7 @@ from types import FrameType
 from typing import Any
 
 from truestep.events import ModelMet
+from truestep.probes._locals import argument
 from truestep.probes._scene import Scene
 
 _SENSITIVE = (
@@ -109,7 +110,7 @@ class Models:
             self._wholes.clear()
         self._wholes.add(key)
         self.scene.sites.keep(frame.f_code)
-        whole = self.scene.sites.argument(frame, "self")
+        whole = argument(frame, "self")
         if isinstance(whole, self._module) and whole is not module and any(part is module for part in whole.modules()):
             self.met(whole, user, "self")
 

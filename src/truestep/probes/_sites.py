@@ -12,18 +12,8 @@ from types import CodeType, FrameType
 from truestep.events import Site
 from truestep.probes._patch import UNCOUNTED
 
-_CO_OPTIMIZED = 0x1
 _LONGEST_CHAIN = 12
 _CALLING = {"_wrapped_call_impl", "_call_impl"}
-_SHARES_LOCALS = frozenset({"locals", "vars", "dir", "eval", "exec", "f_locals", "_getframe", "currentframe"})
-
-
-def readable(frame: FrameType) -> bool:
-    """Whether the locals of a frame can be read unnoticed.
-
-    Before Python 3.13 a function's snapshot of locals is one dict: the one that its own ``locals()`` has returned.
-    """
-    return sys.gettrace() is None and (sys.version_info >= (3, 13) or _SHARES_LOCALS.isdisjoint(frame.f_code.co_names))
 
 
 class Sites:
@@ -114,29 +104,6 @@ class Sites:
                 return up
             up = up.f_back
         return None
-
-    @staticmethod
-    def argument(frame: FrameType, name: str) -> object:
-        """Return a local variable of a frame without leaving its snapshot of locals behind."""
-        if not readable(frame):
-            return None
-        names = frame.f_locals
-        value = names.get(name)
-        if frame.f_code.co_flags & _CO_OPTIMIZED and sys.version_info < (3, 13):
-            names.clear()
-        return value
-
-    @staticmethod
-    def values(frame: FrameType, wanted: list[str]) -> dict[str, object]:
-        """Return some variables of a frame, as `argument` does; those of a module are no snapshot."""
-        snapshot = bool(frame.f_code.co_flags & _CO_OPTIMIZED)
-        if snapshot and not readable(frame):
-            return {}
-        names = frame.f_locals
-        found = {name: names[name] for name in wanted if name in names}
-        if snapshot and sys.version_info < (3, 13):
-            names.clear()
-        return found
 
     def own(self, depth: int) -> FrameType | None:
         """Return the nearest frame above torch and this package where it is a user's, None where it is a library's."""

@@ -10,6 +10,7 @@ from typing import Any
 
 from truestep.events import GradientsClipped
 from truestep.probes._gradients import FRESH, MIXED, NONE, USED, WRITTEN, ZEROED, looks_zero
+from truestep.probes._locals import argument
 from truestep.probes._patch import patch
 from truestep.probes._probe import Probe
 
@@ -79,7 +80,7 @@ class ClipProbe(Probe):
                 if parameter is not None and parameter.grad is not None and id(parameter.grad) in wanted:
                     owners.append(parameter)
             given = len(grads)
-            limit = scene.sites.argument(frame, "clip_value")
+            limit = argument(frame, "clip_value")
             self.before("value", owners, limit, given=given)
             for held in scene.ledger.by_id.values():
                 parameter = held.ref()

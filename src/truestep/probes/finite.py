@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 from truestep.events import Site
 from truestep.probes._gradients import Held, here
+from truestep.probes._locals import variables
 from truestep.probes._scene import Scene, is_lazy
 from truestep.probes._values import has_values
 from truestep.probes.shards import is_freed
@@ -114,10 +115,9 @@ def _moments(scene: Scene, held: Held) -> dict[str, Any]:
 
 def _variables(scene: Scene, frame: FrameType) -> dict[str, Any]:
     """Find the first variable, in the order of the code, that is not finite, and the finite ones before it."""
-    variables = _read_before(frame)
-    values = scene.sites.values(frame, [variable.name for variable in variables])
+    values = variables(frame)
     finite: list[str] = []
-    for variable in variables:
+    for variable in _read_before(frame):
         for name, value in _tensors(scene, variable.name, values.get(variable.name)):
             holds = _holds(scene, value)
             if holds == "":

@@ -4,21 +4,19 @@ from __future__ import annotations
 
 import ast
 import linecache
-import sys
 import weakref
 from collections import deque
 from typing import Any
 
 from truestep.events import GraphsKept, Site
+from truestep.probes._locals import variables
 from truestep.probes._scene import Scene
-from truestep.probes._sites import readable
 
 _MARKS = 64
 _ENOUGH = 16
 _RECENT = 8
 _AFTER = 4
 """Outputs are looked at so many calls later than losses, which keep the graphs of outputs too."""
-_CO_OPTIMIZED = 0x1
 
 
 class _Token:
@@ -75,12 +73,8 @@ class Keep:
     def _keeper(self, frame: Any) -> tuple[str, Site | None]:
         """Name the variable in the user's frames that holds the graphs, and the line that puts them there."""
         while frame is not None:
-            if self.scene.sites._kind.get(id(frame.f_code)) == 0 and readable(frame):
-                optimized = bool(frame.f_code.co_flags & _CO_OPTIMIZED)
-                names = frame.f_locals
-                found = _find(names, frame.f_code.co_filename)
-                if optimized and sys.version_info < (3, 13):
-                    names.clear()
+            if self.scene.sites._kind.get(id(frame.f_code)) == 0:
+                found = _find(variables(frame), frame.f_code.co_filename)
                 if found is not None:
                     name, inside, owner = found
                     return name, _line_of(inside, frame, owner)

@@ -8,6 +8,7 @@ from contextlib import ExitStack
 from typing import Any
 
 from truestep.events import LossComputed, Site
+from truestep.probes._locals import argument
 from truestep.probes._names import arguments
 from truestep.probes._patch import patch
 from truestep.probes._probe import Probe
@@ -159,7 +160,7 @@ class LossProbe(Probe):
         shapes = [_before_expansion(tensor) for tensor in (input, target)]
         caller = sys._getframe(3)
         if caller.f_globals.get("__name__") == "torch.nn.functional":
-            given = [self.scene.sites.argument(caller, name) for name in ("input", "target")]
+            given = [argument(caller, name) for name in ("input", "target")]
             if all(isinstance(tensor, self.scene.torch.Tensor) for tensor in given):
                 shapes = [tuple(int(size) for size in tensor.shape) for tensor in given]  # type: ignore[attr-defined]
         if shapes[0] == shapes[1]:
@@ -171,8 +172,7 @@ class LossProbe(Probe):
         """Whether ``kl_div`` will divide the sum by the size of the batch, which it does after this seam."""
         caller = sys._getframe(3)
         return (
-            caller.f_globals.get("__name__") == "torch.nn.functional"
-            and self.scene.sites.argument(caller, "reduction") == "batchmean"
+            caller.f_globals.get("__name__") == "torch.nn.functional" and argument(caller, "reduction") == "batchmean"
         )
 
     def _may_look(self, key: object, tensor: Any) -> bool:

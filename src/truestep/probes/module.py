@@ -9,6 +9,7 @@ from types import FrameType
 from typing import Any
 
 from truestep.events import ForwardCalledDirectly, ModelCalled, Site, UnregisteredModuleCalled
+from truestep.probes._locals import argument
 from truestep.probes._model import Model, Models, unwrapped, where
 from truestep.probes._norms import Norms
 from truestep.probes._patch import patch
@@ -291,7 +292,7 @@ class ModuleProbe(Probe):
         """Return the module whose ``forward`` user code runs by itself, None in the ordinary case."""
         if frame.f_code.co_name != "forward":
             return None
-        owner = self.scene.sites.argument(frame, "self")
+        owner = argument(frame, "self")
         if not isinstance(owner, self._module):
             return None
         code = getattr(getattr(type(owner), "forward", None), "__code__", None)

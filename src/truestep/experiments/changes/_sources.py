@@ -7,6 +7,8 @@ from collections.abc import Callable, Hashable
 from types import ModuleType
 from typing import Any
 
+from truestep.probes._locals import argument
+
 _TORCH = ("/torch/nn/functional.py", "/torch/_tensor.py")
 _MODULES = "/torch/nn/modules/"
 
@@ -88,7 +90,7 @@ def place_of_call(above: int) -> Hashable | None:
     if file.endswith(_TORCH):
         return None
     if _MODULES in file:
-        return frame.f_locals.get("self")
+        return argument(frame, "self")
     return frame.f_code, frame.f_lasti
 
 

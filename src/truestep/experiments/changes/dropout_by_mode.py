@@ -8,6 +8,7 @@ from types import FrameType
 from typing import Any
 
 from truestep.experiments.changes._aimed import Aimed
+from truestep.probes._locals import argument, readable
 from truestep.probes._patch import patch
 from truestep.probes._seam import teach_script
 
@@ -49,8 +50,8 @@ class DropoutByMode(Aimed):
 
         if self.at(frame) is None:
             return False
-        while frame is not None:
-            owner = frame.f_locals.get("self")
+        while frame is not None and readable(frame):
+            owner = argument(frame, "self")
             if isinstance(owner, torch.nn.Module):
                 return not owner.training
             frame = frame.f_back

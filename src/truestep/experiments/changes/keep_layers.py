@@ -12,6 +12,7 @@ from typing import Any
 
 from truestep.experiments.changes._change import Change
 from truestep.experiments.changes._optimizers import built, parameters_of
+from truestep.probes._locals import argument
 from truestep.probes._patch import patch
 
 _LAYERS = (
@@ -67,12 +68,12 @@ class KeepLayers(Change):
             if maker is None and _LIBRARY not in file:
                 maker = code, frame.f_lasti
             builds = code.co_name == "__init__" and not file.endswith(_CONTAINERS)
-            if builds and frame.f_locals.get("self") is not module:
+            if builds and argument(frame, "self") is not module:
                 return  # a part of something that is being built
             if code.co_name == "forward":
                 break
             frame = frame.f_back
-        outer = frame.f_locals.get("self") if frame is not None and frame.f_code.co_name == "forward" else None
+        outer = argument(frame, "self") if frame is not None and frame.f_code.co_name == "forward" else None
         if maker is None or outer is module or not isinstance(outer, torch.nn.Module):
             return
         if frame is not self._frame:  # another call of the forward

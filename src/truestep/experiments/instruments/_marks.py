@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import dis
-import inspect
 import sys
 import weakref
 from collections.abc import Callable
-from types import CodeType, FrameType
+from types import FrameType
 from typing import Any
 
 from truestep.debugging._visible import joined, kind, plain_name, visible
 from truestep.debugging.timings import DATA, MODULE
+from truestep.probes._locals import variables
 from truestep.probes._model import unwrapped
-from truestep.probes._sites import Sites, readable
+from truestep.probes._sites import Sites
 
 
 class Marks:
@@ -71,7 +70,7 @@ class Marks:
         name = ""
         above = frame
         while above is not None:  # a method of the model that calls a part of it
-            owner = _variables(above).get("self") if self._sites.kind(above.f_code) == 0 else None
+            owner = variables(above).get("self") if self._sites.kind(above.f_code) == 0 else None
             if isinstance(owner, nn.Module) and any(part is root for part in owner.modules()):
                 root, frame = owner, above
             above = above.f_back
@@ -102,12 +101,12 @@ class Marks:
 
 def _named(module: Any, frame: FrameType) -> str:
     """Return the name of the variable, or of the attribute of `self`, that holds a module in a frame."""
-    variables = _variables(frame)
-    for names in (variables, dict(frame.f_globals)):
+    local = variables(frame)
+    for names in (local, dict(frame.f_globals)):
         for name, value in names.items():
             if value is module and not name.startswith("__") and name != "self":
                 return name
-    owner = variables.get("self")
+    owner = local.get("self")
     for names in (getattr(owner, "__dict__", {}), getattr(owner, "_modules", {})):
         for name, value in list(names.items()):
             if value is module:
@@ -115,25 +114,4 @@ def _named(module: Any, frame: FrameType) -> str:
     return ""
 
 
-def _variables(frame: FrameType) -> dict[str, Any]:
-    """Return the local variables of a frame, and leave no snapshot behind that keeps them alive."""
-    if not readable(frame) and (sys.gettrace() is not None or _shares(frame.f_code)):
-        return {}
-    names = frame.f_locals
-    found = dict(names)
-    if frame.f_code.co_flags & inspect.CO_OPTIMIZED and sys.version_info < (3, 13):
-        names.clear()
-    return found
-
-
-def _shares(code: CodeType) -> bool:
-    """Whether a function may hold its own snapshot of locals; a call of `model.eval()` is none of `eval`."""
-    return any(
-        instruction.argval in ("f_locals", "_getframe", "currentframe")
-        or (instruction.argval in ("locals", "vars", "dir", "eval", "exec") and instruction.opname in _GLOBAL)
-        for instruction in dis.get_instructions(code)
-    )
-
-
-_GLOBAL = ("LOAD_GLOBAL", "LOAD_NAME")
 _NO_CODE = compile("", "<frozen>", "exec")

@@ -22,6 +22,7 @@ from truestep.events import (
     SamplesShared,
     Site,
 )
+from truestep.probes._locals import argument
 from truestep.probes._patch import patch
 from truestep.probes._probe import Probe
 from truestep.probes.active import _states
@@ -217,9 +218,9 @@ class ActiveProbe(Probe):
         Raises:
             Refused: it is anything else.
         """
-        sites, tensor = self.scene.sites, self.scene.torch.Tensor
-        called = sites.argument(frame, "self")
-        args, kwargs = sites.argument(frame, "args"), sites.argument(frame, "kwargs")
+        tensor = self.scene.torch.Tensor
+        called = argument(frame, "self")
+        args, kwargs = argument(frame, "args"), argument(frame, "kwargs")
         if called is not module:
             raise Refused("it is wrapped")
         if not isinstance(args, tuple) or len(args) != 1 or kwargs or not isinstance(args[0], tensor):
@@ -306,10 +307,9 @@ class ActiveProbe(Probe):
         try:
             with self._aside():
                 fit(module)
-                sites = scene.sites
-                if sites.argument(frame, "self") is not module:
+                if argument(frame, "self") is not module:
                     raise Refused("it is wrapped")
-                args, kwargs = sites.argument(frame, "args"), sites.argument(frame, "kwargs")
+                args, kwargs = argument(frame, "args"), argument(frame, "kwargs")
                 if not isinstance(args, tuple) or not isinstance(kwargs, dict):
                     raise Refused("its arguments are gone")
                 with _states.kept(scene.torch):
