@@ -56,7 +56,7 @@ def looks_at_an_object(args: Any) -> Any:
 
 
 def looks_inside_of_arguments(args: Any) -> Any:
-    return {key: value for key, value in sorted(vars(args).items()) if key not in dir(dict())}
+    return {key: value for key, value in sorted(vars(args).items()) if key not in dir({})}
 
 
 def holds_a_function_that_shares(width: int) -> Any:
