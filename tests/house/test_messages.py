@@ -151,3 +151,20 @@ def test_reason_for_not_observed_reads_well_in_a_list(kind):
     assert kind.absent[0].islower()
     assert not kind.absent.endswith(".")
     assert "," not in kind.absent
+
+
+def prose():
+    """(place, text) of every text in the source, and of every page of the documentation."""
+    for path in SOURCES:
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            text = text_of(node)
+            if text and " " in text:
+                yield f"{path.relative_to(ROOT)}:{node.lineno}", text
+    for path in [*(ROOT / "docs").rglob("*.md"), ROOT / "README.md", ROOT / "CHANGELOG.md", *SNAPSHOTS]:
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+            yield f"{path.relative_to(ROOT)}:{number}", line
+
+
+def test_no_sentence_ends_with_two_full_stops():
+    doubled = re.compile(r"[\w`)\]'\"]\.\.(?![./\w])")
+    assert not [(place, text[:80]) for place, text in prose() if doubled.search(text)]

@@ -1,4 +1,6 @@
 from truestep.events import BackwardEnded, GraphsChained, OptimizerStepped, Site
+from truestep.findings import Outcome
+from truestep.rules import Progress
 from truestep.rules.hidden_state_not_detached import HiddenStateNotDetached
 from truestep.testing import judge
 
@@ -25,3 +27,18 @@ def test_a_tape_that_does_not_grow_is_quiet():
 
 def test_a_second_look_without_a_first_is_quiet():
     assert judge(HiddenStateNotDetached, [*STEPS, SECOND]) == []
+
+
+def verdict(events):
+    rule, run = HiddenStateNotDetached(), Progress()
+    for event in events:
+        run.note(event)
+        rule.observe(event, run)
+    return rule.verdict(run)
+
+
+def test_few_retained_graphs_tell_nothing():
+    few = verdict(STEPS)
+    assert (few.outcome, few.reason) == (Outcome.NOT_OBSERVED, "fewer than 32 passes with a retained graph")
+    assert verdict(STEPS * 2).outcome is Outcome.CLEAR
+    assert verdict([BackwardEnded(site=LINE)]).outcome is Outcome.CLEAR

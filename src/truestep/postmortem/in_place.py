@@ -14,12 +14,12 @@ from truestep.findings import Mark, PostMortem
 from truestep.postmortem import _code, _values
 from truestep.postmortem._code import File
 from truestep.postmortem._crash import MISSING, Crash, Frame
+from truestep.postmortem._stale_weights import SLUG, stepped
 
 MESSAGE = (
     r"modified by an inplace operation: \[[\w.]+ \[(?P<shape>[\d, ]*)\]\](?:, which is output \d+ of (?P<op>\w+),)? "
     r"is at version (?P<got>\d+); expected version (?P<want>\d+) instead"
 )
-SLUG = "modified-in-place"
 _SAVE_THEIR_OUTPUT = {"sigmoid", "tanh", "exp", "softmax", "logsoftmax", "sqrt", "rsqrt", "relu", "leakyrelu", "elu"}
 _NAMED_ALIKE = {
     "gelu",
@@ -60,126 +60,8 @@ def explain(crash: Crash, match: re.Match[str]) -> PostMortem | None:
     got, want = int(match["got"]), int(match["want"])
     versions = ("expected", f"version {want}, as the forward pass saved it; got version {got}")
     op = match["op"] or ""
-    died = None if _readable(op) else _stepped(crash, sizes, got, versions)
+    died = None if _readable(op) else stepped(crash, sizes, got, versions)
     return died or _written(crash, sizes, (want, got), versions, op)
-
-
-# --- by an optimizer -------------------------------------------------------------------------------------------------
-
-
-def _stepped(crash: Crash, sizes: tuple[int, ...], got: int, versions: tuple[str, str]) -> PostMortem | None:
-    """Find the step that changed weights between the forward pass and this backward pass."""
-    weights = [entry for entry in _weights(crash) if _fits(entry[1], sizes, got)]
-    for frame in crash.frames[-1:]:
-        if frame.node is None or frame.file is None or frame.scope is None:
-            continue
-        steps: dict[ast.Call, tuple[str, list[tuple[str, Any]]]] = {}
-        for call, optimizer in _steps(frame):
-            theirs = {id(p) for group in optimizer.param_groups for p in group["params"]}
-            hit = [(name, weight) for name, weight in weights if id(weight) in theirs]
-            if hit and _between(frame, call, {id(weight) for _, weight in hit}) is not None:
-                steps[call] = (ast.unparse(call.func), hit)
-        if len(steps) == 1:
-            ((call, (step, hit)),) = steps.items()
-            forward = _between(frame, call, {id(weight) for _, weight in hit})
-            if forward is not None:
-                return _by_step(crash, frame, call, step, hit, forward, versions)
-        if steps:
-            return None
-    return None
-
-
-def _by_step(
-    crash: Crash,
-    frame: Frame,
-    call: ast.AST,
-    step: str,
-    hit: list[tuple[str, Any]],
-    forward: ast.Call,
-    versions: tuple[str, str],
-) -> PostMortem:
-    name, weight = hit[0]
-    what = f"`{name}` {_values.shape(weight.shape)}"
-    if len(hit) > 1:
-        what = f"`{name}` or another of {len(hit)} weights of shape {_values.shape(weight.shape)}"
-    called = ast.unparse(forward) if len(ast.unparse(forward)) <= 40 else f"{ast.unparse(forward.func)}(...)"
-    return PostMortem(
-        slug=SLUG,
-        error="",
-        message=f"`{step}()` changed weights that this backward pass still needs",
-        primary=crash.fails("fails here: the weights are no longer those of the forward pass"),
-        related=(
-            Mark(frame.place(forward), "the forward pass used the weights as they were"),
-            Mark(frame.place(call), f"changed {what}" if len(hit) == 1 else f"changed them, among them {what}"),
-        ),
-        facts=(versions,),
-        help=f"call `{called}` again after `{step}()`, and compute this loss from that",
-    )
-
-
-def _weights(crash: Crash) -> Iterator[tuple[str, Any]]:
-    seen: set[int] = set()
-    for root, module, _ in crash.modules():
-        for path, one in _values.tree(module, "" if root == "self" else root):
-            crash.check()
-            for key, weight in _values.parameters(one).items():
-                if _values.is_tensor(weight) and id(weight) not in seen:
-                    seen.add(id(weight))
-                    yield (f"{path}.{key}" if path else key), weight
-
-
-def _fits(weight: Any, sizes: tuple[int, ...], got: int) -> bool:
-    """Whether the message speaks of a tensor: saved ones may be transposed, which shares the version."""
-    return weight._version == got and sorted(weight.shape) == sorted(sizes)
-
-
-def _steps(frame: Frame) -> Iterator[tuple[ast.Call, Any]]:
-    """Yield the calls in a frame's code that step an optimizer, by its own method or by a scaler's."""
-    if frame.scope is None:
-        return
-    for call in _code.calls(frame.scope):
-        if not isinstance(call.func, ast.Attribute) or call.func.attr != "step":
-            continue
-        for node in (call.func.value, *call.args[:1]):
-            value = frame.value(node)
-            if value is not MISSING and _values.is_optimizer(value):
-                yield call, value
-
-
-def _between(frame: Frame, step: ast.AST, weights: set[int]) -> ast.Call | None:
-    """Return the call of a model with these weights that ran before the step, which ran before what failed."""
-    file, scope, failing = frame.file, frame.scope, frame.node
-    if file is None or scope is None or failing is None:
-        return None
-    around = [failing, *file.above(failing)]
-    loops = file.loops(failing)
-    begun = failing.func.value if isinstance(failing, ast.Call) and isinstance(failing.func, ast.Attribute) else failing
-    made = [call for node in file.sources(scope, begun) for call in _calls_in(node) if _uses(frame, call, weights)]
-    if not made:
-        everywhere = [call for call in _code.calls(scope) if _uses(frame, call, weights)]
-        made = everywhere if len(everywhere) == 1 and file.always(everywhere[0], around) else []
-    earlier = [call for call in made if _code.end(call) <= _code.start(failing)]
-    if not earlier:
-        return None
-    forward = max(
-        (call for call in earlier if _code.end(call) <= _code.start(step)), default=earlier[-1], key=_code.start
-    )
-    if _code.end(forward) <= _code.start(step) and _code.end(step) <= _code.start(failing):
-        return forward if file.always(step, around) else None
-    # It ran in an earlier round of a loop that the forward pass is not in.
-    outside = [loop for loop in loops if forward not in set(ast.walk(loop))]
-    return forward if any(step in set(ast.walk(loop)) for loop in outside) else None
-
-
-def _calls_in(node: ast.AST) -> Iterator[ast.Call]:
-    yield from (one for one in ast.walk(node) if isinstance(one, ast.Call))
-
-
-def _uses(frame: Frame, call: ast.Call, weights: set[int]) -> bool:
-    value = frame.value(call.func)
-    if value is MISSING or not _values.is_module(value):
-        return False
-    return any(id(p) in weights for _, one in _values.tree(value) for p in _values.parameters(one).values())
 
 
 # --- by a line of the program ----------------------------------------------------------------------------------------

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
 from typing import Any
 
 from truestep.findings import Mark, PostMortem
 from truestep.postmortem import _code, _values
+from truestep.postmortem._carried import backwards, carried_names, detached, kept_by_module, read_for
 from truestep.postmortem._crash import MISSING, Crash, Frame, Origin
 from truestep.postmortem._tape import behind
 
@@ -47,18 +47,6 @@ def explain(crash: Crash, match: re.Match[str]) -> PostMortem | None:
     return None
 
 
-def _backwards(frame: Frame) -> Iterator[tuple[ast.Call, ast.expr]]:
-    """Yield the calls of backward in a frame's code, with the expression they begin from."""
-    if frame.scope is None:
-        return
-    for call in _code.calls(frame.scope):
-        if isinstance(call.func, ast.Attribute) and call.func.attr == "backward":
-            begun = call.func.value
-            if isinstance(begun, ast.Call) and isinstance(begun.func, ast.Attribute) and begun.func.attr == "scale":
-                begun = begun.args[0] if begun.args else begun
-            yield call, begun
-
-
 def _inside(frame: Frame, node: ast.AST, outer: ast.AST | None) -> bool:
     return outer is not None and frame.file is not None and (node is outer or outer in frame.file.above(node))
 
@@ -69,7 +57,7 @@ def _inside(frame: Frame, node: ast.AST, outer: ast.AST | None) -> bool:
 def _same(crash: Crash, frame: Frame, root: Any) -> PostMortem | None:
     """Find an earlier backward pass from the very same tensor."""
     assert frame.file is not None
-    for call, begun in _backwards(frame):
+    for call, begun in backwards(frame):
         if frame.value(begun) is not root:
             continue
         name = ast.unparse(begun)
@@ -114,7 +102,7 @@ def _shared(crash: Crash, frame: Frame, root: Any) -> PostMortem | None:
     assert frame.node is not None
     graph = behind(crash, root.grad_fn)
     found: tuple[ast.Call, ast.expr, set[Any]] | None = None
-    for call, begun in _backwards(frame):
+    for call, begun in backwards(frame):
         other = frame.value(begun)
         if not _values.is_tensor(other) or other is root or other.grad_fn is None:
             continue
@@ -198,26 +186,21 @@ def _carried(crash: Crash, frame: Frame, root: Any) -> PostMortem | None:
         outside = _from_outside(crash, frame, root, loop)
         if outside is not None:
             return outside
-        read = _read_for(frame)
-        names = [entry for entry in _carried_names(frame, loop) if entry[0] in read]
-        held = _carried_attribute(crash)
-        kept = None if held is None else _by_attribute(crash, frame, *held)
+        read = read_for(frame)
+        names = [entry for entry in carried_names(frame, loop) if entry[0] in read]
+        kept = kept_by_module(crash)
         if names:
             return _by_names(crash, frame, names) if kept is None else None
         if kept is not None:
-            return kept
+            return PostMortem(
+                slug=SLUG,
+                error="",
+                message=f"`{kept.name}` carries the graph of the call before, which a backward pass has freed",
+                primary=crash.fails("goes back into the step before, whose graph is gone"),
+                related=(kept.mark,),
+                help=f"cut the graph where it is kept: `{kept.cut}`",
+            )
     return None
-
-
-def _read_for(frame: Frame) -> set[str]:
-    """Return the variables that what backward begins from was made of."""
-    begun = next((begun for call, begun in _backwards(frame) if call is frame.node), None)
-    if begun is None or frame.file is None or frame.scope is None:
-        return set()
-    found: set[str] = set()
-    for one in frame.file.sources(frame.scope, begun):
-        found |= {ast.unparse(node) for node in ast.walk(one) if isinstance(node, ast.Name | ast.Attribute)}
-    return found
 
 
 def _from_outside(crash: Crash, frame: Frame, root: Any, loop: ast.AST) -> PostMortem | None:
@@ -251,41 +234,6 @@ def _from_outside(crash: Crash, frame: Frame, root: Any, loop: ast.AST) -> PostM
     )
 
 
-def _carried_names(frame: Frame, loop: ast.AST) -> list[tuple[str, ast.AST, bool]]:
-    """Return the variables that a round of a loop reads before it sets them, and that hold a graph: what sets them."""
-    assert frame.file is not None
-    found: dict[str, tuple[str, ast.AST, bool]] = {}
-    settings = [s for s in _code.all_settings(loop) if frame.file.statement(s.node) is not loop]
-    for setting in settings:
-        key = setting.key
-        if key in found or not _has_graph(frame.value(ast.parse(key, mode="eval").body)):
-            continue
-        first = min(_code.start(s.statement) for s in settings if s.key == key)
-        adds = isinstance(setting.statement, ast.AugAssign)
-        if adds or _read_by(loop, key, first, setting.statement):
-            found[key] = (key, setting.statement, adds)
-    return list(found.values())
-
-
-def _read_by(loop: ast.AST, key: str, first: tuple[int, int], statement: ast.AST) -> bool:
-    """Whether a round reads a variable before, or in, the statement that sets it first."""
-    for node in ast.walk(loop):
-        if isinstance(node, ast.Name | ast.Attribute) and isinstance(node.ctx, ast.Load) and ast.unparse(node) == key:
-            if _code.start(node) < first or (statement in _around(loop, node) and _code.start(statement) == first):
-                return True
-    return False
-
-
-def _around(loop: ast.AST, node: ast.AST) -> list[ast.AST]:
-    return [one for one in ast.walk(loop) if isinstance(one, ast.stmt) and node in set(ast.walk(one))]
-
-
-def _has_graph(value: Any) -> bool:
-    if type(value) in (tuple, list):
-        return any(_values.is_tensor(item) and item.grad_fn is not None for item in value[:8])
-    return _values.is_tensor(value) and value.grad_fn is not None
-
-
 def _by_names(crash: Crash, frame: Frame, names: list[tuple[str, ast.AST, bool]]) -> PostMortem | None:
     statements = {id(statement) for _, statement, _ in names}
     if len(statements) != 1:
@@ -302,66 +250,12 @@ def _by_names(crash: Crash, frame: Frame, names: list[tuple[str, ast.AST, bool]]
             related=(Mark(frame.place(statement), "adds this round's graph to those of earlier rounds"),),
             help=f"call backward on this round's loss alone, and add it up as `{names[0][0]} += loss.item()`",
         )
-    detached = "; ".join(_detached(name, frame) for name, _, _ in names)
+    cut = "; ".join(detached(name, frame) for name, _, _ in names)
     return PostMortem(
         slug=SLUG,
         error="",
         message=f"{listed} {'carry' if len(names) > 1 else 'carries'} the graph of the round before, which is freed",
         primary=crash.fails("goes back into the round before, whose graph is gone"),
         related=(Mark(frame.place(statement), f"uses {listed} of the round before, with the graph behind"),),
-        help=f"cut the graph at the end of each round: `{detached}`",
-    )
-
-
-def _detached(name: str, frame: Frame) -> str:
-    value = frame.value(ast.parse(name, mode="eval").body)
-    return (
-        f"{name} = tuple(s.detach() for s in {name})" if type(value) in (tuple, list) else f"{name} = {name}.detach()"
-    )
-
-
-# --- kept by an object -----------------------------------------------------------------------------------------------
-
-
-def _carried_attribute(crash: Crash) -> tuple[str, str, Any] | None:
-    """Return the one attribute of the program's modules that holds a graph: its name, its key and the module."""
-    found: dict[int, tuple[str, str, Any]] = {}
-    for root, module, _ in crash.modules():
-        for path, one in _values.tree(module, "" if root == "self" else root):
-            crash.check()
-            own = [*_values.attributes(one).items(), *_values._buffers(one).items()]
-            for key, value in own:
-                if not key.startswith("_") and _has_graph(value):
-                    found[id(one), key] = (f"{path}.{key}" if path else key, key, one)  # type: ignore[index]
-    return next(iter(found.values())) if len(found) == 1 else None
-
-
-def _by_attribute(crash: Crash, frame: Frame, name: str, key: str, owner: Any) -> PostMortem | None:
-    forward = getattr(vars(type(owner)).get("forward"), "__code__", None)
-    if forward is None or crash.scene.sites.kind(forward) != 0:
-        return None
-    file = crash.file(forward.co_filename)
-    scope = None if file is None else file.scope(forward)
-    if file is None or scope is None:
-        return None
-    settings = file.settings(scope, f"self.{key}")
-    reads = [
-        node
-        for node in _code.walk(scope)
-        if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load) and ast.unparse(node) == f"self.{key}"
-    ]
-    if len(settings) != 1 or not reads:
-        return None
-    first, statement = reads[0], settings[0].statement
-    if _code.start(first) > _code.end(statement):
-        return None
-    plain = type(_values.attribute(owner, key)) not in (tuple, list)
-    cut = f"self.{key} = " + (f"self.{key}.detach()" if plain else f"tuple(s.detach() for s in self.{key})")
-    return PostMortem(
-        slug=SLUG,
-        error="",
-        message=f"`{name}` carries the graph of the call before, which a backward pass has freed",
-        primary=crash.fails("goes back into the step before, whose graph is gone"),
-        related=(Mark(file.site(statement, forward.co_name), f"keeps `self.{key}` with the graph behind it"),),
-        help=f"cut the graph where it is kept: `{cut}`",
+        help=f"cut the graph at the end of each round: `{cut}`",
     )

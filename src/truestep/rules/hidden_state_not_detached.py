@@ -55,15 +55,26 @@ class HiddenStateNotDetached(Rule):
     id = "hidden-state-not-detached"
     since = "0.1"
     severity = Severity.ERROR
-    watches = (GraphsChained,)
+    watches = (GraphsChained, BackwardEnded)
     needs: ClassVar[tuple[type[Event], ...]] = (BackwardEnded,)
     leads_to = ("loss-kept-with-graph",)
 
     def __init__(self) -> None:
         super().__init__()
         self._nodes: dict[object, int] = {}
+        self._retained = 0
+
+    def unobserved(self, run: Progress) -> str:
+        # A chain of graphs is certain after so many of them, and without a retained one the run would have crashed.
+        few = 0 < self._retained < _ENOUGH
+        return super().unobserved(run) or (f"fewer than {_ENOUGH} passes with a retained graph" if few else "")
+
+    def again(self, event: Event, times: int) -> None:
+        if isinstance(event, BackwardEnded) and event.retained:
+            self._retained += times
 
     def observe(self, event: Event, run: Progress) -> None:
+        self.again(event, 1)
         if not isinstance(event, GraphsChained):
             return
         if event.steps < _ENOUGH:
