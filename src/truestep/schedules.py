@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 from truestep.errors import BadSchedule, UnboundSchedule
@@ -42,6 +42,7 @@ class Horizon:
         ends: whether the schedule has an end, which has to be known.
         total_steps: how often the schedule is stepped in the whole training; None while that is unknown.
         given: whether `total_steps` was given by the caller.
+        arguments: what the function was called with, to tell a schedule that was changed between two starts.
     """
 
     name: str
@@ -49,6 +50,7 @@ class Horizon:
     ends: bool
     total_steps: int | None
     given: bool
+    arguments: dict[str, object] = field(default_factory=dict)
 
     @property
     def needs_total(self) -> bool:
@@ -193,7 +195,8 @@ def inverse_sqrt(
         scale = timescale or warmup_steps + 1
         return math.sqrt(scale / (scale + step - warmup_steps))
 
-    return _schedule("inverse_sqrt", optimizer, warmup, total_steps, after, ends=False)
+    arguments: dict[str, object] = {"timescale": timescale}
+    return _schedule("inverse_sqrt", optimizer, warmup, total_steps, after, ends=False, arguments=arguments)
 
 
 def constant(optimizer: Optimizer, warmup: float = 0.05, *, total_steps: int | None = None) -> LambdaLR:
@@ -247,7 +250,10 @@ def _decaying(
             return 1.0
         return min_lr_ratio + (1.0 - min_lr_ratio) * fall((step - start) / (total_steps - start))
 
-    return _schedule(name, optimizer, warmup, total_steps, after, ends=True)
+    arguments: dict[str, object] = {"min_lr_ratio": min_lr_ratio}
+    if decay is not None:
+        arguments |= {"decay": decay, "shape": shape}
+    return _schedule(name, optimizer, warmup, total_steps, after, ends=True, arguments=arguments)
 
 
 def _schedule(
@@ -258,6 +264,7 @@ def _schedule(
     after: Callable[[int, int, int], float],
     *,
     ends: bool,
+    arguments: dict[str, object] | None = None,
 ) -> LambdaLR:
     """Make the `LambdaLR`: the warm-up, then `after(step, warmup_steps, total_steps)`."""
     from torch.optim.lr_scheduler import LambdaLR
@@ -274,7 +281,8 @@ def _schedule(
             expected="expected an int of at least 1",
             remedy="pass total_steps=epochs * len(loader), or leave it out inside a run",
         )
-    horizon = Horizon(name, warmup, ends, total_steps, given=total_steps is not None)
+    given = {"warmup": warmup, "total_steps": total_steps, **(arguments or {})}
+    horizon = Horizon(name, warmup, ends, total_steps, given=total_steps is not None, arguments=given)
 
     def factor(step: int) -> float:
         if horizon.needs_total:

@@ -152,10 +152,10 @@ def test_other_parts_than_the_saved_ones_are_refused(tmp_path):
     run.close()
     run = Run(out=tmp_path / "run", device="cpu", max_steps=5, resume="auto")
     model = run.model(nn.Linear(2, 1))
-    run.optimizer(torch.optim.SGD(model.parameters(), lr=0.1))
+    run.optimizer(torch.optim.SGD(model.parameters(), lr=0.1), name="renamed")
     run.register("average", torch.optim.swa_utils.AveragedModel(model))
     assert list(run.steps(3)) == [], "these were taken"
-    with pytest.raises(BadCheckpoint, match="average"):
+    with pytest.raises(BadCheckpoint, match=r"optimizers \['optimizer'\], got \['renamed'\]"):
         run.save()  # where the program was when the checkpoint was made
     run.close()
 

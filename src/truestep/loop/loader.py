@@ -100,6 +100,7 @@ class Loader:
         self.batch_size = batch_size
         self.shuffle = shuffle
         self.drop_last = drop_last
+        self.num_workers = num_workers
         self.name = name
         batching = Batching(batch_size, shuffle, drop_last, seed, name, rank, world_size, even)
         pinned = device.type == "cuda" if pin_memory == "auto" else bool(pin_memory)

@@ -152,6 +152,6 @@ class Modelling:
         shelf = self._parts.averaging.shelf
         if name is None:
             others = sum(other == kind or other.startswith(f"{kind}_") for other in shelf)
-            name = kind if not others else f"{kind}_{others + 1}"
+            name = self._parts.next_name(kind, others)
         self._parts.add(shelf, kind, name, followed)
         self._saving.load_average(name, followed)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import torch
 
-from truestep.errors import BadPart
+from truestep.errors import BadPart, OpenWindow
 from truestep.loop.averaging import Averaging
 from truestep.loop.plan import Schedule
 
@@ -93,6 +93,10 @@ class Parts:
         self.means: dict[str, Mean] = {}
         """Of `run.mean()`; they come and go with the bodies of loops, so a resumed run need not have all of them."""
         self.averaging = Averaging()
+        self.declared: dict[tuple[str, str], dict[str, Any]] = {}
+        """What optimizers and schedules were declared with, by name and kind."""
+        self.dropped: set[tuple[str, str]] = set()
+        """Kinds and names of the parts that left the run; a name is not given twice."""
         self._by_optimizer: dict[int, Updates] = {}
         self._names: dict[int, str] = {}
 
@@ -103,7 +107,7 @@ class Parts:
             BadPart: the name is taken, or the same part was added before.
         """
         if name is None:
-            name = kind if not shelf else f"{kind}_{len(shelf) + 1}"
+            name = self.next_name(kind, len(shelf))
         if not name or "/" in name or name.startswith("."):
             raise BadPart(
                 f'"{name}" cannot name a {kind}', expected="a name that a file can have", remedy="use letters and dots"
@@ -125,6 +129,64 @@ class Parts:
         shelf[name] = part
         self._names[id(whole)] = name
         return name
+
+    def next_name(self, kind: str, present: int) -> str:
+        """Return the name of a part that was given none: "optimizer", "optimizer_2", ..., those of dropped parts too.
+
+        Args:
+            kind: of the part.
+            present: how many of the kind the run has.
+        """
+        number = present + sum(kind == other for other, _ in self.dropped) + 1
+        return kind if number == 1 else f"{kind}_{number}"
+
+    def drop(self, part: Any) -> None:
+        """Let a part leave the run, with what belongs to it: the schedules of an optimizer, the averages of a model.
+
+        Raises:
+            BadPart: it does not belong to the run.
+            OpenWindow: gradients of the optimizer wait for an update.
+        """
+        updates = self._by_optimizer.get(id(part))
+        if updates is not None and updates.optimizer is part:
+            if updates.window.is_open:
+                raise OpenWindow(
+                    f'"{updates.name}" was dropped while gradients wait for its update',
+                    expected="a closed window",
+                    remedy="call run.flush() before run.drop() to update with what there is, or run.discard()",
+                )
+            for schedule in list(updates.schedules):
+                self.drop(schedule.scheduler)
+            del self._by_optimizer[id(part)]
+            updates.release()
+            self._forget(self.updates, "optimizer", updates.name, part)
+            return
+        followed = {name: held.average for name, held in self.averaging.shelf.items()}
+        schedules = {name: schedule.scheduler for name, schedule in self.schedules.items()}
+        shelves: tuple[tuple[str, dict[str, Any], dict[str, Any]], ...] = (
+            ("model", self.models, self.models),
+            ("average", self.averaging.shelf, followed),
+            ("schedule", self.schedules, schedules),
+            ("part", self.registered, self.registered),
+        )
+        for kind, shelf, held in shelves:
+            for name, one in held.items():
+                if one is part:
+                    for owner in self.updates.values():
+                        owner.schedules = [kept for kept in owner.schedules if kept.scheduler is not part]
+                    self._forget(shelf, name.partition("_")[0] if kind == "average" else kind, name, part)
+                    return
+        raise BadPart(
+            f"this {type(part).__name__} does not belong to the run",
+            expected="a model, an optimizer, a schedule, an average or a registered object of the run",
+            remedy="pass what run.model(), run.optimizer(), run.scheduler(), run.ema() or run.register() returned",
+        )
+
+    def _forget(self, shelf: dict[str, Any], kind: str, name: str, part: Any) -> None:
+        held = shelf.pop(name)
+        for one in (held, part):
+            self._names.pop(id(one), None)
+        self.dropped.add((kind, name))
 
     def loader_name(self, name: str | None, *, in_epoch: bool) -> str:
         """Return what a loader is called: "loader", "loader_2", ... where no name is given.

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import copy
 import inspect
 import math
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 from truestep.errors import BadSchedule, UnboundSchedule
 from truestep.loop.blame import outside
+from truestep.loop.declared import schedule_values
 from truestep.loop.horizon import bind, is_unbound, mismatch
 
 if TYPE_CHECKING:
     from truestep.loop.parts import Parts
+    from truestep.loop.updates import Updates
 
 Every = Literal["step", "epoch"]
 
@@ -27,12 +30,18 @@ class Schedule:
         scheduler: any scheduler of torch, or what has `step`, `state_dict` and `load_state_dict`.
         every: "step" follows the applied updates of its optimizer, "epoch" the ends of epochs.
         metric: the logged value that a plateau scheduler is stepped with; empty for the others.
+        start: steps or epochs of the run, by `every`, that had passed when it was added.
+        values: its arguments as it was given to the run, by path.
+        groups: the values of its optimizer's groups then, which building it has changed.
     """
 
     name: str
     scheduler: Any
     every: Every
     metric: str = ""
+    start: int = 0
+    values: dict[str, Any] = field(default_factory=dict)
+    groups: list[dict[str, Any]] = field(default_factory=list)
 
 
 def planned(name: str, scheduler: Any, every: str, metric: str) -> Schedule:
@@ -65,7 +74,15 @@ def planned(name: str, scheduler: Any, every: str, metric: str) -> Schedule:
             expected=f'no metric, got metric="{metric}"',
             remedy="leave metric= out",
         )
-    return Schedule(name, scheduler, "step" if every == "step" else "epoch", metric)
+    groups = [{key: group[key] for key in group if key != "params"} for group in scheduler.optimizer.param_groups]
+    return Schedule(
+        name,
+        scheduler,
+        "step" if every == "step" else "epoch",
+        metric,
+        values=schedule_values(scheduler),
+        groups=copy.deepcopy(groups),
+    )
 
 
 class HorizonWarning(UserWarning):
@@ -85,21 +102,29 @@ def bind_all(parts: Parts, batches: int | None, max_epochs: int | None, max_step
         UnboundSchedule: a schedule takes its length from the run, and the run does not know it.
     """
     for updates in parts.updates.values():
-        steps = max_steps
-        if batches is not None and max_epochs is not None:
-            counted = max_epochs * math.ceil(batches / updates.window.accumulate)
-            steps = counted if steps is None else min(steps, counted)
         for schedule in updates.schedules:
-            total, other = (steps, max_epochs) if schedule.every == "step" else (max_epochs, steps)
-            if total is None:
-                if is_unbound(schedule.scheduler):
-                    raise UnboundSchedule(
-                        f'the schedule "{schedule.name}" takes its length from the run, which does not know it',
-                        expected="max_steps, or max_epochs and a loader of known length",
-                        remedy="pass max_steps=... to Run, or total_steps=... to the schedule",
-                    )
-                continue
-            bind(schedule.scheduler, total)
-            sentence = mismatch(schedule.scheduler, total, schedule.every, other or 0)
-            if sentence:
-                warnings.warn(f'schedule "{schedule.name}": {sentence}', HorizonWarning, stacklevel=outside())
+            bind_one(schedule, updates, batches, max_epochs, max_steps)
+
+
+def bind_one(
+    schedule: Schedule, updates: Updates, batches: int | None, max_epochs: int | None, max_steps: int | None
+) -> None:
+    """Tell a schedule how long the run is from where it was added; see `bind_all`."""
+    steps = max_steps
+    if batches is not None and max_epochs is not None:
+        counted = max_epochs * math.ceil(batches / updates.window.accumulate)
+        steps = counted if steps is None else min(steps, counted)
+    total, other = (steps, max_epochs) if schedule.every == "step" else (max_epochs, steps)
+    if total is None:
+        if is_unbound(schedule.scheduler):
+            raise UnboundSchedule(
+                f'the schedule "{schedule.name}" takes its length from the run, which does not know it',
+                expected="max_steps, or max_epochs and a loader of known length",
+                remedy="pass max_steps=... to Run, or total_steps=... to the schedule",
+            )
+        return
+    total = max(1, total - schedule.start)
+    bind(schedule.scheduler, total)
+    sentence = mismatch(schedule.scheduler, total, schedule.every, other or 0)
+    if sentence:
+        warnings.warn(f'schedule "{schedule.name}": {sentence}', HorizonWarning, stacklevel=outside())

@@ -29,6 +29,7 @@ from torch import nn
 from truestep.config import Options
 from truestep.errors import BadSettings
 from truestep.loop import environment
+from truestep.loop.declared import facts_of_optimizer, facts_of_schedule, facts_of_settings
 from truestep.loop.deterministic import deterministic
 from truestep.loop.device import pick
 from truestep.loop.evaluation import Evaluation
@@ -43,7 +44,7 @@ from truestep.loop.modelling import Modelling
 from truestep.loop.modes import train_mode
 from truestep.loop.pace import Pace
 from truestep.loop.parts import Parts, State
-from truestep.loop.plan import bind_all, planned
+from truestep.loop.plan import bind_all, bind_one, planned
 from truestep.loop.precision import Precision
 from truestep.loop.progress import Progress
 from truestep.loop.recording import open_logs
@@ -97,6 +98,7 @@ class Run(Modelling, Stepping, Evaluation, Looking):
         self.state = State()
         self._parts = Parts()
         self._closed = False
+        self._bound: tuple[int | None, ...] = ()
         self._session: Session | None = None
         with ExitStack() as stack:
             stack.enter_context(self.precision)
@@ -127,6 +129,7 @@ class Run(Modelling, Stepping, Evaluation, Looking):
                 folder.resumed if folder else None,
                 self.device,
                 settings.init_from,
+                facts_of_settings(settings, self.precision.name, self.device.type),
             )
             self._loops = Loops(
                 self._parts,
@@ -167,13 +170,16 @@ class Run(Modelling, Stepping, Evaluation, Looking):
             clip_norm: largest norm of its gradients, where it differs from the run's.
         """
         settings = self.settings
+        accumulate = accumulate if accumulate is not None else settings.accumulate
+        clip_norm = clip_norm if clip_norm is not None else settings.clip_norm
         name = self._parts.add(dict(self._parts.updates), "optimizer", name, optimizer)
+        self._parts.declared[name, "optimizer"] = facts_of_optimizer(optimizer, accumulate, clip_norm)
         self._parts.add_updates(
             Updates(
                 name,
                 optimizer,
-                accumulate=accumulate if accumulate is not None else settings.accumulate,
-                clip_norm=clip_norm if clip_norm is not None else settings.clip_norm,
+                accumulate=accumulate,
+                clip_norm=clip_norm,
                 scaler=self.precision.new_scaler(),
                 count=self._loops.count,
                 applied=self._parts.applied,
@@ -204,6 +210,12 @@ class Run(Modelling, Stepping, Evaluation, Looking):
         updates = self._parts.of(schedule.scheduler.optimizer)
         schedule.name = self._parts.add(self._parts.schedules, "schedule", name, schedule)
         updates.schedules.append(schedule)
+        self._parts.declared[schedule.name, "schedule"] = facts_of_schedule(scheduler, schedule.every, updates.name)
+        passed = self.global_step if schedule.every == "step" else self.epoch
+        schedule.start = self._saving.start_of(schedule.name, passed)
+        if self._bound:
+            limits = self.settings
+            bind_one(schedule, updates, self._bound[0], limits.max_epochs, limits.max_steps)
         return scheduler
 
     def loader(self, dataset: Any, batch_size: int, *, name: str | None = None, **options: Any) -> Loader:
@@ -244,6 +256,22 @@ class Run(Modelling, Stepping, Evaluation, Looking):
         self._parts.add(self._parts.registered, "part", name, metric_of(part, self.device) or stateful(part))
         self._saving.load_registered(name)
         return part
+
+    def drop(self, part: Any) -> None:
+        """Let a part leave the run: it is stepped, averaged and saved no more. An optimizer takes its schedules along.
+
+        A run of several phases drops the optimizer of the first before it adds that of the second. A resumed run goes
+        through the same lines: where they stand in an epoch, `if epoch >= 5 and ...` lets a later start do them too.
+
+        Args:
+            part: what `run.optimizer()`, `run.scheduler()`, `run.ema()`, `run.swa()`, `run.model()` or `run.register()`
+                returned.
+
+        Raises:
+            BadPart: it does not belong to the run.
+            OpenWindow: gradients of the optimizer wait for an update.
+        """
+        self._parts.drop(part)
 
     # --- loops ---
 
@@ -378,4 +406,5 @@ class Run(Modelling, Stepping, Evaluation, Looking):
 
     def _bind(self, batches: int | None) -> None:
         """Tell the schedules how long the run is, as soon as that is known."""
+        self._bound = (batches,)
         bind_all(self._parts, batches, self.settings.max_epochs, self.settings.max_steps)

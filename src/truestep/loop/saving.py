@@ -11,8 +11,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from truestep.errors import BadCheckpoint
+from truestep.errors import BadCheckpoint, KeysDoNotMatch
 from truestep.loop.checkpoint import Checkpoint
+from truestep.loop.comparison import compare, refuse, renew_lr, table, take
+from truestep.loop.declared import Change, Facts, declared
 from truestep.loop.terminal import say
 from truestep.loop.updates import has_groups_of, load_optimizer
 from truestep.loop.weight_files import source_of_weights
@@ -42,6 +44,7 @@ class Saving:
         resumed: what to start from; None for a new run.
         device: where tensors are loaded to.
         init_from: what the models of a new run take their weights from; None for the values that they have.
+        facts: the settings that results depend on, from `facts_of_settings`.
     """
 
     def __init__(
@@ -53,6 +56,7 @@ class Saving:
         resumed: Checkpoint | None,
         device: torch.device,
         init_from: str | Path | None = None,
+        facts: Facts | None = None,
     ) -> None:
         self._parts = parts
         self._user = state
@@ -60,6 +64,7 @@ class Saving:
         self._checkpoints = checkpoints
         self._resumed = resumed
         self._device = device
+        self._facts = facts or {}
         self._init_from = None if init_from is None or resumed is not None else source_of_weights(init_from)
         self._loaded: dict[str, Any] = {} if resumed is None else resumed.state(device=None)
         if self._loaded:
@@ -111,6 +116,8 @@ class Saving:
             "averages": {name: followed.state_dict() for name, followed in parts.averaging.shelf.items()},
             "frozen": {name: frozen_state(_plain(model)) for name, model in parts.models.items()},
             "means": {name: mean.state_dict() for name, mean in parts.means.items()},
+            "declared": declared(parts, self._facts),
+            "starts": {name: schedule.start for name, schedule in parts.schedules.items()},
         }
         self._checkpoints.save(
             step,
@@ -130,8 +137,16 @@ class Saving:
     def load_model(self, name: str, model: nn.Module) -> None:
         """Load the weights that a model had, if the run is resumed; or those that a new run is to begin with."""
         if self._resumed is not None:
-            if name in self._resumed.models:
+            if name not in self._resumed.models:
+                return  # it is new, or another name for one that is then missing
+            try:
                 load_weights(_plain(model), self._resumed, name=name, device=self._device)
+            except KeysDoNotMatch as error:
+                error.remedy = (
+                    "resume with the model that was saved, or begin a run from the weights that fit: another out=, and "
+                    f'load_weights(model, "{self._resumed.path}", partial=True) before run.model()'
+                )
+                raise
         elif self._init_from is not None:
             source = self._init_from
             known = isinstance(source, Checkpoint) and (name in source.models or len(source.models) > 1)
@@ -150,6 +165,16 @@ class Saving:
             load_weights(followed.average.model, self._resumed, name=name, device=self._device)
             followed.load_state_dict(state)
 
+    def start_of(self, name: str, passed: int) -> int:
+        """Return how much of the run had passed when a schedule was added, before the run was resumed or now.
+
+        Args:
+            name: of the schedule.
+            passed: steps or epochs of the run so far.
+        """
+        start: int = self._loaded.get("starts", {}).get(name, passed)
+        return start
+
     def restore(self, *, finally_: bool) -> dict[str, Any]:
         """Bring every part to where it was; return the random states.
 
@@ -163,11 +188,13 @@ class Saving:
         resumed, parts = self._resumed, self._parts
         assert resumed is not None
         loaded = resumed.state(device=None)  # read anew: what was given out before may have been changed in place
+        changes = self._changes(loaded, resumed)
         if finally_:
-            self._compare()
+            changes += self._compare()
             self._user.put_back(loaded["user"])
             for name, part in parts.registered.items():
-                part.load_state_dict(loaded["registered"][name])
+                if name in loaded["registered"]:
+                    part.load_state_dict(loaded["registered"][name])
             for name, mean in parts.means.items():
                 if name in loaded.get("means", {}):
                     mean.load_state_dict(loaded["means"][name])
@@ -186,6 +213,11 @@ class Saving:
             if state is not None and (finally_ or has_groups_of(updates.optimizer, state)):
                 load_optimizer(name, updates.optimizer, state)
                 updates.load_state_dict(loaded["updates"][name])
+        if finally_:
+            self._begin_new_schedules(loaded)
+            self._take(changes, loaded, resumed)
+        elif any(change.ends for change in changes):
+            _tell(changes, resumed)  # no loop begins any more
         self._logs.cut(loaded["log_bytes"] if self._is_own else 0)
         self._logs.last.clear()
         self._logs.last.update(loaded["logged"])
@@ -200,8 +232,26 @@ class Saving:
         if "series" in loaded:
             self._logs.load_state_dict(loaded["series"], step=loaded["loops"]["global_step"])
 
-    def _compare(self) -> None:
-        """Refuse to resume with other parts than those that were saved: what is left out would be lost in silence."""
+    # --- what is different ---
+
+    def _changes(self, loaded: dict[str, Any], resumed: Checkpoint) -> list[Change]:
+        """Return what is declared differently than when the checkpoint was made.
+
+        Raises:
+            BadCheckpoint: the run cannot go on with one of them.
+        """
+        if "declared" not in loaded:
+            return []
+        changes = compare(loaded["declared"], declared(self._parts, self._facts), loaded["loops"])
+        refuse(changes, resumed.path, resumed.step)
+        return changes
+
+    def _compare(self) -> list[Change]:
+        """Return which parts are new and which were dropped; refuse to resume without those that were saved.
+
+        Raises:
+            BadCheckpoint: a part is missing, and what was saved of it would be lost in silence.
+        """
         assert self._resumed is not None
         parts, loaded = self._parts, self._loaded
         shelves: dict[str, tuple[Iterable[str], Iterable[str]]] = {
@@ -210,13 +260,49 @@ class Saving:
             "schedule": (parts.schedules, loaded["schedules"]),
             "registered object": (parts.registered, loaded["registered"]),
         }
+        dropped = {name for _, name in parts.dropped}
+        changes: list[Change] = []
         for kind, (present, saved) in shelves.items():
-            if set(present) != set(saved):
+            if missing := set(saved) - set(present) - dropped:
                 raise BadCheckpoint(
                     f"the checkpoint {self._resumed.path} was made by a run with other parts",
                     expected=f"{kind}s {sorted(saved)}, got {sorted(present)}",
-                    remedy="give the run the same parts, or begin a new run from its weights with load_weights()",
+                    remedy=f"give the run {sorted(missing)[0]!r} too, also where an earlier epoch had added it; "
+                    "run.drop() then lets it go",
                 )
+            changes += [Change(f'{kind} "{name}"', "", "new", "begins here") for name in sorted({*present} - {*saved})]
+            changes += [
+                Change(f'{kind} "{name}"', "saved", "", "dropped")
+                for name in sorted(dropped & set(saved) - set(present))
+            ]
+        return changes
+
+    def _begin_new_schedules(self, loaded: dict[str, Any]) -> None:
+        """Give an optimizer that was loaded what a schedule that the checkpoint lacks had set when it was built."""
+        for name, schedule in self._parts.schedules.items():
+            if name in loaded["schedules"]:
+                continue
+            for group, built in zip(schedule.scheduler.optimizer.param_groups, schedule.groups, strict=False):
+                group.update(
+                    {key: value for key, value in built.items() if key in ("lr", "initial_lr") or key not in group}
+                )
+            renew_lr(schedule.scheduler)
+
+    def _take(self, changes: list[Change], loaded: dict[str, Any], resumed: Checkpoint) -> None:
+        """Take what is declared differently, and say so."""
+        if not changes:
+            return
+        parts = self._parts
+        if "declared" in loaded:
+            take(changes, loaded["declared"], declared(parts, self._facts), parts.updates, parts.schedules)
+            for schedule in parts.schedules.values():
+                renew_lr(schedule.scheduler)
+        _tell(changes, resumed)
+
+
+def _tell(changes: list[Change], resumed: Checkpoint) -> None:
+    place = f"{resumed.path}, step {resumed.step}, epoch {resumed.epoch}"
+    say(f"truestep: the run goes on from {place}, with changes:\n{table(changes)}")
 
 
 def _plain(model: nn.Module) -> nn.Module:

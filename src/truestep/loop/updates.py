@@ -62,8 +62,10 @@ class Updates:
         self._prepared = False
         self._stepping = False
         self._groups = len(optimizer.param_groups)
-        optimizer.register_step_pre_hook(self._before)
-        optimizer.register_step_post_hook(self._after)
+        self._hooks = (
+            optimizer.register_step_pre_hook(self._before),
+            optimizer.register_step_post_hook(self._after),
+        )
 
     def parameters(self) -> Iterator[torch.nn.Parameter]:
         """Give the optimizer's parameters, in its order."""
@@ -140,6 +142,11 @@ class Updates:
         self.optimizer.zero_grad()
         self.window.close()
         self._prepared = False
+
+    def release(self) -> None:
+        """Watch the steps of the optimizer no longer."""
+        for hook in self._hooks:
+            hook.remove()
 
     def state_dict(self) -> dict[str, Any]:
         """Return what a resumed run needs besides the optimizer's own state."""
