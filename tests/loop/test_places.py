@@ -80,7 +80,7 @@ def test_parts_are_given_to_a_run_once():
 
 def test_an_optimizer_with_other_groups_is_told_apart(tmp_path):
     train(tmp_path, steps=6)
-    run = Run(out=tmp_path, max_epochs=3, resume="auto", device="cpu")
+    run = Run(out=tmp_path, seed=2, max_epochs=3, resume="auto", device="cpu")
     model = run.model(nn.Linear(2, 1))
     run.optimizer(torch.optim.Adam([{"params": [model.weight]}, {"params": [model.bias]}]))
     loader = run.loader(data(), batch_size=2, shuffle=True, name="train")
