@@ -86,13 +86,13 @@ _ROOMS = {"data", "debugging", "schedules"}
 
 
 def __getattr__(name: str) -> object:
-    if name not in _HOMES and name not in _ROOMS:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    import importlib
-
     if name in _ROOMS:
+        import importlib
+
         return importlib.import_module(f"{__name__}.{name}")
-    return getattr(importlib.import_module(_HOMES[name]), name)
+    from truestep._lazy import attribute
+
+    return attribute(__name__, _HOMES, name)
 
 
 def __dir__() -> list[str]:

@@ -2,6 +2,8 @@
 
 import subprocess
 import sys
+import tomllib
+from pathlib import Path
 
 import pytest
 
@@ -60,6 +62,49 @@ def test_without_a_name_it_lists_them(capsys):
     assert [line.split()[0] for line in said.splitlines() if line and not line.startswith((" ", "write"))] == list(
         templates.ORDER
     )
+
+
+@pytest.mark.parametrize("name", templates.ORDER)
+def test_what_a_template_needs_is_in_the_extra(name):
+    project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    extras = project["optional-dependencies"]
+    held = " ".join([*extras["new"], *extras["torch"], *extras["settings"], *extras["data"]])
+    assert "truestep[torch,settings,data]" in held
+    packages = {"sklearn": "scikit-learn", "PIL": "pillow"}
+    assert not [module for module in templates.modules(name) if packages.get(module, module) not in held]
+    assert {"torch", "tyro"} <= set(templates.modules(name))
+
+
+WITHOUT = """
+import importlib.machinery as m
+find = m.PathFinder.find_spec.__func__
+gone = {"tyro", "sklearn", "polars", "PIL"}
+def find_spec(cls, name, path=None, target=None):
+    return None if name.partition(".")[0] in gone else find(cls, name, path, target)
+m.PathFinder.find_spec = classmethod(find_spec)
+from truestep import templates
+from truestep.cli import main
+for name in templates.ORDER:
+    try:
+        main(["new", name, name + ".py"])
+    except SystemExit as done:
+        assert not done.code
+"""
+
+
+def test_it_says_what_to_install(folder, capsys):
+    done = subprocess.run([sys.executable, "-c", WITHOUT], check=True, cwd=folder, capture_output=True, text=True)
+    said = [line.split("  ")[1] for line in done.stdout.splitlines() if "pip install" in line]
+    assert said == [
+        "pip install scikit-learn tyro",
+        "pip install tyro",
+        "pip install tyro polars",
+        "pip install tyro",
+        "pip install tyro",
+        "pip install pillow tyro",
+    ]
+    assert new("digits") == 0
+    assert "pip install" not in capsys.readouterr().out
 
 
 def test_it_needs_no_torch(folder):

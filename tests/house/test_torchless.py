@@ -72,6 +72,31 @@ def test_run_says_what_is_missing(tmp_path):
     assert "not run" not in done.stdout
 
 
+NEED_TORCH = """
+import truestep
+for name in NAMES:
+    try:
+        eval(name)
+    except truestep.errors.TorchMissing as error:
+        assert f"{name} needs torch, which is not installed" in str(error), error
+        assert "install it with `pip install torch`" in str(error)
+        assert error.__cause__ is None and error.__suppress_context__
+    else:
+        raise SystemExit(name)
+"""
+
+
+def test_the_toolkit_says_what_is_missing():
+    names = ["Run", "EMA", "Mean", "Loader", "freeze", "load_weights", "parameter_groups", "data.csv", "data.idx"]
+    names += ["data.tensors", "data.text", "data.tokens", "data.images", "debugging.profile", "debugging.inspect"]
+    done = without_torch(f"NAMES = {[f'truestep.{name}' for name in names]}" + NEED_TORCH)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    done = without_torch("import truestep\nwith truestep.watch():\n    pass")
+    assert done.stderr.splitlines()[-3].startswith("truestep.errors.TorchMissing: torch cannot be imported")
+    done = without_torch("from truestep import data, debugging, schedules, Settings, Finding")
+    assert done.returncode == 0, done.stderr
+
+
 @pytest.mark.parametrize(
     "module", ["truestep", "truestep.rules", "truestep.report", "truestep.watch.record", "truestep.doctor"]
 )

@@ -45,8 +45,16 @@ def new(
             remedy=f"give another one: truestep new {name} PATH",
         ) from None
     print(f"wrote {path}: {templates.title(name).partition(':')[0]}\n")
-    print(f"  python {path}            trains, and reports its silent failures when it ends")
-    print(f"  python {path} --help     says what can be chosen")
+    lines = {
+        f"python {path}": "trains, and reports its silent failures when it ends",
+        f"python {path} --help": "says what can be chosen",
+    }
+    absent = templates.missing(name)
+    if absent:
+        lines = {f"pip install {' '.join(absent)}": "what it needs and is not installed here"} | lines
+    width = max(map(len, lines))
+    for command, does in lines.items():
+        print(f"  {command:<{width}}  {does}")
 
 
 def _list() -> None:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from truestep._lazy import attribute
 from truestep.data._batched import Batched
 
 if TYPE_CHECKING:
@@ -34,11 +35,7 @@ _HOMES = {
 
 
 def __getattr__(name: str) -> object:
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    import importlib
-
-    return getattr(importlib.import_module(_HOMES[name]), name)
+    return attribute(__name__, _HOMES, name)
 
 
 def __dir__() -> list[str]:

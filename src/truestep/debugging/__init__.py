@@ -12,6 +12,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from truestep._lazy import attribute
+
 if TYPE_CHECKING:
     from truestep.debugging.feature_hooks import Features, features
     from truestep.debugging.inspecting import inspect
@@ -31,11 +33,7 @@ _HOMES = {
 
 
 def __getattr__(name: str) -> object:
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    import importlib
-
-    return getattr(importlib.import_module(_HOMES[name]), name)
+    return attribute(__name__, _HOMES, name)
 
 
 def __dir__() -> list[str]:

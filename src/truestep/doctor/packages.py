@@ -16,6 +16,7 @@ EXTRAS = {
     "wandb": "logs for Weights & Biases",
     "mlflow": "logs for MLflow",
     "pictures": "charts of experiments as PNG",
+    "new": "the programs of `truestep new`",
     "demo": "the demo",
 }
 """What an extra is for. Those for TrueStep's own development are left out."""
