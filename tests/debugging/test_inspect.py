@@ -153,6 +153,37 @@ def test_hooks_are_removed_after_an_exception_of_any_kind():
         assert hooks(model) == 0
 
 
+def test_a_model_can_be_converted_by_swaps_inside():
+    """Also where a module is given a parameter, or returns one: what was seen of it holds no weak reference."""
+
+    class Scaled(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.scale, self.given, self.layer = nn.Parameter(torch.ones(4)), nn.Identity(), nn.Linear(4, 1)
+
+        def forward(self, x):
+            return self.layer(self.given(self.scale) * x)
+
+    def train(look):
+        torch.manual_seed(0)
+        model = Scaled()
+        optimizer = torch.optim.SGD(model.parameters(), 0.1)
+        with inspect(model, when=look) as seen:
+            for convert in (model.double, model.float):
+                optimizer.zero_grad()
+                model(torch.ones(2, 4, dtype=model.scale.dtype)).sum().backward()
+                optimizer.step()
+                convert()
+        return [parameter.tolist() for parameter in model.parameters()], [layer.name for layer in seen.layers]
+
+    torch.__future__.set_swap_module_params_on_conversion(True)
+    try:
+        plain, looked = train(False), train(True)
+    finally:
+        torch.__future__.set_swap_module_params_on_conversion(False)
+    assert looked == (plain[0], ["", "given", "layer"])
+
+
 def test_no_activation_is_kept_alive():
     model = nn.Sequential(nn.Linear(3, 3), nn.Tanh(), nn.Linear(3, 3))
     alive = []

@@ -342,5 +342,5 @@ def test_losses_made_in_every_step_are_no_models() -> None:
         model = nn.Linear(2, 1)
         for _ in range(300):
             nn.MSELoss()(model(torch.ones(1, 2)), torch.zeros(1, 1)).backward()
-    assert session._scene._last["trained model"] == 1
-    assert len(session._scene._numbers["model"]) <= 260
+        assert session._scene._last["trained model"] == 1
+        assert len(session._scene._numbers["model"]) <= 260

@@ -37,6 +37,7 @@ ENTRIES = {
     "DataProbe": {"made", "started", "drawn", "ended"},
     "DropoutProbe": {"met"},
     "ProcessProbe": {"told"},
+    "SwapProbe": {"before", "after"},
     "CheckpointProbe": {"saved", "taken", "before", "loaded", "_tell"},
     "Coast": {"wake", "end"},
     "Unseen": {"begin"},
@@ -165,6 +166,16 @@ def train_badly() -> list[object]:
     broken = (classifier(encoder(x)) - torch.inf).sum()
     broken.backward()
     optimizer.step()
+    exchanged = [nn.Linear(4, 3), nn.Linear(4, 3)]
+    for layer in exchanged:
+        torch.optim.SGD(layer.parameters(), 0.1)
+        layer(x).sum().backward()
+    torch.utils.swap_tensors(*(layer.bias for layer in exchanged))
+    gradients = [layer.weight.grad for layer in exchanged]
+    exchanged[0].weight.grad = exchanged[1].weight.grad = None
+    torch.utils.swap_tensors(*gradients)
+    exchanged[0](x).sum().backward()
+    said.extend(layer.bias.grad.clone() for layer in exchanged)
     left = [*modules.state_dict().values(), frozen, rounded.float(), torch.view_as_real(turned), torch.get_rng_state()]
     return said + [value.detach().clone() for value in left]
 

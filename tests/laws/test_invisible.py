@@ -20,7 +20,7 @@ PROGRAMS = sorted(path.stem for path in SCRIPTS.glob("[a-z]*.py"))
 FAILING = {"crashes": 1, "crashes_everywhere": 1, "exits_3": 3}
 SLOW = {
     "bf16_autocast", "compiled_function", "crashes_everywhere", "ddp_one", "lbfgs", "optimizers_in_turn", "own_hooks",
-    "resuming", "rnn_dropout", "sparse_and_custom", "threads", "two_models", "warnings_shown",
+    "resuming", "rnn_dropout", "sparse_and_custom", "threads", "two_models", "warnings_shown", "weights_elsewhere",
 }  # fmt: skip
 """Part of `make proofs-slow`: each has a neighbour among the others."""
 Run = tuple[int, str, str]

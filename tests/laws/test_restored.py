@@ -29,6 +29,8 @@ Snapshot = dict[str, dict[str, Any]]
 OWNERS: dict[str, Any] = {
     "torch.Tensor": torch.Tensor,
     "torch": torch,
+    "torch._C": torch._C,
+    "torch.utils": torch.utils,
     "torch.autograd": torch.autograd,
     "torch.autograd.graph": torch.autograd.graph,
     "torch._C._nn": torch._C._nn,

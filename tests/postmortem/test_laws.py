@@ -227,15 +227,6 @@ def test_the_time_is_limited(monkeypatch: pytest.MonkeyPatch) -> None:
     assert (summary.post_mortem, summary.internal_errors) == (None, ())
 
 
-def test_time_of_other_programs_is_not_counted(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each look at the clock on the wall is ten seconds later, as on a machine that is very busy."""
-    looks = iter(range(0, 10**9, 10))
-    monkeypatch.setattr(_crash.time, "monotonic", lambda: float(next(looks)))
-    session, error = died("gan_steps_between")
-    session.examine(error)
-    assert session.stop("crashed").post_mortem is not None
-
-
 def test_ranks_hand_on_what_was_found() -> None:
     from truestep.findings import Summary
     from truestep.watch.exchange import from_dict, to_dict

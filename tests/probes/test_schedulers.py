@@ -1,5 +1,6 @@
 """Schedules: each step told once, construction never, warnings keep file and line."""
 
+import copy
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -149,10 +150,15 @@ def test_horizons() -> None:
         schedules.OneCycleLR(made, 0.1, total_steps=40)
         schedules.MultiStepLR(made, [5, 50])
         schedules.SequentialLR(made, [schedules.ConstantLR(made), schedules.CosineAnnealingLR(made, 9)], [7])
+        itself = [schedules.ConstantLR(made), schedules.PolynomialLR(made, 3)]
+        itself.append(schedules.SequentialLR(made, itself, [7]))
+        made.step()
+        copy.copy(itself[-1]).step()
+    sequential = [event for event in events if isinstance(event, SchedulerBuilt) and event.kind == "SequentialLR"]
+    assert [event.horizon for event in sequential] == [16, 10, None]
     built = {event.kind: event.horizon for event in events if isinstance(event, SchedulerBuilt)}
     assert built["OneCycleLR"] == 40
     assert built["MultiStepLR"] == 50
-    assert built["SequentialLR"] == 16
 
 
 @pytest.mark.parametrize(

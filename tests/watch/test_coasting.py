@@ -165,9 +165,30 @@ def skipping(watched: Callable[[int], None]) -> None:
         training.optimizer.step()
 
 
+def swapped(watched: Callable[[int], None]) -> None:
+    """Weights that exchange contents: with converted ones, and with those of another model for a while."""
+    training, other = Training(), nn.Sequential(nn.Linear(4, 8), nn.Dropout(0.1), nn.Linear(8, 1))
+    pairs = list(zip(training.model.parameters(), other.parameters(), strict=True))
+    torch.__future__.set_swap_module_params_on_conversion(True)
+    for step in range(STEPS):
+        watched(step)
+        if step != 300:
+            training.optimizer.zero_grad(set_to_none=False)
+        training.backward()
+        if step % 90 == 41:
+            training.model.double().float()
+        training.optimizer.step()
+        if step % 90 == 83:
+            training.model.double().float()
+            for _ in range(2):
+                for mine, theirs in pairs:
+                    torch.utils.swap_tensors(mine, theirs)
+    torch.__future__.set_swap_module_params_on_conversion(False)
+
+
 PROGRAMS = [
     plain, never_zeroed, zeroed_by_hand, accumulated, evaluated, evaluated_without_eval, adversarial, with_a_loader,
-    skipping,
+    skipping, swapped,
 ]  # fmt: skip
 
 

@@ -90,7 +90,7 @@ class _Watcher:
         self._updates = updates
         self._running: list[Seen] = []
         self._raised: tuple[int, Seen] | None = None
-        self._values: dict[int, tuple[weakref.ref[torch.Tensor], int, Values]] = {}
+        self._values: dict[int, tuple[Callable[[], torch.Tensor | None], int, Values]] = {}
         self._parameters: dict[int, ParameterRecord] = {}
         self._before: dict[int, dict[int, torch.Tensor]] = {}
         self._stack = ExitStack()
@@ -209,7 +209,7 @@ class _Watcher:
             return known[2]
         held = Values(tensor)
         self.record.measured.append(held.measured)
-        self._values[id(tensor)] = (weakref.ref(tensor), version, held)
+        self._values[id(tensor)] = (_reference(tensor), version, held)
         return held
 
     # --- backward and steps ---
@@ -278,6 +278,14 @@ def _from_module(error: BaseException) -> bool:
 def _own(optimizer: torch.optim.Optimizer) -> Iterator[torch.Tensor]:
     for group in optimizer.param_groups:
         yield from group["params"]
+
+
+def _reference(tensor: torch.Tensor) -> Callable[[], torch.Tensor | None]:
+    """Return a function that gives a tensor as long as it lives.
+
+    A parameter lives as long as its model: it is held, since `torch.utils.swap_tensors` refuses weak references.
+    """
+    return (lambda: tensor) if isinstance(tensor, nn.Parameter) else weakref.ref(tensor)
 
 
 def _wrapped(tensor: torch.Tensor) -> bool:

@@ -52,7 +52,9 @@ class _Child:
         from truestep.experiments.changes import CHANGES
         from truestep.experiments.instruments import INSTRUMENTS
         from truestep.probes import leave_uncompiled
+        from truestep.probes._refs import let_swap
 
+        let_swap(self._stack)
         if self._wanted["anew"]:
             self._begin_anew()
         for name, arguments in self._wanted["changes"]:

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from truestep.probes import Scene
 
 LIMIT_S = 1.0
-"""Processor time, so that a busy machine gives the same answer as a quiet one."""
 _MOST_FRAMES = 200
 
 
@@ -99,7 +98,7 @@ class Crash:
 
     def __init__(self, error: BaseException, scene: Scene) -> None:
         self.scene = scene
-        self.deadline = time.thread_time() + LIMIT_S
+        self.deadline = time.monotonic() + LIMIT_S
         first = error.args[0] if error.args else ""
         self.message = first if type(first) is str else ""
         self.kind = type(error)
@@ -130,7 +129,7 @@ class Crash:
         return self.frames[-1]
 
     def check(self) -> None:
-        if time.thread_time() > self.deadline:
+        if time.monotonic() > self.deadline:
             raise TooLong
 
     def file(self, path: str) -> File | None:

@@ -31,11 +31,12 @@ def all_probes() -> list[type[Probe]]:
     from truestep.probes.processes import ProcessProbe
     from truestep.probes.scaler import ScalerProbe
     from truestep.probes.scheduler import SchedulerProbe
+    from truestep.probes.swap import SwapProbe
     from truestep.probes.zero import ZeroProbe
 
     return [
         OptimizerProbe, ZeroProbe, BackwardProbe, ModuleProbe, ModeProbe, LossProbe, DropoutProbe,
-        ClipProbe, ScalerProbe, SchedulerProbe, DataProbe, CheckpointProbe, ProcessProbe,
+        ClipProbe, ScalerProbe, SchedulerProbe, DataProbe, CheckpointProbe, ProcessProbe, SwapProbe,
     ]  # fmt: skip
 
 

@@ -293,6 +293,10 @@ class Coast:
         except Exception:
             self.scene.fail()
 
+    def forget(self) -> None:
+        """Forget every parameter: nothing is watched any more."""
+        self._live, self._panels, self._round, self.calls = [], [], [], {}
+
     def _leave(self, *, certain: bool) -> None:
         aside = self.scene.unseen.begin()
         try:

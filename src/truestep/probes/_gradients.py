@@ -7,9 +7,9 @@ between two calls.
 from __future__ import annotations
 
 import math
-import weakref
 from typing import Any
 
+from truestep.probes._refs import Ref
 from truestep.probes._values import has_values
 from truestep.probes.shards import is_flattened
 
@@ -21,6 +21,8 @@ WRITTEN = -2
 """Version of a gradient that torch is about to write to in place (a clip by value): taken anew at the next look."""
 _PROBED_ELEMENTS = 64
 _LARGEST = 1 << 22
+_WITH_CONTENT = ("cleared", "grad", "memory", "moved", "spot", "state", "used_memory", "version")
+"""What goes along when two parameters exchange their contents: gradients do, and version counters."""
 
 
 def version(tensor: Any) -> int:
@@ -89,9 +91,9 @@ class Held:
 
     def __init__(self, number: int, parameter: Any) -> None:
         self.number = number
-        self.ref = weakref.ref(parameter)
+        self.ref = Ref(parameter)
         self.flattened = is_flattened(parameter)
-        self.grad: weakref.ref[Any] | None = None
+        self.grad: Ref | None = None
         self.memory = 0
         """Of a flattened parameter: where its gradient lies. FSDP1 makes tensors anew over the same memory."""
         self.used_memory = 0
@@ -111,7 +113,7 @@ class Held:
         if grad is None:
             self.grad, self.state = None, NONE
         else:
-            self.grad, self.version, self.state = weakref.ref(grad), version(grad), state
+            self.grad, self.version, self.state = Ref(grad), version(grad), state
         if self.flattened:
             self.memory = 0 if grad is None else grad.data_ptr()
             self.used_memory = self.memory if state == USED else 0
@@ -130,7 +132,7 @@ class Held:
         if known is grad or (self.flattened and state != NONE and grad.data_ptr() == self.memory):
             now = version(grad)
             if known is not grad:
-                self.grad = weakref.ref(grad)
+                self.grad = Ref(grad)
             if now != self.version:
                 if state == USED and self.version != WRITTEN:
                     self.state, self.used_memory = ZEROED, 0
@@ -141,6 +143,20 @@ class Held:
             self.flattened = self.flattened or is_flattened(parameter)
             self.sync(grad, HAND)
         return grad
+
+    def exchange(self, other: Held) -> None:
+        """Follow two parameters that exchanged their contents."""
+        for name in _WITH_CONTENT:
+            mine, theirs = getattr(self, name), getattr(other, name)
+            setattr(self, name, theirs)
+            setattr(other, name, mine)
+
+    def recount(self, before: int, now: int) -> None:
+        """Follow a version counter that was replaced by another one, while the values stayed what they were."""
+        if before < 0:
+            return
+        self.moved = now if self.moved == before else self.moved
+        self.base_version = now if self.base_version == before else self.base_version
 
     def adds(self, grad: Any) -> bool:
         """Whether a backward put the gradient of before and its own into another tensor, this one."""

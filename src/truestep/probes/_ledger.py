@@ -7,7 +7,6 @@ can have changed: the loops below run at every step and are written for speed.
 from __future__ import annotations
 
 import math
-import weakref
 from collections.abc import Iterable
 from typing import Any
 
@@ -28,6 +27,7 @@ from truestep.probes._gradients import (
     one_value,
     version,
 )
+from truestep.probes._refs import Ref, is_referenced
 from truestep.probes.shards import is_whole
 
 _CHECKS = 5
@@ -47,6 +47,8 @@ class Ledger:
         self.live: list[Held] = []
         """The parameters that are looked at now."""
         self._before: list[tuple[Held, Any]] = []
+        self._swapped: Held | None = None
+        """The parameter that was swapped last: torch swaps its gradient next."""
 
     def held(self, parameter: Any) -> Held | None:
         """Return what is remembered of a parameter, None for an unknown one."""
@@ -153,7 +155,7 @@ class Ledger:
             now = grad._version if type(grad) is plain else version(grad)
             if held.state == NONE:
                 held.state = FRESH
-                held.grad, held.version = weakref.ref(grad), now
+                held.grad, held.version = Ref(grad), now
             else:
                 known = held.grad() if held.grad is not None else None
                 if known is grad and now == held.version and not (held.flattened and is_whole(parameter, grad)):
@@ -165,7 +167,7 @@ class Ledger:
                     onto_used += 1
                 else:
                     onto_fresh += 1
-                held.grad, held.version = weakref.ref(grad), now
+                held.grad, held.version = Ref(grad), now
             written += 1
             held.cleared = False
             if held.flattened:
@@ -267,6 +269,40 @@ class Ledger:
             grad = None if parameter is None else parameter.grad
             if grad is not None and held.grad is not None and held.grad() is grad:
                 held.version = version(grad)
+
+    def swapped(self, first: Any, second: Any) -> None:
+        """Follow two tensors that exchanged their contents, and with them gradients and version counters.
+
+        A new content is taken for the same values in another form: a parameter that was converted did not move, a
+        gradient that was converted is as fresh, or as used, as it was.
+        """
+        one, two = self.held(first), self.held(second)
+        counts = version(first), version(second)
+        if one is not None and two is not None:
+            one.exchange(two)
+        for held, thing, now, before in ((one, first, *counts), (two, second, *reversed(counts))):
+            if held is not None:
+                held.recount(before, now)
+                self._swapped = held
+                continue
+            owner = self._owner(thing)
+            if owner is not None and owner.version == before:
+                owner.version = now
+
+    def _owner(self, grad: Any) -> Held | None:
+        """Return the parameter that has a gradient, None for any other tensor."""
+        if not is_referenced(grad):
+            return None
+        last = [] if self._swapped is None else [self._swapped]
+        some = (*last, *self.by_id.values())
+        return next((held for held in some if held.grad is not None and held.grad() is grad), None)
+
+    def forget(self) -> None:
+        """Forget every parameter: nothing is watched any more."""
+        for held in self.by_id.values():
+            held.panel = None  # which has it: a cycle
+        self.by_id, self.panels, self.free, self.live = {}, {}, Panel(0), []
+        self._before, self._swapped = [], None
 
     def skipped(self, panel: Panel) -> None:
         """Mark an optimizer's gradients as used by an attempt that a GradScaler skipped."""

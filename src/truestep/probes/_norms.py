@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import weakref
 from typing import Any
 
 from truestep.events import BatchStatisticsTaken, Site
+from truestep.probes._refs import Ref
 from truestep.probes._scene import Scene
 
 _MANY = 16
@@ -27,7 +27,7 @@ class Norms:
         self._tensor = scene.torch.Tensor
         self._most = 0
         self._kind = ""
-        self._inputs: dict[int, weakref.ref[Any]] = {}
+        self._inputs: dict[int, Ref] = {}
         """Model to the first argument of its latest sampled call."""
         self._same = False
         self._events: dict[tuple[Any, ...], BatchStatisticsTaken] = {}
@@ -39,7 +39,7 @@ class Norms:
         before = self._inputs.get(model)
         self._same = before is not None and given is not None and before() is given
         if given is not None:
-            self._inputs[model] = weakref.ref(given)
+            self._inputs[model] = Ref(given)
 
     def met(self, layer: Any, given: Any) -> None:
         """Take note of a layer that is called."""

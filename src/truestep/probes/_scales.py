@@ -7,12 +7,12 @@ which backward passes come from it, whatever was done to the loss in between.
 from __future__ import annotations
 
 import math
-import weakref
 from typing import Any
 
 from truestep.events import GradientScaleRead, Site
 from truestep.probes._gradients import FRESH, MIXED, Held, Panel, here, measurable
 from truestep.probes._ledger import Ledger
+from truestep.probes._refs import Ref
 
 _MARK = "truestep scaled"
 _NODES = 256
@@ -69,7 +69,7 @@ class Scales:
         self.in_use = False
         self._ledger = ledger
         self._windows: dict[int, _Window] = {}
-        self._before: list[tuple[Panel, list[tuple[Held, weakref.ref[Any] | None, int, int]]]] = []
+        self._before: list[tuple[Panel, list[tuple[Held, Ref | None, int, int]]]] = []
         self._scaled: bool | None = None
         self._told: dict[tuple[Any, ...], GradientScaleRead] = {}
 

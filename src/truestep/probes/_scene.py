@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 import traceback
-import weakref
 from collections.abc import Callable
 from contextlib import nullcontext
 from typing import Any
@@ -15,6 +14,7 @@ from truestep.probes import _names
 from truestep.probes._coast import Coast
 from truestep.probes._gradients import Held
 from truestep.probes._ledger import Ledger
+from truestep.probes._refs import Ref
 from truestep.probes._scales import Scales
 from truestep.probes._sites import Sites
 from truestep.probes._unseen import Unseen
@@ -52,7 +52,7 @@ class Known:
 
     def __init__(self, number: int, thing: Any) -> None:
         self.number = number
-        self.ref = weakref.ref(thing)
+        self.ref = Ref(thing)
 
 
 class Scene:
@@ -228,6 +228,12 @@ class Scene:
         self.active = False
         self.blind = reason
         self.coast.end()
+
+    def forget(self) -> None:
+        """Forget every object, so that a session that is over leaves no reference at the program's tensors."""
+        self._numbers.clear()
+        self.ledger.forget()
+        self.coast.forget()
 
     # --- threads ---------------------------------------------------------------------------------------------------
 

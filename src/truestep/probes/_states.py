@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from truestep.events import Site
 from truestep.probes._gradients import version
+from truestep.probes._refs import Ref
 from truestep.probes._scene import Scene, is_lazy
 
 _MOST_TAKEN = 128
@@ -57,7 +57,7 @@ class States:
 
     def __init__(self, scene: Scene) -> None:
         self._scene = scene
-        self._taken: dict[int, tuple[weakref.ref[Any], Taken]] = {}
+        self._taken: dict[int, tuple[Ref, Taken]] = {}
         self._loads = 0
         """How many loads of other weights there were."""
         self._overwritten: dict[int, int] = {}
@@ -73,7 +73,7 @@ class States:
         values = list(tensors.values())
         for value in (values[0], values[len(values) // 2], values[-1]):
             self._taken.pop(id(value), None)
-            self._taken[id(value)] = (weakref.ref(value), taken)
+            self._taken[id(value)] = (Ref(value), taken)
         if len(self._taken) > _MOST_TAKEN:
             alive = [(key, entry) for key, entry in self._taken.items() if entry[0]() is not None]
             self._taken = dict(alive[-_MOST_TAKEN // 2 :])

@@ -255,7 +255,8 @@ def _horizon(scheduler: Any) -> int | None:
     elif kind == "MultiStepLR":
         value = max(scheduler.milestones, default=None)
     elif kind == "SequentialLR":
-        last = _horizon(scheduler._schedulers[-1])
+        inner = scheduler._schedulers[-1]  # itself where a script appends it to the list that it was given
+        last = None if inner is scheduler else _horizon(inner)
         value = None if last is None else scheduler._milestones[-1] + last
     elif kind == "ChainedScheduler":
         tail = _tail(scheduler)

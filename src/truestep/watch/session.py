@@ -145,11 +145,13 @@ class Session:
                 for probe in self._probes:
                     for event in probe.last():
                         self._emit(event)
+                self._scene.forget()
             except Exception:
                 self._scene.fail()
             self._stream.close()
             self._stream.settle()
             errors = self._scene.errors
+            self._probes.clear()
         else:
             self._started = RunStarted(script=self.script)
         blind = "" if self._scene is None else self._scene.blind

@@ -8,6 +8,7 @@ from types import ModuleType
 from typing import Any
 
 from truestep.probes._locals import argument
+from truestep.probes._refs import tensor_keys
 
 _TORCH = ("/torch/nn/functional.py", "/torch/_tensor.py")
 _MODULES = "/torch/nn/modules/"
@@ -21,9 +22,7 @@ class Sources:
     """
 
     def __init__(self) -> None:
-        from torch.utils.weak import WeakTensorKeyDictionary
-
-        self._made: Any = WeakTensorKeyDictionary()
+        self._made: Any = tensor_keys()
         self._calls: dict[Hashable, int] = {}
         self._marked: set[Hashable] = set()
 

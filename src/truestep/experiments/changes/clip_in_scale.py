@@ -9,6 +9,7 @@ from typing import Any
 from truestep.experiments.changes._change import Change
 from truestep.experiments.changes._optimizers import built, is_outermost_backward, parameters_of
 from truestep.probes._patch import patch
+from truestep.probes._refs import tensor_keys
 
 
 class ClipInScale(Change):
@@ -24,11 +25,10 @@ class ClipInScale(Change):
     def install(self, stack: ExitStack) -> None:
         import torch
         from torch.nn import utils
-        from torch.utils.weak import WeakTensorKeyDictionary
 
         optimizers = built(stack)
-        roots: Any = WeakTensorKeyDictionary()
-        self._scales: Any = WeakTensorKeyDictionary()
+        roots: Any = tensor_keys()
+        self._scales: Any = tensor_keys()
 
         def scale(scaler: Any, outputs: Any) -> Any:
             scaled = scale_of_torch(scaler, outputs)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import contextlib
-import weakref
 from contextlib import ExitStack
 from typing import Any
 
 from truestep.experiments.changes._aimed import Aimed
 from truestep.probes._patch import patch
+from truestep.probes._refs import Ref, tensor_keys
 
 
 class CutLoss(Aimed):
@@ -23,9 +23,7 @@ class CutLoss(Aimed):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        from torch.utils.weak import WeakIdKeyDictionary
-
-        self._scaled: Any = WeakIdKeyDictionary()
+        self._scaled: Any = tensor_keys()
 
     def aim(self, stack: ExitStack) -> None:
         import torch
@@ -43,7 +41,7 @@ class CutLoss(Aimed):
         def scale(scaler: Any, outputs: Any) -> Any:
             scaled = scale_of_torch(scaler, outputs)
             if isinstance(scaled, torch.Tensor) and isinstance(outputs, torch.Tensor):
-                self._scaled[scaled] = weakref.ref(outputs)
+                self._scaled[scaled] = Ref(outputs)
             return scaled
 
         backward = patch(stack, torch.autograd, "_engine_run_backward", _engine_run_backward)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import weakref
 from contextlib import ExitStack
 from typing import Any
 
 from truestep.experiments.changes._change import Change
+from truestep.probes._refs import Ref, tensor_keys
 
 
 class DropFrozenGradients(Change):
@@ -21,9 +21,7 @@ class DropFrozenGradients(Change):
 
     def __init__(self) -> None:
         super().__init__()
-        from torch.utils.weak import WeakIdKeyDictionary
-
-        self._used: Any = WeakIdKeyDictionary()
+        self._used: Any = tensor_keys()
         """Parameter to the gradient that a step has used, and its version."""
 
     def install(self, stack: ExitStack) -> None:
@@ -41,7 +39,7 @@ class DropFrozenGradients(Change):
                 for parameter in group["params"]:
                     gradient = parameter.grad
                     if gradient is not None and not gradient.is_inference():
-                        self._used[parameter] = weakref.ref(gradient), gradient._version
+                        self._used[parameter] = Ref(gradient), gradient._version
 
         stack.callback(module.register_optimizer_step_pre_hook(steps).remove)
         stack.callback(module.register_optimizer_step_post_hook(stepped).remove)

@@ -6,6 +6,7 @@ from contextlib import ExitStack
 from typing import Any
 
 from truestep.experiments.changes._change import Change
+from truestep.probes._refs import tensor_keys
 from truestep.probes.freezes import MISSPELT, minds
 
 _COMPILERS = ("torch._", "torch.fx")
@@ -24,9 +25,7 @@ class FreezeInEarnest(Change):
 
     def __init__(self) -> None:
         super().__init__()
-        from torch.utils.weak import WeakIdKeyDictionary
-
-        self._frozen: Any = WeakIdKeyDictionary()
+        self._frozen: Any = tensor_keys()
         """Parameters that this froze: what the script thaws by the same attribute."""
 
     def install(self, stack: ExitStack) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 
 from truestep.experiments.changes._change import Change
 from truestep.experiments.changes._optimizers import parameters_of
+from truestep.probes._refs import tensor_keys
 
 _MOST = 0.1
 """Share of the elements with a gradient that steps which are rounded away change at most."""
@@ -27,9 +28,8 @@ class FullPrecision(Change):
 
     def install(self, stack: ExitStack) -> None:
         from torch.optim import optimizer as module
-        from torch.utils.weak import WeakTensorKeyDictionary
 
-        self._exact: Any = WeakTensorKeyDictionary()
+        self._exact: Any = tensor_keys()
         """Parameters of 16 bits to their values in 32."""
         self._rounds: MutableMapping[Any, bool] = weakref.WeakKeyDictionary()
         """Optimizers that were judged, and whether their steps are rounded away."""

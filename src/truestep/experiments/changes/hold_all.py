@@ -11,6 +11,7 @@ from typing import Any
 from truestep.experiments.changes._change import Change
 from truestep.experiments.changes._optimizers import built, depths_of, is_outermost_backward, parameters_of
 from truestep.probes._patch import patch
+from truestep.probes._refs import tensor_keys
 from truestep.rules._parts import apart
 
 _MOST_SCANS = 20
@@ -36,11 +37,10 @@ class HoldAll(Change):
     def install(self, stack: ExitStack) -> None:
         import torch
         from torch.optim import optimizer as module
-        from torch.utils.weak import WeakTensorKeyDictionary
 
         self._built = built(stack)
         self._scans = 0
-        self._judged: Any = WeakTensorKeyDictionary()
+        self._judged: Any = tensor_keys()
         """Parameters in no optimizer that stay so."""
         self._waiting: list[Any] = []
         """Parameters that a backward pass reached which reached nothing that an optimizer holds."""

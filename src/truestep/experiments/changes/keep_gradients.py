@@ -8,6 +8,7 @@ from typing import Any
 from truestep.experiments.changes._change import Change
 from truestep.experiments.changes._optimizers import is_outermost_backward, parameters_of, untraced
 from truestep.probes._patch import patch
+from truestep.probes._refs import tensor_keys
 
 
 class KeepGradients(Change):
@@ -23,10 +24,9 @@ class KeepGradients(Change):
     def install(self, stack: ExitStack) -> None:
         import torch
         from torch.optim import optimizer as module
-        from torch.utils.weak import WeakTensorKeyDictionary
 
-        self._kept: Any = WeakTensorKeyDictionary()
-        self._used: Any = WeakTensorKeyDictionary()
+        self._kept: Any = tensor_keys()
+        self._used: Any = tensor_keys()
         """Parameters whose gradients a step has used since the latest backward pass."""
 
         def _engine_run_backward(*args: Any, **kwargs: Any) -> Any:

@@ -8,6 +8,7 @@ from typing import Any
 
 from truestep.experiments.changes._change import Change
 from truestep.experiments.changes._optimizers import parameters_of
+from truestep.probes._refs import tensor_keys
 
 
 class RandomWeights(Change):
@@ -23,9 +24,8 @@ class RandomWeights(Change):
     def install(self, stack: ExitStack) -> None:
         import torch
         from torch.optim import optimizer as module
-        from torch.utils.weak import WeakTensorKeyDictionary
 
-        looked: Any = WeakTensorKeyDictionary()
+        looked: Any = tensor_keys()
 
         def steps(optimizer: Any, args: Any, kwargs: Any) -> None:
             for parameter in parameters_of(optimizer):

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import weakref
 from contextlib import ExitStack
 from typing import Any
 
 from truestep.probes._patch import patch
+from truestep.probes._refs import tensor_keys
 
 
 class GivenLosses:
@@ -14,7 +14,7 @@ class GivenLosses:
 
     def __init__(self) -> None:
         self._losses: list[float] = []
-        self._scales: weakref.WeakKeyDictionary[Any, float] = weakref.WeakKeyDictionary()
+        self._scales: Any = tensor_keys()
 
     def listen(self, stack: ExitStack) -> None:
         """Collect until the stack unwinds. torch is imported."""

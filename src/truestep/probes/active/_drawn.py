@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Iterable
 from typing import Any
 
+from truestep.probes._refs import Ref
 from truestep.probes._scene import Scene
 from truestep.probes.active._copies import Refused
 
@@ -23,7 +23,7 @@ class Bases:
     def __init__(self, scene: Scene) -> None:
         self._scene = scene
         self._numbers: dict[int, int] = {}
-        self._held: dict[int, weakref.ref[Any]] = {}
+        self._held: dict[int, Ref] = {}
 
     def __getitem__(self, number: int) -> Any:
         """Return the data set with a number.
@@ -48,7 +48,7 @@ class Bases:
             raise Refused("a data set cannot be remembered") from None
         if new:
             others = list(self._held.items())
-            self._numbers[met], self._held[met] = met, weakref.ref(base)
+            self._numbers[met], self._held[met] = met, Ref(base)
             self._numbers[met] = next((number for number, ref in others if self._twins(ref(), base)), met)
         return self._numbers[met]
 

@@ -7,7 +7,6 @@ batch says which dimension the samples lie in.
 from __future__ import annotations
 
 import contextlib
-import weakref
 from collections.abc import Iterator
 from contextlib import ExitStack
 from types import FrameType
@@ -25,6 +24,7 @@ from truestep.events import (
 from truestep.probes._locals import argument
 from truestep.probes._patch import patch
 from truestep.probes._probe import Probe
+from truestep.probes._refs import Ref
 from truestep.probes.active import _states
 from truestep.probes.active._copies import Refused, copy_of
 from truestep.probes.active._grounds import fit, hindrance
@@ -50,11 +50,11 @@ class ActiveProbe(Probe):
 
         scene = self.scene
         self._collate = default_collate
-        self._batch: list[weakref.ref[Any]] = []
+        self._batch: list[Ref] = []
         """The tensors of the latest batch, where torch itself made it of samples."""
         self._shapes: list[tuple[int, ...]] = []
         self._drawn_by: int | None = None
-        self._data: dict[int, weakref.ref[Any]] = {}
+        self._data: dict[int, Ref] = {}
         """Loader to its data set, which may outlive it."""
         self._left: dict[tuple[str, int], int] = {}
         """What was looked at, model or loader, to how many attempts are left."""
@@ -94,7 +94,7 @@ class ActiveProbe(Probe):
                 self._trained.drawn(self._drawn_by, iterator)
             if type(batch) in (tuple, list) and getattr(iterator, "_collate_fn", None) is self._collate:
                 tensors = [item for item in batch[:8] if isinstance(item, self.scene.torch.Tensor)]
-                self._batch = [weakref.ref(item) for item in tensors]
+                self._batch = [Ref(item) for item in tensors]
                 self._shapes = [tuple(item.shape) for item in tensors]
         except Exception:
             self.scene.fail()
@@ -128,7 +128,7 @@ class ActiveProbe(Probe):
         """Remember the data set of a loader; a list of samples cannot be remembered weakly."""
         if loader is not None and loader not in self._data and len(self._data) < _MOST_DATA:
             with contextlib.suppress(TypeError):
-                self._data[loader] = weakref.ref(data)
+                self._data[loader] = Ref(data)
 
     def evaluated(self, module: Any, model: int, site: Site | None, frame: FrameType) -> None:
         """Runs after an outermost call without gradients of a model in eval mode.
