@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from itertools import chain
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
 import torch
+from torch import nn
 
 from truestep import __version__
 from truestep.errors import UnsavableState
@@ -107,6 +109,39 @@ class Content:
         )
         with DurableFile(folder / NAME) as file:
             file.write(manifest.text().encode())
+
+
+@dataclass(frozen=True)
+class Evaluated:
+    """Weights that a metric was computed with, on the CPU.
+
+    Attributes:
+        step: steps taken then.
+        epoch: the epoch under way.
+        metric: what "best" is judged by.
+        mode: "min" or "max".
+        content: the models.
+        stamp: from `stamp_of`, to tell whether the models are still the same.
+    """
+
+    step: int
+    epoch: int
+    metric: float
+    mode: str
+    content: Content | None
+    stamp: object
+
+
+def stamp_of(modules: Iterable[nn.Module], applied: Iterable[int]) -> object:
+    """Return what changes with every change of the models' tensors.
+
+    Args:
+        modules: the models.
+        applied: updates of each optimizer: some write where no version of a tensor counts.
+    """
+    tensors = (tensor for module in modules for tensor in chain(module.parameters(), module.buffers()))
+    versions = tuple((id(tensor), 0 if tensor.is_inference() else tensor._version) for tensor in tensors)
+    return versions, tuple(applied)
 
 
 def _prove(path: Path, value: Any) -> None:

@@ -5,6 +5,7 @@ checkpoints/step-000123/    model.safetensors     one for each model
                             state.pt              all other state; loads with `torch.load(weights_only=True)`
                             rng-rank0.pt          one for each process
                             manifest.json         written last: sizes and checksums of all
+checkpoints/evaluated-000120/   where the best metric is that of weights which changed before the next checkpoint: these
 checkpoints/last, best      links for people; the manifests are the truth
 """
 
@@ -25,7 +26,7 @@ from truestep.loop import checkpoint_files as files
 from truestep.loop.background import Background
 from truestep.loop.blame import outside
 from truestep.loop.checkpoint import Checkpoint
-from truestep.loop.checkpoint_content import Content
+from truestep.loop.checkpoint_content import Content, Evaluated
 from truestep.loop.manifest import NAME, Manifest
 
 _NAME_OF_ONE = re.compile(r"step-\d{6,}")
@@ -35,6 +36,11 @@ _SHOWN = 3
 def numbered(folder: Path) -> list[Path]:
     """Return the folders that bear the name of a checkpoint, whole or not, sorted by name."""
     return sorted(path for path in folder.glob("step-*") if _NAME_OF_ONE.fullmatch(path.name))
+
+
+def evaluated(folder: Path) -> list[Checkpoint]:
+    """Return the finished checkpoints in a folder that hold the weights of a metric and nothing else."""
+    return [Checkpoint(path) for path in sorted(folder.glob("evaluated-*")) if _is_whole(path)]
 
 
 def listed(folder: Path, *, faults: list[BadCheckpoint] | None = None) -> list[Checkpoint]:
@@ -91,8 +97,9 @@ def _tell(error: BadCheckpoint) -> None:
 
 
 def _judged(checkpoints: Iterable[Checkpoint]) -> list[Checkpoint]:
-    """Those with a metric, of checkpoints sorted from new to old; the best first, of equals the newest."""
+    """Return those with a metric, the best first, of equals the newest."""
     judged = [found for found in checkpoints if found.metric is not None and not math.isnan(found.metric)]
+    judged.sort(key=lambda found: found.manifest.save, reverse=True)
     sign = -1.0 if judged and judged[0].manifest.mode == "max" else 1.0
     return sorted(judged, key=lambda found: sign * (found.metric or 0.0))
 
@@ -117,7 +124,8 @@ def find(path: Path | str) -> Checkpoint:
     if folder is not None:
         faults: list[BadCheckpoint] = []
         candidates = listed(folder, faults=faults)
-        found = _first_sound(_judged(candidates) if named and path.name == "best" else candidates, faults)
+        by_metric = named and path.name == "best"
+        found = _first_sound(_judged([*candidates, *evaluated(folder)]) if by_metric else candidates, faults)
         if found is not None:
             return found
         _refuse(folder, faults)
@@ -213,6 +221,7 @@ class Checkpoints:
         rng: Mapping[str, Any] | Sequence[Mapping[str, Any]] = (),
         metric: float | None = None,
         mode: Literal["min", "max"] | str = "min",
+        evaluated: Evaluated | None = None,
     ) -> Path:
         """Write a checkpoint; then remove those that are neither among the last nor the best.
 
@@ -225,6 +234,7 @@ class Checkpoints:
             metric: what "best" is judged by; None or nan is never best. The step saved just before, saved again with
                 None, keeps its metric.
             mode: whether the lowest ("min") or the highest ("max") is best.
+            evaluated: weights with a metric that were not these any more; kept beside it while they are best.
 
         Returns:
             The folder of the checkpoint; if asynchronous, it is there after `wait()`.
@@ -259,11 +269,19 @@ class Checkpoints:
         )
         final = self.folder / f"step-{manifest.step:06d}"
         if self.asynchronous:
-            self._background.start(lambda: self._write(final, content, manifest))
+            self._background.start(lambda: self._write(final, content, manifest, evaluated))
         else:
-            self._write(final, content, manifest)
+            self._write(final, content, manifest, evaluated)
         self.last_stall_s = time.perf_counter() - begun
         return final
+
+    def would_be_best(self, metric: float, mode: str) -> bool:
+        """Return True if no checkpoint has a better metric."""
+        self.wait()
+        best = next(iter(_judged([*listed(self.folder), *evaluated(self.folder)])), None)
+        if best is None or best.metric is None or math.isnan(metric):
+            return not math.isnan(metric)
+        return metric >= best.metric if mode == "max" else metric <= best.metric
 
     def wait(self) -> None:
         """Return when every checkpoint is on the disk.
@@ -292,7 +310,7 @@ class Checkpoints:
         """Return the verified checkpoint with the best metric, of equals the newest; None if none has a metric."""
         self.wait()
         faults: list[BadCheckpoint] = []
-        found = _first_sound(_judged(listed(self.folder, faults=faults)), faults)
+        found = _first_sound(_judged([*listed(self.folder, faults=faults), *evaluated(self.folder)]), faults)
         if found is None:
             for fault in faults:
                 _tell(fault)
@@ -317,26 +335,33 @@ class Checkpoints:
             files.relink(self.folder / "last", checkpoint.path.name)
         return Checkpoint(checkpoint.path)
 
-    def _write(self, final: Path, content: Content, manifest: Manifest) -> None:
-        fresh = files.temporary(final)
+    def _write(self, final: Path, content: Content, manifest: Manifest, weights: Evaluated | None) -> None:
         with files.failures_of(self.folder):
-            files.require_space(self.folder, content.bytes)
-            try:
-                fresh.mkdir()
-                content.write(fresh, manifest, proving=not self._proved)
-                files.publish(fresh, final)
-            except BaseException:
-                files.discard(fresh)
-                raise
-            self._proved = True
-            whole = listed(self.folder)
-            best = next(iter(_judged(whole)), None)
+            beside = None if weights is None else weights.content
+            files.require_space(self.folder, content.bytes + (0 if beside is None else beside.bytes))
+            if weights is not None and beside is not None:  # first: a run that is killed now comes here again
+                of = {"step": weights.step, "epoch": weights.epoch, "metric": weights.metric, "mode": weights.mode}
+                self._publish(self.folder / f"evaluated-{weights.step:06d}", beside, replace(manifest, **of))
+            self._publish(final, content, manifest)
+            whole, judged = listed(self.folder), evaluated(self.folder)
+            best = next(iter(_judged([*whole, *judged])), None)
             files.relink(self.folder / "last", final.name)
             if best is not None:
                 files.relink(self.folder / "best", best.path.name)
-            for checkpoint in whole[self.keep_last :]:
+            for checkpoint in [*whole[self.keep_last :], *judged]:
                 if best is None or checkpoint.path != best.path:
                     files.remove(checkpoint.path)
+
+    def _publish(self, final: Path, content: Content, manifest: Manifest) -> None:
+        fresh = files.temporary(final)
+        try:
+            fresh.mkdir()
+            content.write(fresh, manifest, proving=not self._proved)
+            files.publish(fresh, final)
+        except BaseException:
+            files.discard(fresh)
+            raise
+        self._proved = True
 
 
 def _is_whole(path: Path) -> bool:

@@ -13,7 +13,7 @@ from itertools import count
 from pathlib import Path
 from typing import NamedTuple, Self
 
-from truestep.errors import FolderHoldsRun
+from truestep.errors import BadCheckpoint, FolderHoldsRun
 from truestep.loop.checkpoint import Checkpoint
 from truestep.loop.checkpoint_files import failures_of
 from truestep.loop.checkpoints import Checkpoints, find, listed, numbered
@@ -87,6 +87,17 @@ class RunFolder:
 
 def _start(out: Path, checkpoints: Checkpoints, resume: str | Path | None) -> _Start:
     """Return what a run starts from."""
+    start = _found(out, checkpoints, resume)
+    if start.checkpoint is not None and not start.checkpoint.world_size:
+        raise BadCheckpoint(
+            f"{start.checkpoint.path} holds the weights that were evaluated, in the middle of a step, and no more",
+            expected="a checkpoint with optimizers, random states and the position in the data",
+            remedy="pass init_from= to begin a run with these weights, or resume= one of the step- folders beside it",
+        )
+    return start
+
+
+def _found(out: Path, checkpoints: Checkpoints, resume: str | Path | None) -> _Start:
     held = [path.name for path in numbered(checkpoints.folder)]
     if resume is None:
         if held:
@@ -120,6 +131,8 @@ def _start(out: Path, checkpoints: Checkpoints, resume: str | Path | None) -> _S
         )
         return _Start(own, origin)
     found = find(resume)
+    if not found.world_size:
+        return _Start(found, origin)
     if finished[0].manifest.save != found.manifest.save:
         aside = set_aside(out, LOGS, copies=True)  # what was logged after the older checkpoint is cut off
         kept = f"; copies of its logs are in {aside}" if aside is not None else ""

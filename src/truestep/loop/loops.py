@@ -277,6 +277,8 @@ class Loops:
             return
         if metric is not None or self._asked is None:
             self._asked = (metric, mode)
+        if metric is not None and not outside:
+            self._saving.keep_evaluated(self.global_step, walks.epoch, metric, mode)
         if not walks.active:
             self.no_open_window("run.save()")
             if outside:

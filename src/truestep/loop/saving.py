@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from truestep.errors import BadCheckpoint, KeysDoNotMatch
 from truestep.loop.checkpoint import Checkpoint
+from truestep.loop.checkpoint_content import Content, Evaluated, stamp_of
 from truestep.loop.comparison import compare, refuse, renew_lr, table, take
 from truestep.loop.declared import Change, Facts, declared
 from truestep.loop.terminal import say
@@ -65,6 +66,7 @@ class Saving:
         self._resumed = resumed
         self._device = device
         self._facts = facts or {}
+        self._evaluated: Evaluated | None = None
         self._init_from = None if init_from is None or resumed is not None else source_of_weights(init_from)
         self._loaded: dict[str, Any] = {} if resumed is None else resumed.state(device=None)
         if self._loaded:
@@ -99,10 +101,12 @@ class Saving:
         """
         assert self._checkpoints is not None
         parts = self._parts
-        models = {name: _plain(model).state_dict() for name, model in parts.models.items()}
-        for name, followed in parts.averaging.shelf.items():
-            followed.average.check()
-            models[name] = followed.average.model.state_dict()
+        models = self._models()
+        evaluated, self._evaluated = self._evaluated, None
+        if evaluated is not None and evaluated.stamp == self._stamp():
+            evaluated = None  # the weights of this checkpoint are those that were evaluated
+        elif evaluated is not None:
+            metric = None
         state = {
             "loops": loops,
             "user": dict(self._user),
@@ -127,7 +131,35 @@ class Saving:
             rng=rng,
             metric=metric,
             mode=mode,
+            evaluated=None if evaluated is None or evaluated.content is None else evaluated,
         )
+
+    def keep_evaluated(self, step: int, epoch: int, metric: float, mode: str) -> None:
+        """Note the weights that a metric belongs to: the checkpoint is written later, when an update may have come.
+
+        Args:
+            step: steps taken.
+            epoch: the epoch under way.
+            metric: computed with the weights as they are.
+            mode: "min" or "max".
+        """
+        assert self._checkpoints is not None
+        best = self._checkpoints.would_be_best(metric, mode)
+        content = Content.of(self._models(), {}, (), copies=True) if best else None
+        self._evaluated = Evaluated(step, epoch, metric, mode, content, self._stamp())
+
+    def _models(self) -> dict[str, Any]:
+        """Return the state of each model and each average."""
+        models = {name: _plain(model).state_dict() for name, model in self._parts.models.items()}
+        for name, followed in self._parts.averaging.shelf.items():
+            followed.average.check()
+            models[name] = followed.average.model.state_dict()
+        return models
+
+    def _stamp(self) -> object:
+        parts = self._parts
+        averages = (followed.average.model for followed in parts.averaging.shelf.values())
+        return stamp_of([*parts.models.values(), *averages], (updates.applied for updates in parts.updates.values()))
 
     def wait(self) -> None:
         """Return when everything is on the disk."""
