@@ -340,7 +340,12 @@ class Checkpoints:
             beside = None if weights is None else weights.content
             files.require_space(self.folder, content.bytes + (0 if beside is None else beside.bytes))
             if weights is not None and beside is not None:  # first: a run that is killed now comes here again
-                of = {"step": weights.step, "epoch": weights.epoch, "metric": weights.metric, "mode": weights.mode}
+                of: dict[str, Any] = {
+                    "step": weights.step,
+                    "epoch": weights.epoch,
+                    "metric": weights.metric,
+                    "mode": weights.mode,
+                }
                 self._publish(self.folder / f"evaluated-{weights.step:06d}", beside, replace(manifest, **of))
             self._publish(final, content, manifest)
             whole, judged = listed(self.folder), evaluated(self.folder)
