@@ -112,7 +112,14 @@ def test_json_report_is_all_that_is_written_and_replays_the_same(folder: Path) -
 def test_output_file_is_found_from_where_the_script_was_begun(folder: Path) -> None:
     code, _, err = run(folder, "--steps", "3", "--format", "json", "--output", "out/report.json", "train.py", "")
     assert code == 0
-    assert len(err.splitlines()) == 1
+    live, wrote = err.splitlines()
+    assert live.startswith("truestep: error[missing-zero-grad] train.py:")
+    assert wrote == "truestep: wrote the report to out/report.json"
+    code, _, err = run(folder, "--quiet", "--format", "json", "--output", "quiet.json", "train.py", "")
+    assert (len(err.splitlines()), (folder / "quiet.json").exists()) == (1, True)
+    code, _, err = call(folder / "out", [*TRUESTEP, "run", "../train.py", ""])
+    assert f"truestep: error[missing-zero-grad] ../train.py:{GUILTY}: " in err
+    assert f"\n  --> ../train.py:{GUILTY}:" in err
     assert json.loads((folder / "out/report.json").read_text())["ended"] == "stopped"
 
 

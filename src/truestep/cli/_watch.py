@@ -6,6 +6,7 @@ import contextlib
 import os
 import sys
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
 from truestep.config import Options
@@ -79,7 +80,9 @@ class Watch:
             with _folder(self._here), _open(self._stream) as stream:
                 if self._options.format == "text" and stream.isatty():
                     stream.write("\n")  # apart from what the script printed
-                write(summary, self._options, stream)
+                wrote = write(summary, self._options, stream)
+            if wrote and not self._options.quiet:
+                self._say(wrote)
         if not watched and not self._options.quiet:
             from truestep.report.coverage import verdict
 
@@ -103,7 +106,11 @@ class Watch:
             return
         self._announced = True
         site = finding.primary.site
-        place = f" {_near(site.path, self._here)}:{site.line}" if site is not None else ""
+        place = ""
+        if site is not None:
+            from truestep.source import displayed
+
+            place = f" {displayed(site.path, base=Path(self._here))}:{site.line}"
         self._say(f"error[{finding.rule}]{place}: {finding.message}")
 
     def _say(self, text: str) -> None:
@@ -133,11 +140,6 @@ def _folder(place: str) -> Iterator[None]:
     finally:
         with contextlib.suppress(OSError):
             here.__exit__(None, None, None)
-
-
-def _near(path: str, folder: str) -> str:
-    near = os.path.relpath(path, folder) if os.path.isabs(path) else path
-    return path if near.startswith(os.pardir) else near
 
 
 def _fails(findings: Iterable[Finding], level: str) -> bool:

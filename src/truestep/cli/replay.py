@@ -33,7 +33,9 @@ def replay(
     options = load_options(Path.cwd(), select=select, ignore=ignore, format=format, output=output, quiet=quiet or None)
     ignored = {rule(id) for id in options.ignore}
     chosen = tuple(rule(id) for id in options.select) or tuple(all_rules().values())
-    write(read(record, tuple(one for one in chosen if one not in ignored)), options, sys.stdout)
+    wrote = write(read(record, tuple(one for one in chosen if one not in ignored)), options, sys.stdout)
+    if wrote and not quiet:
+        print(f"truestep: {wrote}", file=sys.stderr)
 
 
 def read(record: Path, rules: tuple[type[Rule], ...]) -> Summary:

@@ -6,6 +6,7 @@ import os
 import sys
 from typing import TYPE_CHECKING, TextIO
 
+from truestep import source
 from truestep.errors import UnwritableFolder
 
 if TYPE_CHECKING:
@@ -49,7 +50,7 @@ def render(summary: Summary, format: Format = "text", *, width: int = 100, colou
             return github.render(summary)
 
 
-def write(summary: Summary, options: Options, stream: TextIO | None = None) -> None:
+def write(summary: Summary, options: Options, stream: TextIO | None = None) -> str:
     """Write the report where the options say: to their file, or to the stream.
 
     Args:
@@ -57,12 +58,15 @@ def write(summary: Summary, options: Options, stream: TextIO | None = None) -> N
         options: format, output file, and whether to be quiet when there is nothing to report.
         stream: default is the error stream.
 
+    Returns:
+        Where a file was written, in words for the user; empty where none was.
+
     Raises:
         UnwritableFolder: the output file cannot be written.
     """
     told = summary.shown() or summary.internal_errors or summary.missing_ranks or summary.post_mortem
     if options.quiet and not told:
-        return
+        return ""
     if options.output is not None:
         text = render(summary, options.format)
         try:
@@ -74,13 +78,14 @@ def write(summary: Summary, options: Options, stream: TextIO | None = None) -> N
                 expected=str(error),
                 remedy="name another file with --output",
             ) from error
-        return
+        return f"wrote the report to {source.displayed(str(options.output))}"
     target = sys.stderr if stream is None else stream
     width, colour = _terminal(target) if options.format == "text" else (0, False)
     text = render(summary, options.format, width=width, colour=colour)
     encoding = getattr(target, "encoding", None) or "utf-8"
     target.write(text.encode(encoding, errors="replace").decode(encoding))
     target.flush()
+    return ""
 
 
 def _terminal(stream: TextIO) -> tuple[int, bool]:

@@ -9,6 +9,7 @@ from truestep.findings import Finding, PostMortem, Summary
 from truestep.source import suppressed
 from truestep.watch.judge import Judge
 from truestep.watch.roots import rooted
+from truestep.watch.uncalled import pointed
 
 
 def summarise(
@@ -48,5 +49,5 @@ def summarise(
 
 def told(judge: Judge) -> list[Finding]:
     """Return the findings so far: what the code allows and what follows from another one is marked as such."""
-    found = (replace(finding, suppressed=suppressed(finding)) for finding in judge.findings())
+    found = (replace(pointed(finding), suppressed=suppressed(finding)) for finding in judge.findings())
     return rooted(found, {rule.id: type(rule) for rule in judge.rules})

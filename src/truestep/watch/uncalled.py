@@ -1,0 +1,78 @@
+"""Point a finding at the line that names the missing call without its parentheses, such as ``optimizer.zero_grad``."""
+
+from __future__ import annotations
+
+import ast
+import functools
+from collections.abc import Iterator
+from dataclasses import replace
+
+from truestep import source
+from truestep.events import Site
+from truestep.findings import Finding, Mark
+
+_MISSING = {
+    "missing-zero-grad": "zero_grad",
+    "step-without-backward": "backward",
+    "backward-without-step": "step",
+    "eval-mode-missing": "eval",
+    "train-mode-not-restored": "train",
+    "clip-before-unscale": "unscale_",
+}
+"""Rules that find the lack of a call, and the method that is then not called."""
+_Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+def pointed(finding: Finding) -> Finding:
+    """Return the finding with the line of such a statement, where the code around its own lines has exactly one."""
+    method = _MISSING.get(finding.rule)
+    if method is None:
+        return finding
+    places = [mark.site for mark in (finding.primary, *finding.related) if mark.site is not None]
+    found: dict[Site, str] = {}
+    for site in places:
+        text = "\n".join(source.read(site.path).lines)
+        for named, line in _named(text, method, site.line):
+            found[replace(line, path=site.path)] = named
+    if len(found) != 1:
+        return finding
+    ((place, named),) = found.items()
+    mark = Mark(place, f"`{named}` is named here without parentheses, and is not called")
+    return replace(finding, related=(*finding.related, mark), help=f"write `{named}()`, with parentheses")
+
+
+@functools.lru_cache(maxsize=64)
+def _named(text: str, method: str, line: int) -> tuple[tuple[str, Site], ...]:
+    """Return the statements that name a method of something and do nothing else, in the scope of a line."""
+    try:
+        scope = _scope(ast.parse(text), line)
+    except (SyntaxError, ValueError):
+        return ()
+    function = scope.name if isinstance(scope, _Function) else "<module>"
+    return tuple(
+        (
+            ast.unparse(node),
+            Site("", node.lineno, node.col_offset, node.end_lineno or 0, node.end_col_offset or 0, function),
+        )
+        for node in _statements(scope)
+        if isinstance(node, ast.Attribute) and node.attr == method
+    )
+
+
+def _scope(tree: ast.Module, line: int) -> ast.AST:
+    """Return the innermost function around a line, else the module."""
+    around = [
+        node
+        for node in ast.walk(tree)
+        if isinstance(node, _Function) and node.lineno <= line <= (node.end_lineno or node.lineno)
+    ]
+    return max(around, key=lambda node: node.lineno, default=tree)
+
+
+def _statements(scope: ast.AST) -> Iterator[ast.expr]:
+    """Yield the expressions that are statements of a scope, those of functions inside of it left out."""
+    for child in ast.iter_child_nodes(scope):
+        if isinstance(child, ast.Expr):
+            yield child.value
+        elif not isinstance(child, _Function | ast.ClassDef | ast.Lambda):
+            yield from _statements(child)
