@@ -82,24 +82,40 @@ def test_what_an_outcome_depends_on_is_in_its_name(folder, tmp_path, monkeypatch
     keys = [key(), key(("4",)), key(steps=2), key(processes=2), key(variant=Variant("other", (("no-dropout", {}),)))]
     monkeypatch.setenv("OMP_NUM_THREADS", "7")
     keys.append(key())
+    monkeypatch.setenv("LEARNING_RATE_OF_MINE", "0.1")
+    keys.append(key())
+    monkeypatch.setattr("truestep.experiments.kept.packages", lambda: [str(folder.parent)])
+    keys.append(key())
+    (folder.parent / "timm-1.0.dist-info").mkdir()
+    keys.append(key())
     (folder / "data.txt").write_text("new")
     keys.append(key())
     os.utime(folder / "train.py", (1, 1))
     keys.append(key())
     assert len(set(keys)) == len(keys)
+    monkeypatch.setenv("SHLVL", "7")
     assert key() == keys[-1]
+
+
+def test_a_folder_with_more_files_than_are_looked_at_keeps_nothing(folder, tmp_path, monkeypatch):
+    monkeypatch.setattr("truestep.experiments.kept._MOST_FILES", 1)
+    kept = Kept(tmp_path / "kept")
+    assert kept.key(folder, Target("train.py"), None, 1, PLAIN) == ""
+    kept.add("", Outcome(PLAIN, "finished"), ())
+    assert kept.find("", PLAIN) is None
 
 
 def test_what_is_kept_is_found_by_others_unless_they_begin_afresh(tmp_path):
     outcome = Outcome(PLAIN, "finished", (Step(0, 1.0, None, 0.5), Step(0, 0.5, 2.0, 0.7)), 3.0, 10)
     kept = Kept(tmp_path)
-    kept.add("a", outcome)
-    kept.add("b", replace(outcome, how="killed"))
+    kept.add("a", outcome, ())
+    for how in ("killed", "crashed", "interrupted", "exited"):
+        kept.add(how, replace(outcome, how=how), ())
+        assert kept.find(how, PLAIN) is None
     assert Kept(tmp_path).find("a", PLAIN) == outcome
-    assert Kept(tmp_path).find("b", PLAIN) is None
     afresh = Kept(tmp_path, fresh=True)
     assert afresh.find("a", PLAIN) is None
-    afresh.add("a", outcome)
+    afresh.add("a", outcome, ())
     assert afresh.find("a", PLAIN) == outcome
     (tmp_path / "a.json").write_text("{broken")
     assert Kept(tmp_path).find("a", PLAIN) is None
@@ -109,7 +125,7 @@ def test_not_more_is_kept_than_there_is_room_for(tmp_path, monkeypatch):
     monkeypatch.setattr("truestep.experiments.kept._MOST_OUTCOMES", 2)
     kept = Kept(tmp_path)
     for number in range(4):
-        kept.add(str(number), Outcome(PLAIN, "finished"))
+        kept.add(str(number), Outcome(PLAIN, "finished"), ())
         os.utime(tmp_path / f"{number}.json", (number, number))
     assert sorted(path.stem for path in tmp_path.glob("*.json")) == ["2", "3"]
 
@@ -117,8 +133,81 @@ def test_not_more_is_kept_than_there_is_room_for(tmp_path, monkeypatch):
 def test_a_folder_that_cannot_be_written_keeps_nothing(tmp_path):
     (tmp_path / "file").write_text("")
     kept = Kept(tmp_path / "file" / "below")
-    kept.add("a", Outcome(PLAIN, "finished"))
-    assert kept.find("a", PLAIN) is None
+    kept.add("a", Outcome(PLAIN, "finished"), ())
+    assert Kept(tmp_path / "file" / "below").find("a", PLAIN) is None
+
+
+def test_an_outcome_is_found_while_what_it_read_elsewhere_is_the_same(tmp_path):
+    read, absent = tmp_path / "data.txt", tmp_path / "absent.txt"
+    read.write_text("1")
+    os.utime(read, (1, 1))
+    outcome = Outcome(PLAIN, "finished")
+    kept = Kept(tmp_path / "kept")
+    kept.add("a", outcome, [str(read), str(absent)])
+    assert Kept(kept.folder).find("a", PLAIN) == outcome
+    absent.write_text("")
+    assert Kept(kept.folder).find("a", PLAIN) is None
+    absent.unlink()
+    os.utime(read, (2, 2))
+    assert Kept(kept.folder).find("a", PLAIN) is None
+    kept.add("unknown", outcome, None)
+    kept.add("changed under way", outcome, [str(read)], begun_ns=1)
+    assert Kept(kept.folder).find("unknown", PLAIN) is None
+    assert Kept(kept.folder).find("changed under way", PLAIN) is None
+    assert kept.find("unknown", PLAIN) == outcome, "within one command it is the same run"
+
+
+ELSEWHERE = """
+import sys
+sys.path.insert(0, "../src")
+import torch
+import mypkg
+from torch.utils.data import DataLoader, Dataset
+
+class Lines(Dataset):
+    def __len__(self):
+        return 4
+    def __getitem__(self, index):
+        return torch.tensor([float(open(f"../data/{index}.txt").read())])
+
+model = mypkg.net()
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for x in DataLoader(Lines(), num_workers=1):
+    optimizer.zero_grad()
+    model(x).square().mean().backward()
+    optimizer.step()
+"""
+
+
+def test_what_is_imported_and_opened_outside_of_the_folder_is_part_of_the_name(folder, tmp_path):
+    (tmp_path / "src" / "mypkg").mkdir(parents=True)
+    package = tmp_path / "src" / "mypkg" / "__init__.py"
+    package.write_text("import torch\ndef net():\n    return torch.nn.Linear(1, 1)\n")
+    (tmp_path / "data").mkdir()
+    for number in range(4):
+        (tmp_path / "data" / f"{number}.txt").write_text(str(number))
+    (folder / "train.py").write_text(ELSEWHERE)
+    begun = []
+
+    def again():
+        one = bench(folder, kept=Kept(tmp_path / "kept"), begins=begun.append)
+        assert one.run(PLAIN).how == "finished"
+        return len(begun)
+
+    assert (again(), again()) == (1, 1)
+    package.write_text(package.read_text() + "# edited\n")
+    os.utime(package, (2, 2))
+    assert (again(), again()) == (2, 2)
+    os.utime(tmp_path / "data" / "3.txt", (2, 2))
+    assert (again(), again()) == (3, 3), "read by a worker of the loader"
+
+
+def test_a_crash_is_not_kept(folder, tmp_path):
+    (folder / "train.py").write_text("import torch\ntorch.load('../x.pt')\n")
+    one = bench(folder, kept=Kept(tmp_path / "kept"))
+    assert one.run(PLAIN).how == "crashed"
+    (folder.parent / "x.pt").write_bytes(b"")
+    assert "FileNotFoundError" not in one.run(PLAIN).said
 
 
 def test_runs_in_one_place_find_what_earlier_ones_wrote(folder):

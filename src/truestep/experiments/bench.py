@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from truestep.experiments import _ranks
+from truestep.experiments._reads import read_reads
 from truestep.experiments.kept import Kept
 from truestep.experiments.outcome import Outcome, Variant, read_outcome
 from truestep.experiments.scratch import scratch
@@ -74,10 +75,11 @@ class Bench:
         key = "" if self.kept is None else self.kept.key(self.folder, self.target, self.steps, self.processes, variant)
         if self.kept is not None and (outcome := self.kept.find(key, variant)) is not None:
             return outcome
+        begun_ns = time.time_ns()
         with self.place() as place:
             outcome = place.run(variant, anew=True)
-        if self.kept is not None:
-            self.kept.add(key, outcome)
+            if self.kept is not None:
+                self.kept.add(key, outcome, read_reads(place.results), begun_ns)
         return outcome
 
     @contextmanager
@@ -158,6 +160,7 @@ class Place:
             "steps": bench.steps,
             "processes": bench.processes,
             "anew": anew,
+            "copy": str(self.copy),
             "results": str(self.results),
             "writable": [str(place) for place in (self.copy, self.results, *others)],
         }

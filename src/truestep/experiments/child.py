@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from truestep.experiments import _ranks
+from truestep.experiments._reads import READS, Reads
 from truestep.experiments.guard import confine
 from truestep.probes._patch import patch
 from truestep.watch.launch import Target, launch
@@ -31,15 +32,18 @@ def main(path: Path) -> None:
         folder /= f"rank{os.environ['RANK']}"
         folder.mkdir()
     confine([Path(place) for place in wanted["writable"]])
-    child = _Child(wanted, folder)
+    reads = Reads(folder / READS, [Path(wanted["copy"]), Path(wanted["results"])])
+    child = _Child(wanted, folder, reads)
     target = Target(wanted["name"], tuple(wanted["arguments"]), wanted["module"])
+    reads.listen()
     sys.argv[:] = [wanted["name"]]
     launch(target, torch_imported=child.torch_imported, ended=child.ended, crashed=child.crashed)
 
 
 class _Child:
-    def __init__(self, wanted: dict[str, Any], folder: Path) -> None:
+    def __init__(self, wanted: dict[str, Any], folder: Path, reads: Reads) -> None:
         self._wanted = wanted
+        self._reads = reads
         self._folder = folder
         self._stack = ExitStack()
         self._changes: list[Any] = []
@@ -91,6 +95,7 @@ class _Child:
 
     def ended(self, how: str) -> int | None:
         """Write down how it ended, what was changed and what was seen."""
+        self._reads.ended()
         how = "stopped" if self._stop is not None and self._stop.reached else how
         outcome = {
             "how": how,
@@ -112,9 +117,6 @@ def _peak_bytes() -> int:
     torch = sys.modules.get("torch")
     if torch is not None and torch.cuda.is_available() and torch.cuda.is_initialized():
         return int(torch.cuda.max_memory_allocated())
-    with contextlib.suppress(OSError, ValueError, IndexError):  # what getrusage tells begins with that of the parent
-        status = Path("/proc/self/status").read_text(encoding="ascii")
-        return int(status.split("VmHWM:")[1].split()[0]) * 1024
     with contextlib.suppress(OSError, ValueError, IndexError):  # what getrusage tells begins with that of the parent
         status = Path("/proc/self/status").read_text(encoding="ascii")
         return int(status.split("VmHWM:")[1].split()[0]) * 1024
