@@ -29,7 +29,7 @@ TrueStepError
 │   ├── BadCheckpoint   a checkpoint that is missing, damaged or of another run
 │   ├── KeysDoNotMatch  weights whose names or shapes are not those of the model
 │   ├── FolderInUse     another run is writing into the folder
-│   ├── NoExperiment    a script did not do what an experiment compares
+│   ├── NoExperiment    a script did not do what an experiment compares (exit code 3)
 │   └── BadRecord       a record that cannot be read
 ├── DiskFull            a checkpoint did not fit on the disk; earlier ones are untouched
 ├── NothingMeasured a mean was read before anything was added to it
@@ -54,6 +54,8 @@ class TrueStepError(Exception):
     """
 
     slug = "truestep-error"
+    exit_code = 2
+    """Of a command that ends with it."""
 
     def __init__(self, happened: str, *, expected: str = "", remedy: str = "") -> None:
         self.happened = happened
@@ -270,6 +272,7 @@ class NoExperiment(UsageError):
     """
 
     slug = "no-experiment"
+    exit_code = 3
 
     def __init__(self, happened: str, *, expected: str = "", remedy: str = "", said: str = "") -> None:
         super().__init__(happened, expected=expected, remedy=remedy)

@@ -131,7 +131,7 @@ def test_a_list_is_one_data_set_in_every_epoch(change):
     assert change.samples == 2
     for _ in range(20):
         assert len(next(iter(DataLoader([1.0, 2.0], batch_size=2)))) == 2
-    assert len(change._plain) <= 8
+    assert len(change._streams) == 2
 
 
 class Stream(IterableDataset):
@@ -175,3 +175,98 @@ def test_dropout_gives_its_input_back(change):
     query = torch.randn(2, 3, 8)
     assert attention(query, query, query)[0].equal(attention(query, query, query)[0])
     assert change.applied >= 7
+
+
+@pytest.mark.parametrize("change", [FirstBatches], indirect=True)
+def test_loaders_and_data_sets_that_are_made_in_every_epoch_are_one_stream(change):
+    given = []
+    for epoch in range(4):
+        for (x,) in DataLoader(TensorDataset(torch.arange(10.0) + 10 * epoch), 2):
+            given.append(x.tolist())
+    assert given == [[0.0, 1.0]] * 20
+    assert (change.samples, change.fresh, change.applied) == (2, 0, 19)
+
+
+@pytest.mark.parametrize("change", [FirstBatches], indirect=True)
+def test_two_loaders_under_way_at_one_line_are_two_streams(change):
+    pairs = []
+    for _ in range(3):
+        one, other = (TensorDataset(torch.arange(4.0) + start) for start in (0, 100))
+        for (x,), (y,) in zip(DataLoader(one, 2), DataLoader(other, 2), strict=True):
+            pairs.append((x.tolist(), y.tolist()))
+    assert pairs == [([0.0, 1.0], [100.0, 101.0])] * 6
+    assert change.fresh == 1
+
+
+def by_hand(model, loss, batch=4, steps=6):
+    """Train on batches that are cut by hand, and return what the model was given."""
+    torch.manual_seed(0)
+    x, y = torch.randn(32, 8), torch.randint(0, 3, (32,))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    seen = []
+    model.register_forward_pre_hook(lambda _, args: seen.append(args[0].clone()))
+    for step in range(steps):
+        cut = torch.arange(step * batch, (step + 1) * batch) % 32
+        optimizer.zero_grad()
+        loss(model(x[cut]), y[cut]).backward()
+        optimizer.step()
+    return seen
+
+
+@pytest.mark.parametrize("kind", ["function", "module"])
+@pytest.mark.parametrize("change", [FirstBatches], indirect=True)
+def test_what_a_model_was_called_with_is_repeated_where_no_loader_gives_batches(change, kind):
+    targets = []
+    loss = nn.CrossEntropyLoss() if kind == "module" else lambda *args: nn.functional.cross_entropy(*args)
+
+    class Told(nn.CrossEntropyLoss):
+        def forward(self, input, target):
+            targets.append(target.tolist())
+            return super().forward(input, target)
+
+    seen = by_hand(nn.Sequential(nn.Linear(8, 3)), Told() if kind == "module" else loss)
+    assert all(torch.equal(x, seen[0]) for x in seen)
+    assert all(target == targets[0] for target in targets)
+    counts = change.counts()
+    assert (counts["applied"], counts["fresh"], counts["loose"], counts["samples"], counts["by_hand"]) == (
+        5,
+        0,
+        0,
+        4,
+        1,
+    )
+
+
+@pytest.mark.parametrize("change", [FirstBatches], indirect=True)
+def test_targets_of_a_loss_that_the_script_writes_are_loose(change):
+    by_hand(nn.Linear(8, 1), lambda out, y: ((out.squeeze(1) - y) ** 2).mean())
+    assert change.counts()["loose"] == 5
+
+
+@pytest.mark.parametrize("change", [FirstBatches], indirect=True)
+def test_a_script_that_repeats_its_batch_is_left_alone(change):
+    torch.manual_seed(0)
+    model, x, y = nn.Linear(8, 1), torch.randn(4, 8), torch.randn(4)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(5):
+        optimizer.zero_grad()
+        ((model(x).squeeze(1) - y) ** 2).mean().backward()
+        optimizer.step()
+    counts = change.counts()
+    assert (counts["same"], counts["applied"], counts["loose"], counts["fresh"]) == (4, 0, 0, 0)
+
+
+def test_steps_that_a_script_takes_by_itself_are_its_backward_passes(monkeypatch):
+    monkeypatch.setattr("truestep.experiments._steps.is_any_alive", lambda: False)
+    torch.manual_seed(0)
+    model = nn.Linear(8, 3)
+    seen = []
+    model.register_forward_pre_hook(lambda _, args: seen.append(args[0].clone()))
+    with ExitStack() as stack:
+        FirstBatches().install(stack)
+        for _ in range(4):
+            model.zero_grad()
+            nn.functional.cross_entropy(model(torch.randn(4, 8)), torch.randint(0, 3, (4,))).backward()
+            for p in model.parameters():
+                p.data.add_(p.grad, alpha=-0.1)
+    assert all(torch.equal(x, seen[0]) for x in seen)

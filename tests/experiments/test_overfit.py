@@ -143,7 +143,7 @@ def _guards():
 
 def test_a_script_without_loader_or_steps_is_refused(folder):
     (folder / "none.py").write_text("import torch\nprint('hello')\n")
-    with pytest.raises(NoExperiment, match="no optimizer took a step") as refused:
+    with pytest.raises(NoExperiment, match="trained nothing") as refused:
         overfit(bench(folder, script="none.py", steps=5))
     assert "hello" in refused.value.said
 
@@ -169,13 +169,29 @@ def test_a_script_over_its_limit_is_ended_with_all_its_processes(folder):
     assert _is_gone(int(outcome.said.split()[-1]))
 
 
-def test_ctrl_c_leaves_no_orphans(folder):
+@pytest.mark.parametrize(
+    ("number", "command"),
+    [
+        (signal.SIGINT, "overfit"),
+        pytest.param(signal.SIGTERM, "prove", marks=pytest.mark.slow),
+        pytest.param(signal.SIGHUP, "tune", marks=pytest.mark.slow),
+        pytest.param(signal.SIGTERM, "verify-resume", marks=pytest.mark.slow),
+        pytest.param(signal.SIGINT, "profile", marks=pytest.mark.slow),
+    ],
+)
+def test_a_signal_leaves_no_orphans_and_no_folder(folder, tmp_path, number, command):
     (folder / "slow.py").write_text(
         "import os, time\nopen('/dev/shm/' + 'truestep-test-' + str(os.getppid()), 'w').write(str(os.getpid()))\n"
         "time.sleep(600)\n"
     )
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
     command = subprocess.Popen(
-        [sys.executable, "-m", "truestep", "overfit", "slow.py"], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        [sys.executable, "-m", "truestep", command, "slow.py"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=os.environ | {"TMPDIR": str(scratch)},
     )
     note = Path(f"/dev/shm/truestep-test-{command.pid}")
     try:
@@ -184,13 +200,16 @@ def test_ctrl_c_leaves_no_orphans(folder):
                 break
             time.sleep(0.1)
         child = int(note.read_text())
-        command.send_signal(signal.SIGINT)
-        command.communicate(timeout=60)
+        command.send_signal(number)
+        said, errors = command.communicate(timeout=60)
     finally:
         command.kill()
         note.unlink(missing_ok=True)
-    assert command.returncode != 0
+    assert command.returncode == 128 + number, errors
+    assert "Traceback" not in errors
+    assert "interrupted" in said + errors
     assert _is_gone(child)
+    assert list(scratch.iterdir()) == []
 
 
 def _is_gone(pid):

@@ -213,7 +213,7 @@ def test_a_machine_on_which_the_script_differs_from_itself_tells_no_small_gains(
     )
     assert by_name(result)["fused-optimizer"].status == "cannot tell"
     assert result.best == ("whole-batches",)
-    assert "the script against itself was not even" in text("x.py", result)
+    assert "the script against itself was not even" in " ".join(text("x.py", result).split())
 
 
 def test_less_memory_is_told_of_what_is_for_memory(monkeypatch):
@@ -274,7 +274,40 @@ def test_a_budget_that_is_over_leaves_out_and_says_so(monkeypatch):
     result = tune(Bench(Target("x.py"), None), ["fused-optimizer", "compile"], budget_s=0)
     assert result.left_out == ["fused-optimizer", "compile"]
     assert made.asked == [CONTROL]
-    assert "the budget was over: fused-optimizer, compile" in text("x.py", result)
+    said = text("x.py", result)
+    assert "the budget was over: fused-optimizer, compile" in said
+    assert "cannot tell: the budget was over before any of 2 speed-ups was tried; --budget" in said
+    assert "faster" not in said, "nothing is said of what was not tried"
+    assert result.enough_s > 0
+
+
+@pytest.mark.parametrize(
+    ("rows", "left", "said"),
+    [
+        ([Row(("compile",), "no gain")], [], "none of the 1 speed-up that was tried"),
+        ([Row(("compile",), "no gain")], ["tf32"], "1 was not tried: --budget 40 would be about enough"),
+        ([Row(("compile",), "does not apply")], [], "none of the speed-ups applies"),
+        ([Row(("compile",), "does not apply")], ["tf32"], "cannot tell: the budget was over before any of 1"),
+    ],
+)
+def test_that_nothing_gains_is_said_of_what_was_tried(rows, left, said):
+    found = Tuned(step_s=1.0, phases={"data": 1.0}, rows=rows, left_out=left, enough_s=31.0)
+    assert said in " ".join(text("x.py", found).split())
+
+
+def test_speed_ups_of_the_phase_that_costs_most_are_tried_first(monkeypatch):
+    from truestep.experiments.order import in_order
+
+    names = ["compile", "fused-optimizer", "samples-once", "inference-mode"]
+    assert in_order(names, {"evaluation": 4.0, "optimizer": 3.0, "data": 2.0, "backward": 1.0}) == [
+        "inference-mode",
+        "fused-optimizer",
+        "samples-once",
+        "compile",
+    ]
+    made = Imagined(monkeypatch, {})
+    made.tune("compile", "samples-once")
+    assert made.asked == [CONTROL, "samples-once", "compile"]
 
 
 @pytest.mark.parametrize(
@@ -283,7 +316,7 @@ def test_a_budget_that_is_over_leaves_out_and_says_so(monkeypatch):
 def test_a_script_that_differs_from_itself_either_way_is_told(low, high, even):
     control = Row((CONTROL,), "no gain", Judged((low + high) / 2, low, high, Says.EQUAL))
     said = text("x.py", Tuned(step_s=0.01, control=control))
-    assert ("the script against itself was not even" in said) is not even
+    assert ("the script against itself was not even" in " ".join(said.split())) is not even
     assert said.splitlines()[3].endswith(" even" if even else "not even")
 
 
@@ -292,7 +325,7 @@ def test_the_report_is_a_table_with_lines_to_write():
     result = Tuned("cpu", 0.004, {"data": 0.003, "other": 0.001}, 2**28, [gain], best=("whole-batches",))
     said = text("train.py", result)
     assert said.startswith("train.py on cpu: 4 ms a step: data 75%, other 25%; 256 MiB at most")
-    assert "whole-batches  3.10x  2.90x - 3.30x    102%         equal  gain" in said
+    assert "whole-batches  3.10x  2.90-3.30x    102%         equal  gain" in said
     assert "whole-batches gives 3.10x (2.90x to 3.30x)" in said
     assert "    # whole-batches\n    loader = run.loader(" in said
 

@@ -84,7 +84,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         arguments: what stands after ``truestep``; default is ``sys.argv[1:]``.
 
     Raises:
-        SystemExit: always; 2 for what the command cannot use.
+        SystemExit: always; 2 for what the command cannot use, 3 where an experiment cannot tell.
     """
     try:
         call = _parse(list(sys.argv[1:] if arguments is None else arguments))
@@ -93,7 +93,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         from truestep.cli._errors import show
 
         show(error, sys.stderr)
-        status = 2
+        status = error.exit_code
     sys.exit(status if isinstance(status, int) else 0)
 
 

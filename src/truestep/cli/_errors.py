@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from textwrap import wrap
 from typing import TextIO
 
-from truestep.errors import TrueStepError
+from truestep.errors import NoExperiment, TrueStepError
 
 
 def show(error: TrueStepError, stream: TextIO) -> None:
@@ -16,5 +17,22 @@ def show(error: TrueStepError, stream: TextIO) -> None:
     UnknownRule: no rule is called "x"
       list them with `truestep rules`
     """
-    stream.write(f"{type(error).__name__}: {error}\n")
+    text = f"{type(error).__name__}: {error}"
+    if isinstance(error, NoExperiment):
+        text = of_experiment(text)
+    stream.write(f"{text}\n")
     stream.flush()
+
+
+def of_experiment(text: str) -> str:
+    """Return lines of at most 80 columns: reports of experiments have no longer ones.
+
+    Args:
+        text: lines, those that follow the first indented.
+    """
+    lines = []
+    for line in text.splitlines():
+        indent = "  " if line.startswith("  ") else ""
+        parts = wrap(line, 80, initial_indent=indent, subsequent_indent="  ", break_on_hyphens=False)
+        lines += parts if len(line) > 80 else [line]
+    return "\n".join(lines)

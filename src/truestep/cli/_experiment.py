@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -91,16 +92,18 @@ def explained(bench: Bench) -> Iterator[None]:
 
 
 class _Told:
-    """Says on a terminal which run begins."""
+    """Says on standard error which run begins, and when."""
 
     def __init__(self) -> None:
         self._runs = 0
+        self._begun = time.monotonic()
 
     def __call__(self, variant: Variant) -> None:
         self._runs += 1
-        if sys.stderr.isatty():
-            with contextlib.suppress(OSError):
-                sys.stderr.write(f"run {self._runs}: {variant.name}\n")
+        passed = int(time.monotonic() - self._begun)
+        with contextlib.suppress(OSError):
+            sys.stderr.write(f"{passed // 60}:{passed % 60:02} run {self._runs}: {variant.name}\n")
+            sys.stderr.flush()
 
 
 def write_picture(path: Path, svg: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Sequence
 from textwrap import wrap
 from typing import Annotated
 
@@ -24,12 +25,22 @@ from truestep.cli._experiment import (
     explained,
     write_picture,
 )
+from truestep.cli._stopping import Exit, stoppable
 from truestep.experiments.curve import drawn
-from truestep.experiments.overfit import Answer, Overfit
+from truestep.experiments.outcome import Interrupted
+from truestep.experiments.overfit import Answer, Overfit, losses_of
 from truestep.experiments.overfit import overfit as run_overfit
 from truestep.experiments.picture import svg
 
+CODES = {
+    Answer.LEARNS: Exit.FINE,
+    Answer.FALLS: Exit.FINE,
+    Answer.STUCK: Exit.FAILS,
+    Answer.DIVERGES: Exit.FAILS,
+}
 
+
+@stoppable
 def overfit(
     script: Script,
     arguments: Arguments = None,
@@ -47,7 +58,8 @@ def overfit(
     """Run a script on its first batch again and again: can its model and loop learn it by heart?
 
     The script itself is not changed. It runs in a copy of the working folder, with trackers off, and overwrites
-    nothing. Exit code 0 when it learns, 1 when it is stuck or diverges, 2 when there was nothing to see.
+    nothing. Exit code 0 when it learns, 1 when it is stuck or diverges, 3 when that cannot be told, 2
+    for a usage error.
     """
     if picture is not None:
         check_picture(picture)
@@ -55,12 +67,23 @@ def overfit(
         script, arguments, module, steps=steps, limit=limit, memory=memory, processes=processes, fresh=fresh
     )
     with explained(bench):
-        result = run_overfit(bench, batches=batches, dropout=not no_dropout)
+        try:
+            result = run_overfit(bench, batches=batches, dropout=not no_dropout)
+        except Interrupted as interrupted:
+            print(_until(losses_of(interrupted.outcome)))
+            return Exit.INTERRUPTED
     if picture is not None:
         finite = [loss for loss in result.losses if math.isfinite(loss)]
         write_picture(picture, svg({"loss": [finite or [0.0]]}, result.sentence))
     print(_json(result) if format == "json" else _text(result))
-    return 0 if result.answer in (Answer.LEARNS, Answer.FALLS) else 1
+    return CODES[result.answer]
+
+
+def _until(losses: Sequence[float]) -> str:
+    """Return what to say of a run that a person ended."""
+    if not losses:
+        return "cannot tell: interrupted before the first step"
+    return f"cannot tell: interrupted after {len(losses)} steps; the loss went from {losses[0]:.4g} to {losses[-1]:.4g}"
 
 
 def _text(result: Overfit) -> str:
@@ -69,8 +92,10 @@ def _text(result: Overfit) -> str:
     parts.append("\n".join(wrap(result.sentence, 80)))
     if result.plain is not None and result.plain.findings:
         parts.append(f"what truestep run finds in it:\n\n{result.plain.report.rstrip()}")
-    elif result.plain is not None:
-        parts.append("truestep run finds no failure in it: look at the learning rate, the labels and the model's size.")
+    parts += ["\n".join(wrap(f"why: {cause}", 80, subsequent_indent="     ")) for cause in result.causes]
+    if result.plain is not None and not result.plain.findings and not result.causes:
+        hint = "" if result.answer is Answer.FALLS else ": look at the learning rate, the labels and the model's size"
+        parts.append("\n".join(wrap(f"truestep run finds no failure in it{hint}", 80)))
     return "\n\n".join(parts)
 
 
@@ -82,6 +107,7 @@ def _json(result: Overfit) -> str:
         "how": result.outcome.how,
         "seconds": round(result.outcome.seconds, 3),
         "changes": {name: dict(counts) for name, counts in result.outcome.changes.items()},
+        "causes": list(result.causes),
         "report": result.plain.report if result.plain is not None else "",
     }
     return json.dumps(told, indent=2)

@@ -25,6 +25,7 @@ from truestep.cli._experiment import (
     explained,
     write_picture,
 )
+from truestep.cli._stopping import stoppable
 from truestep.errors import UsageError
 from truestep.experiments.dominates import sentences, size, unit_of
 from truestep.experiments.picture import svg
@@ -32,6 +33,7 @@ from truestep.experiments.profile import Profiled
 from truestep.experiments.profile import profile as run_profile
 
 
+@stoppable
 def profile(
     script: Script,
     arguments: Arguments = None,

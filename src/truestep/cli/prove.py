@@ -6,10 +6,12 @@ import json
 import math
 import sys
 from collections.abc import Sequence
+from textwrap import wrap
 from typing import Annotated
 
 import typer
 
+from truestep.cli._errors import of_experiment
 from truestep.cli._experiment import (
     Arguments,
     Format,
@@ -25,18 +27,24 @@ from truestep.cli._experiment import (
     explained,
     write_picture,
 )
+from truestep.cli._stopping import Exit, stoppable
 from truestep.errors import NoExperiment
 from truestep.experiments.bench import Bench
 from truestep.experiments.changes import REMEDIES
 from truestep.experiments.curve import drawn
-from truestep.experiments.figure import Figure
+from truestep.experiments.figure import MOST_SEEDS, Figure, Says
 from truestep.experiments.outcome import Outcome
 from truestep.experiments.picture import mean_and_band, svg
-from truestep.experiments.prove import LOSS, Proof, found
+from truestep.experiments.prove import LOSS, Answer, Proof, found, run_of
 from truestep.experiments.prove import prove as run_prove
 from truestep.rules import rule as rule_of
 
+CODES = {Answer.MATTERS: Exit.FAILS, Answer.UNSURE: Exit.UNSURE, Answer.DOES_NOT: Exit.FINE}
+"""Exit codes, the answer that decides first."""
+_SAYS = {Says.DIFFERS: "yes", Says.ALIKE: "no", Says.UNSURE: "cannot tell"}
 
+
+@stoppable
 def prove(
     script: Script,
     arguments: Arguments = None,
@@ -46,6 +54,9 @@ def prove(
     ] = None,
     seeds: Annotated[int, typer.Option(min=3, help="How often both variants run.")] = 3,
     steps: Annotated[int, typer.Option(min=2, help="Optimizer steps after which a run ends.")] = 2000,
+    within: Annotated[
+        float, typer.Option(min=0.01, max=50, metavar="PERCENT", help="A difference below this part is none.")
+    ] = 2.0,
     limit: Limit = 600.0,
     memory: Memory = None,
     processes: Processes = 1,
@@ -56,8 +67,8 @@ def prove(
     """Run a script with and without the remedy of what was found in it, and compare.
 
     The script itself is not changed: the remedy is applied from outside. It runs in a copy of the working folder, with
-    trackers off, and overwrites nothing. Exit code 1 when a finding makes a difference beyond the noise, 0 when none
-    does, 2 when there was nothing to compare.
+    trackers off, and overwrites nothing. Exit code 1 when a finding matters, 0 when none does or nothing was found, 3
+    when that cannot be told, 2 for a usage error.
     """
     if rule is not None:
         rule_of(rule)
@@ -67,47 +78,68 @@ def prove(
         script, arguments, module, steps=steps, limit=limit, memory=memory, processes=processes, fresh=fresh
     )
     with explained(bench):
-        seen = None
-        if rule is None:
-            seen = found(bench)
-            proofs = _all(bench, seeds, seen)
-        else:
-            proofs = [run_prove(bench, rule, seeds)]
+        seen = found(bench)
+        wanted = [rule] if rule is not None else [id for id in dict.fromkeys(seen.findings) if id in REMEDIES]
+        proofs, untold = _all(bench, wanted, seeds, seen, within / 100)
     if picture is not None and proofs:
         write_picture(picture, svg(_curves(proofs[0]), f"{proofs[0].rule}: loss, mean and range of {seeds} seeds"))
+    others = [id for id in dict.fromkeys(seen.findings) if id not in REMEDIES] if rule is None else []
     if format == "json":
         print(json.dumps([_document(proof) for proof in proofs], indent=2))
     else:
-        print("\n\n".join(map(_text, proofs)) if proofs or seen is None else _nothing(seen))
-    return 1 if any(proof.matters for proof in proofs) else 0
+        print("\n\n".join([*map(_text, proofs), *_rest(seen, others, bool(wanted))]))
+    if others or untold or (seen.how == "crashed" and not proofs):
+        return _code(proofs, Answer.UNSURE)
+    return _code(proofs)
 
 
-def _nothing(seen: Outcome) -> str:
-    """Return what to say where there is nothing to prove."""
-    run = f"a run of {seen.steps} steps that {'was ' if seen.how == 'stopped' else ''}{seen.how}"
-    if not seen.findings:
-        return f"nothing was found in {run}"
-    rules = ", ".join(dict.fromkeys(seen.findings))
-    return f"found in {run}, and not to be mended from outside: {rules}"
+def _code(proofs: Sequence[Proof], *others: Answer) -> int:
+    """Return the exit code for all that was found: one finding that matters decides, then one that cannot be told."""
+    answers = {*others, *(proof.answer for proof in proofs), Answer.DOES_NOT}
+    return next(code for answer, code in CODES.items() if answer in answers)
 
 
-def _all(bench: Bench, seeds: int, seen: Outcome) -> list[Proof]:
-    """Prove all that is found; one that cannot be proved here is told, and keeps the others from nothing."""
-    rules, proofs, errors = _provable(seen.findings), [], []
+def _rest(seen: Outcome, others: Sequence[str], proved: bool) -> list[str]:
+    """Return what to say of findings without a remedy from outside, and where there is nothing to prove."""
+    run = run_of(seen)
+    if others:
+        said = f"cannot tell of {', '.join(others)}: found in {run}, and not to be mended from outside"
+        return [_wrapped(f"{said}; apply what `truestep explain` says of it, and compare yourself")]
+    if proved:
+        return []
+    if seen.how == "crashed":
+        return [_wrapped(f"cannot tell: nothing was found in {run}; mend what it says above")]
+    return [_wrapped(f"nothing was found in {run}: there is nothing to prove, which does not prove that all is well")]
+
+
+def _wrapped(text: str) -> str:
+    return "\n".join(wrap(text, 80, break_long_words=False, break_on_hyphens=False))
+
+
+def _all(
+    bench: Bench, rules: Sequence[str], seeds: int, seen: Outcome, within: float
+) -> tuple[list[Proof], list[NoExperiment]]:
+    """Prove what is found, and return the proofs and why others could not be made; these keep no other from it."""
+    if seen.how == "crashed":
+        sys.stderr.write(seen.said.rstrip() + "\n\n")
+    proofs: list[Proof] = []
+    errors: list[NoExperiment] = []
     for rule in rules:
         try:
-            proofs.append(run_prove(bench, rule, seeds, seen))
+            proofs.append(run_prove(bench, rule, seeds, seen, within=within))
         except NoExperiment as error:
             errors.append(error)
+        except KeyboardInterrupt:
+            if not proofs:
+                raise
+            break
+        if proofs and proofs[-1].interrupted:
+            break
     if errors and not proofs:
         raise errors[0]
     for untold in errors:
-        sys.stderr.write(f"{untold}\n\n")
-    return proofs
-
-
-def _provable(findings: tuple[str, ...]) -> list[str]:
-    return [id for id in dict.fromkeys(findings) if id in REMEDIES]
+        sys.stderr.write(of_experiment(f"cannot tell: {untold}") + "\n\n")
+    return proofs, errors
 
 
 def _text(proof: Proof) -> str:
@@ -115,27 +147,45 @@ def _text(proof: Proof) -> str:
     from rich.table import Table
 
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
-    for title in ("", "as it is", "with the remedy", "beyond the noise"):
-        table.add_column(title, justify="left" if not title else "right")
+    for title in ("", "as it is", "with the remedy", "differs"):
+        table.add_column(title, justify="left" if not title else "right", overflow="fold")
     for figure in proof.figures:
-        sure = "yes" if figure.is_beyond_noise else "no"
-        table.add_row(figure.name, _spread(figure.as_it_is), _spread(figure.remedied), sure)
+        table.add_row(figure.name, _spread(figure.as_it_is), _spread(figure.remedied), _SAYS[figure.says])
     for figure in proof.beside:
         table.add_row(figure.name, _spread(figure.as_it_is), _spread(figure.remedied), "")
     console = Console(width=80, highlight=False, force_terminal=False)
     with console.capture() as captured:
         console.print(table)
-    seeds = len(proof.figures[0].as_it_is) if proof.figures else 0
-    head = f"{proof.rule}, over {seeds} seeds ({proof.change} from outside):"
-    if not proof.figures:
-        verdict = "the loss is another function with the remedy, and the script prints no figure: nothing to compare"
-    elif proof.matters:
-        verdict = f"the finding makes a difference here{_direction(proof)}"
-    else:
-        verdict = "no difference beyond the noise here: the finding does not matter in a run of this length"
+    head = _wrapped(f"{proof.rule}, over {proof.seeds} seeds ({proof.change} from outside):")
     rows = "\n".join(line.rstrip() for line in captured.get().splitlines())
-    parts = [head, *_charts(proof), f"{rows}\n\nmean and half the range over the seeds", verdict]
-    return "\n\n".join(parts if proof.figures else [head, verdict])
+    parts = [head, *_charts(proof), f"{rows}\n\nmean and half the range over the seeds", _wrapped(sentence(proof))]
+    return "\n\n".join(parts if proof.figures else [head, _wrapped(sentence(proof))])
+
+
+def sentence(proof: Proof) -> str:
+    """Return what the numbers say about the finding, for people."""
+    cut = f"; interrupted after {proof.seeds} seeds" if proof.interrupted else ""
+    if not proof.figures:
+        return (
+            "cannot tell: the loss is another function with the remedy, and the script prints no figure at its own end "
+            f"to compare{cut}"
+        )
+    if proof.answer is Answer.MATTERS:
+        return f"the finding makes a difference here{_direction(proof)}{cut}"
+    if proof.answer is Answer.DOES_NOT:
+        bound = f"{100 * proof.within:.2g} %"
+        return (
+            f"the finding does not matter in a run of this length: no number differs by more than {bound} of its "
+            f"value, with a certainty of 95 %{cut}"
+        )
+    unsure = [figure.name for figure in proof.figures if figure.says is Says.UNSURE]
+    lost = [f for f in proof.figures if not all(map(math.isfinite, (*f.as_it_is, *f.remedied)))]
+    if lost:
+        return f"cannot tell: {lost[0].name} is not finite with the remedy either{cut}"
+    needed = proof.seeds_needed
+    more = f"about {needed - proof.seeds} more would tell: --seeds {needed}" if needed else f"{MOST_SEEDS} would not do"
+    named = f"{', '.join(unsure[:3])}{f' and {len(unsure) - 3} more' if len(unsure) > 3 else ''}"
+    return f"cannot tell over {proof.seeds} seeds: {named} varies too much from seed to seed; {more}{cut}"
 
 
 def _direction(proof: Proof) -> str:
@@ -175,8 +225,14 @@ def _document(proof: Proof) -> dict[str, object]:
     return {
         "rule": proof.rule,
         "change": proof.change,
-        "matters": proof.matters,
-        "figures": [{**_row(figure), "beyond_noise": figure.is_beyond_noise} for figure in proof.figures],
+        "answer": str(proof.answer),
+        "sentence": sentence(proof),
+        "seeds": proof.seeds,
+        "seeds_needed": proof.seeds_needed,
+        "within": proof.within,
+        "figures": [
+            {**_row(figure), "says": str(figure.says), "interval": _plain(figure.interval)} for figure in proof.figures
+        ],
         "beside": [_row(figure) for figure in proof.beside],
         "losses": _series(proof.losses),
         "gradient_norms": _series(proof.norms),

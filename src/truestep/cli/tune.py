@@ -13,6 +13,7 @@ from typing import Annotated
 import typer
 
 from truestep.cli._experiment import Arguments, Format, Limit, Memory, Module, bench_of, explained
+from truestep.cli._stopping import Exit, stoppable
 from truestep.errors import UsageError
 from truestep.experiments.changes.tuning import TUNINGS
 from truestep.experiments.judgement import MARGIN
@@ -20,9 +21,10 @@ from truestep.experiments.tune import CONTROL, chosen
 from truestep.experiments.tune import tune as run_tune
 from truestep.experiments.tuned import Row, Tuned
 
-_WIDTH = 88
+_WIDTH = 80
 
 
+@stoppable
 def tune(
     script: Annotated[
         str | None, typer.Argument(metavar="SCRIPT", help="What to run; with -m, a module.", show_default=False)
@@ -50,7 +52,7 @@ def tune(
 
     Each is applied from outside and takes its steps in turns with the script as it is; the losses of what gains are
     compared. The script itself is not changed. It runs in a copy of the working folder, with trackers off, and
-    overwrites nothing. Exit code 0 when it was measured, 2 when there was nothing to measure, 130 after Ctrl-C.
+    overwrites nothing. Exit code 0 when speed-ups were measured, 3 when none could be, 2 for a usage error.
     """
     if listed:
         print(_list())
@@ -66,7 +68,9 @@ def tune(
         result = run_tune(bench, names, budget, progress)
     progress.end()
     print(json.dumps(_document(script, result), indent=2) if format == "json" else text(script, result))
-    return 130 if result.interrupted else 0
+    if result.interrupted:
+        return Exit.INTERRUPTED
+    return Exit.UNSURE if result.left_out and not result.tried else Exit.FINE
 
 
 def _split(names: list[str] | None) -> list[str]:
@@ -82,7 +86,8 @@ class _Progress:
     def __call__(self, said: str) -> None:
         passed = int(time.monotonic() - self._begun)
         with contextlib.suppress(OSError):
-            sys.stderr.write(f"{passed // 60}:{passed % 60:02} {said}\n")
+            lines = wrap(f"{passed // 60}:{passed % 60:02} {said}", _WIDTH, subsequent_indent="  ")
+            sys.stderr.write("\n".join(lines) + "\n")
             sys.stderr.flush()
 
     def end(self) -> None:
@@ -99,13 +104,13 @@ def _list() -> str:
         if name != CONTROL:
             where = "accelerator" if tuning.accelerator else "on request" if tuning.on_request else ""
             table.add_row(name, tuning.summary, where)
-    return _rendered(table, 120)
+    return _rendered(table)
 
 
-def _rendered(table: object, width: int) -> str:
+def _rendered(table: object) -> str:
     from rich.console import Console
 
-    console = Console(width=width, highlight=False, force_terminal=False)
+    console = Console(width=_WIDTH, highlight=False, force_terminal=False)
     with console.capture() as captured:
         console.print(table)
     return "\n".join(line.rstrip() for line in captured.get().splitlines())
@@ -119,7 +124,7 @@ def text(script: str, result: Tuned) -> str:
         parts.append(_table([*timed, *([result.control] if result.control else [])]))
     if result.together:
         parts.append("on top of what gains most:\n\n" + _table(result.together, first="added"))
-    parts.append(_verdict(result))
+    parts.append("\n".join(wrap(_verdict(result), _WIDTH, break_on_hyphens=False)))
     if lines := _lines(result):
         parts.append(lines)
     parts += _asides(result)
@@ -151,20 +156,21 @@ def _table(rows: list[Row], first: str = "") -> str:
 
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     for title in (first, "speed", "interval", "memory", "once", "losses", ""):
-        table.add_column(title, justify="left" if title in ("", first) else "right", no_wrap=True)
+        left = title in ("", first)
+        table.add_column(title, justify="left" if left else "right", no_wrap=not left, overflow="fold")
     for row in rows:
         judged = row.judged
         assert judged is not None
         table.add_row(
-            "the script against itself" if row.names == (CONTROL,) else ", ".join(row.names),
+            "script against itself" if row.names == (CONTROL,) else ", ".join(row.names),
             _ratio(judged.ratio),
-            f"{_ratio(judged.low)} - {_ratio(judged.high)}",
+            f"{_ratio(judged.low)[:-1]}-{_ratio(judged.high)}",
             "" if row.memory is None else f"{row.memory:.0%}",
             f"{row.once_s:.1f} s" if row.once_s >= 0.05 else "",
             _apart(row),
             row.status if row.names != (CONTROL,) else "even" if _is_even(row) else "not even",
         )
-    return _rendered(table, 120)
+    return _rendered(table)
 
 
 def _is_even(control: Row) -> bool:
@@ -186,14 +192,14 @@ def _apart(row: Row) -> str:
 def _verdict(result: Tuned) -> str:
     if result.interrupted:
         return "interrupted: this is what was measured until then"
-    if result.control is not None and not _is_even(result.control):
-        told = (
-            "\nthe script against itself was not even: this machine is busy, and small gains cannot be told from noise"
-        )
-    else:
-        told = ""
+    busy = result.control is not None and not _is_even(result.control)
+    told = (
+        "; the script against itself was not even: this machine is busy, and small gains cannot be told from noise"
+        if busy
+        else ""
+    )
     if not result.best:
-        return f"nothing that was tried makes this script faster beyond the noise{told}"
+        return _none(result) + told
     row = result.whole or next(row for row in result.rows if row.names == result.best)
     judged = row.judged
     if judged is None:
@@ -204,6 +210,19 @@ def _verdict(result: Tuned) -> str:
         f"{' and '.join(result.best)} {verb} {_ratio(judged.ratio)} "
         f"({_ratio(judged.low)} to {_ratio(judged.high)}){unsure}{told}"
     )
+
+
+def _none(result: Tuned) -> str:
+    """Return what to say where nothing gains: of what was tried, and of what was not."""
+    tried, left = len(result.tried), len(result.left_out)
+    budget = f"--budget {10 * math.ceil(result.enough_s / 10)} would be about enough"
+    if left and not tried:
+        return f"cannot tell: the budget was over before any of {left} speed-ups was tried; {budget}"
+    if not tried:
+        return "none of the speed-ups applies to this script"
+    which = "the 1 speed-up" if tried == 1 else f"the {tried} speed-ups"
+    said = f"none of {which} that {'was' if tried == 1 else 'were'} tried makes this script faster beyond the noise"
+    return f"{said}; {left} {'was' if left == 1 else 'were'} not tried: {budget}" if left else said
 
 
 def _lines(result: Tuned) -> str:
@@ -265,5 +284,6 @@ def _document(script: str, result: Tuned) -> dict[str, object]:
         "lines": {name: TUNINGS[name].lines for name in result.best},
         "accelerator_only": list(result.elsewhere),
         "left_out": result.left_out,
+        "enough_s": result.enough_s,
         "interrupted": result.interrupted,
     }

@@ -24,6 +24,7 @@ from truestep.cli._experiment import (
     explained,
     write_picture,
 )
+from truestep.cli._stopping import Exit, stoppable
 from truestep.errors import UsageError
 from truestep.experiments.curve import drawn
 from truestep.experiments.missing import Missing
@@ -32,7 +33,15 @@ from truestep.experiments.resume import Resume, Trial, Verdict
 from truestep.experiments.resume import verify_resume as run_verify
 
 _WIDTH = 80
-_CODES = {Verdict.EXACT: 0, Verdict.ROUNDING: 0, Verdict.NOTHING_SAVED: 1, Verdict.UNREPEATABLE: 2}
+CODES = {
+    Verdict.EXACT: Exit.FINE,
+    Verdict.ROUNDING: Exit.FINE,
+    Verdict.NOTHING_SAVED: Exit.FAILS,
+    Verdict.UNREPEATABLE: Exit.UNSURE,
+    Verdict.DIFFERS: Exit.FAILS,
+    Verdict.ANEW: Exit.FAILS,
+    Verdict.CRASHED: Exit.FAILS,
+}
 _VISIBLE = 0.02
 """Part of the height of a chart by which losses must lie apart on average to be drawn."""
 _UNREPEATABLE = (
@@ -42,6 +51,7 @@ _UNREPEATABLE = (
 _RUN = 'truestep.Run saves all of this and puts it back: run.save(), or save_every_n_steps=, and resume="auto".'
 
 
+@stoppable
 def verify_resume(
     script: Script,
     arguments: Arguments = None,
@@ -65,7 +75,8 @@ def verify_resume(
     """Kill a script (kill -9), resume it, and tell the first step that differs from the run that nobody killed.
 
     The script itself is not changed. It runs in copies of the working folder, with trackers off, and overwrites
-    nothing. Exit code 0 when every run that went on is exact, 1 when one is not, 2 when it could not be told.
+    nothing. Exit code 0 when every run that went on is exact, 1 when one is not, 3 when that cannot be told, 2 for a
+    usage error.
     """
     if picture is not None:
         check_picture(picture)
@@ -77,7 +88,7 @@ def verify_resume(
         one, other = _curves(result, shown).values()
         write_picture(picture, svg({"uninterrupted": one, "resumed": other}, f"loss; killed {shown.kill}"))
     print(json.dumps(_document(result), indent=2) if format == "json" else _text(result))
-    return _CODES.get(result.verdict, 1)
+    return Exit.INTERRUPTED if result.interrupted else CODES[result.verdict]
 
 
 def _split(arguments: str) -> list[str]:
@@ -97,6 +108,8 @@ def _text(result: Resume) -> str:
     shown = _shown(result)
     if result.verdict in (Verdict.DIFFERS, Verdict.ROUNDING):
         parts += _charts(_curves(result, shown))
+    if result.interrupted:
+        parts.append("interrupted: this is what was seen until then")
     parts.append(_wrapped(sentence(result)))
     parts += [_explained(trial) for trial in result.trials if trial.note]
     pieces = result.missing
@@ -132,7 +145,7 @@ def sentence(result: Resume) -> str:
     if worst is Verdict.NOTHING_SAVED:
         return f"nothing was saved before the kill{some}: the run starts anew, and its steps are lost"
     if worst is Verdict.UNREPEATABLE:
-        return "nothing can be verified: runs of this script differ without any kill"
+        return "cannot tell: runs of this script differ without any kill"
     if worst is Verdict.DIFFERS:
         firsts = [trial.first for trial in bad if trial.first is not None]
         where = f": the first step that differs is {min(firsts)}" if firsts else ""
@@ -145,7 +158,15 @@ def sentence(result: Resume) -> str:
 def _explained(trial: Trial) -> str:
     note = f"{trial.kill}: {trial.note}"
     if trial.kill.write is not None and trial.verdict in (Verdict.CRASHED, Verdict.ANEW):
-        note += f". The kill left a part of {trial.kill.path}: write under another name, and rename it when it is whole"
+        note += f". The kill left a part of {trial.kill.path}"
+        if trial.in_folder:
+            note += (
+                ", and none of what is written into its folder after it: write a checkpoint of several files into a "
+                "folder of another name, and rename it when it is whole; where a library writes it, remove the part, "
+                "and begin from the checkpoint before"
+            )
+        else:
+            note += ": write under another name, and rename it when it is whole"
     elif trial.verdict is Verdict.ANEW:
         note += ". Give what makes the script resume with --resume-args"
     return _wrapped(note)

@@ -40,7 +40,8 @@ class Reads:
 
     def __init__(self, path: Path, own: Iterable[Path]) -> None:
         self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
-        self._left_out = tuple(os.path.join(os.path.realpath(place), "") for place in (*own, PACKAGE, *installed()))
+        places = [str(place) for place in (*own, PACKAGE)] + installed()
+        self._left_out = tuple(os.path.join(os.path.realpath(place), "") for place in places)
         self._met: set[str] = set()
         self._busy = threading.local()
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import ExitStack
 from typing import Any
 
+from truestep.experiments._steps import on_steps
 from truestep.probes._patch import patch
 from truestep.watch.session import Stop
 
@@ -13,7 +14,7 @@ class StopAfter:
     """Raises `Stop` in the last step, or, where that step is inside a backward pass, at the end of it.
 
     Args:
-        steps: of all optimizers together.
+        steps: of all optimizers together; backward passes in a script that has none.
     """
 
     def __init__(self, steps: int) -> None:
@@ -23,7 +24,6 @@ class StopAfter:
     def install(self, stack: ExitStack) -> None:
         """Count from now on; last of all, so that everybody else has seen the last step."""
         import torch
-        from torch.optim import optimizer
 
         def _engine_run_backward(*args: Any, **kwargs: Any) -> Any:
             result = backward(*args, **kwargs)
@@ -31,11 +31,11 @@ class StopAfter:
                 raise Stop
             return result
 
-        def stepped(*_: Any) -> None:
+        def stepped(optimizer: Any) -> None:
             self._left -= 1
             self.reached = self._left <= 0
             if self.reached and torch._C._current_graph_task_id() == -1:
                 raise Stop
 
         backward = patch(stack, torch.autograd, "_engine_run_backward", _engine_run_backward)
-        stack.callback(optimizer.register_optimizer_step_post_hook(stepped).remove)
+        on_steps(stack, stepped)

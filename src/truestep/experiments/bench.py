@@ -14,12 +14,12 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from truestep.experiments import _ranks
 from truestep.experiments._reads import read_reads
 from truestep.experiments.kept import Kept
-from truestep.experiments.outcome import Outcome, Variant, read_outcome
+from truestep.experiments.outcome import Interrupted, Outcome, Variant, read_outcome
 from truestep.experiments.scratch import scratch
 from truestep.watch.launch import Target
 
@@ -129,21 +129,15 @@ class Place:
         environment = {name: value for name, value in os.environ.items() if name not in _RANKED}
         environment |= _SILENT | {"TMPDIR": str(temporary)}
         environment.setdefault("PYTHONHASHSEED", "0")  # the order of a set is part of the order of data
-        with (self.results / "said.txt").open("wb") as said:
-            begun = time.perf_counter()
-            how = self._wait(
-                subprocess.Popen(
-                    _ranks.again(str(path)),
-                    cwd=self.copy,
-                    env=environment,
-                    stdin=subprocess.DEVNULL,
-                    stdout=said,
-                    stderr=subprocess.STDOUT,
-                    start_new_session=True,
-                )
-            )
-            seconds = time.perf_counter() - begun
         places = {f"{self.copy}{os.sep}": f"{self.bench.folder.resolve()}{os.sep}"}
+        begun = time.perf_counter()
+        try:
+            with (self.results / "said.txt").open("wb") as said:
+                how = self._wait(_started(str(path), self.copy, environment, said))
+        except KeyboardInterrupt:
+            taken = time.perf_counter() - begun
+            raise Interrupted(read_outcome(variant, "interrupted", taken, self.results, places)) from None
+        seconds = time.perf_counter() - begun
         return read_outcome(variant, how, seconds, self.results, places)
 
     def _specification(self, variant: Variant, anew: bool) -> dict[str, Any]:
@@ -181,6 +175,18 @@ class Place:
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(child.pid, signal.SIGKILL)
             child.wait()
+
+
+def _started(specification: str, folder: Path, environment: dict[str, str], said: BinaryIO) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(
+        _ranks.again(specification),
+        cwd=folder,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        stdout=said,
+        stderr=subprocess.STDOUT,
+        start_new_session=True,
+    )
 
 
 def _found(script: str, folder: Path) -> str:

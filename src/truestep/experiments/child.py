@@ -6,23 +6,30 @@ python -m truestep.experiments.child SPECIFICATION.json
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import json
 import os
 import shutil
+import signal
 import sys
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 from truestep.experiments import _ranks
+from truestep.experiments._children import Children
 from truestep.experiments._reads import READS, Reads
 from truestep.experiments.guard import confine
 from truestep.probes._patch import patch
 from truestep.watch.launch import Target, launch
 
+_PARENT_DEATH_SIGNAL = 1
+"""PR_SET_PDEATHSIG."""
+
 
 def main(path: Path) -> None:
     """Run what a specification says; where it asks for several processes, start these."""
+    _die_with_parent()
     wanted: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     if wanted["processes"] > 1 and "RANK" not in os.environ:
         confine([Path(place) for place in wanted["writable"]])
@@ -40,6 +47,13 @@ def main(path: Path) -> None:
     launch(target, torch_imported=child.torch_imported, ended=child.ended, crashed=child.crashed)
 
 
+def _die_with_parent() -> None:
+    """Let the kernel end this process when the one that started it is gone, however it went. Linux only."""
+    if sys.platform == "linux":
+        with contextlib.suppress(OSError, AttributeError):
+            ctypes.CDLL(None).prctl(_PARENT_DEATH_SIGNAL, signal.SIGKILL)
+
+
 class _Child:
     def __init__(self, wanted: dict[str, Any], folder: Path, reads: Reads) -> None:
         self._wanted = wanted
@@ -48,6 +62,7 @@ class _Child:
         self._stack = ExitStack()
         self._changes: list[Any] = []
         self._instruments: list[Any] = []
+        self._children = Children()
         self._stop: Any = None
 
     def torch_imported(self) -> None:
@@ -61,6 +76,7 @@ class _Child:
         let_swap(self._stack)
         if self._wanted["anew"]:
             self._begin_anew()
+        self._children.listen(self._stack)
         for name, arguments in self._wanted["changes"]:
             change = CHANGES[name](**arguments)
             change.install(self._stack)
@@ -100,16 +116,12 @@ class _Child:
         outcome = {
             "how": how,
             "peak_bytes": _peak_bytes(),
-            "changes": {change.name: _counts(change) for change in self._changes},
+            "children": self._children.started,
+            "changes": {change.name: change.counts() for change in self._changes},
             "told": {instrument.name: instrument.told(how) for instrument in self._instruments},
         }
         (self._folder / "outcome.json").write_text(json.dumps(outcome), encoding="utf-8")
         return None
-
-
-def _counts(change: Any) -> dict[str, int]:
-    """Return what a change counted."""
-    return {name: value for name, value in vars(change).items() if isinstance(value, int) and not name.startswith("_")}
 
 
 def _peak_bytes() -> int:

@@ -14,6 +14,8 @@ MUCH = 0.3
 _MODULE = 0.25
 _OPERATION = 0.1
 _LOOKS = 20
+_WAITED = 0.1
+"""Part of the time of all threads for which they wait for a processor: next to nothing on a machine that is quiet."""
 _GROWS = 0.001
 """Part of the memory that every step leaves behind."""
 
@@ -29,7 +31,15 @@ def sentences(found: Profiled, folder: str = "") -> list[str]:
     if not told:
         most = max(found.phases, key=lambda phase: phase.ms)
         told = [f"nothing dominates: the most, {most.share:.0%} of a step, is {most.name}"]
-    return told
+    return [*told, *_busy(found)]
+
+
+def _busy(found: Profiled) -> Iterator[str]:
+    if found.waited >= _WAITED:
+        yield (
+            f"this machine is busy: for {found.waited:.0%} of their time the script's threads waited for a processor; "
+            "times are longer than on a quiet one, and shares can be others"
+        )
 
 
 def _phases(found: Profiled, folder: str) -> Iterator[str]:

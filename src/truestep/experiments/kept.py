@@ -31,9 +31,32 @@ _SKIPPED = {
 }
 _MOST_FILES = 20_000
 _MOST_OUTCOMES = 300
-_OF_THE_TERMINAL = {"_", "OLDPWD", "PWD", "SHLVL", "TERM", "COLUMNS", "LINES", "WINDOWID", "LS_COLORS", "PS1", "DISPLAY"}
+_OF_THE_TERMINAL = {
+    "_",
+    "OLDPWD",
+    "PWD",
+    "SHLVL",
+    "TERM",
+    "COLUMNS",
+    "LINES",
+    "WINDOWID",
+    "LS_COLORS",
+    "PS1",
+    "DISPLAY",
+}
 """Environment variables that say where a command was typed. So do those that begin with one of:"""
-_OF_THE_SESSION = ("SSH_", "XDG_SESSION", "XDG_RUNTIME", "DBUS_", "TMUX", "STY", "VTE_", "TERM_", "WAYLAND_", "COLORTERM")
+_OF_THE_SESSION = (
+    "SSH_",
+    "XDG_SESSION",
+    "XDG_RUNTIME",
+    "DBUS_",
+    "TMUX",
+    "STY",
+    "VTE_",
+    "TERM_",
+    "WAYLAND_",
+    "COLORTERM",
+)
 
 
 class Kept:
@@ -115,13 +138,15 @@ class Kept:
         if not key or outcome.how not in ("finished", "stopped"):
             return
         self._own[key] = outcome
-        read = None if read is None else stamps(read)
-        if read is None or len(read) > _MOST_FILES or any(time_ns >= begun_ns for _, _, time_ns in read):
+        if read is None:
+            return
+        found = stamps(read)
+        if len(found) > _MOST_FILES or any(time_ns >= begun_ns for _, _, time_ns in found):
             return
         names = [field.name for field in dataclasses.fields(outcome) if field.name != "variant"]
         told = {name: getattr(outcome, name) for name in names}
         told["all_steps"] = [dataclasses.astuple(step) for step in outcome.all_steps]
-        told["read"] = read
+        told["read"] = found
         with contextlib.suppress(OSError):
             self.folder.mkdir(parents=True, exist_ok=True)
             partial = self.folder / f"{key}.{os.getpid()}.partial"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from truestep.experiments.trace import RANDOM, Difference, Print, Trace, compare
 
@@ -55,6 +55,11 @@ FIXES: dict[str, tuple[str, str]] = {
 }
 """Title and remedy of each piece of state, in the order in which they explain each other."""
 
+_PUT_BACK = (
+    "it is restored already: take it from the end of the last step that is not done again, and restore it after all "
+    "that draws before the loop goes on (an evaluation that is done again, a batch drawn before the loop)"
+)
+"""The remedy for a random state that the program sets, and that is not the right one: to save it would be no news."""
 _UNTRAINED = "those of the first step, before any training"
 _BEFORE = ("weights", "state", "schedules", "scalers", "buffers", "untrained")
 """What differs before a step by its own fault."""
@@ -70,11 +75,13 @@ class Missing:
         piece: a key of `FIXES`.
         detail: what is seen of it.
         effect: whether it moves a result in the steps that were seen.
+        restored: whether the program restores it, but not to what it was.
     """
 
     piece: str
     detail: str
     effect: bool = True
+    restored: bool = False
 
     @property
     def title(self) -> str:
@@ -84,7 +91,7 @@ class Missing:
     @property
     def remedy(self) -> str:
         """What to do."""
-        return FIXES[self.piece][1]
+        return _PUT_BACK if self.restored else FIXES[self.piece][1]
 
 
 def missing(reference: Trace, at: int, resumed: Trace, whole: bool) -> tuple[Missing, ...]:
@@ -132,8 +139,16 @@ def _before(reference: Trace, one: Print, other: Print, difference: Difference, 
     for state in RANDOM:
         piece = f"random {state}"
         if piece in difference.pieces and piece not in found and reference.draws_from(state):
-            again = "was put back, but not to what it was before this step" if state in other.put_back else ""
-            found[piece] = Missing(piece, again or "begins anew", effect=False)
+            restored = state in other.put_back
+            detail = _restored(reference, other, state) if restored else "begins anew"
+            found[piece] = Missing(piece, detail, effect=False, restored=restored)
+
+
+def _restored(reference: Trace, other: Print, state: str) -> str:
+    """Return what a random state is that was restored, and is not that of the step: of which step, if of any."""
+    same = [number for number, step in enumerate(reference.steps, 1) if step.random.get(state) == other.random[state]]
+    what = f"it is that of step {same[0]}" if same else "something draws from it between restoring and this step"
+    return f"was restored, but is not what it was before this step: {what}"
 
 
 def _detail(piece: str, one: Print, other: Print, difference: Difference, start: str) -> str:
@@ -198,7 +213,7 @@ def _data(
     step, states = at + place + 1, [piece for piece in found if piece.startswith("random")]
     if wanted and wanted == drawn and mine != theirs:
         for piece in states:
-            found[piece] = Missing(piece, f"{found[piece].detail}; the same samples are read with other values")
+            found[piece] = _moves(found[piece], "the same samples are read with other values")
         if not states:
             found["samples"] = Missing("samples", f"the samples of step {step} are the same, their values are not")
         return
@@ -216,7 +231,7 @@ def _data(
                 found.pop(f"random {state}", None)
         return
     for piece in states:
-        found[piece] = Missing(piece, f"{found[piece].detail}; the data comes in another order")
+        found[piece] = _moves(found[piece], "the data comes in another order")
     if not states:
         found["order"] = Missing("order", what)
 
@@ -244,7 +259,12 @@ def _random_effects(difference: Difference, found: dict[str, Missing]) -> None:
         return
     for piece in [piece for piece in found if piece.startswith("random")]:
         if not found[piece].effect:
-            found[piece] = Missing(piece, f"{found[piece].detail}; what is drawn in the step differs")
+            found[piece] = _moves(found[piece], "what is drawn in the step differs")
+
+
+def _moves(one: Missing, what: str) -> Missing:
+    """Return a piece that moves a result after all."""
+    return replace(one, detail=f"{one.detail}; {what}", effect=True)
 
 
 def _unseen(difference: Difference, found: dict[str, Missing]) -> None:
@@ -259,7 +279,14 @@ def _unseen(difference: Difference, found: dict[str, Missing]) -> None:
 
 def _count(reference: Trace, at: int, extra: int, found: dict[str, Missing]) -> None:
     """Add a count of epochs that begins anew: the resumed run is longer or shorter than what was left."""
-    if not extra or ("position" in found and abs(extra) < _epoch(reference)):
+    if not extra:
+        return
+    if "position" in found and abs(extra) < _epoch(reference):
+        if extra == at:  # an epoch that begins anew has as many more, and so has a count of steps that does
+            detail = f"{found['position'].detail}; {extra} more steps are taken than were left"
+            found["position"] = replace(
+                found["position"], detail=f"{detail}: where a count of steps ends it, save it too"
+            )
         return
     if extra > 0:
         what = f"it takes {extra} more steps than were left"

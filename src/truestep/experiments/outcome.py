@@ -65,6 +65,7 @@ class Outcome:
         changes: what each change counted, by name.
         told: what each instrument says, by name.
         said: the end of what it wrote, output and errors.
+        children: what started processes that train for it, which are not followed; "" for nothing.
     """
 
     variant: Variant
@@ -75,6 +76,7 @@ class Outcome:
     changes: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     told: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     said: str = ""
+    children: str = ""
 
     @property
     def first(self) -> tuple[Step, ...]:
@@ -119,6 +121,18 @@ class Outcome:
         return str(self.told.get("watched", {}).get("report", ""))
 
 
+class Interrupted(KeyboardInterrupt):
+    """A person ended a run.
+
+    Attributes:
+        outcome: what it did until then.
+    """
+
+    def __init__(self, outcome: Outcome) -> None:
+        super().__init__()
+        self.outcome = outcome
+
+
 def read_outcome(variant: Variant, how: str, seconds: float, results: Path, places: Mapping[str, str]) -> Outcome:
     """Read what a child left in a folder.
 
@@ -148,6 +162,7 @@ def read_outcome(variant: Variant, how: str, seconds: float, results: Path, plac
         told.get("changes", {}),
         told.get("told", {}),
         here(said),
+        told.get("children", ""),
     )
 
 

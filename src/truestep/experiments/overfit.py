@@ -13,12 +13,17 @@ from dataclasses import dataclass
 from statistics import fmean
 
 from truestep.errors import NoExperiment
+from truestep.experiments import causes
+from truestep.experiments.absent import without_steps
 from truestep.experiments.bench import Bench
-from truestep.experiments.outcome import Outcome, Variant
+from truestep.experiments.outcome import LOSSES, Named, Outcome, Variant
 
 _LEARNT, _FALLEN, _FALLING, _RISEN = 0.1, 0.5, 0.9, 1.5
 """Parts of the first loss: what is left when a batch is learnt by heart, when the loop learns, when it does if the loss
 still falls; and too much."""
+
+_FRESH = 0.1
+"""Part of the batches that may be other ones: a second loader has first batches of its own."""
 
 
 class Answer(enum.StrEnum):
@@ -40,6 +45,7 @@ class Overfit:
         losses: of the steps on the first batches.
         outcome: of the run on the first batches.
         plain: of the run as the script is, made where the batch is not learnt by heart; None elsewhere.
+        causes: why it does not learn, as far as the runs show it.
     """
 
     answer: Answer
@@ -47,6 +53,7 @@ class Overfit:
     losses: tuple[float, ...]
     outcome: Outcome
     plain: Outcome | None = None
+    causes: tuple[str, ...] = ()
 
 
 def overfit(bench: Bench, *, batches: int = 1, dropout: bool = True) -> Overfit:
@@ -60,19 +67,47 @@ def overfit(bench: Bench, *, batches: int = 1, dropout: bool = True) -> Overfit:
     Raises:
         NoExperiment: the script did not come to its steps, or has no batch that could be repeated.
     """
-    changes: list[tuple[str, dict[str, int]]] = [("first-batches", {"count": batches})]
+    changes: list[Named] = [("first-batches", {"count": batches})]
     if not dropout:
         changes.append(("no-dropout", {}))
-    outcome = bench.run(Variant("first batches", tuple(changes)))
-    losses = tuple(loss for loss in outcome.losses if loss is not None)
-    _check(outcome, losses)
+    looked: tuple[Named, ...] = (LOSSES, ("learning", {}))
+    outcome = bench.run(Variant("first batches", tuple(changes), looked))
+    losses = losses_of(outcome)
+    _check(outcome, losses, batches)
     answer = judge(losses, batches)
-    samples = outcome.changes["first-batches"]["samples"]
+    if outcome.how in ("crashed", "exited", "killed") and answer in (Answer.STUCK, Answer.FALLS):
+        raise _ended_early(outcome, len(losses))
+    sentence = _sentence(answer, _what(outcome, batches), losses, batches, dropout)
+    plain = bench.run(Variant("as it is")) if answer is not Answer.LEARNS else None
+    why: list[str] = []
+    if answer in (Answer.STUCK, Answer.DIVERGES):
+        why = causes.shown(outcome, batches)
+        if not why and plain is not None and not plain.findings:
+
+            def learns(factor: float) -> bool:
+                scaled = (*changes, ("scaled-rates", {"factor": factor}))
+                found = losses_of(bench.run(Variant(f"learning rate times {factor:g}", scaled, (LOSSES,))))
+                return bool(found) and judge(found, batches) in (Answer.LEARNS, Answer.FALLS)
+
+            why = causes.rate(outcome, losses, learns)
+    return Overfit(answer, sentence, losses, outcome, plain, tuple(why))
+
+
+def losses_of(outcome: Outcome) -> tuple[float, ...]:
+    """Return the losses of the steps that had one."""
+    return tuple(loss for loss in outcome.losses if loss is not None)
+
+
+def _what(outcome: Outcome, batches: int) -> str:
+    """Return what is learnt, as part of a sentence."""
+    counts = outcome.changes["first-batches"]
+    samples = counts["samples"]
     what = "one batch" if batches == 1 else f"{batches} batches"
+    if counts.get("by_hand") and not counts["applied"]:
+        what = "the batch that the script repeats by itself"
     if samples:
         what += f" of {samples} samples" if batches == 1 else f" ({samples} samples)"
-    plain = bench.run(Variant("as it is")) if answer is not Answer.LEARNS else None
-    return Overfit(answer, _sentence(answer, what, losses, batches, dropout), losses, outcome, plain)
+    return what
 
 
 def judge(losses: Sequence[float], batches: int = 1) -> Answer:
@@ -133,25 +168,53 @@ def _course(losses: tuple[float, ...], batches: int, dropout: bool) -> str:
     return f", and has settled; a loss with a floor (label smoothing) does that{hint}"
 
 
-def _check(outcome: Outcome, losses: tuple[float, ...]) -> None:
+def _check(outcome: Outcome, losses: tuple[float, ...], batches: int) -> None:
+    """Check that the first batches were learnt, and nothing else."""
     if not losses:
-        if outcome.how == "killed":
-            happened, remedy = "the script was over its limit before its first step", "raise --limit"
-        elif outcome.how == "crashed":
-            happened, remedy = "the script crashed before its first step", "mend what it says above"
-            if "PermissionError" in outcome.said or "Permission denied" in outcome.said:
-                remedy = "let it write below its working folder: an experiment writes nothing else"
-        else:
-            happened = "no optimizer took a step with a loss"
-            remedy = "give arguments with which the script trains"
-        raise NoExperiment(happened, expected="losses of steps to compare", remedy=remedy, said=outcome.said)
-    if not outcome.changes.get("first-batches", {}).get("applied") and len(losses) > 1:
+        raise without_steps(outcome, "losses of steps to compare")
+    counts = outcome.changes.get("first-batches", {})
+    again, fresh = counts.get("applied", 0) + counts.get("same", 0), counts.get("fresh", 0)
+    if len(losses) <= batches:
+        return
+    if not again:
         raise NoExperiment(
-            "no batch could be repeated: none came from a loader while gradients were on",
-            expected="a loop over torch's DataLoader or a loader of truestep.Run",
+            "no batch could be repeated: no loader gave one while gradients were on, and no model in training mode was "
+            "called with data twice",
+            expected="a loop over torch's DataLoader or a loader of truestep.Run, or calls of an nn.Module",
             remedy="give the script a loader over its data, or cut its data down to one batch",
             said=outcome.said,
         )
+    if fresh > _FRESH * (again + fresh):
+        what = "calls of models" if counts.get("by_hand") else "batches"
+        raise NoExperiment(
+            f"{fresh} of {again + fresh} {what} could not be repeated: other data was learnt as well",
+            expected="the same batches in every step",
+            remedy="cut the script's data down to one batch, and run it as it is",
+            said=outcome.said,
+        )
+    if counts.get("loose", 0):
+        raise NoExperiment(
+            "the data of each step was repeated, and its targets could not be: the script computes its loss by itself",
+            expected="a loss of torch.nn, or a model that computes it",
+            remedy="use a loss of torch.nn.functional, or cut the script's data down to one batch",
+            said=outcome.said,
+        )
+
+
+def _ended_early(outcome: Outcome, steps: int) -> NoExperiment:
+    if outcome.how == "killed":
+        return NoExperiment(
+            f"the script was over its limit after {steps} steps on its first batches",
+            expected="a run that comes to its steps",
+            remedy="raise --limit or --memory, or lower --steps",
+            said=outcome.said,
+        )
+    return NoExperiment(
+        f"the script {outcome.how} after {steps} steps on its first batches",
+        expected="a run that comes to its steps",
+        remedy="mend what it says above; where it fails on a repeated batch only, cut its data down to one batch",
+        said=outcome.said,
+    )
 
 
 def _sentence(answer: Answer, what: str, losses: tuple[float, ...], batches: int, dropout: bool) -> str:

@@ -18,6 +18,7 @@ from typing import Any
 
 from truestep.debugging.timings import ModuleTime, PhaseTime
 from truestep.errors import NoExperiment, UnwritableFolder
+from truestep.experiments.absent import without_steps
 from truestep.experiments.bench import Bench
 from truestep.experiments.outcome import Outcome, Variant
 
@@ -166,6 +167,8 @@ class Profiled:
         optimizers: classes.
         threads: of torch.
         lost: why there was no profile; "" where there was one.
+        waited: part of the time of its threads, in the timed steps, for which they were ready and others had the
+            processors.
         outcome: of the run.
     """
 
@@ -189,6 +192,7 @@ class Profiled:
     optimizers: tuple[str, ...]
     threads: int
     lost: str
+    waited: float
     outcome: Outcome
 
     def phase(self, name: str) -> PhaseTime:
@@ -223,17 +227,12 @@ def _check(outcome: Outcome, told: Mapping[str, Any]) -> None:
     if told.get("timed", {}).get("steps"):
         return
     before = told.get("warmup", 0)
+    if not before:
+        raise without_steps(outcome, "an optimizer that steps")
+    happened = f"the script {outcome.how} after {before} steps, before one could be timed"
+    remedy = "lower --warmup, or give arguments with which it trains longer"
     if outcome.how == "killed":
         happened, remedy = "the script was over its limit before a step could be timed", "raise --limit"
-    elif before:
-        happened = f"the script {outcome.how} after {before} steps, before one could be timed"
-        remedy = "lower --warmup, or give arguments with which it trains longer"
-    elif outcome.how == "finished":
-        happened = "no optimizer of torch took a step"
-        remedy = "give arguments with which it trains; weights that a script updates by itself make no steps to measure"
-    else:
-        happened = f"the script {outcome.how} before its first step"
-        remedy = "mend what it says above, or give arguments with which it trains"
     raise NoExperiment(happened, expected="an optimizer that steps", remedy=remedy, said=outcome.said)
 
 
@@ -287,6 +286,7 @@ def read(told: Mapping[str, Any], outcome: Outcome) -> Profiled:
         optimizers=tuple(told["optimizers"]),
         threads=told["threads"],
         lost=told["lost"],
+        waited=told["waited"],
         outcome=outcome,
     )
 

@@ -15,6 +15,7 @@ from glob import glob
 from pathlib import Path
 
 from truestep.errors import NoExperiment
+from truestep.experiments.absent import without_steps
 from truestep.experiments.bench import Bench
 from truestep.experiments.missing import Missing, digits, distance, missing
 from truestep.experiments.outcome import Named, Outcome, Variant
@@ -80,6 +81,7 @@ class Trial:
         note: what else there is to say.
         losses: of the run that went on.
         said: the end of what it wrote.
+        in_folder: whether the file whose write was killed is one of several of one checkpoint.
     """
 
     kill: Kill
@@ -92,6 +94,7 @@ class Trial:
     note: str = ""
     losses: tuple[float | None, ...] = ()
     said: str = ""
+    in_folder: bool = False
 
     @property
     def again(self) -> int:
@@ -109,6 +112,7 @@ class Resume:
         writes: how many files of state it wrote, the last ones of their paths.
         losses: of its steps.
         trials: one for each kill.
+        interrupted: whether a person ended it before all kills were tried.
     """
 
     steps: int
@@ -116,6 +120,7 @@ class Resume:
     writes: int
     losses: tuple[float | None, ...]
     trials: tuple[Trial, ...]
+    interrupted: bool = False
 
     @property
     def verdict(self) -> Verdict:
@@ -166,9 +171,16 @@ def verify_resume(
                 expected=f"a step from 1 to {len(whole.steps) - 1}",
                 remedy="give another --at, or raise --steps",
             )
-    trials = tuple(_trial(bench, whole, outcome, kill, tuple(resume_arguments), n) for n, kill in enumerate(planned))
+    trials: list[Trial] = []
+    try:
+        for number, kill in enumerate(planned):
+            trials.append(_trial(bench, whole, outcome, kill, tuple(resume_arguments), number))
+    except KeyboardInterrupt:
+        if not trials:
+            raise
     losses = tuple(step.loss for step in whole.steps)
-    return Resume(len(whole.steps), outcome.how, len(whole.writes), losses, trials)
+    cut = len(trials) < len(planned)
+    return Resume(len(whole.steps), outcome.how, len(whole.writes), losses, tuple(trials), cut)
 
 
 def plan(whole: Trace, kills: int, seed: int, during_save: bool) -> list[Kill]:
@@ -210,6 +222,8 @@ def _uninterrupted(bench: Bench) -> tuple[Trace, Outcome]:
             remedy="mend what it says above, or give arguments with which it trains",
             said=outcome.said,
         )
+    if not whole.steps and outcome.children:
+        raise without_steps(outcome, "an optimizer that steps at least twice, in the process of the script")
     if len(whole.steps) < 2:
         raise NoExperiment(
             f"the script took {len(whole.steps) or 'no'} step{'s' * (len(whole.steps) != 1)}",
@@ -313,7 +327,9 @@ def judge(whole: Trace, killed: Trace, resumed: Trace, kill: Kill, how: str, out
         note = _last_line(outcome.said) or f"it {outcome.how}"
         if resumed.steps:
             note = f"after {len(resumed.steps)} steps: {note}"
-        return Trial(kill, Verdict.CRASHED, done, note=note, losses=losses, said=outcome.said)
+        beside = {write.path for write in whole.writes if write.steps == kill.step} - {kill.path}
+        in_folder = any(Path(path).parent == Path(kill.path).parent != Path() for path in beside)
+        return Trial(kill, Verdict.CRASHED, done, note=note, losses=losses, said=outcome.said, in_folder=in_folder)
     natural = how in ("finished", "exited") and outcome.how == how
     if not resumed.steps:
         note = f"it takes no step: steps {done + 1} to {len(whole.steps)} are never done"

@@ -17,9 +17,11 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from truestep.errors import NoExperiment, UsageError
+from truestep.experiments.absent import without_steps
 from truestep.experiments.bench import Bench
 from truestep.experiments.changes.tuning import TUNINGS, Tuning
 from truestep.experiments.judgement import MARGIN, Judged, Says, deviation, judge
+from truestep.experiments.order import in_order
 from truestep.experiments.outcome import LOSSES, Named, Outcome, Variant
 from truestep.experiments.tuned import Row, Tuned
 from truestep.experiments.turns import Pair, Plan, take_turns
@@ -45,20 +47,6 @@ _QUIET = (
     "whole-batches",
 )
 """Speed-ups that harm nothing together: one run shows which of them apply. The others are not asked."""
-_LIKELY = (
-    "whole-batches",
-    "samples-once",
-    "loader-workers",
-    "fused-optimizer",
-    "tf32",
-    "bf16-autocast",
-    "compile",
-    "channels-last",
-    "pin-memory",
-    "one-thread",
-    "activation-checkpointing",
-)
-"""What is tried first, for the budget may end."""
 
 
 def chosen(only: Sequence[str], skip: Sequence[str], larger_batch: bool = False) -> list[str]:
@@ -118,6 +106,7 @@ def tune(
 class _Tuning:
     def __init__(self, bench: Bench, budget_s: float, says: Callable[[str], None], cache: str | None) -> None:
         self._cache = cache
+        self._budget_s = budget_s
         self._bench = bench
         self._ends = time.monotonic() + budget_s
         self._says = says
@@ -143,7 +132,7 @@ class _Tuning:
             alone.remove("foreach-optimizer")  # torch chooses it by itself there
         idle = self._idle(alone)
         result.rows += [Row((name,), "does not apply") for name in idle]
-        alone = sorted((name for name in alone if name not in idle), key=lambda name: _place(name))
+        alone = in_order([name for name in alone if name not in idle], result.phases)
         self._draw_up(pilot, len(alone))
         result.control = self._try((CONTROL,), f"1 of {len(alone) + 1}: the script against itself")
         if result.control.judged is not None and math.isfinite(result.control.judged.ratio):
@@ -154,6 +143,8 @@ class _Tuning:
                 result.left_out.append(name)
                 continue
             result.rows.append(self._try((name,), f"{number} of {len(alone) + 1}: {name}"))
+        if result.left_out:  # what seems to gain is measured twice, and then together
+            result.enough_s = self._budget_s + 1.5 * len(result.left_out) * self._pair_s
         self._combine()
 
     def _idle(self, names: Sequence[str]) -> list[str]:
@@ -172,6 +163,8 @@ class _Tuning:
         told = pilot.told.get("survey", {})
         steps = int(told.get("steps", 0))
         fewest = _WARM_UP + _FEWEST_TURNS * 3
+        if not told.get("all_steps"):
+            raise without_steps(pilot, f"at least {fewest} steps to be timed")
         if not steps or (told.get("whole") and int(told["all_steps"]) < fewest):
             ended = {"crashed": "crashed", "killed": "was over its limit"}.get(pilot.how, "ended")
             raise NoExperiment(
@@ -360,10 +353,6 @@ def _memory(pair: Pair) -> float | None:
     """Return the peak of the second variant as a part of that of the first."""
     plain, changed = (outcome.peak_bytes for outcome in pair.outcomes)
     return changed / plain if plain and changed else None
-
-
-def _place(name: str) -> int:
-    return _LIKELY.index(name) if name in _LIKELY else len(_LIKELY)
 
 
 def _changes(names: Iterable[str], cache: str | None = None, *, checked: bool = False) -> tuple[Named, ...]:

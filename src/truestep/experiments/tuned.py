@@ -47,6 +47,7 @@ class Tuned:
         whole: all of the best against the script as it is; None where there are fewer than two.
         elsewhere: names that make sense on an accelerator only, and were not tried on this device.
         left_out: names for which the budget was too small.
+        enough_s: seconds that would be about enough for these; 0 where none was left out.
         interrupted: whether Ctrl-C ended it.
     """
 
@@ -61,4 +62,10 @@ class Tuned:
     whole: Row | None = None
     elsewhere: tuple[str, ...] = ()
     left_out: list[str] = field(default_factory=list)
+    enough_s: float = 0.0
     interrupted: bool = False
+
+    @property
+    def tried(self) -> list[Row]:
+        """The rows of speed-ups that were tried alone, and apply to the script."""
+        return [row for row in self.rows if row.status != "does not apply"]

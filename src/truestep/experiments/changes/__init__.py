@@ -39,6 +39,7 @@ from truestep.experiments.changes.plateau_by_epoch import PlateauByEpoch
 from truestep.experiments.changes.random_weights import RandomWeights
 from truestep.experiments.changes.restore_train_mode import RestoreTrainMode
 from truestep.experiments.changes.resume_auto import ResumeAuto
+from truestep.experiments.changes.scaled_rates import ScaledRates
 from truestep.experiments.changes.schedule_after_step import ScheduleAfterStep
 from truestep.experiments.changes.schedule_once import ScheduleOnce
 from truestep.experiments.changes.seeded import Seeded
@@ -86,6 +87,7 @@ _ALL: tuple[type[Change], ...] = (
     RandomWeights,
     RestoreTrainMode,
     ResumeAuto,
+    ScaledRates,
     ScheduleAfterStep,
     ScheduleOnce,
     Seeded,

@@ -26,3 +26,7 @@ class Change(ABC):
     @abstractmethod
     def install(self, stack: ExitStack) -> None:
         """Make the change; the stack undoes it exactly. torch is imported."""
+
+    def counts(self) -> dict[str, int]:
+        """Return what it counted: its attributes that are whole numbers."""
+        return {name: value for name, value in vars(self).items() if isinstance(value, int) and name[0] != "_"}

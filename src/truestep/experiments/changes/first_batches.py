@@ -3,23 +3,29 @@
 from __future__ import annotations
 
 import copy
-import weakref
 from collections.abc import Iterator
 from contextlib import ExitStack
 from typing import Any
 
+from truestep.experiments.changes._called_again import CalledAgain
 from truestep.experiments.changes._change import Change
+from truestep.experiments.changes._streams import Stream, Streams
 from truestep.probes._patch import patch
-
-_MOST_PLAIN = 8
-"""Lists that are held: a script that makes a new one in every epoch does not pile them up."""
 
 
 class FirstBatches(Change):
-    """Loaders of torch and of the toolkit give the first batches of their data set for ever, while gradients are on.
+    """Loaders of torch and of the toolkit give the first batches of their stream for ever, while gradients are on.
 
     The loader itself goes on as it did, so epochs have their lengths. Each batch given is a copy: what the script does
-    to it in place does not come back. Under `torch.no_grad()` loaders give what they always give.
+    to it in place does not come back. Under `torch.no_grad()` loaders give what they always give. Where no loader gives
+    the batches of the first steps, models are called with what they were called with then (`_called_again.py`).
+
+    Attributes:
+        samples: in the batches of the first stream that are given again.
+        fresh: batches, or calls of models, that came as they were, beside those of the first stream.
+        same: calls of models that had the first data anyhow.
+        loose: steps whose loss was computed from targets that were not repeated.
+        by_hand: 1 where calls were repeated instead of batches.
 
     Args:
         count: how many batches.
@@ -30,11 +36,9 @@ class FirstBatches(Change):
     def __init__(self, count: int = 1) -> None:
         super().__init__()
         self.count = count
-        self.samples = 0
-        """In all of the batches that are given again."""
-        self._kept: weakref.WeakKeyDictionary[Any, list[Any]] = weakref.WeakKeyDictionary()
-        self._given: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
-        self._plain: dict[int, tuple[Any, _Anchor]] = {}
+        self.samples = self.fresh = self.same = self.loose = self.by_hand = 0
+        self._streams = Streams()
+        self._calls = CalledAgain(count)
 
     def install(self, stack: ExitStack) -> None:
         import torch
@@ -47,51 +51,54 @@ class FirstBatches(Change):
         enabled = torch.is_grad_enabled
 
         def __next__(iterator: Any) -> Any:
-            batch = next_of_torch(iterator)
+            try:
+                batch = next_of_torch(iterator)
+            except StopIteration:
+                self._streams.is_over(iterator)
+                raise
             if not enabled() or type(iterator._dataset).__module__ == feed:  # the toolkit's loader, which is below
                 return batch
-            return self.instead(self._key(iterator._dataset), batch)
+            return self._instead(self._streams.of(iterator, iterator._dataset), batch)
 
         def epoch(loader: Any, *args: Any, **kwargs: Any) -> Iterator[Any]:
             batches = epoch_of_loader(loader, *args, **kwargs)
 
             def walk() -> Iterator[Any]:
+                own = _Pass()
                 for batch in batches:
-                    yield self.instead(loader, batch) if enabled() else batch
+                    yield self._instead(self._streams.of(own, loader), batch) if enabled() else batch
+                self._streams.is_over(own)
 
             return walk()
 
         next_of_torch = patch(stack, _BaseDataLoaderIter, "__next__", __next__)
         epoch_of_loader = patch(stack, Loader, "epoch", epoch)
+        self._calls.install(stack)
 
-    def instead(self, key: Any, batch: Any) -> Any:
+    def counts(self) -> dict[str, int]:
+        calls = self._calls
+        if calls.applied + calls.same and not self.applied:
+            of_calls = {name: getattr(calls, name) for name in ("applied", "samples", "fresh", "same", "loose")}
+            return super().counts() | of_calls | {"by_hand": 1}
+        return super().counts()
+
+    def _instead(self, stream: Stream, batch: Any) -> Any:
         """Return what is given instead of a batch."""
-        kept = self._kept.setdefault(key, [])
-        if len(kept) < self.count:
-            kept.append(copy.deepcopy(batch))
-            self.samples += _size(batch)
+        self._calls.drew = True
+        if len(stream.kept) < self.count:
+            stream.kept.append(copy.deepcopy(batch))
+            if stream is next(iter(self._streams)):
+                self.samples += _size(batch)
+            else:
+                self.fresh += 1
             return batch
-        number = self._given.get(key, self.count)
-        self._given[key] = number + 1
+        stream.given += 1
         self.applied += 1
-        return copy.deepcopy(kept[number % self.count])
-
-    def _key(self, dataset: Any) -> Any:
-        """Return what stands for the data: loaders that are made anew in every epoch are the same by their data set."""
-        try:
-            weakref.ref(dataset)
-            hash(dataset)
-        except TypeError:  # a list: it is held, so that its address is not another one's
-            if id(dataset) not in self._plain:
-                self._plain[id(dataset)] = (dataset, _Anchor())
-                if len(self._plain) > _MOST_PLAIN:
-                    del self._plain[next(iter(self._plain))]
-            return self._plain[id(dataset)][1]
-        return dataset
+        return copy.deepcopy(stream.kept[(stream.given - 1) % self.count])
 
 
-class _Anchor:
-    """Stands for a data set that cannot be referred to weakly."""
+class _Pass:
+    """Stands for one pass over a loader of the toolkit."""
 
 
 def _size(batch: Any) -> int:

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from typing import Any
 
+from truestep.experiments._steps import is_own_step, optimizers_made
 from truestep.probes._patch import patch
 from truestep.probes._seam import weave
 
@@ -30,7 +31,7 @@ class _Calls(threading.local):
 
 
 class PhaseClock:
-    """The time of each step of the first optimizer, by phase.
+    """The time of each step of the first optimizer, by phase; in a script that has none, of each backward pass.
 
     A stretch from one batch to the next in which nothing went backward and no optimizer stepped, but a model was
     called, is evaluation as a whole. So is, without a loader, a call of a model in eval mode without gradients if it
@@ -158,7 +159,12 @@ class PhaseClock:
             if self._due:
                 self._due = False
                 self._step()
+            elif not made() and is_own_step(kwargs):  # a script that updates its weights by itself
+                self.thread = threading.get_ident()
+                self._step()
             return result
+
+        made = optimizers_made(stack)
 
         backward = patch(stack, torch.autograd, "_engine_run_backward", _engine_run_backward)
         stack.callback(optimizer.register_optimizer_step_pre_hook(self._steps).remove)

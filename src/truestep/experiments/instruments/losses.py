@@ -9,15 +9,17 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
+from truestep.experiments._steps import on_steps
 from truestep.experiments.instruments._given import GivenLosses
 from truestep.experiments.instruments._instrument import Instrument
+from truestep.probes._refs import Ref
 
 _EVERY = 20
 """Lines after which the file is written: a run that is killed loses no more."""
 
 
 class Losses(Instrument):
-    """Writes one line per step of an optimizer into `steps.jsonl` (see `truestep.experiments.outcome.Step`).
+    """Writes one line per step into `steps.jsonl` (see `truestep.experiments.outcome.Step`).
 
     Reading a loss waits for the device: what is timed to the microsecond is not to be recorded.
     """
@@ -30,6 +32,8 @@ class Losses(Instrument):
         self._given = GivenLosses()
         self._norm: float | None = None
         self._numbers: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
+        self._known: dict[int, tuple[Any, int]] = {}
+        """The first parameter of each optimizer that stepped, and its number, by the parameter's address."""
         self._begun = time.perf_counter()
         self._lines = 0
 
@@ -38,7 +42,7 @@ class Losses(Instrument):
 
         self._given.listen(stack)
         stack.callback(optimizer.register_optimizer_step_pre_hook(self._steps).remove)
-        stack.callback(optimizer.register_optimizer_step_post_hook(self._stepped).remove)
+        on_steps(stack, self._stepped)
         stack.callback(self._file.close)
 
     def told(self, how: str) -> dict[str, Any]:
@@ -49,9 +53,14 @@ class Losses(Instrument):
         closure = args[1] if len(args) > 1 else kwargs.get("closure")  # torch gives the optimizer first
         self._norm = None if closure is not None else _norm(optimizer)
 
-    def _stepped(self, optimizer: Any, args: Any, kwargs: Any) -> None:
+    def _stepped(self, optimizer: Any) -> None:
         losses = self._given.take()
-        number = self._numbers.setdefault(optimizer, len(self._numbers))
+        number = 0
+        if optimizer is not None:
+            if not self._known and self._lines:  # what went backward before it was made was no step
+                self._file.seek(0)
+                self._file.truncate()
+            number = self._number(optimizer)
         loss = sum(losses) / len(losses) if losses else None
         seconds = round(time.perf_counter() - self._begun, 6)
         line = {"optimizer": number, "loss": loss, "norm": self._norm, "seconds": seconds}
@@ -59,6 +68,18 @@ class Losses(Instrument):
         self._lines += 1
         if self._lines % _EVERY == 0:
             self._file.flush()
+
+    def _number(self, optimizer: Any) -> int:
+        """Return the number of an optimizer: one that is made anew over the same parameters is the same one."""
+        number = self._numbers.get(optimizer)
+        if number is None:
+            first = optimizer.param_groups[0]["params"][0]
+            known, number = self._known.get(id(first), (None, 0))
+            if known is None or known() is not first:
+                number = 1 + max((one for _, one in self._known.values()), default=-1)
+                self._known[id(first)] = (Ref(first), number)
+            self._numbers[optimizer] = number
+        return number
 
 
 def _norm(optimizer: Any) -> float | None:

@@ -19,6 +19,7 @@ from truestep.experiments.instruments._compiled import Compiled, compilations
 from truestep.experiments.instruments._instrument import Instrument
 from truestep.experiments.instruments._marks import Marks
 from truestep.experiments.instruments._memory import held
+from truestep.experiments.instruments._processors import waited, waits
 from truestep.experiments.instruments._reading import Reading
 from truestep.experiments.instruments._sampler import Sample, Sampler
 from truestep.probes._sites import Sites
@@ -63,6 +64,8 @@ class Profile(Instrument):
         self._looks: list[list[Sample]] = [[], []]
         self._compilations: list[int] = []
         """How many there had been at the end of each window."""
+        self._waits: list[dict[str, tuple[int, int]]] = []
+        """Of each thread, at the beginning and at the end of the timed steps."""
         self._before: dict[str, Any] = {}
         self._after: dict[str, Any] = {}
         self._profiler: Any = None
@@ -109,6 +112,8 @@ class Profile(Instrument):
     def _next(self) -> None:
         self._window += 1
         self._compilations.append(compilations())
+        if self._window <= 2:
+            self._waits.append(waits())
         if self._window == 2:
             self._sampler.start()
         elif self._window == 3:
@@ -180,6 +185,7 @@ class Profile(Instrument):
             "models": sorted(self._marks.models),
             "hidden": dict(self._marks.hidden),
             "lost": self._lost,
+            "waited": waited(*self._waits) if len(self._waits) == 2 else 0.0,
         }
         if self._profiler is not None and len(self._ends) > 1:
             reading = Reading(self._profiler, self._marks, self._ends, self.clock.spans, self._looks[1])

@@ -7,6 +7,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
+from truestep.experiments._steps import device_of, on_steps
 from truestep.experiments.instruments._clock import PHASES, PhaseClock
 from truestep.experiments.instruments._instrument import Instrument
 from truestep.watch.session import Stop
@@ -39,24 +40,23 @@ class Survey(Instrument):
 
     def install(self, stack: ExitStack) -> None:
         import torch
-        from torch.optim import optimizer
 
         self._torch = torch
         self._clock.on_step(self._spent)
         self._clock.install(stack)
-        stack.callback(optimizer.register_optimizer_step_post_hook(self._stepped).remove)
+        on_steps(stack, self._stepped)
 
     def _spent(self, seconds: dict[str, float]) -> None:
         if self._steps >= self._warm_up:
             for phase in PHASES:
                 self._phases[phase] += seconds[phase]
 
-    def _stepped(self, optimizer: Any, *_: Any) -> None:
+    def _stepped(self, optimizer: Any) -> None:
         self._steps += 1
         if self._steps < self._warm_up:
             return
         if self._steps == self._warm_up:
-            self._device = next((p.device.type for g in optimizer.param_groups for p in g["params"]), "cpu")
+            self._device = device_of(optimizer)
             if self._device == "cuda":
                 self._clock.wait = self._torch.cuda.synchronize
                 self._torch.cuda.synchronize()

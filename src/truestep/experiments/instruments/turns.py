@@ -12,6 +12,7 @@ from typing import Any
 
 from truestep.experiments._aside import aside
 from truestep.experiments._line import Line
+from truestep.experiments._steps import device_of, on_steps
 from truestep.experiments.instruments._instrument import Instrument
 from truestep.probes._patch import patch
 from truestep.watch.session import Stop
@@ -52,7 +53,6 @@ class Turns(Instrument):
 
     def install(self, stack: ExitStack) -> None:
         import torch
-        from torch.optim import optimizer
         from torch.utils.data.dataloader import _MultiProcessingDataLoaderIter
 
         self._torch = torch
@@ -64,16 +64,16 @@ class Turns(Instrument):
             self._ahead = max(self._ahead, iterator._num_workers * iterator._prefetch_factor)
 
         begin = patch(stack, _MultiProcessingDataLoaderIter, "__init__", __init__)
-        stack.callback(optimizer.register_optimizer_step_post_hook(self._stepped).remove)
+        on_steps(stack, self._stepped)
 
-    def _stepped(self, optimizer: Any, args: Any, kwargs: Any) -> None:
+    def _stepped(self, optimizer: Any) -> None:
         if self._torch._C._current_graph_task_id() != -1:
             return
         self._steps += 1
         if self._steps < self._warm_up:
             return
         if self._steps == self._warm_up:
-            if next((p.is_cuda for g in optimizer.param_groups for p in g["params"]), False):
+            if device_of(optimizer) == "cuda":
                 self._wait = self._torch.cuda.synchronize
             self._ready_s = self._now() - self._origin
             try:

@@ -63,7 +63,7 @@ class FusedOptimizer(_Implementation):
 
     name = "fused-optimizer"
     summary = "fused=True for Adam, AdamW, SGD and Adagrad: one kernel for a step"
-    lines = "optimizer = torch.optim.Adam(model.parameters(), ..., fused=True)   # AdamW, SGD and Adagrad likewise"
+    lines = "optimizer = torch.optim.Adam(model.parameters(), ..., fused=True)\n# AdamW, SGD and Adagrad likewise"
     tolerance = 1e-3
     excludes = ("foreach-optimizer",)
     argument = "fused"

@@ -131,7 +131,7 @@ class LargerBatch(LoaderArguments):
 
     name = "larger-batch"
     summary = "twice the batch_size of DataLoader: another training, compared by samples per second"
-    lines = "DataLoader(..., batch_size=2 * batch_size)   # another training: find its learning rate anew"
+    lines = "# another training: its learning rate is another one\nDataLoader(..., batch_size=2 * batch_size)"
     on_request = True
     tolerance = float("inf")
     factor = 2.0

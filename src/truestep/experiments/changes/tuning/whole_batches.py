@@ -31,8 +31,9 @@ class WholeBatches(LoaderArguments):
     name = "whole-batches"
     summary = "batches of a TensorDataset read by one index instead of sample by sample"
     lines = (
-        "loader = run.loader(dataset, batch_size=..., shuffle=True)   # truestep.Run; or, in plain torch:\n"
-        "for rows in torch.randperm(len(x)).split(batch_size): xb, yb = x[rows], y[rows]"
+        "loader = run.loader(dataset, batch_size=..., shuffle=True)   # truestep.Run\n"
+        "for rows in torch.randperm(len(x)).split(batch_size):   # plain torch\n"
+        "    xb, yb = x[rows], y[rows]"
     )
     excludes = ("samples-once", *_WORKERS)
 
@@ -63,9 +64,10 @@ class SamplesOnce(LoaderArguments):
     name = "samples-once"
     summary = "all samples of a data set read once into tensors; batches read from these by one index"
     lines = (
-        "x, y = (torch.stack(field) if torch.is_tensor(field[0]) else torch.tensor(field) for field in zip(*dataset))\n"
-        "loader = run.loader(TensorDataset(x, y), batch_size=..., shuffle=True)   # truestep.Run; or, in plain torch:\n"
-        "for rows in torch.randperm(len(x)).split(batch_size): xb, yb = x[rows], y[rows]"
+        "x, y = (torch.stack([torch.as_tensor(v) for v in f]) for f in zip(*dataset))\n"
+        "loader = run.loader(TensorDataset(x, y), batch_size=..., shuffle=True)\n"
+        "for rows in torch.randperm(len(x)).split(batch_size):   # plain torch\n"
+        "    xb, yb = x[rows], y[rows]"
     )
     excludes = ("whole-batches", *_WORKERS)
 
