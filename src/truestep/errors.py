@@ -321,6 +321,10 @@ class InexactResume(TrueStepWarning):
     """A resumed run cannot repeat the one that was stopped."""
 
 
+class OptimizerNotStepped(TrueStepWarning):
+    """An optimizer of a run never updates, or updates without a gradient, while others do."""
+
+
 class TraceNotWritten(TrueStepWarning):
     """The trace of a profile could not be written; its tables are there."""
 

@@ -11,11 +11,12 @@ from truestep.loop.plan import HorizonWarning
 
 def test_a_warning_from_the_depth_of_a_loop_names_the_loop() -> None:
     with Run(max_steps=2, device="cpu") as run:
-        optimizer = run.optimizer(torch.optim.SGD([torch.nn.Parameter(torch.ones(1))], lr=0.1))
+        weight = torch.nn.Parameter(torch.ones(1))
+        optimizer = run.optimizer(torch.optim.SGD([weight], lr=0.1))
         run.scheduler(schedules.warmup_cosine(optimizer, warmup=50))
         with pytest.warns(HorizonWarning) as caught:
             for _ in run.steps():
-                break
+                run.step(weight.sum())
     assert [warning.filename for warning in caught] == [__file__]
 
 

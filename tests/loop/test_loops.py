@@ -224,12 +224,15 @@ def test_a_schedule_follows_steps_that_are_called_by_hand():
     assert run.global_step == 2
 
 
-def test_a_schedule_of_another_length_is_a_warning_when_the_loop_starts():
+def test_a_schedule_of_another_length_is_a_warning_after_two_bodies():
     run, model, optimizer = made(max_epochs=10)
     run.scheduler(torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, T_max=10), every="step")
     loader = run.loader(data(100), batch_size=5)
     with pytest.warns(HorizonWarning, match="counts epochs"):
-        next(run.train(loader, model))
+        for number, batch in enumerate(run.train(loader, model)):
+            run.step(loss_of(model, batch))
+            if number == 2:
+                break
 
 
 def test_a_schedule_of_the_right_length_is_quiet():
@@ -238,7 +241,10 @@ def test_a_schedule_of_the_right_length_is_quiet():
     loader = run.loader(data(100), batch_size=5)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        next(run.train(loader, model))
+        for number, batch in enumerate(run.train(loader, model)):
+            run.step(loss_of(model, batch))
+            if number == 2:
+                break
 
 
 def test_a_schedule_without_length_in_a_run_without_length_is_an_error_at_the_start():

@@ -12,6 +12,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from truestep.errors import BadSettings, MetricMissing, OpenWindow
+from truestep.loop.cadence import Cadence, Measure
 from truestep.loop.device import to_device
 from truestep.loop.pace import samples_in
 from truestep.loop.progress import Position
@@ -46,8 +47,7 @@ class Loops:
         *,
         device: torch.device,
         saves: bool,
-        close: Callable[[Updates], None],
-        bind: Callable[[int | None], None],
+        close: Callable[[tuple[Updates, ...]], None],
         pace: Pace,
         progress: Progress,
         introduce: Callable[[Any], None],
@@ -61,7 +61,6 @@ class Loops:
         self._device = device
         self._saves = saves
         self._close = close
-        self._bind = bind
         self._pace, self._progress = pace, progress
         self._introduce: Callable[[Any], None] | None = introduce
         self._closed: list[Updates] = []
@@ -69,7 +68,6 @@ class Loops:
         self._boundary_step = 0
         self._asked: tuple[float | None, str] | None = None
         self._begun = False
-        self._bound = False
         self._epoch_rng: dict[str, Any] = {}
         self._saved_step = -1
         self._restored_limits: list[int | None] = []
@@ -77,6 +75,7 @@ class Loops:
             self.walks.load_state_dict(saving.loops["walks"])
             self.global_step = self._saved_step = self._boundary_step = saving.loops["global_step"]
             self._restored_limits = list(saving.loops["limits"])
+        self.cadence = Cadence(parts, limits, (saving.loops or {}).get("measure"))
 
     # --- what a user's loop walks over ---
 
@@ -116,9 +115,9 @@ class Loops:
         self.no_open_window("the next training loop")
         self._begin()
         walk = self.walks.claim(loader.name)
+        self.cadence.begin(Measure(loader.name, _length(loader), True))
         if walk is None:
             return iter(())
-        self._bind_once(loader)
         if walk.resumed:
             loader.check_exact()
             loader.load_state_dict(walk.place())
@@ -137,9 +136,9 @@ class Loops:
         self.no_open_window("the next training loop")
         self._begin()
         walk = self.walks.claim("steps")
+        self.cadence.begin(Measure("steps", total, self.walks.in_epoch))
         if walk is None:
             return iter(())
-        self._bind_once(total)
         return self._shown(self._walk(walk, _numbers(walk, total), total, 0))
 
     def _shown(self, walk: Iterator[Any]) -> Iterator[Any]:
@@ -164,9 +163,11 @@ class Loops:
                 moved = to_device(batch, self._device, non_blocking=True)
                 if self._introduce is not None:
                     self._introduce_once(moved if size else None)
-                before = (self.global_step, self._waiting())
+                step, waiting = self.global_step, 0 if size else self._waiting()
                 yield moved
-                if size or self._is_complete(*before):
+                # a body over steps that only added to a window which is still open has not completed its step
+                complete = size or self.global_step > step or self._waiting() <= waiting
+                if complete:
                     walk.finished = walk.given
                 else:
                     walk.last = False
@@ -174,6 +175,8 @@ class Loops:
                     batch = following
                 if walks.is_first(walk):
                     self._count_batch(size if not walk.last else min(size, samples_in(moved)), walk, length)
+                    if complete and self.cadence.is_watching:
+                        self.cadence.body_ended()
                     if walk.last or self._has_all_steps():
                         self._close_rest()
                     self._boundary()
@@ -182,6 +185,8 @@ class Loops:
             if walks.is_first(walk) and self._parts.open_windows:  # the loader gave fewer batches than it has
                 self._close_rest()
                 self._boundary()
+            if walks.is_first(walk):
+                self.cadence.loop_ended(in_epoch=walks.in_epoch)
         finally:
             if walks.active and walks.active[0] is walk:
                 self._pace.leave()
@@ -246,22 +251,13 @@ class Loops:
         """Return how many micro-steps wait in open windows."""
         return sum([updates.window.micro_steps for updates in self._parts.updates.values()])
 
-    def _is_complete(self, step: int, waiting: int) -> bool:
-        """Return True unless the body that ended only added micro-steps to windows that are still open.
-
-        Args:
-            step: steps taken before the body.
-            waiting: micro-steps that waited before it.
-        """
-        return self.global_step > step or self._waiting() <= waiting
-
     def _close_rest(self) -> None:
         """Update with what the windows hold at the end of a loop; drop what would be a step after the last one."""
-        for updates in self._parts.open_windows:
-            if self._has_all_steps() and self._begins_step(updates):
-                updates.discard()
+        for group in self._parts.open_groups:
+            if self._has_all_steps() and self._begins_step(group[0]):
+                group[0].discard()
             else:
-                self._close(updates)
+                self._close(group)
 
     def ask(self, metric: float | None, mode: str) -> None:
         """Ask for a checkpoint: at the end of the body under way, or now where no loop is."""
@@ -346,6 +342,7 @@ class Loops:
                 "walks": self.walks.state_dict(place),
                 "global_step": self.global_step,
                 "limits": self._own_limits,
+                "measure": None if (measure := self.cadence.measure) is None else list(measure),
             },
             rng={"epoch": self._epoch_rng, "step": rng_state()},
             metric=metric,
@@ -359,6 +356,7 @@ class Loops:
         for updates in self._parts.updates.values():
             updates.schedule()
         self._closed.clear()
+        self.cadence.epoch_ended(self.walks.epoch, self.global_step)
         self._schedule_epoch()
         self._parts.averaging.end_epoch()
         self._logs.flush()
@@ -400,11 +398,6 @@ class Loops:
     @property
     def _own_limits(self) -> list[int | None]:
         return [self._limits.max_epochs, self._limits.max_steps]
-
-    def _bind_once(self, loader: Loader | int) -> None:
-        if not self._bound:
-            self._bound = True
-            self._bind(loader if isinstance(loader, int) else _length(loader))
 
     def _has_all_steps(self) -> bool:
         return self._limits.max_steps is not None and self.global_step >= self._limits.max_steps

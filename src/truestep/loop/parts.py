@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
@@ -99,6 +100,7 @@ class Parts:
         """Kinds and names of the parts that left the run; a name is not given twice."""
         self._by_optimizer: dict[int, Updates] = {}
         self._names: dict[int, str] = {}
+        self._joint: dict[tuple[Updates, ...], tuple[tuple[int, ...], list[torch.nn.Parameter]]] = {}
 
     def add(self, shelf: dict[str, Any], kind: str, name: str | None, part: Any) -> str:
         """Put a part on a shelf under its name; the first is called `kind`, the next `kind_2` where no name is given.
@@ -245,8 +247,48 @@ class Parts:
         raise BadPart(
             f"the run has {len(self.updates)} optimizers",
             expected=f"which one to update, of {sorted(self.updates)}",
-            remedy="pass it: run.step(loss, optimizer=...)",
+            remedy="pass the one that this loss updates, or a list: run.step(loss, optimizer=[...])",
         )
+
+    def group(self, optimizer: Optimizer | Sequence[Optimizer] | None) -> tuple[Updates, ...]:
+        """Return the updates of the optimizers that one loss updates.
+
+        Raises:
+            BadPart: none, or one of them twice, or they accumulate over windows of several lengths.
+        """
+        if not isinstance(optimizer, list | tuple):
+            return self.of(optimizer).alone  # type: ignore[arg-type]
+        group = tuple([self.of(one) for one in optimizer])
+        if not group or len(set(group)) < len(group):
+            raise BadPart(
+                f"optimizer= has {len(group)} optimizers, {len(set(group))} of them different",
+                expected="each optimizer that the loss updates, once",
+                remedy="pass run.step(loss, optimizer=[first, second])",
+            )
+        if len({updates.window.accumulate for updates in group}) > 1:
+            lengths = ", ".join(f'{updates.window.accumulate} of "{updates.name}"' for updates in group)
+            raise BadPart(
+                "one loss was to update optimizers with windows of several lengths",
+                expected=f"one number of micro-steps, got {lengths}",
+                remedy="pass the same accumulate= for all of them",
+            )
+        return group
+
+    def joint_parameters(self, group: tuple[Updates, ...]) -> list[torch.nn.Parameter]:
+        """Return the parameters of several optimizers, in the order that the run's models have them in."""
+        shape = tuple(len(updates.optimizer.param_groups) for updates in group)
+        known = self._joint.get(group)
+        if known is None or known[0] != shape:
+            own = {id(parameter): parameter for updates in group for parameter in updates.parameters()}
+            of_models = (parameter for model in self.models.values() for parameter in model.parameters())
+            ordered = {id(parameter): parameter for parameter in of_models if id(parameter) in own}
+            known = self._joint[group] = shape, list({**ordered, **own}.values())
+        return known[1]
+
+    @property
+    def open_groups(self) -> list[tuple[Updates, ...]]:
+        """The optimizers for which gradients wait, those together that the same losses update."""
+        return list(dict.fromkeys(tuple(u for u in one.group if u.window.is_open) for one in self.open_windows))
 
     @property
     def open_windows(self) -> list[Updates]:

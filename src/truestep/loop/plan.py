@@ -1,24 +1,22 @@
-"""Schedules as a run knows them: which optimizer they move, at which cadence, and how long the run is."""
+"""Schedules as a run knows them: which optimizer they move, and at which cadence."""
 
 from __future__ import annotations
 
 import copy
 import inspect
-import math
 import warnings
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
-from truestep.errors import BadSchedule, UnboundSchedule
+from truestep.errors import BadSchedule
 from truestep.loop.blame import outside
 from truestep.loop.declared import schedule_values
-from truestep.loop.horizon import bind, is_unbound, mismatch
-
-if TYPE_CHECKING:
-    from truestep.loop.parts import Parts
-    from truestep.loop.updates import Updates
 
 Every = Literal["step", "epoch"]
+
+
+class HorizonWarning(UserWarning):
+    """A schedule is not as long as the run."""
 
 
 @dataclass(eq=False, slots=True)
@@ -33,6 +31,7 @@ class Schedule:
         start: steps or epochs of the run, by `every`, that had passed when it was added.
         values: its arguments as it was given to the run, by path.
         groups: the values of its optimizer's groups then, which building it has changed.
+        end: updates after which it stays where it is, for a length that the run gave it; else None.
     """
 
     name: str
@@ -42,6 +41,16 @@ class Schedule:
     start: int = 0
     values: dict[str, Any] = field(default_factory=dict)
     groups: list[dict[str, Any]] = field(default_factory=list)
+    end: int | None = None
+
+    def warn_of_end(self) -> None:
+        """Warn that an update was made after the last one that the schedule was planned for."""
+        warnings.warn(
+            f'schedule "{self.name}" is past its end: the run makes more than the {self.end} updates that follow from '
+            "its batches and accumulate=; pass total_steps= with the number of updates",
+            HorizonWarning,
+            stacklevel=outside(),
+        )
 
 
 def planned(name: str, scheduler: Any, every: str, metric: str) -> Schedule:
@@ -83,48 +92,3 @@ def planned(name: str, scheduler: Any, every: str, metric: str) -> Schedule:
         values=schedule_values(scheduler),
         groups=copy.deepcopy(groups),
     )
-
-
-class HorizonWarning(UserWarning):
-    """A schedule is not as long as the run."""
-
-
-def bind_all(parts: Parts, batches: int | None, max_epochs: int | None, max_steps: int | None) -> None:
-    """Tell every schedule of a run how long the run is, and warn where one has another length.
-
-    Args:
-        parts: what belongs to the run.
-        batches: in one epoch; None where nobody knows.
-        max_epochs: of the run; None for no limit.
-        max_steps: of the run; None for no limit.
-
-    Raises:
-        UnboundSchedule: a schedule takes its length from the run, and the run does not know it.
-    """
-    for updates in parts.updates.values():
-        for schedule in updates.schedules:
-            bind_one(schedule, updates, batches, max_epochs, max_steps)
-
-
-def bind_one(
-    schedule: Schedule, updates: Updates, batches: int | None, max_epochs: int | None, max_steps: int | None
-) -> None:
-    """Tell a schedule how long the run is from where it was added; see `bind_all`."""
-    steps = max_steps
-    if batches is not None and max_epochs is not None:
-        counted = max_epochs * math.ceil(batches / updates.window.accumulate)
-        steps = counted if steps is None else min(steps, counted)
-    total, other = (steps, max_epochs) if schedule.every == "step" else (max_epochs, steps)
-    if total is None:
-        if is_unbound(schedule.scheduler):
-            raise UnboundSchedule(
-                f'the schedule "{schedule.name}" takes its length from the run, which does not know it',
-                expected="max_steps, or max_epochs and a loader of known length",
-                remedy="pass max_steps=... to Run, or total_steps=... to the schedule",
-            )
-        return
-    total = max(1, total - schedule.start)
-    bind(schedule.scheduler, total)
-    sentence = mismatch(schedule.scheduler, total, schedule.every, other or 0)
-    if sentence:
-        warnings.warn(f'schedule "{schedule.name}": {sentence}', HorizonWarning, stacklevel=outside())

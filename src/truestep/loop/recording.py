@@ -222,29 +222,32 @@ class Recording:
 
     # --- what the run watches by itself ---
 
-    def _watch_loss(self, loss: torch.Tensor, optimizer: torch.optim.Optimizer | None) -> None:
+    def _watch_loss(self, loss: torch.Tensor, group: tuple[Updates, ...]) -> None:
         """Keep a loss for the alerts. Losses of several optimizers pull against each other: they have no spikes."""
         loops = self._loops
         if not self._logs.alerts.defaults or loops.walks.is_resuming or loss.numel() != 1:
             return
         name = "the loss"
         kinds: tuple[str, ...] = ("not-finite",)
-        if len(self._parts.updates) > 1:
-            name = f"the loss of {self._parts.of(optimizer).name}"
+        if len(self._parts.updates) > len(group):
+            name = f"the loss of {_names(group)}"
         elif loops.over_loader:
             kinds = ("not-finite", "spike")
-        updates = self._parts.of(optimizer)
-        if updates.lr_jumped:
+        if any(updates.lr_jumped for updates in group):
             kinds = (*kinds, "jumped")
-        self._logs.watch(name, loss, kinds, step=loops.step_of(updates), epoch=loops.walks.epoch, copied=True)
+        self._logs.watch(name, loss, kinds, step=loops.step_of(group[0]), epoch=loops.walks.epoch, copied=True)
 
-    def _watch_norm(self, updates: Updates, norm: torch.Tensor) -> None:
+    def _watch_norm(self, group: tuple[Updates, ...], norm: torch.Tensor) -> None:
         """Keep a norm for the alerts. With a scaler, infinite ones are its way to find the scale."""
         loops = self._loops
         if not self._logs.alerts.defaults or loops.walks.is_resuming:
             return
-        name = "grad_norm" if len(self._parts.updates) == 1 else f"grad_norm of {updates.name}"
-        kinds: tuple[str, ...] = ("norm-spike",) if updates.scaler is not None else ("not-finite", "norm-spike")
-        if updates.lr_jumped:
+        name = "grad_norm" if len(self._parts.updates) == len(group) else f"grad_norm of {_names(group)}"
+        kinds: tuple[str, ...] = ("norm-spike",) if group[0].scaler is not None else ("not-finite", "norm-spike")
+        if any(updates.lr_jumped for updates in group):
             kinds = (*kinds, "jumped")
-        self._logs.watch(name, norm, kinds, step=loops.step_of(updates), epoch=loops.walks.epoch)
+        self._logs.watch(name, norm, kinds, step=loops.step_of(group[0]), epoch=loops.walks.epoch)
+
+
+def _names(group: tuple[Updates, ...]) -> str:
+    return " and ".join([updates.name for updates in group])

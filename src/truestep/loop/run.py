@@ -44,7 +44,7 @@ from truestep.loop.modelling import Modelling
 from truestep.loop.modes import train_mode
 from truestep.loop.pace import Pace
 from truestep.loop.parts import Parts, State
-from truestep.loop.plan import bind_all, bind_one, planned
+from truestep.loop.plan import planned
 from truestep.loop.precision import Precision
 from truestep.loop.progress import Progress
 from truestep.loop.recording import open_logs
@@ -98,7 +98,6 @@ class Run(Modelling, Stepping, Evaluation, Looking):
         self.state = State()
         self._parts = Parts()
         self._closed = False
-        self._bound: tuple[int | None, ...] = ()
         self._session: Session | None = None
         with ExitStack() as stack:
             stack.enter_context(self.precision)
@@ -140,7 +139,6 @@ class Run(Modelling, Stepping, Evaluation, Looking):
                 device=self.device,
                 saves=folder is not None,
                 close=self._close,
-                bind=self._bind,
                 pace=self._pace,
                 progress=self._progress,
                 introduce=self._introduce,
@@ -167,9 +165,10 @@ class Run(Modelling, Stepping, Evaluation, Looking):
             optimizer: any optimizer of torch or built like one.
             name: its name in the checkpoint; "optimizer", "optimizer_2", ... where none is given.
             accumulate: micro-steps in its window, where it differs from the run's.
-            clip_norm: largest norm of its gradients, where it differs from the run's.
+            clip_norm: largest norm of its gradients alone, where it differs from the run's.
         """
         settings = self.settings
+        clips_alone = clip_norm is not None
         accumulate = accumulate if accumulate is not None else settings.accumulate
         clip_norm = clip_norm if clip_norm is not None else settings.clip_norm
         name = self._parts.add(dict(self._parts.updates), "optimizer", name, optimizer)
@@ -181,6 +180,7 @@ class Run(Modelling, Stepping, Evaluation, Looking):
                 accumulate=accumulate,
                 clip_norm=clip_norm,
                 scaler=self.precision.new_scaler(),
+                clips_alone=clips_alone,
                 count=self._loops.count,
                 applied=self._parts.applied,
             )
@@ -213,9 +213,7 @@ class Run(Modelling, Stepping, Evaluation, Looking):
         self._parts.declared[schedule.name, "schedule"] = facts_of_schedule(scheduler, schedule.every, updates.name)
         passed = self.global_step if schedule.every == "step" else self.epoch
         schedule.start = self._saving.start_of(schedule.name, passed)
-        if self._bound:
-            limits = self.settings
-            bind_one(schedule, updates, self._bound[0], limits.max_epochs, limits.max_steps)
+        self._loops.cadence.add(schedule, updates)
         return scheduler
 
     def loader(self, dataset: Any, batch_size: int, *, name: str | None = None, **options: Any) -> Loader:
@@ -403,8 +401,3 @@ class Run(Modelling, Stepping, Evaluation, Looking):
                 self._stack.close()
                 if self._session is not None:
                     write(self._session.stop(how), Options())
-
-    def _bind(self, batches: int | None) -> None:
-        """Tell the schedules how long the run is, as soon as that is known."""
-        self._bound = (batches,)
-        bind_all(self._parts, batches, self.settings.max_epochs, self.settings.max_steps)

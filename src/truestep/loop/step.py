@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 
 import torch
@@ -14,12 +14,14 @@ from truestep.errors import BadSettings
 from truestep.loop.loops import Loops
 from truestep.loop.parts import Parts
 from truestep.loop.precision import Precision
+from truestep.loop.reach import note_unused
 from truestep.loop.recording import Recording
 from truestep.loop.strategy import Strategy
 from truestep.loop.updates import Updates
 from truestep.model.boundary import Told
 
 Closure = Callable[[], torch.Tensor]
+Optimizers = torch.optim.Optimizer | Sequence[torch.optim.Optimizer] | None
 
 
 class Stepping(Recording):
@@ -42,7 +44,7 @@ class Stepping(Recording):
         loss: torch.Tensor | Closure,
         *,
         weight: int | float | torch.Tensor | None = None,
-        optimizer: torch.optim.Optimizer | None = None,
+        optimizer: Optimizers = None,
     ) -> bool:
         """Take one micro-step, and at the window's end one step.
 
@@ -51,36 +53,64 @@ class Stepping(Recording):
                 several times (LBFGS, SAM), a function that computes and returns the mean, without a backward pass.
             weight: what a summed loss holds (tokens, samples): the step's gradient is then that of the sum of all
                 losses in the window divided by the sum of their weights.
-            optimizer: which one to update; may be left out where there is one.
+            optimizer: which one to update, or a list of those that this loss updates together (Muon for matrices,
+                AdamW for the rest); may be left out where there is one.
 
         Returns:
             Whether the window closed. What a window holds at the end of a loop is updated with after the last body.
         """
-        updates = self._parts.of(optimizer)
+        group = self._parts.group(optimizer)
         if not isinstance(loss, torch.Tensor):
-            self._step_closure(updates, loss)
+            self._step_closure(group, loss)
             return True
-        self.backward(loss, weight=weight, optimizer=optimizer)
-        if not updates.window.is_full:
+        self._watch_loss(loss, group)
+        self._backward(loss, weight, group)
+        if not group[0].window.is_full:
             return False
-        self._close(updates)
+        self._close(group)
         return True
 
-    def _close(self, updates: Updates) -> None:
+    def _close(self, group: tuple[Updates, ...]) -> None:
         """End a window."""
-        if updates.clip_norm is not None:
-            self.grad_norm = updates.clip_grad_norm_(updates.clip_norm)  # unscales before it clips
-            self._watch_norm(updates, self.grad_norm)
-        updates.apply()  # through the scaler, which may skip it
-        updates.schedule()  # moves only if it was applied
-        updates.optimizer.zero_grad()
-        updates.reset()
+        self._clip(group)  # unscales before it clips
+        last = group[-1]
+        for updates in group:
+            updates.apply(last=updates is last)  # through the scaler, which may skip it
+        for updates in group:
+            updates.schedule()  # moves only if it was applied
+            updates.optimizer.zero_grad()
+            updates.reset()
 
-    def _step_closure(self, updates: Updates, closure: Closure) -> None:
+    def _clip(self, group: tuple[Updates, ...]) -> None:
+        """Clip to the run's limit the gradients of all optimizers that a loss updates, as of one model."""
+        if len(group) > 1:
+            for updates in group:
+                if updates.clips_alone:
+                    self._clip(updates.alone)
+            group = tuple([updates for updates in group if not updates.clips_alone])
+        max_norm = group[0].clip_norm if group else None
+        if max_norm is not None:
+            self._clip_to(max_norm, group)
+
+    def _clip_to(self, max_norm: float, group: tuple[Updates, ...]) -> torch.Tensor:
+        if len(group) == 1:
+            norm = group[0].clip_grad_norm_(max_norm)
+        else:
+            for updates in group:
+                updates.unscale_()
+            norm = torch.nn.utils.clip_grad_norm_(self._parts.joint_parameters(group), max_norm)
+            for updates in group:
+                updates.grad_norm = norm
+        self.grad_norm = norm
+        self._watch_norm(group, norm)
+        return norm
+
+    def _step_closure(self, group: tuple[Updates, ...], closure: Closure) -> None:
         """Take a step of an optimizer that evaluates the loss several times."""
-        if updates.scaler is not None or updates.window.accumulate > 1 or updates.window.is_open:
+        updates = group[0]
+        if len(group) > 1 or updates.scaler is not None or updates.window.accumulate > 1 or updates.window.is_open:
             raise BadSettings(
-                "a function was given to run.step() in a run with fp16 or accumulation",
+                "a function was given to run.step() in a run with fp16, accumulation, or for several optimizers",
                 expected='precision "fp32" or "bf16", and accumulate=1: its optimizer evaluates whole steps',
                 remedy="pass run.optimizer(optimizer, accumulate=1), and another precision than fp16",
             )
@@ -88,7 +118,7 @@ class Stepping(Recording):
         def evaluate() -> torch.Tensor:
             updates.discard()
             loss = closure()
-            self._backward(loss, optimizer=updates.optimizer)
+            self._backward(loss, None, group)
             if updates.clip_norm is not None:
                 self.grad_norm = updates.clip_grad_norm_(updates.clip_norm)
             return loss.detach()
@@ -103,64 +133,94 @@ class Stepping(Recording):
         loss: torch.Tensor,
         *,
         weight: int | float | torch.Tensor | None = None,
-        optimizer: torch.optim.Optimizer | None = None,
+        optimizer: Optimizers = None,
     ) -> None:
         """Divide the loss by what its window holds, scale it, and run its backward pass: one micro-step.
 
         Where the run has several optimizers, the window of this one opens on cleared gradients, and with accumulation
-        the backward pass reaches the parameters of this one only.
+        the backward pass reaches the parameters of this one only, or of those in the list.
         """
-        self._watch_loss(loss, optimizer)
-        self._backward(loss, weight, optimizer)
+        group = self._parts.group(optimizer)
+        self._watch_loss(loss, group)
+        self._backward(loss, weight, group)
 
     def _backward(
-        self,
-        loss: torch.Tensor,
-        weight: int | float | torch.Tensor | None = None,
-        optimizer: torch.optim.Optimizer | None = None,
+        self, loss: torch.Tensor, weight: int | float | torch.Tensor | None, group: tuple[Updates, ...]
     ) -> None:
-        updates = self._parts.of(optimizer)
+        first, own = group[0], None
+        window = first.window
         several = len(self._parts.updates) > 1
-        if not updates.window.is_open and (several or updates.has_new_groups()):
-            updates.optimizer.zero_grad()  # what other losses left there, or steps before a parameter was added
-        divisor = updates.window.divisor(weight)
+        if several:
+            own = self._prepare(loss, group)
+        elif not window.is_open and first.has_new_groups():
+            first.optimizer.zero_grad()  # gradients of steps before a parameter was added
+        divisor = window.divisor(weight)
         if divisor != 1:
             loss = loss / divisor
-        if updates.scaler is not None:
-            loss = updates.scaler.scale(loss)
-        own = (
-            [p for p in updates.parameters() if p.requires_grad] if several and updates.window.accumulate > 1 else None
-        )
-        with self.strategy.accumulating(closing=updates.window.is_full):
-            torch.autograd.backward(loss, inputs=own)
+        if first.scaler is not None:
+            loss = first.scaler.scale(loss)
+        with self.strategy.accumulating(closing=window.is_full):
+            try:
+                torch.autograd.backward(loss, inputs=own)
+            except RuntimeError as error:
+                if several and "backward through the graph a second time" in str(error):
+                    error.add_note(
+                        "truestep: a loss of several optimizers is stepped once: run.step(loss, optimizer=[...])"
+                    )
+                raise
+        if several:
+            for updates in group[1:]:
+                updates.window.follow(window)
 
-    def unscale_(self, optimizer: torch.optim.Optimizer | None = None) -> None:
+    def _prepare(self, loss: torch.Tensor, group: tuple[Updates, ...]) -> list[torch.Tensor] | None:
+        """Join the optimizers that a loss updates; return the parameters that it may reach, None for all of them."""
+        every = self._parts.updates.values()
+        for updates in group:
+            updates.join(group)
+        if not group[0].window.is_open:
+            for updates in group:
+                updates.optimizer.zero_grad()  # what other losses left there
+        if len(group) == len(every):
+            return None
+        note_unused(loss, group, every)
+        if group[0].window.accumulate == 1:
+            return None
+        return [p for updates in group for p in updates.parameters() if p.requires_grad]
+
+    def unscale_(self, optimizer: Optimizers = None) -> None:
         """Make the gradients those of the window's mean, out of the scale of fp16; once per window."""
-        self._parts.of(optimizer).unscale_()
+        for updates in self._parts.group(optimizer):
+            updates.unscale_()
 
-    def clip_grad_norm_(self, max_norm: float, optimizer: torch.optim.Optimizer | None = None) -> torch.Tensor:
-        """Scale the gradients of one optimizer down to `max_norm`; return their norm before, without dimension."""
-        updates = self._parts.of(optimizer)
-        self.grad_norm = updates.clip_grad_norm_(max_norm)
-        self._watch_norm(updates, self.grad_norm)
-        return self.grad_norm
+    def clip_grad_norm_(self, max_norm: float, optimizer: Optimizers = None) -> torch.Tensor:
+        """Scale gradients down to `max_norm`; return their norm before, without dimension.
 
-    def optimizer_step(self, optimizer: torch.optim.Optimizer | None = None) -> bool:
+        Args:
+            max_norm: of the gradients of all its parameters together, and of all optimizers in a list.
+            optimizer: which one, or a list of those that one loss updates; may be left out where there is one.
+        """
+        return self._clip_to(max_norm, self._parts.group(optimizer))
+
+    def optimizer_step(self, optimizer: Optimizers = None) -> bool:
         """Apply the update and move its schedule; return False where the scaler skipped it. Closes the window."""
-        updates = self._parts.of(optimizer)
-        applied = updates.apply()
-        updates.schedule()
-        updates.reset()
-        return applied
+        group = self._parts.group(optimizer)
+        waiting = [updates for updates in group[0].group if updates.window.is_open and updates not in group]
+        last = None if waiting else group[-1]  # the scale is updated once, when all that share it have stepped
+        applied = [updates.apply(last=updates is last) for updates in group]
+        for updates in group:
+            updates.schedule()
+            updates.reset()
+        return all(applied)
 
-    def zero_grad(self, optimizer: torch.optim.Optimizer | None = None) -> None:
-        """Clear the gradients of one optimizer; an open window is dropped."""
-        self._parts.of(optimizer).discard()
+    def zero_grad(self, optimizer: Optimizers = None) -> None:
+        """Clear the gradients of one optimizer or several; an open window is dropped."""
+        for updates in self._parts.group(optimizer):
+            updates.discard()
 
     def flush(self) -> None:
         """Update with what the open windows hold: after a loop that was left in the middle of a window."""
-        for updates in self._parts.open_windows:
-            self._close(updates)
+        for group in self._parts.open_groups:
+            self._close(group)
 
     def discard(self) -> None:
         """Drop what the open windows hold."""

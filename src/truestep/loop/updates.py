@@ -6,12 +6,14 @@ a window and a scaler of its own.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import torch
 
-from truestep.errors import BadCheckpoint, ScaledGradients
+from truestep.errors import BadCheckpoint, OpenWindow, OptimizerNotStepped, ScaledGradients
+from truestep.loop.blame import outside
 from truestep.loop.window import Window
 
 if TYPE_CHECKING:
@@ -27,6 +29,7 @@ class Updates:
         accumulate: micro-steps in a full window.
         clip_norm: largest norm of the gradients of all its parameters together; None for no limit.
         scaler: what scales its losses in fp16; None elsewhere.
+        clips_alone: whether `clip_norm` is its own limit also where a loss updates several optimizers.
         count: told of every window that closes.
         applied: told of every update that changed parameters.
     """
@@ -39,6 +42,7 @@ class Updates:
         accumulate: int = 1,
         clip_norm: float | None = None,
         scaler: torch.amp.GradScaler | None = None,
+        clips_alone: bool = False,
         count: Callable[[Updates], None],
         applied: Callable[[Updates], None] = lambda updates: None,
     ) -> None:
@@ -47,6 +51,10 @@ class Updates:
         self.window = Window(accumulate)
         self.clip_norm = clip_norm
         self.scaler = scaler
+        self.clips_alone = clips_alone
+        self.alone: tuple[Updates, ...] = (self,)
+        self.group: tuple[Updates, ...] = self.alone
+        """The optimizers that the losses of the open window update, this one among them."""
         self.schedules: list[Schedule] = []
         self.applied = 0
         """Updates that changed parameters: a step that the scaler skipped is none."""
@@ -62,10 +70,19 @@ class Updates:
         self._prepared = False
         self._stepping = False
         self._groups = len(optimizer.param_groups)
+        self.reached_by = ""
+        """Name of an optimizer with a loss that reached the parameters of this one, as long as this one is unused."""
+        self.looked = False
+        """Whether it was looked at which other optimizers its losses reach."""
         self._hooks = (
             optimizer.register_step_pre_hook(self._before),
             optimizer.register_step_post_hook(self._after),
         )
+
+    @property
+    def made(self) -> int:
+        """Return how many updates were made, those that the scaler skipped among them."""
+        return self.applied + self.skipped
 
     def parameters(self) -> Iterator[torch.nn.Parameter]:
         """Give the optimizer's parameters, in its order."""
@@ -86,8 +103,9 @@ class Updates:
         if self._prepared:
             return
         self._prepared = True
-        if self.scaler is not None:
-            self.scaler.unscale_(self.optimizer)
+        scaler = self.group[0].scaler
+        if scaler is not None:
+            scaler.unscale_(self.optimizer)
         factor = self.window.correction() if self.window.is_open else None
         if factor is None:
             return
@@ -101,21 +119,44 @@ class Updates:
         self.grad_norm = norm
         return norm
 
-    def apply(self, closure: Any = None) -> bool:
-        """Step the optimizer, through the scaler where there is one. Return whether parameters were updated."""
+    def join(self, group: tuple[Updates, ...]) -> None:
+        """Let the next losses update these optimizers together, in the scale of the first one.
+
+        Raises:
+            OpenWindow: the open window holds losses of other optimizers.
+        """
+        if self.window.is_open and self.group != group:
+            raise OpenWindow(
+                f'the window of "{self.name}" is open for losses of {_names(self.group)}',
+                expected=f"the same optimizers until it closes, got {_names(group)}",
+                remedy="pass the same optimizers with every loss of a window, or call run.flush() before",
+            )
+        self.group = group
+
+    def apply(self, closure: Any = None, *, last: bool = True) -> bool:
+        """Step the optimizer, through the scaler where there is one. Return whether parameters were updated.
+
+        Args:
+            closure: for optimizers that evaluate the loss.
+            last: whether no other optimizer has to step in the same scale, so that the scale is updated.
+        """
         applied = self.applied
+        scaler = self.group[0].scaler
+        if not self.made and closure is None:
+            self._check_gradients()
         self._note_lr()
         self._stepping = True
         try:
             if closure is not None:
                 self.optimizer.step(closure)
-            elif self.scaler is None:
+            elif scaler is None:
                 self.unscale_()
                 self.optimizer.step()
             else:
                 self.unscale_()
-                self.scaler.step(self.optimizer)
-                self.scaler.update()
+                scaler.step(self.optimizer)
+                if last:
+                    scaler.update()
         finally:
             self._stepping = False
         if self.applied == applied:
@@ -129,6 +170,8 @@ class Updates:
             self._scheduled += 1
             for schedule in self.schedules:
                 if schedule.every == "step":
+                    if schedule.end is not None and schedule.scheduler.last_epoch == schedule.end:
+                        schedule.warn_of_end()
                     schedule.scheduler.step()
 
     def reset(self) -> None:
@@ -138,10 +181,11 @@ class Updates:
         self._count(self)
 
     def discard(self) -> None:
-        """Drop what the window holds."""
-        self.optimizer.zero_grad()
-        self.window.close()
-        self._prepared = False
+        """Drop what the window holds, for all optimizers that its losses update."""
+        for updates in self.group if self.window.is_open else (self,):
+            updates.optimizer.zero_grad()
+            updates.window.close()
+            updates._prepared = False
 
     def release(self) -> None:
         """Watch the steps of the optimizer no longer."""
@@ -170,16 +214,30 @@ class Updates:
         """Look at a step that is about to be taken: one called by hand gets the gradients of the window's mean."""
         if self._stepping:
             return
+        if not self.made and not args and not kwargs:
+            self._check_gradients()
         self._note_lr()
         if not self.window.is_open:
             return
-        if self.scaler is not None:
+        scaler = self.group[0].scaler
+        if scaler is not None:
             raise ScaledGradients(
                 f"{type(optimizer).__name__}.step() was called on gradients that carry the scale of fp16",
-                expected=f"gradients out of the scale of {self.scaler.get_scale():g}",
+                expected=f"gradients out of the scale of {scaler.get_scale():g}",
                 remedy="call run.optimizer_step() instead: it unscales, steps and updates the scale",
             )
         self.unscale_()
+
+    def _check_gradients(self) -> None:
+        """Warn where the first update of an optimizer has no gradient at all, and so changes nothing."""
+        if any(parameter.grad is not None for parameter in self.parameters()):
+            return
+        warnings.warn(
+            f'optimizer "{self.name}" ({type(self.optimizer).__name__}) was stepped, and none of its parameters has a '
+            "gradient: pass all optimizers that a loss updates to run.backward(loss, optimizer=[...])",
+            OptimizerNotStepped,
+            stacklevel=outside(),
+        )
 
     @property
     def lr_jumped(self) -> bool:
@@ -201,6 +259,10 @@ class Updates:
             self._tell(self)
         if not self._stepping:
             self.reset()
+
+
+def _names(group: tuple[Updates, ...]) -> str:
+    return " and ".join(f'"{updates.name}"' for updates in group)
 
 
 def has_groups_of(optimizer: torch.optim.Optimizer, state: dict[str, Any]) -> bool:

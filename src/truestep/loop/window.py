@@ -35,12 +35,14 @@ class Window:
         False
     """
 
-    __slots__ = ("accumulate", "micro_steps", "reference", "total")
+    __slots__ = ("accumulate", "micro_steps", "micro_steps_ever", "reference", "total")
 
     def __init__(self, accumulate: int = 1) -> None:
         self.accumulate = accumulate
         self.micro_steps = 0
         """Backward passes since the window opened."""
+        self.micro_steps_ever = 0
+        """Backward passes in this process."""
         self.reference: Divided | None = None
         """What weighted losses are divided by; None while the losses are means."""
         self.total: Divided = 0.0
@@ -67,6 +69,7 @@ class Window:
         if self.micro_steps and (weight is None) != (self.reference is None):
             raise ValueError("one window holds losses with weight= and without: their sum has no mean")
         self.micro_steps += 1
+        self.micro_steps_ever += 1
         if weight is None:
             return self.accumulate
         if isinstance(weight, int | float):
@@ -78,6 +81,11 @@ class Window:
             self.total = 0.0
         self.total = self.total + weight
         return self.reference
+
+    def follow(self, leader: Window) -> None:
+        """Hold what another window holds: that of the first optimizer that the same losses update."""
+        self.micro_steps_ever += 1
+        self.micro_steps, self.reference, self.total = leader.micro_steps, leader.reference, leader.total
 
     def correction(self) -> Divided | None:
         """Return the factor that makes the window's gradients those of its mean; None where they are already.
