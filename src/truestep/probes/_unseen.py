@@ -5,9 +5,13 @@ A mode that counts or logs calls would print other numbers under supervision, an
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import ExitStack
+from itertools import islice
 from typing import Any
+
+_FIRST, _DEEP = 8, 3
+"""So many items of a batch, or of a model's outputs, are looked at for a class of tensors that sees its own calls."""
 
 
 class Unseen:
@@ -23,14 +27,35 @@ class Unseen:
         self._overridden = False
         """Whether a class of tensors was met that sees its own calls."""
 
-    def met(self, tensor: Any) -> None:
-        """Take up the class of a tensor."""
-        if not self._overridden and type(tensor) not in self._plain:
-            function = type(tensor).__torch_function__
+    def met(self, thing: Any, depth: int = _DEEP) -> None:
+        """Take up the class of a tensor, or those of the first tensors in a list, tuple or dict."""
+        kind = type(thing)
+        if kind in self._plain or self._overridden:
+            return
+        inside: Iterable[Any] = ()
+        if kind is tuple or kind is list:
+            inside = thing
+        elif issubclass(kind, self._plain[0]):
+            function = kind.__torch_function__
             self._overridden = getattr(function, "__func__", function) not in self._usual
+        elif issubclass(kind, dict):  # by the methods of Python's own classes: those of the script are not called
+            inside = dict.values(thing)
+        elif issubclass(kind, tuple):
+            inside = tuple.__iter__(thing)
+        for item in islice(inside, _FIRST) if depth else ():
+            self.met(item, depth - 1)
 
-    def begin(self) -> ExitStack | None:
-        """Set aside what there is; the caller closes what is returned before any code of the script's runs."""
+    def begin(self, *given: Any) -> ExitStack | None:
+        """Set aside what there is; the caller closes what is returned before any code of the script's runs.
+
+        Args:
+            given: what the script has given, or was given, and what is about to be looked at.
+        """
+        try:
+            for thing in given:
+                self.met(thing)
+        except Exception:
+            self._fail()
         if not (self._functions() or self._dispatches() or self._overridden):
             return None
         aside = ExitStack()

@@ -116,7 +116,7 @@ class BackwardProbe(Probe):
     def before(self, outputs: Any, args: tuple[Any, ...], accumulates: bool) -> tuple[Site | None, str, bool] | None:
         """Look at the loss, the gradients and, at sampled steps, the tape; nothing of it is kept."""
         scene = self.scene
-        aside = scene.unseen.begin()
+        aside = scene.unseen.begin(outputs)
         try:
             method = sys._getframe(3)
             site = scene.sites.quick(5 if method.f_code is self._method else 4)

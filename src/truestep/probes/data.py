@@ -178,7 +178,7 @@ class DataProbe(Probe):
 
     def drawn(self, iterator: Any, batch: Any, begun: float, now: float) -> None:
         scene = self.scene
-        aside = scene.unseen.begin()
+        aside = scene.unseen.begin(batch)
         try:
             number = getattr(iterator, "_truestep_loader", None)
             if number is None:

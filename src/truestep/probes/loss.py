@@ -91,7 +91,7 @@ class LossProbe(Probe):
     ) -> None:
         """Tell one call; shapes and the names of two nodes are read, values only of the first small inputs."""
         scene = self.scene
-        aside = scene.unseen.begin()
+        aside = scene.unseen.begin(input, target)
         try:
             node = input.grad_fn
             origin = "" if node is None else node.name()

@@ -110,7 +110,7 @@ class ModuleProbe(Probe):
         scene = self.scene
         depth = scene.depth
         before = depth.inside
-        aside = scene.unseen.begin()
+        aside = scene.unseen.begin(*args)
         try:
             if depth.fetching or not scene.active or scene.engine_task() != -1 or self._compiling() or self._tracing():
                 depth.inside = 1
@@ -163,7 +163,7 @@ class ModuleProbe(Probe):
         dropout, depth.dropout = depth.dropout, None
         if result is None or (place is None and same is False):
             return
-        aside = scene.unseen.begin()
+        aside = scene.unseen.begin(result)
         try:
             if place is None:
                 self._compared.left(same, result)
@@ -219,7 +219,7 @@ class ModuleProbe(Probe):
     def _passed(self, key: int, result: Any, depth_of_caller: int) -> None:
         """Runs after a call that was recognised: see whether it is the one that comes here in every round."""
         coast = self._coast
-        aside = self.scene.unseen.begin()
+        aside = self.scene.unseen.begin(result)
         try:
             tensor = result if type(result) is self._tensor else _first_tensor(result, self._tensor)
             tracked = tensor is not None and tensor.requires_grad

@@ -76,7 +76,7 @@ class ScalerProbe(Probe):
 
     def scaled(self, scaler: Any, result: Any) -> None:
         self.scene.coast.wake()
-        aside = self.scene.unseen.begin()
+        aside = self.scene.unseen.begin(result)
         try:
             self.scene.scales.in_use = True
             mark(result)
