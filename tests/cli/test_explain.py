@@ -5,7 +5,7 @@ import pytest
 from rich.console import Console
 
 from truestep.cli import _proof, explain
-from truestep.errors import TorchMissing, UsageError
+from truestep.errors import TorchMissing, UnknownRule, UsageError
 from truestep.rules import all_rules
 from truestep.rules._rule import HEADINGS
 
@@ -62,6 +62,28 @@ def test_unknown_rule_is_said_without_a_traceback():
     assert lines[0] == 'UnknownRule: no rule is called "missing-zero-gard"'
     assert lines[1].startswith("  nearest: missing-zero-grad")
     assert lines[2] == "  list them with `truestep rules`"
+
+
+@pytest.mark.parametrize(
+    ("words", "first"),
+    [
+        ("nan", "nan-or-inf"),
+        ("dropout", "functional-dropout-always-on"),
+        ("learning rate", "learning-rate-dead"),
+        ("checkpoints", "checkpoint-incomplete"),
+    ],
+)
+def test_a_word_that_is_no_rule_names_the_rules_that_speak_of_it(words, first):
+    with pytest.raises(UnknownRule) as raised:
+        explain.explain(words)
+    assert raised.value.happened == f'no rule is called "{words}"'
+    assert raised.value.expected.startswith(f"rules that speak of it: {first}")
+    assert raised.value.remedy == f"write `truestep explain {first}`, or list all with `truestep rules`"
+
+
+def test_several_words_are_all_in_the_pages():
+    assert {"missing-zero-grad", "zero-grad-before-step"} <= set(explain.about("zero_grad"))
+    assert explain.about("zero qwertz") == explain.about("") == []
 
 
 def test_pages_need_no_torch():

@@ -39,6 +39,17 @@ def test_labels_are_read(call: Callable[[torch.Tensor], torch.Tensor], told: tup
     assert (event.outside, event.lowest, event.highest, event.dense) == pytest.approx(told)
 
 
+@pytest.mark.parametrize("loss", [F.binary_cross_entropy_with_logits, F.cross_entropy])
+def test_swapped_arguments_are_read(loss: Callable[..., torch.Tensor]) -> None:
+    with capture_events() as events:
+        for _ in range(3):
+            loss(SIGNS, LAYER(100 * X)).backward()
+    (event,) = read(events, ProbabilitiesRead)
+    assert isinstance(event, ProbabilitiesRead)
+    assert event.swapped
+    assert event.lowest < -1
+
+
 @pytest.mark.parametrize(
     "call",
     [

@@ -1,4 +1,5 @@
 import math
+from dataclasses import replace
 
 from truestep.events import (
     BackwardEnded,
@@ -90,6 +91,16 @@ def test_summed_losses_are_quiet():
 
 def test_steps_that_a_scaler_skipped_are_no_accumulation():
     assert judge(AccumulationNotNormalised, [SGD, *[DRAWN, BACK, DRAWN, BACK, STEPPED] * 3]) == []
+
+
+def test_cleared_gradients_are_no_accumulation():
+    rule, run = AccumulationNotNormalised(), Progress()
+    alone = replace(BACK, onto_fresh=0)
+    for event in [SGD, DRAWN, alone, DRAWN, alone, STEPPED]:
+        run.note(event)
+        if isinstance(event, rule.watches):
+            rule.observe(event, run)
+    assert rule.verdict(run).reason == "no accumulation"
 
 
 def test_one_backward_per_step_is_not_observed():

@@ -57,12 +57,19 @@ def test_healthy_labels_are_quiet(event):
     assert judge(LabelsNotProbabilities, [event, STEP] * 4) == []
 
 
+@pytest.mark.parametrize("kind", [BINARY, CLASSES])
+def test_swapped_arguments_are_named(kind):
+    (finding,) = judge(LabelsNotProbabilities, [look(kind, 80, -40.0, 900.0, swapped=True), STEP] * 2)
+    assert finding.help == "swap the arguments: the loss takes the output of the model first, then the labels"
+
+
 def test_one_step_is_quiet():
     assert judge(LabelsNotProbabilities, [MASK, MASK, STEP]) == []
 
 
 def test_verdicts():
     run = Progress()
-    assert LabelsNotProbabilities().verdict(run).reason == "no loss function of torch"
     run.note(LossComputed(kind=BINARY))
+    assert LabelsNotProbabilities().verdict(run).reason == ProbabilitiesRead.absent
+    run.note(look(BINARY, 0, 0.0, 1.0))
     assert LabelsNotProbabilities().verdict(run).outcome is Outcome.CLEAR

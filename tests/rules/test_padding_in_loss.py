@@ -40,6 +40,7 @@ def test_two_losses_are_judged_by_themselves():
 
 def test_verdicts():
     run = Progress()
-    assert PaddingInLoss().verdict(run).reason == "no loss function of torch"
     run.note(LossComputed(kind="cross_entropy"))
+    assert PaddingInLoss().verdict(run).reason == PaddingRead.absent
+    run.note(PaddingRead(kind="cross_entropy"))
     assert PaddingInLoss().verdict(run).outcome is Outcome.CLEAR

@@ -67,3 +67,31 @@ def test_a_run_without_backward_is_not_observed():
 
     verdict = rule("zero-grad-before-step")().verdict(Progress())
     assert (verdict.outcome, verdict.reason) == ("not-observed", "no backward pass")
+
+
+def verdict_of(events):
+    from truestep.rules import Progress
+
+    judged, run = ZeroGradBeforeStep(), Progress()
+    for event in events:
+        run.note(event)
+        judged.observe(event, run)
+    return judged.verdict(run)
+
+
+def test_most_gradients_thrown_away_are_not_clear():
+    seldom = verdict_of([BUILT, *[*[MADE, THROWN] * 9, MADE, KEPT] * 4])
+    assert (seldom.outcome, seldom.reason) == ("not-observed", "most gradients were cleared before any step")
+    assert verdict_of([BUILT, *[MADE, THROWN, MADE, KEPT] * 4]).outcome == "clear"
+
+
+def test_repeated_steps_count():
+    rule_ = ZeroGradBeforeStep()
+    rule_.again(THROWN, 90)
+    rule_.again(KEPT, 10)
+    from truestep.rules import Progress
+
+    run = Progress(met={BackwardEnded, OptimizerStepped})
+    assert rule_.unobserved(run) == "most gradients were cleared before any step"
+    rule_.again(KEPT, 40)
+    assert rule_.unobserved(run) == ""

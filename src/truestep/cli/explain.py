@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from statistics import fmean
 from typing import Annotated
@@ -13,13 +14,14 @@ from rich.table import Table
 from rich.text import Text
 
 from truestep.cli import _proof
-from truestep.errors import UsageError
+from truestep.errors import UnknownRule, UsageError
 from truestep.report.excerpt import wrap
-from truestep.rules import Rule, rule
+from truestep.rules import Rule, all_rules, rule
 from truestep.rules._page import Block, parse
 
 _STYLES = {"error": "bold red", "warning": "bold yellow", "speed": "bold cyan"}
 _WIDEST = 100
+_MOST_NAMED = 5
 
 
 def explain(
@@ -29,7 +31,7 @@ def explain(
     ] = False,
 ) -> int:
     """Show what a rule finds, why it matters and how to fix it."""
-    found = rule(id)
+    found = _find(id)
     console = Console(highlight=False)
     console.width = min(console.width, _WIDEST)
     folder = _proof.find(id)
@@ -40,6 +42,47 @@ def explain(
         _heading("Proof", console)
         _prose(f"`truestep explain {id} --prove` runs a broken and a correct program and compares them.", console)
     return 0
+
+
+def _find(id: str) -> type[Rule]:
+    """Return the rule of that id; name those that a word is about where there is none.
+
+    Raises:
+        UnknownRule: there is none.
+    """
+    try:
+        return rule(id)
+    except UnknownRule:
+        near = about(id)
+        if not near:
+            raise
+        raise UnknownRule(
+            f'no rule is called "{id}"',
+            expected=f"rules that speak of it: {', '.join(near)}",
+            remedy=f"write `truestep explain {near[0]}`, or list all with `truestep rules`",
+        ) from None
+
+
+def about(words: str) -> list[str]:
+    """Return the ids of the rules that speak of some words, those first that have them in their name or title.
+
+    >>> about("NaN")[0], about("learning rate")[0]
+    ('nan-or-inf', 'learning-rate-dead')
+    >>> about("qwertz")
+    []
+    """
+    wanted = [
+        re.compile(rf"\b{re.escape(word.removesuffix('s'))}") for word in re.findall(r"[a-z0-9]{3,}", words.lower())
+    ]
+    scores: dict[str, int] = {}
+    for id, one in all_rules().items():
+        page = parse(one.__doc__ or "")
+        text = " ".join(block.text for section in page.sections for block in section.blocks if block.kind != "code")
+        places = ((id.replace("-", " "), 20), (page.title.lower(), 8), (text.lower(), 1))
+        each = [sum(weight * min(len(word.findall(place)), 3) for place, weight in places) for word in wanted]
+        if each and all(each):
+            scores[id] = sum(each)
+    return sorted(scores, key=lambda name: -scores[name])[:_MOST_NAMED]
 
 
 def _show(found: type[Rule], console: Console) -> None:

@@ -221,6 +221,8 @@ class ProbabilitiesRead(Event):
     highest: float = 1.0
     dense: bool = True
     """Whether most of them are not zero."""
+    swapped: bool = False
+    """Whether a model computed them, and not the input of the loss."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

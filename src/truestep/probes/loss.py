@@ -141,7 +141,8 @@ class LossProbe(Probe):
             latest = self._latest.get((kind, id(site)))
             self._latest[kind, id(site)] = (event, 1 if latest is None else latest[1] + 1)
             scene.emit(event)
-            if scene.sampled and grad and origin and reduction in ("mean", "sum"):
+            # The target alone has a history where the two arguments are swapped.
+            if scene.sampled and grad and (origin or target.grad_fn is not None) and reduction in ("mean", "sum"):
                 self._labels.look(kind, site, input, target, args, kwargs)
         except Exception:
             scene.fail()

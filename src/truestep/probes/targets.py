@@ -34,14 +34,15 @@ class Targets:
         """Look at the targets of a call and tell what they hold."""
         scene, key = self._scene, (kind, id(site))
         weight = args[0] if args else kwargs.get("weight")
-        if weight is not None or self._looked.get(key) == scene.step or not _is_readable(scene.torch, target):
+        swapped = target.requires_grad and not input.requires_grad
+        if weight is not None or self._looked.get(key) == scene.step or not _is_readable(scene.torch, target, swapped):
             return
         begun = time.perf_counter()
         self._looked[key] = scene.step
         event: Event | None = None
         if target.is_floating_point():
             if kind == "binary_cross_entropy_with_logits" or (kind == "cross_entropy" and input.shape == target.shape):
-                event = _probabilities(scene.torch, kind, site, target)
+                event = _probabilities(scene.torch, kind, site, target, swapped)
         elif kind in ("cross_entropy", "nll_loss") and key not in self._without:
             ignored = [number for number in (*args, *kwargs.values()) if type(number) is int][1:2]
             event = self._padding(kind, site, input, target, ignored)
@@ -68,9 +69,9 @@ def is_transformed(tensor: Any) -> bool:
     return bool(_functorch.is_functorch_wrapped_tensor(tensor))
 
 
-def _is_readable(torch: Any, tensor: Any) -> bool:
+def _is_readable(torch: Any, tensor: Any, swapped: bool) -> bool:
     """Whether the values of a target can be read without a trace."""
-    if type(tensor) is not torch.Tensor or tensor.requires_grad or is_transformed(tensor):
+    if type(tensor) is not torch.Tensor or (tensor.requires_grad and not swapped) or is_transformed(tensor):
         return False
     if tensor.device.type not in _DEVICES or str(tensor.layout) != "torch.strided":
         return False
@@ -79,7 +80,7 @@ def _is_readable(torch: Any, tensor: Any) -> bool:
     return not (tensor.is_cuda and torch.cuda.is_current_stream_capturing())
 
 
-def _probabilities(torch: Any, kind: str, site: Site | None, target: Any) -> Event:
+def _probabilities(torch: Any, kind: str, site: Site | None, target: Any, swapped: bool) -> Event:
     values = target.detach()
     outside = values <= -_OUTSIDE
     if kind != "cross_entropy":
@@ -92,6 +93,7 @@ def _probabilities(torch: Any, kind: str, site: Site | None, target: Any) -> Eve
         lowest=_rounded(shares[2]),
         highest=_rounded(shares[3]),
         dense=shares[1] > _OUTSIDE,
+        swapped=swapped,
     )
 
 

@@ -111,7 +111,7 @@ class AccumulationNotNormalised(Rule):
         site = event.site
         seen = self._backwards.get(site, 0)
         self._backwards[site] = seen + 1
-        self._accumulates |= seen > 0
+        self._accumulates |= seen > 0 and event.onto_fresh > 0
         alone = event.loader is None or event.loader not in self._drawn or (seen > 0 and not event.onto_fresh)
         if event.divided or alone or event.root.startswith("SumBackward"):
             self._healthy.add(site)

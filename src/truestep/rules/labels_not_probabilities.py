@@ -1,12 +1,13 @@
 from __future__ import annotations
 
-from truestep.events import Event, LossComputed, ProbabilitiesRead, Site
+from truestep.events import Event, ProbabilitiesRead, Site
 from truestep.findings import Severity
 from truestep.rules._rule import Progress, Rule
 
 _LEAST_SHARE = 1
 _LEAST_SHARE_OF_CLASSES = 10
 _BYTE = 255.0
+_CLASSES_HELP = "apply `softmax` to the labels, or give class indices"
 
 
 class LabelsNotProbabilities(Rule):
@@ -16,7 +17,8 @@ class LabelsNotProbabilities(Rule):
     ------------
     Reads, at sampled steps, the targets of ``binary_cross_entropy_with_logits`` and the class probabilities given to
     ``cross_entropy``. Reports the first where some lie at -0.5 or below, or at 1.5 or above, and not all are the same,
-    and the second where most are not zero and at least 10 % lie at -0.5 or below; both at two steps or more.
+    and the second where most are not zero and at least 10 % lie at -0.5 or below; both at two steps or more. Where the
+    labels come from a model and the input does not, it says that the two are swapped.
 
     Why it matters
     --------------
@@ -56,7 +58,8 @@ class LabelsNotProbabilities(Rule):
     since = "0.1"
     severity = Severity.ERROR
     watches = (ProbabilitiesRead,)
-    needs = (LossComputed,)
+    needs = (ProbabilitiesRead,)
+    leads_to = ("nan-or-inf",)
 
     def __init__(self) -> None:
         super().__init__()
@@ -81,13 +84,17 @@ class LabelsNotProbabilities(Rule):
             f"{name} got labels that are no probabilities",
             run=run,
             label=f"labels from {low:g} to {high:g}, at sampled steps",
-            help=_help(low, high) if binary else "apply `softmax` to the labels, or give class indices",
+            help=_swapped_help(event) or (_help(low, high) if binary else _CLASSES_HELP),
             unit="sampled losses",
             key=key,
         )
         draft.cost = "this loss has no lower end for them: it falls for as long as the outputs grow"
         if not known:
             draft.count, draft.first_step = 2, step
+
+
+def _swapped_help(event: ProbabilitiesRead) -> str:
+    return "swap the arguments: the loss takes the output of the model first, then the labels" if event.swapped else ""
 
 
 def _help(low: float, high: float) -> str:

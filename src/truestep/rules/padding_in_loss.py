@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from truestep.events import Event, LossComputed, PaddingRead, Site
+from truestep.events import Event, PaddingRead, Site
 from truestep.findings import Confidence, Severity
 from truestep.rules._rule import Progress, Rule
 
@@ -56,7 +56,7 @@ class PaddingInLoss(Rule):
     severity = Severity.WARNING
     confidence = Confidence.MEDIUM
     watches = (PaddingRead,)
-    needs = (LossComputed,)
+    needs = (PaddingRead,)
 
     def __init__(self) -> None:
         super().__init__()

@@ -61,6 +61,13 @@ class ZeroGradBeforeStep(Rule):
         self._kept: dict[int, int] = {}
         self._first: dict[int, int] = {}
         self._guilty: dict[int, Site | None] = {}
+        self._cleared = self._steps = 0
+        """Calls that cleared gradients which no step had used, and steps."""
+
+    def unobserved(self, run: Progress) -> str:
+        # Most gradients of the run were thrown away, and a line that does so in the steps cannot be told from it.
+        most = self._cleared > 2 * self._steps
+        return super().unobserved(run) or ("most gradients were cleared before any step" if most else "")
 
     def observe(self, event: Event, run: Progress) -> None:
         match event:
@@ -68,9 +75,11 @@ class ZeroGradBeforeStep(Rule):
                 self._backward = event.site
                 self._cleared_at.clear()
             case GradientsZeroed(fresh=fresh) if fresh and self._backward is not None:
+                self._cleared += 1
                 for optimizer in self._owners(event, run):
                     self._cleared_at[optimizer] = (event.site, self._backward)
             case OptimizerStepped():
+                self._steps += 1
                 self._step(event, run)
                 self._backward = None
             case _:
@@ -116,7 +125,10 @@ class ZeroGradBeforeStep(Rule):
 
     def again(self, event: Event, times: int) -> None:
         if isinstance(event, OptimizerStepped):
+            self._steps += times
             self._count(event, times)
+        elif isinstance(event, GradientsZeroed) and event.fresh:
+            self._cleared += times
 
     def _count(self, event: OptimizerStepped, times: int) -> None:
         if _lost(event):
