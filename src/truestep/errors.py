@@ -29,6 +29,7 @@ TrueStepError
 │   ├── BadCheckpoint   a checkpoint that is missing, damaged or of another run
 │   ├── KeysDoNotMatch  weights whose names or shapes are not those of the model
 │   ├── FolderInUse     another run is writing into the folder
+│   ├── SeveralProcesses a run in one of several processes
 │   ├── NoExperiment    a script did not do what an experiment compares (exit code 3)
 │   └── BadRecord       a record that cannot be read
 ├── DiskFull            a checkpoint did not fit on the disk; earlier ones are untouched
@@ -246,6 +247,12 @@ class KeysDoNotMatch(UsageError):
     slug = "keys-do-not-match"
 
 
+class SeveralProcesses(UsageError):
+    """A run was made in one of several processes, each of which would train a copy of its own."""
+
+    slug = "several-processes"
+
+
 class FolderInUse(UsageError):
     """Another run is writing into the folder."""
 
@@ -323,6 +330,10 @@ class InexactResume(TrueStepWarning):
 
 class OptimizerNotStepped(TrueStepWarning):
     """An optimizer of a run never updates, or updates without a gradient, while others do."""
+
+
+class NotInCheckpoint(TrueStepWarning):
+    """An optimizer trains parameters that no checkpoint of the run would hold."""
 
 
 class TraceNotWritten(TrueStepWarning):

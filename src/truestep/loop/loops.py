@@ -17,6 +17,7 @@ from truestep.loop.device import to_device
 from truestep.loop.pace import samples_in
 from truestep.loop.progress import Position
 from truestep.loop.seed import rng_state, set_rng_state
+from truestep.loop.strategy import check_one_process
 from truestep.loop.walks import Limits, Place, Walk, Walks
 
 if TYPE_CHECKING:
@@ -217,6 +218,8 @@ class Loops:
         introduce, self._introduce = self._introduce, None
         if introduce is not None:
             introduce(batch)
+        if self._saves:
+            self._saving.warn_of_left_out()
 
     def _count_batch(self, samples: int, walk: Walk, length: int | None) -> None:
         pace = self._pace
@@ -387,6 +390,7 @@ class Loops:
         if self._begun:
             return
         self._begun = True
+        check_one_process()  # a process group may have been made after the run
         if self.walks.is_resuming:
             self._epoch_rng = self._saving.restore(finally_=False)["epoch"]
 

@@ -53,7 +53,7 @@ from truestep.loop.seed import seed_everything
 from truestep.loop.settings import Settings
 from truestep.loop.signals import Signals
 from truestep.loop.step import Stepping
-from truestep.loop.strategy import SingleProcess
+from truestep.loop.strategy import SingleProcess, check_one_process
 from truestep.loop.updates import Updates
 from truestep.loop.walks import Limits
 from truestep.report import write
@@ -77,6 +77,7 @@ class Run(Modelling, Stepping, Evaluation, Looking):
         UnknownPrecision: a precision that there is not, or not on this device.
         FolderHoldsRun: `out` holds the checkpoints of another run, and `resume` was not given.
         FolderInUse: another process trains into `out`.
+        SeveralProcesses: this is one of several processes, as under torchrun. Rank 0 raises it; the others exit with 1.
 
     Example:
         >>> run = Run(seed=1, max_epochs=2, device="cpu")
@@ -94,6 +95,7 @@ class Run(Modelling, Stepping, Evaluation, Looking):
         self.settings = settings = (settings or Settings()).changed(**changes).sealed()
         self.precision = Precision(settings.precision, pick(settings.device))
         self.device = self.precision.device
+        check_one_process()
         self.strategy = SingleProcess()
         self.state = State()
         self._parts = Parts()

@@ -16,6 +16,7 @@ from truestep.loop.checkpoint import Checkpoint
 from truestep.loop.checkpoint_content import Content, Evaluated, stamp_of
 from truestep.loop.comparison import compare, refuse, renew_lr, table, take
 from truestep.loop.declared import Change, Facts, declared
+from truestep.loop.kept import check_all_kept, warn_of_left_out
 from truestep.loop.terminal import say
 from truestep.loop.updates import has_groups_of, load_optimizer
 from truestep.loop.weight_files import source_of_weights
@@ -101,6 +102,7 @@ class Saving:
         """
         assert self._checkpoints is not None
         parts = self._parts
+        check_all_kept(parts, self._user)
         models = self._models()
         evaluated, self._evaluated = self._evaluated, None
         if evaluated is not None and evaluated.stamp == self._stamp():
@@ -160,6 +162,10 @@ class Saving:
         parts = self._parts
         averages = (followed.average.model for followed in parts.averaging.shelf.values())
         return stamp_of([*parts.models.values(), *averages], (updates.applied for updates in parts.updates.values()))
+
+    def warn_of_left_out(self) -> None:
+        """Warn where an optimizer trains parameters that no checkpoint would hold."""
+        warn_of_left_out(self._parts, self._user)
 
     def wait(self) -> None:
         """Return when everything is on the disk."""
