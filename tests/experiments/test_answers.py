@@ -183,12 +183,12 @@ def test_a_learning_rate_is_the_cause_where_another_one_learns():
 
     def learns(factor):
         asked.append(factor)
-        return True
+        return factor != 0.01
 
     seen = outcome(told={"learning": {"rates": [30.0, 30.0]}})
-    assert "30 is too high: with 0.3" in causes.rate(seen, (2.0, 900.0), learns)[0]
+    assert "30 is too high: with 0.003" in causes.rate(seen, (2.0, 900.0), learns)[0]
     assert "too low: with 3e+03" in causes.rate(seen, (2.0, 1.999), learns)[0]
-    assert asked == [0.01, 100.0]
+    assert asked == [0.01, 0.0001, 100.0]
     assert causes.rate(seen, (2.0, 9.0), lambda factor: False) == []
     assert causes.rate(outcome(), (2.0, 9.0), learns) == []
 

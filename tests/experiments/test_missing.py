@@ -249,3 +249,49 @@ def test_nothing_is_missing_where_a_run_begins_after_the_last_step():
     whole = Trace(steps(0, 20))
     found = missing(whole, 20, Trace(steps(20, 25)), whole=True)
     assert [one.piece for one in found] == ["epochs"]
+
+
+@pytest.mark.parametrize(
+    ("state", "where"),
+    [(6, "it is that of step 7"), (99, "something draws from it between restoring and this step")],
+)
+def test_a_random_state_that_is_restored_already_is_not_advised_to_be_saved(state, where):
+    random = {"torch": state, "python": 1, "numpy": 1}
+    first = made(5, random=random, put_back=["torch"], loss=0.9)
+    trial = judged((first, *steps(6, 20)))
+    (one,) = trial.missing
+    assert one.piece == "random torch"
+    assert where in one.detail
+    assert "restored already" in one.remedy
+    fresh = judged((made(5, random=random, loss=0.9), *steps(6, 20))).missing
+    assert [(piece.detail.partition(";")[0], "restored already" in piece.remedy) for piece in fresh] == [
+        ("begins anew", False)
+    ]
+
+
+def test_an_epoch_that_never_ends_and_begins_anew_leaves_open_a_count_of_steps():
+    one_epoch = [made(step, batches=[(step, step + 1, 0)]) for step in range(20)]
+    again = [made(6 + step, batches=[(step, step + 1, 0)], loss=0.9) for step in range(20)]
+    found = {piece.piece: piece for piece in missing(Trace(tuple(one_epoch)), 6, Trace(tuple(again)), whole=True)}
+    assert (
+        "6 more steps are taken than were left: where a count of steps ends it, save it too" in found["position"].detail
+    )
+
+
+@pytest.mark.parametrize(
+    ("others", "advice"),
+    [
+        (["c-5/model.pt", "c-5/args.bin"], "begin from the checkpoint before"),
+        (["a.pt"], "write under another name, and rename it when it is whole"),
+    ],
+)
+def test_a_file_of_a_checkpoint_of_several_is_not_renamed_alone(others, advice):
+    from truestep.cli.verify_resume import _explained
+
+    writes = tuple(Write("torch.save", path, 5) for path in others)
+    whole = Trace(steps(0, 20), writes)
+    kill = Kill(5, "write", len(others) - 1, others[-1])
+    outcome = Outcome(Variant("resumed"), "crashed", said="FileNotFoundError: c-5/state.json")
+    trial = judge(whole, Trace(whole.steps[:5], writes[:-1]), Trace(()), kill, "finished", outcome)
+    assert trial.verdict is Verdict.CRASHED
+    assert advice in " ".join(_explained(trial).split())

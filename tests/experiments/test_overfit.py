@@ -148,6 +148,31 @@ def test_a_script_without_loader_or_steps_is_refused(folder):
     assert "hello" in refused.value.said
 
 
+SPAWNED = """
+import torch
+import torch.multiprocessing as mp
+
+def work(rank):
+    model = torch.nn.Linear(4, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    model(torch.ones(2, 4)).sum().backward()
+    optimizer.step()
+
+if __name__ == "__main__":
+    mp.spawn(work, nprocs=1)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("command", ["overfit", "prove", "tune", "profile", "verify-resume"])
+def test_training_in_child_processes_is_named_by_every_command(folder, command):
+    (folder / "spawned.py").write_text(SPAWNED)
+    command = [sys.executable, "-m", "truestep", command, "spawned.py"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 3, done.stderr
+    assert "the script trains in child processes (torch.multiprocessing.spawn)" in " ".join(done.stderr.split())
+
+
 @pytest.mark.slow
 def test_a_script_whose_batches_come_from_nowhere_is_refused(folder):
     (folder / "hand.py").write_text(

@@ -174,3 +174,20 @@ def test_a_compiled_model_is_timed_and_has_no_graph_break(clock):
         compiled(torch.randn(2, 4)).sum().backward()
         optimizer.step()
     assert clock.steps[1]["forward"] > 0
+
+
+def test_a_backward_pass_is_a_step_where_there_is_no_optimizer(monkeypatch):
+    monkeypatch.setattr("truestep.experiments._steps.is_any_alive", lambda: False)
+    clock, steps = PhaseClock(), []
+    clock.on_step(steps.append)
+    model = nn.Linear(4, 2)
+    with ExitStack() as stack:
+        clock.install(stack)
+        for x, y in loader(3):
+            model.zero_grad()
+            F.cross_entropy(model(x), y).backward()
+            for p in model.parameters():
+                p.data.add_(p.grad, alpha=-0.1)
+        model_and_optimizer()
+        F.cross_entropy(model(x), y).backward()
+    assert len(steps) == 3, "where there is one, its steps count"

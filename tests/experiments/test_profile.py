@@ -460,6 +460,11 @@ def test_steps_that_stand_out_are_told_and_even_ones_are_not():
     assert not any("took" in said for said in sentences(result()))
 
 
+def test_a_busy_machine_is_told_and_a_quiet_one_is_not():
+    assert any("this machine is busy: for 35%" in said for said in sentences(result(waited=0.35)))
+    assert not any("busy" in said for said in sentences(result(waited=0.05)))
+
+
 def test_memory_that_grows_in_every_step_is_told_and_other_memory_is_not():
     def grown(between):
         memory = {

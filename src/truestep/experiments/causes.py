@@ -9,7 +9,8 @@ from truestep.experiments.outcome import Outcome
 
 _MOST_FROZEN = 0.5
 """Part of a model's values that may be frozen before it is told: heads are trained on frozen bodies."""
-_LOWER, _HIGHER = 0.01, 100.0
+_LOWER, _HIGHER = (1e-2, 1e-4), (1e2, 1e4, 1e6)
+"""Factors of the learning rate that are tried, one after another."""
 _STILL = 0.01
 """Part of the first loss by which a loss moves that does not move."""
 
@@ -56,8 +57,9 @@ def rate(outcome: Outcome, losses: Sequence[float], learns: Callable[[float], bo
     rates = outcome.told.get("learning", {}).get("rates")
     if not rates or rates[1] <= 0:
         return []
-    factor, words = (_LOWER, "too high") if has_moved(losses) else (_HIGHER, "too low")
-    if not learns(factor):
+    factors, words = (_LOWER, "too high") if has_moved(losses) else (_HIGHER, "too low")
+    factor = next((factor for factor in factors if learns(factor)), None)
+    if factor is None:
         return []
     return [f"the learning rate of {rates[1]:.3g} is {words}: with {rates[1] * factor:.3g} the same batches are learnt"]
 
