@@ -23,7 +23,7 @@ help: ## list the targets
 demo: $(VENV)/demo.stamp ## run two training loops that differ in one line, under supervision
 	@$(BIN)/python examples/demo.py
 
-picture: $(VENV)/demo.stamp ## make the picture in the README again
+picture: $(VENV)/demo.stamp ## make the picture in the README and the reports quoted in the docs again
 	$(BIN)/python examples/demo.py --svg docs/assets/demo.svg
 
 test: $(if $(ELSEWHERE),$(VENV)/dev.stamp,lint) ## lint, then all tests and doctests; what CI runs

@@ -56,6 +56,8 @@ class Told:
     accuracy: float = 0.0
     findings: list[str] = field(default_factory=list)
     headline: str = ""
+    report: list[str] = field(default_factory=list)
+    """Its lines, from the first finding on."""
 
     def hear(self, line: str) -> None:
         """Take up one line of output."""
@@ -67,6 +69,8 @@ class Told:
             self.findings.append(told[1])
         elif " found, " in line:
             self.headline = line
+        if self.findings:
+            self.report.append(line)
 
 
 def lines(command: list[str], console: Console, fine: tuple[int, ...] = (0,)) -> Iterator[str]:
@@ -130,6 +134,14 @@ def prove(script: str, console: Console) -> bool:
     return "makes a difference" in before
 
 
+def quote(report: list[str], page: Path) -> None:
+    """Put the lines of a report in the place of those that a page quotes."""
+    text = page.read_text(encoding="utf-8")
+    quoted = re.compile(r"^    error\[missing-zero-grad\]: optimizer(?:.*\n    )+.*", re.MULTILINE)
+    lines = "\n".join(f"    {line}" for line in report)
+    page.write_text(quoted.sub(lambda _: lines, text, count=1), encoding="utf-8")
+
+
 def compare(accident: Told, corrected: Told, console: Console) -> None:
     """Print both results side by side, and what follows from them."""
     console.print()
@@ -157,7 +169,7 @@ def compare(accident: Told, corrected: Told, console: Console) -> None:
 def main() -> int:
     """Run the demo on the terminal; keep a picture of it where one was asked for."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--svg", type=Path, help="file for a picture of the whole demo")
+    parser.add_argument("--svg", type=Path, help="file for a picture of the whole demo; renews the pages that quote it")
     picture = parser.parse_args().svg
     width = WIDEST if picture else min(Console().width, WIDEST)
     console = Console(width=width, highlight=False, record=bool(picture), force_terminal=bool(picture) or None)
@@ -170,6 +182,8 @@ def main() -> int:
     as_expected = accident.findings == ["missing-zero-grad"] and not corrected.findings
     if picture:
         console.save_svg(str(picture), title="make demo", theme=THEME, code_format=FRAME)
+        for page in (ROOT / "README.md", ROOT / "docs" / "index.md"):
+            quote(accident.report, page)
         return 0 if as_expected else 1
     console.print()
     console.print(Rule("the program unedited, with the remedy from outside, over three seeds", style="dim"))
