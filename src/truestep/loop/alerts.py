@@ -19,6 +19,7 @@ from typing import Any
 
 from truestep.errors import BadSettings
 from truestep.loop.alert_rules import AlertRule, Bound, NormSpike, NotFinite, Rising, Spike
+from truestep.loop.line_file import LineFile
 
 VALIDATION_LOSS = re.compile(r"(?:^|[_/.\- ])(?:val|valid|validation|eval)[_/.\- ]loss$")
 """Names of values that are watched for rising without being asked: val_loss, val/loss, model/valid_loss, eval_loss."""
@@ -32,7 +33,7 @@ class Alert:
         step: steps taken when the value was logged; for the loss given to `run.step()`, the step that it was for.
         epoch: the epoch under way.
         name: of the value.
-        kind: "not-finite", "spike", "norm-spike", "rising" or "bound".
+        kind: "not-finite", "spike", "norm-spike", "rising" or "bound"; "not-written" where the log cannot be written.
         message: what happened, in one line.
         value: the value.
     """
@@ -69,6 +70,7 @@ class Alerts:
     """
 
     def __init__(self, path: Path | None, *, show: Callable[[str], None], defaults: bool = True) -> None:
+        self._file = None if path is None else LineFile(path, failed=self._not_written)
         self.path = path
         self.defaults = defaults
         self.found: list[Alert] = []
@@ -147,12 +149,27 @@ class Alerts:
 
     def _tell(self, alert: Alert) -> None:
         self.found.append(alert)
-        if self.path is not None:
-            with self.path.open("a", encoding="utf-8") as file:
-                file.write(alert.line() + "\n")
+        if self._file is not None:
+            self._file.add([alert.line()])
         self._show(f"truestep: {alert}")
         for callback in self.callbacks:
             callback(alert)
+
+    def happened(self, step: int, epoch: int, name: str, kind: str, message: str) -> None:
+        """Tell what went wrong with the run itself, which no value shows.
+
+        Args:
+            step: steps taken.
+            epoch: the epoch under way.
+            name: of what it happened to.
+            kind: of alert.
+            message: what happened, in one line.
+        """
+        self._tell(Alert(step, epoch, name, kind, message, math.nan))
+
+    def _not_written(self, error: OSError) -> None:
+        assert self.path is not None
+        self._show(f"truestep: {self.path.name} cannot be written ({error.strerror}); the training goes on")
 
     def _watch(self, key: str, rules: dict[str, AlertRule]) -> dict[str, AlertRule]:
         known = self._loaded.pop(key, {})
@@ -166,13 +183,11 @@ class Alerts:
 
     def state_dict(self) -> dict[str, Any]:
         """Write everything to the disk itself; return what a resumed run needs to go on as this one would."""
-        size = 0
-        if self.path is not None and self.path.exists():
-            with self.path.open("ab") as file:
-                os.fsync(file.fileno())
-                size = file.tell()
+        size = 0 if self._file is None else self._file.secure()
+        waiting = [] if self._file is None else list(self._file.waiting)
         rules = {key: {what: rule.state_dict() for what, rule in own.items()} for key, own in self._rules.items()}
-        return {"bytes": size, "found": [asdict(alert) for alert in self.found], "rules": {**self._loaded, **rules}}
+        found = [asdict(alert) for alert in self.found]
+        return {"bytes": size, "waiting": waiting, "found": found, "rules": {**self._loaded, **rules}}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Take up where another run was; what it told after its checkpoint is dropped."""
@@ -183,8 +198,10 @@ class Alerts:
             for what, rule in rules.items():
                 if what in known:
                     rule.load_state_dict(known[what])
-        if self.path is not None and self.path.exists() and self.path.stat().st_size > state["bytes"]:
-            os.truncate(self.path, state["bytes"])
+        if self._file is not None:
+            self._file.waiting = list(state.get("waiting", ()))
+            if self._file.size > state["bytes"]:
+                os.truncate(self._file.path, state["bytes"])
 
 
 _OWN: dict[str, Callable[[], AlertRule]] = {

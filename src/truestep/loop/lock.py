@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import json
 import os
@@ -88,8 +89,9 @@ class FolderLock:
         except OSError as error:
             if error.errno not in (errno.ENOLCK, errno.ENOTSUP, errno.ENOSYS, errno.EINVAL):
                 raise
-        os.ftruncate(self._descriptor, 0)
-        os.pwrite(self._descriptor, json.dumps({"pid": os.getpid(), "host": socket.gethostname()}).encode(), 0)
+        with contextlib.suppress(OSError):  # a full disk: the lock holds without a name in it
+            os.ftruncate(self._descriptor, 0)
+            os.pwrite(self._descriptor, json.dumps({"pid": os.getpid(), "host": socket.gethostname()}).encode(), 0)
 
     def _holder(self) -> str:
         """Who wrote into the lock; it is written just after it is taken, so it can still be empty."""

@@ -7,6 +7,7 @@ lines of an uninterrupted one, byte for byte. Clocks go elsewhere.
 
 from __future__ import annotations
 
+import json
 import os
 import warnings
 import weakref
@@ -20,8 +21,10 @@ import torch
 from truestep.errors import BadLogValue, InexactResume
 from truestep.loop.alerts import Alerts
 from truestep.loop.blame import outside
+from truestep.loop.line_file import LineFile
 from truestep.loop.outlets import Outlets
 from truestep.loop.stalls import Stalls
+from truestep.loop.terminal import say
 from truestep.trackers.line import Line
 from truestep.trackers.tracking import Ending
 
@@ -54,6 +57,7 @@ class Logs:
         self, path: Path | None, *, every: int = 50, alerts: Alerts | None = None, outlets: Outlets | None = None
     ) -> None:
         self.path = path
+        self._file = None if path is None else LineFile(path, failed=self._not_written)
         self.every = every
         self.last: dict[str, float] = {}
         """The last value of every name in this epoch, as of the last writing."""
@@ -64,6 +68,8 @@ class Logs:
         self._lines = 0
         self._flushing = False
         self._cut_short = False
+        self._place = (0, 0)
+        """Step and epoch of the last line that was to be written."""
         self._watched: tuple[weakref.ref[torch.Tensor], int, torch.Tensor] | None = None
         """The last value that was copied for the alerts: it, its version then, and the copy."""
 
@@ -152,9 +158,9 @@ class Logs:
             if lines:
                 if self.outlets is not None:
                     self.outlets.open()  # before there are lines that they are told of, too
-                if self.path is not None:
-                    with self.path.open("a", encoding="utf-8") as file:
-                        file.write("\n".join(line.text() for line in lines) + "\n")
+                if self._file is not None:
+                    self._place = lines[-1].step, lines[-1].epoch
+                    self._file.add([line.text() for line in lines])
                 if self.outlets is not None:
                     self.outlets.write(lines)
             for line in kept:
@@ -175,11 +181,7 @@ class Logs:
     def secure(self) -> int:
         """Write everything, to the disk itself, and return how many bytes the file has."""
         self.flush()
-        if self.path is None or not self.path.exists():
-            return 0
-        with self.path.open("ab") as file:
-            os.fsync(file.fileno())
-            return file.tell()
+        return 0 if self._file is None else self._file.secure()
 
     def cut(self, size: int) -> None:
         """Drop what was written after the checkpoint that the run resumes from.
@@ -217,14 +219,34 @@ class Logs:
         Args:
             ending: of the run.
         """
+        if self._file is not None:
+            self._file.add(())
+            if unwritten := len(self._file.waiting) + self._file.lost:
+                steps = [json.loads(line).get("step") for line in self._file.waiting]
+                span = f", steps {steps[0]} to {steps[-1]}" if steps and not self._file.lost else ""
+                say(f"truestep: {unwritten:,} lines of {self.path}{span} could not be written and are lost")
+                self._file.waiting.clear()
+                self._file.lost = 0
         if self.outlets is not None:
             self.outlets.close(ending)
+
+    def _not_written(self, error: OSError) -> None:
+        """Say once that the log cannot be written; the lines wait."""
+        assert self.path is not None
+        message = f"{self.path.name} cannot be written ({error.strerror}); the training goes on, and its lines wait"
+        self.alerts.happened(*self._place, self.path.name, "not-written", message)
 
     def state_dict(self) -> dict[str, Any]:
         """Return what alerts and early stopping need to go on in a resumed run; all values have been read."""
         self.flush()
         outlets = 0 if self.outlets is None else self.outlets.size()
-        return {"alerts": self.alerts.state_dict(), "stalls": self.stalls.state_dict(), "system_bytes": outlets}
+        waiting = [] if self._file is None else list(self._file.waiting)
+        return {
+            "alerts": self.alerts.state_dict(),
+            "stalls": self.stalls.state_dict(),
+            "system_bytes": outlets,
+            "waiting": waiting,
+        }
 
     def load_state_dict(self, state: dict[str, Any], *, step: int) -> None:
         """Take up where another run was.
@@ -235,6 +257,8 @@ class Logs:
         """
         self.alerts.load_state_dict(state["alerts"])
         self.stalls.load_state_dict(state["stalls"])
+        if self._file is not None:
+            self._file.waiting = list(state.get("waiting", ()))
         if self.outlets is not None:
             self.outlets.cut(state["system_bytes"], step)
 
