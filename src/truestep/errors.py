@@ -340,5 +340,13 @@ class TraceNotWritten(TrueStepWarning):
     """The trace of a profile could not be written; its tables are there."""
 
 
+class DigitsLost(TrueStepWarning):
+    """Different numbers of a file are the same in float32."""
+
+
+class UnscaledImages(TrueStepWarning):
+    """Images of a file are no bytes, and are taken as they are."""
+
+
 class BrokenCheckpoint(TrueStepWarning):
     """A checkpoint in the folder is damaged; it is left alone, and an older one is taken."""

@@ -46,6 +46,7 @@ class Cells:
         layout: how its cells are written.
 
     Attributes:
+        unnamed: the columns without a name in the header, under the names that they have here.
         frame: text without white space around it, null where a cell holds no value; lines without anything are gone.
 
     Raises:
@@ -58,7 +59,10 @@ class Cells:
         kit = package("polars", "a CSV file")
         self.path = path
         self._layout = layout
+        self.unnamed: tuple[str, ...] = ()
         self._text = decoded(path, layout.encoding)
+        if "\n" not in self._text:
+            self._text = self._text.replace("\r", "\n")  # the line ends of old Macs
         if not self._text.strip():
             raise BadData("the file is empty", path=path, remedy="check the path")
         names = self._names()
@@ -103,7 +107,11 @@ class Cells:
         if len(layout.separator.encode()) != 1:
             raise BadData(f"separator={layout.separator!r} is not one character", remedy='pass ",", ";" or "\\t"')
         first = next((cells for _, cells in self._records() if any(cells)), [])
+        self._check_separator(first)
         names = [cell.strip() for cell in first] if layout.header else [f"column_{at}" for at in range(len(first))]
+        if layout.columns is None:
+            self.unnamed = tuple(f"column_{at}" for at, name in enumerate(names) if not name)
+            names = [name or f"column_{at}" for at, name in enumerate(names)]
         if layout.columns is not None:
             names = list(layout.columns)
         if len(names) != len(first):
@@ -124,6 +132,22 @@ class Cells:
                 remedy="pass the names of all columns in columns=",
             )
         return names
+
+    def _check_separator(self, first: list[str]) -> None:
+        """Raise an error if the first two lines are one cell each, with as many of another separator in both."""
+        filled = [cells for _, cells in islice(self._records(), 3) if any(cells)]
+        if len(first) != 1 or len(filled) < 2 or len(filled[1]) != 1:
+            return
+        for separator, name in (("\t", "tabs"), (";", "semicolons"), ("|", "bars")):
+            if count := first[0].count(separator):
+                if filled[1][0].count(separator) == count:
+                    raise BadData(
+                        f"line 1 is one cell with {name} in it",
+                        path=self.path,
+                        where="line 1",
+                        expected=f"expected cells between separator={self._layout.separator!r}, got {first[0][:60]!r}",
+                        remedy=f"pass separator={separator!r}",
+                    )
 
     def _whole(self, frame: polars.DataFrame) -> polars.DataFrame:
         """Return the rows that have anything; raise for one that ends early, which polars fills up."""

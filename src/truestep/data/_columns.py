@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Self
@@ -11,7 +12,7 @@ import torch
 
 from truestep.data._cells import Cells
 from truestep.data._plan import MISSING, Plan, chosen
-from truestep.errors import BadData
+from truestep.errors import BadData, DigitsLost
 
 if TYPE_CHECKING:
     import polars
@@ -93,7 +94,28 @@ class Reader:
             )
         empty = numbers.is_null() | numbers.is_nan()
         self._allow(name, empty, choices)
+        if name == self.plan.target or not self.plan.standardize:
+            self._warn_of_digits(name, numbers)
         return torch.from_numpy(numbers.fill_null(math.nan).to_numpy().copy())
+
+    def _warn_of_digits(self, name: str, numbers: polars.Series) -> None:
+        """Warn of whole numbers that differ and are the same in float32, which holds 24 bits of them."""
+        import polars
+
+        large = numbers.filter((numbers.abs() >= 2**24) & (numbers == numbers.round()))
+        if not len(large):
+            return
+        held = large.cast(polars.Float32)
+        if held.n_unique() == large.n_unique():
+            return
+        row = int(((numbers - numbers.cast(polars.Float32).cast(polars.Float64)).abs() > 0).arg_true()[0])
+        warnings.warn(
+            f"{large.n_unique():,} different numbers above 2**24 become {held.n_unique():,} in float32, such as "
+            f"{self.cells.frame[name][row]} ({self.cells.path}, {self.cells.place(row, name)}): leave out a column of "
+            "ids by drop=, or subtract an offset",
+            DigitsLost,
+            stacklevel=2,
+        )
 
     def _places(self, name: str, categories: tuple[str, ...]) -> torch.Tensor:
         import polars

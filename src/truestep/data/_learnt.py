@@ -39,7 +39,8 @@ def learn(rows: Rows, plan: Plan) -> Learnt:
         elif isinstance(choice, int | float):
             fill[at] = float(choice)
     filled = torch.where(numbers.isnan(), fill, numbers)
-    mean, std = filled.mean(0), filled.std(0, correction=0)
+    mean = filled.mean(0)
+    std = filled.std(0, correction=0) if plan.numbers else mean  # torch warns of a deviation of no column
     return Learnt(fill, mean, torch.where(std > 0, std, torch.ones_like(std)))
 
 

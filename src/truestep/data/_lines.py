@@ -29,8 +29,12 @@ class Line:
     number: int
 
 
+_HEADER = frozenset({"label", "labels", "class", "category", "target", "sentiment", "y"})
+"""What a header calls the column of labels."""
+
+
 def labelled_lines(
-    source: str | Path | Mapping[str, str | Path], encoding: str, label: Side
+    source: str | Path | Mapping[str, str | Path], encoding: str, label: Side, *, header: bool = False
 ) -> tuple[list[Line], tuple[str, ...]]:
     """Return the lines of a source of `text`, and the classes in the order of their labels.
 
@@ -45,7 +49,27 @@ def labelled_lines(
     if path.is_dir():
         return _by_file(_classes_of(path), encoding)
     lines = list(_tabbed(path, encoding, label))
+    if header:
+        lines = lines[1:]
+    elif (
+        len(lines) > 1
+        and lines[0].label.lower() in _HEADER
+        and lines[0].label not in {line.label for line in lines[1:]}
+    ):
+        raise BadData(
+            f"line 1 has the label {lines[0].label!r}, which no other line has",
+            path=path,
+            where="line 1",
+            expected=f"expected a text and its label, got a header: {lines[0].text[:40]!r}",
+            remedy="pass header=True to leave the line out, or delete it",
+        )
     return lines, tuple(sorted({line.label for line in lines}))
+
+
+def _begins_with_header(lines: Sequence[Line]) -> bool:
+    """Return True if the first line has the name of a column of labels, which is the label of no other line."""
+    first = lines[0].label
+    return len(lines) > 1 and first.lower() in _HEADER and all(line.label != first for line in lines[1:])
 
 
 def _classes_of(folder: Path) -> dict[str, Path]:
@@ -81,6 +105,14 @@ def _tabbed(path: Path, encoding: str, label: Side) -> Iterator[Line]:
                 remedy="correct the line, or read the file with `data.csv`",
             )
         text, name = line.split("\t") if label == "last" else reversed(line.split("\t"))
+        if not name.strip():
+            raise BadData(
+                "the line has no label",
+                path=path,
+                where=f"line {number}",
+                expected="expected a text and its label with one tab between them",
+                remedy="write its label, or delete the line",
+            )
         yield Line(text, name.strip(), path, number)
 
 

@@ -6,6 +6,7 @@ import hashlib
 import json
 import math
 import os
+import zlib
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
@@ -18,6 +19,8 @@ from truestep.data._pictures import pixels_of
 from truestep.errors import BadData
 
 _MARK = b"TSIMAGE1"
+_CHECKED = 2**31
+"""Bytes up to which a file is read whole to compare its checksum, which takes a second."""
 _TAIL = len(_MARK) + 8
 _AHEAD = 256
 
@@ -70,6 +73,9 @@ def read(path: Path, wanted: Origin) -> tuple[torch.Tensor, torch.Tensor] | None
 
     Returns:
         None where there is no such file, it is no packed file, or it was made of something else.
+
+    Raises:
+        BadData: its checksum is wrong; files above 2 GiB are not read for that.
     """
     try:
         length = path.stat().st_size
@@ -81,6 +87,7 @@ def read(path: Path, wanted: Origin) -> tuple[torch.Tensor, torch.Tensor] | None
             file.seek(max(0, length - _TAIL - told))
             held = json.loads(file.read(min(told, length)))
             shape = tuple(held.pop("shape"))
+            crc = held.pop("crc32", None)
             whole = math.prod(shape) + 8 * shape[0] + told + _TAIL
             if length != whole or held != json.loads(json.dumps(asdict(wanted))):
                 return None
@@ -88,8 +95,25 @@ def read(path: Path, wanted: Origin) -> tuple[torch.Tensor, torch.Tensor] | None
             labels = torch.frombuffer(bytearray(file.read(8 * shape[0])), dtype=torch.int64)
     except (FileNotFoundError, ValueError, KeyError):
         return None
+    if crc is not None and length <= _CHECKED and _crc32(path, math.prod(shape) + 8 * shape[0]) != crc:
+        raise BadData(
+            "the packed file is damaged",
+            path=path,
+            expected=f"expected the checksum {crc} that it was written with",
+            remedy="delete it, so that it is made again of the images; look after the disk",
+        )
     pixels = torch.from_file(str(path), shared=False, size=math.prod(shape), dtype=torch.uint8)
     return pixels.view(shape), labels
+
+
+def _crc32(path: Path, length: int) -> str:
+    """Return the checksum of the first bytes of a file."""
+    crc = 0
+    with path.open("rb") as file:
+        while length and (data := file.read(min(length, 2**20))):
+            crc = zlib.crc32(data, crc)
+            length -= len(data)
+    return f"{crc:08x}"
 
 
 def write(path: Path, files: Sequence[Path], labels: Sequence[int], made_of: Origin) -> None:
@@ -107,6 +131,7 @@ def write(path: Path, files: Sequence[Path], labels: Sequence[int], made_of: Ori
     path.parent.mkdir(parents=True, exist_ok=True)
     unfinished = path.with_name(f"{path.name}.{os.getpid()}.unfinished")
     shape: torch.Size | None = None
+    crc = 0
     try:
         with unfinished.open("wb") as file:
             for place, pixels in zip(files, _decoded(files, made_of), strict=True):
@@ -118,9 +143,14 @@ def write(path: Path, files: Sequence[Path], labels: Sequence[int], made_of: Ori
                         expected="expected images of one size in a packed file",
                         remedy="pass size=224 to bring all images to one size",
                     )
-                file.write(pixels.numpy().tobytes())
-            file.write(torch.tensor(labels, dtype=torch.int64).numpy().tobytes())
-            told = json.dumps({**asdict(made_of), "shape": [len(files), *(shape or ())]}).encode()
+                data = pixels.numpy().tobytes()
+                crc = zlib.crc32(data, crc)
+                file.write(data)
+            data = torch.tensor(labels, dtype=torch.int64).numpy().tobytes()
+            crc = zlib.crc32(data, crc)
+            file.write(data)
+            facts = {**asdict(made_of), "shape": [len(files), *(shape or ())], "crc32": f"{crc:08x}"}
+            told = json.dumps(facts).encode()
             file.write(told + len(told).to_bytes(8, "little") + _MARK)
         unfinished.replace(path)
     finally:

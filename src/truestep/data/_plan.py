@@ -115,6 +115,15 @@ def plan_of(
                 expected='expected "drop", "mean", "median", "category" or a number',
                 remedy='pass missing={"column": "median"}',
             )
+    for name in cells.unnamed:
+        if name not in drop:
+            raise BadData(
+                f"column {names.index(name) + 1} has no name",
+                path=cells.path,
+                where="line 1",
+                expected=f"expected a name for each column, got {', '.join(map(repr, names[:12]))}",
+                remedy=f'pass drop=["{name}"] to leave out the index that pandas writes, or all names in columns=',
+            )
     out = {goal, *drop}
     sorts = {name: categories_of(cells, name, wanted, choices) for name, wanted in kinds.items() if name not in out}
     return Plan(
@@ -128,6 +137,22 @@ def plan_of(
     )
 
 
+def _refuse_spellings(cells: Cells, target: str, found: set[str]) -> None:
+    """Raise an error for two classes that are one number, such as "1" and "1.0"."""
+    known: dict[float, str] = {}
+    for label in sorted(found, key=len):
+        other = known.setdefault(float(label), label)
+        if other != label:
+            row = cells.frame[target].to_list().index(label)
+            raise BadData(
+                f"classes {other!r} and {label!r} are the same number",
+                path=cells.path,
+                where=cells.place(row, target),
+                expected="expected one spelling of each class",
+                remedy=f'pass replace={{"{label}": "{other}"}}, or the classes in classes=',
+            )
+
+
 def _column_at(cells: Cells, place: int) -> str:
     names = cells.frame.columns
     if not -len(names) <= place < len(names):
@@ -139,12 +164,27 @@ def _classes(cells: Cells, target: str, classes: Sequence[str] | str | None) -> 
     """Return the classes of the target; none where it is a number."""
     import polars
 
-    column = cells.frame[target].drop_nulls()
-    numeric = not column.cast(polars.Float64, strict=False).null_count()
+    column = cells.frame[target]
+    numbers = column.cast(polars.Float64, strict=False)
+    text = (numbers.is_null() & column.is_not_null()).arg_true()
+    held = len(column) - column.null_count()
+    numeric = not len(text)
     if classes is None and numeric:
         return ()
+    if classes is None and 2 * len(text) <= held:
+        odd = column[text[0]]
+        raise BadData(
+            f"the target has {odd!r} among {held - len(text):,} numbers",
+            path=cells.path,
+            where=cells.place(text[0], target),
+            expected="expected numbers alone, or text alone, whose values are classes",
+            remedy=f'pass null_values=("", {odd!r}) and missing={{"{target}": "drop"}}, or classes="all" for classes',
+        )
     if classes is None or classes == "all":
-        return tuple(sorted(set(column.to_list()), key=float if numeric else None))
+        found = set(column.drop_nulls().to_list())
+        if numeric:
+            _refuse_spellings(cells, target, found)
+        return tuple(sorted(found, key=float if numeric else None))
     if isinstance(classes, str):
         raise BadData(f'classes="{classes}" is no list of classes', remedy='pass a list, or "all" for all that occur')
     return tuple(map(str, classes))

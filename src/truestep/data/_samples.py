@@ -67,8 +67,13 @@ class Samples(Dataset[tuple[torch.Tensor, ...]], ABC):
         Returns:
             One tensor per field, each of shape (batch, ...).
         """
-        rows = indices if self._rows is None else self._rows.index_select(0, indices)
-        fields = self.fields(rows)
+        try:
+            fields = self.fields(indices if self._rows is None else self._rows.index_select(0, indices))
+        except IndexError:
+            odd = indices[(indices < 0) | (indices >= len(self))]
+            if not len(odd):
+                raise
+            raise IndexError(f"index {int(odd[0])} of {len(self)} samples") from None
         return fields if self.transform is None else (self.transform(fields[0]), *fields[1:])
 
     def to(self, device: torch.device | str) -> Self:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ from truestep.data._files import contents
 from truestep.data._pixels import Numbers, Pixels, fits_in_memory
 from truestep.data._samples import Transform
 from truestep.data.tensor_set import TensorSet
-from truestep.errors import BadData
+from truestep.errors import BadData, UnscaledImages
 
 _TYPES = {0x08: "u1", 0x09: "i1", 0x0B: ">i2", 0x0C: ">i4", 0x0D: ">f4", 0x0E: ">f8"}
 """The third byte of the magic number, and numpy's name of what it stands for."""
@@ -67,6 +68,21 @@ def idx(
     held = read_idx(source)
     if not len(held):
         raise BadData("the file holds no samples", path=source, remedy="fetch the file again")
+    if not held.numel():
+        raise BadData(
+            "the images have no pixels",
+            path=source,
+            expected=f"expected a height and a width, got shape {tuple(held.shape)}",
+            remedy="fetch the file again",
+        )
+    if held.dtype.is_floating_point and float(held.min()) >= 0 and 16 < float(held.max()) <= 255:  # the range of bytes
+        kind = str(held.dtype).removeprefix("torch.")
+        warnings.warn(
+            f"the images of {source} are {kind} up to {float(held.max()):g}, and are not scaled: divide them in "
+            "transform=",
+            UnscaledImages,
+            stacklevel=2,
+        )
     if held.dim() == 3:
         held = held.unsqueeze(1)
     decode = None

@@ -130,6 +130,7 @@ def text(
     pad: int = 0,
     classes: Sequence[str] | None = None,
     label: Side = "last",
+    header: bool = False,
     encoding: str = "utf-8",
     transform: Transform | None = None,
 ) -> TextSet:
@@ -147,6 +148,7 @@ def text(
         pad: the token that fills, with a tokenizer.
         classes: the classes, in the order of their labels; where None the order of a dict, else sorted.
         label: the side of the tab that the label is on, "first" or "last".
+        header: whether the first line of a file with tabs names its columns, and is left out.
         encoding: of the files; older ones are often "latin-1".
         transform: called with the tokens of a whole batch; returns what replaces them.
 
@@ -175,7 +177,7 @@ def text(
     for what, number in (("min_count", min_count), ("max_length", 1 if max_length is None else max_length)):
         if number < 1:
             raise BadData(f"{what}={number} is below 1", remedy=f"leave out {what}, or pass 1 or more")
-    lines, found = labelled_lines(source, encoding, label)
+    lines, found = labelled_lines(source, encoding, label, header=header)
     names = found if classes is None else tuple(classes)
     made = _tokenized(lines, tokenizer, vocab, min_count, max_length)
     labels = torch.tensor(labels_of(lines, names), dtype=torch.int64)

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 import torch
-from torch.utils.data import DataLoader, Dataset, default_collate
+from torch.utils.data import DataLoader, Dataset, default_collate, get_worker_info
 
-from truestep.errors import BadLoader, WorkerDied
+from truestep.errors import BadLoader, TrueStepError, WorkerDied
 from truestep.loop.seed import mix
 
 
@@ -107,6 +107,8 @@ class Feed:
                     answer = next(answers)
                 except StopIteration:
                     return
+                if isinstance(answer, _Raised):
+                    raise answer.error
                 yield answer
         except RuntimeError as error:
             happened = str(error)
@@ -169,7 +171,20 @@ class _Answers(Dataset[Any]):
         self.dataset = source
 
     def __getitems__(self, request: Any) -> Any:
-        return self.dataset.__getitems__(request)
+        try:
+            return self.dataset.__getitems__(request)
+        except TrueStepError as error:
+            if get_worker_info() is None:
+                raise
+            # torch would make a new error of the text of the traceback, which has lost its parts
+            return _Raised(error)
+
+
+@dataclass(frozen=True, slots=True)
+class _Raised:
+    """An error of ours on its way from a worker to the main process."""
+
+    error: TrueStepError
 
 
 def _unchanged(batch: Any) -> Any:
