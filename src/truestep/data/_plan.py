@@ -115,15 +115,7 @@ def plan_of(
                 expected='expected "drop", "mean", "median", "category" or a number',
                 remedy='pass missing={"column": "median"}',
             )
-    for name in cells.unnamed:
-        if name not in drop:
-            raise BadData(
-                f"column {names.index(name) + 1} has no name",
-                path=cells.path,
-                where="line 1",
-                expected=f"expected a name for each column, got {', '.join(map(repr, names[:12]))}",
-                remedy=f'pass drop=["{name}"] to leave out the index that pandas writes, or all names in columns=',
-            )
+    _refuse_unnamed(cells, drop)
     out = {goal, *drop}
     sorts = {name: categories_of(cells, name, wanted, choices) for name, wanted in kinds.items() if name not in out}
     return Plan(
@@ -135,6 +127,20 @@ def plan_of(
         () if goal is None else _classes(cells, goal, classes),
         standardize,
     )
+
+
+def _refuse_unnamed(cells: Cells, drop: Sequence[str]) -> None:
+    """Raise an error for a column without a name that is not left out."""
+    names = cells.frame.columns
+    for name in cells.unnamed:
+        if name not in drop:
+            raise BadData(
+                f"column {names.index(name) + 1} has no name",
+                path=cells.path,
+                where="line 1",
+                expected=f"expected a name for each column, got {', '.join(map(repr, names[:12]))}",
+                remedy=f'pass drop=["{name}"] to leave out the index that pandas writes, or all names in columns=',
+            )
 
 
 def _refuse_spellings(cells: Cells, target: str, found: set[str]) -> None:

@@ -68,21 +68,7 @@ def idx(
     held = read_idx(source)
     if not len(held):
         raise BadData("the file holds no samples", path=source, remedy="fetch the file again")
-    if not held.numel():
-        raise BadData(
-            "the images have no pixels",
-            path=source,
-            expected=f"expected a height and a width, got shape {tuple(held.shape)}",
-            remedy="fetch the file again",
-        )
-    if held.dtype.is_floating_point and float(held.min()) >= 0 and 16 < float(held.max()) <= 255:  # the range of bytes
-        kind = str(held.dtype).removeprefix("torch.")
-        warnings.warn(
-            f"the images of {source} are {kind} up to {float(held.max()):g}, and are not scaled: divide them in "
-            "transform=",
-            UnscaledImages,
-            stacklevel=2,
-        )
+    _check_images(held, source)
     if held.dim() == 3:
         held = held.unsqueeze(1)
     decode = None
@@ -104,6 +90,25 @@ def idx(
     place = _found(Path(labels))
     numbers, names = _labels(place, len(held), classes)
     return TensorSet((held, numbers), transform=transform, classes=names, decode=decode)
+
+
+def _check_images(held: torch.Tensor, source: Path) -> None:
+    """Raise an error for images without pixels; warn of floats in the range of bytes."""
+    if not held.numel():
+        raise BadData(
+            "the images have no pixels",
+            path=source,
+            expected=f"expected a height and a width, got shape {tuple(held.shape)}",
+            remedy="fetch the file again",
+        )
+    if held.dtype.is_floating_point and float(held.min()) >= 0 and 16 < float(held.max()) <= 255:  # the range of bytes
+        kind = str(held.dtype).removeprefix("torch.")
+        warnings.warn(
+            f"the images of {source} are {kind} up to {float(held.max()):g}, and are not scaled: divide them in "
+            "transform=",
+            UnscaledImages,
+            stacklevel=3,
+        )
 
 
 def read_idx(path: Path) -> torch.Tensor:

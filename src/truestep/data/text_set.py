@@ -141,14 +141,13 @@ def text(
             are the classes; or one file of lines with a text, a tab and a label.
         tokenizer: a callable from a text to tokens, or an object with `encode` (tokenizers, transformers, tiktoken).
             Without one, tokens are words between white space: 0 fills, 1 is an unknown word.
-        vocab: `vocab` of the training set, for another file's words to get the same tokens; made of this file's words
-            where None.
+        vocab: `vocab` of the training set, for words to get the same tokens; made of this file's words where None.
         min_count: words that occur less often are unknown; at least 1.
         max_length: tokens of a text that are kept; all where None.
         pad: the token that fills, with a tokenizer.
         classes: the classes, in the order of their labels; where None the order of a dict, else sorted.
         label: the side of the tab that the label is on, "first" or "last".
-        header: whether the first line of a file with tabs names its columns, and is left out.
+        header: whether the first line is left out, since it names the columns.
         encoding: of the files; older ones are often "latin-1".
         transform: called with the tokens of a whole batch; returns what replaces them.
 
@@ -180,11 +179,10 @@ def text(
     lines, found = labelled_lines(source, encoding, label, header=header)
     names = found if classes is None else tuple(classes)
     made = _tokenized(lines, tokenizer, vocab, min_count, max_length)
-    labels = torch.tensor(labels_of(lines, names), dtype=torch.int64)
     return TextSet(
         made.flat,
         made.lengths,
-        labels,
+        torch.tensor(labels_of(lines, names), dtype=torch.int64),
         classes=names,
         encode=made.encode,
         vocab=made.vocab,
