@@ -18,6 +18,7 @@ import torch
 from truestep.schedules import horizon_of
 
 if TYPE_CHECKING:
+    from truestep.loop.given import GivenLoader
     from truestep.loop.loader import Loader
     from truestep.loop.parts import Parts
     from truestep.loop.settings import Settings
@@ -64,7 +65,7 @@ def facts_of_settings(settings: Settings, precision: str, device: str) -> Facts:
     return {**kept, "precision": precision, "device": device}
 
 
-def facts_of_loader(loader: Loader) -> Facts:
+def facts_of_loader(loader: Loader | GivenLoader) -> Facts:
     """Return what the batches of a loader depend on, and its workers."""
     try:
         samples = len(loader.dataset)

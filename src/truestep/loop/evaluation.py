@@ -8,10 +8,12 @@ from typing import Any
 
 import torch
 from torch import nn
+from torch.utils.data import DataLoader
 
 from truestep.errors import BadLoader
 from truestep.loop.device import to_device
-from truestep.loop.loader import Loader
+from truestep.loop.given import GivenLoader
+from truestep.loop.loader import Loader, check_loader
 from truestep.loop.loops import Loops
 from truestep.loop.mean import Mean
 from truestep.loop.modes import evaluating
@@ -28,9 +30,10 @@ class Evaluation:
     _parts: Parts
     _loops: Loops
 
-    def batches(self, loader: Loader) -> Iterator[Any]:
+    def batches(self, loader: Loader | GivenLoader | DataLoader[Any]) -> Iterator[Any]:
         """Give the batches of a loader on the run's device, in the same order and with the same samples every time."""
-        for batch in loader.epoch(0):
+        batches = iter(loader) if isinstance(loader, DataLoader) else check_loader(loader).epoch(0)
+        for batch in batches:
             yield to_device(batch, self.device, non_blocking=True)
 
     def evaluate(self, *models: nn.Module, inference_mode: bool = False) -> AbstractContextManager[None]:
@@ -72,7 +75,12 @@ class Evaluation:
         return means[name]
 
     def predict(
-        self, model: nn.Module, loader: Loader, forward: Callable[[Any], Any] | None = None, *, join: bool = True
+        self,
+        model: nn.Module,
+        loader: Loader | GivenLoader | DataLoader[Any],
+        forward: Callable[[Any], Any] | None = None,
+        *,
+        join: bool = True,
     ) -> Any:
         """Return what a model gives for every sample of a loader, in the order of the data set, on the cpu.
 
@@ -95,7 +103,7 @@ class Evaluation:
             >>> run.predict(model, run.loader(torch.arange(10.0).reshape(5, 2), batch_size=2)).shape
             torch.Size([5, 2])
         """
-        _check_order(loader)
+        _check_order(GivenLoader(loader, "DataLoader") if isinstance(loader, DataLoader) else loader)
         outputs = []
         with self.evaluate(model):
             for batch in self.batches(loader):
@@ -105,7 +113,7 @@ class Evaluation:
         return _joined(outputs) if join else outputs
 
 
-def _check_order(loader: Loader) -> None:
+def _check_order(loader: Loader | GivenLoader) -> None:
     if loader.shuffle or loader.drop_last:
         what, flag = ("in another order", "shuffle") if loader.shuffle else ("without the last ones", "drop_last")
         raise BadLoader(

@@ -248,6 +248,21 @@ class Loader:
         self._reader.close()
 
 
+def check_loader(loader: Any) -> Any:
+    """Return what a loop can walk over; raise for a data set, a list or anything else.
+
+    Raises:
+        BadLoader: it is neither a loader of the run nor a DataLoader.
+    """
+    if hasattr(loader, "epoch") and hasattr(loader, "batch_size"):
+        return loader
+    raise BadLoader(
+        f"a loop was given a {type(loader).__name__}, which is no loader",
+        expected="expected what run.loader() returned, or a torch DataLoader",
+        remedy="write loader = run.loader(dataset, batch_size=32) before the loop",
+    )
+
+
 def _check_counts(batch_size: int, num_workers: int, rank: int, world_size: int) -> None:
     for what, value, least in (("batch_size", batch_size, 1), ("num_workers", num_workers, 0)):
         if isinstance(value, bool) or not isinstance(value, int) or value < least:

@@ -7,13 +7,18 @@ exception does none of this, because its body did not end.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
+from torch.utils.data import DataLoader
+
 from truestep.errors import BadSettings, MetricMissing, OpenWindow
 from truestep.loop.cadence import Cadence, Measure
 from truestep.loop.device import to_device
+from truestep.loop.given import VARIES, GivenLoader
+from truestep.loop.loader import check_loader
 from truestep.loop.pace import samples_in
 from truestep.loop.progress import Position
 from truestep.loop.seed import rng_state, set_rng_state
@@ -67,6 +72,8 @@ class Loops:
         self._closed: list[Updates] = []
         """Optimizers that closed a window for the step under way, or for the one that has just ended."""
         self._boundary_step = 0
+        self._given_count = 0
+        """Calls of `run.train` with a DataLoader, in the epoch under way."""
         self._asked: tuple[float | None, str] | None = None
         self._begun = False
         self._epoch_rng: dict[str, Any] = {}
@@ -103,6 +110,7 @@ class Loops:
         try:
             while (limits.max_epochs is None or walks.epoch < limits.max_epochs) and not self._has_all_steps():
                 walks.in_epoch = True
+                self._given_count = 0
                 if not walks.is_resuming:
                     self._epoch_rng = rng_state()
                 yield walks.epoch
@@ -111,8 +119,9 @@ class Loops:
             walks.in_epoch = False
             self._signals.remove()
 
-    def train(self, loader: Loader) -> Iterator[Any]:
+    def train(self, loader: Loader | GivenLoader | DataLoader[Any]) -> Iterator[Any]:
         """Give the batches of one pass, from where the run is, on the run's device."""
+        loader = self._given(loader) if isinstance(loader, DataLoader) else check_loader(loader)
         self.no_open_window("the next training loop")
         self._begin()
         walk = self.walks.claim(loader.name)
@@ -125,6 +134,22 @@ class Loops:
         return self._shown(
             self._walk(walk, loader.epoch(walk.number, walk.finished), _length(loader), loader.batch_size)
         )
+
+    def _given(self, loader: DataLoader[Any]) -> GivenLoader:
+        """Return the part of the run that stands for a DataLoader.
+
+        It is named by the order of calls in the epoch: a resumed run enters a later epoch, and its body may build
+        loaders anew.
+        """
+        self._given_count += 1
+        name = f"DataLoader {self._given_count}" + ("" if self.walks.in_epoch else " outside of epochs")
+        known = self._parts.loaders.get(name)
+        if known is None:
+            self._parts.add(self._parts.loaders, "loader", name, GivenLoader(loader, name))
+            known = self._parts.loaders[name]
+        assert isinstance(known, GivenLoader)
+        known.loader = loader
+        return known
 
     def steps(self, count: int | None = None) -> Iterator[int]:
         """Give the number of each of `count` steps, or of as many as the run has, from where it is.
@@ -175,7 +200,11 @@ class Loops:
                 if length is None:
                     batch = following
                 if walks.is_first(walk):
-                    self._count_batch(size if not walk.last else min(size, samples_in(moved)), walk, length)
+                    samples = size
+                    if walk.last or size == VARIES:
+                        held = samples_in(moved)
+                        samples = min(size, held) if size != VARIES else held % sys.maxsize
+                    self._count_batch(samples, walk, length)
                     if complete and self.cadence.is_watching:
                         self.cadence.body_ended()
                     if walk.last or self._has_all_steps():
@@ -413,7 +442,7 @@ def _numbers(walk: Walk, total: int) -> Iterator[int]:
         yield walk.finished
 
 
-def _length(loader: Loader) -> int | None:
+def _length(loader: Loader | GivenLoader) -> int | None:
     """Return how many batches a pass has; None where nobody knows."""
     try:
         return len(loader)

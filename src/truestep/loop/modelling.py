@@ -134,7 +134,7 @@ class Modelling:
         return followed.average
 
     def effective_batch_size(self, loader: Loader) -> int:
-        """Return how many samples one update averages over: batch size times `accumulate` times the number of ranks."""
+        """Return the samples of one update where each batch is one micro-step: batch size times `accumulate`."""
         return loader.batch_size * self.settings.accumulate * self.strategy.world_size
 
     def _check_place(self, model: nn.Module, call: str) -> None:

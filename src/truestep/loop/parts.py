@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from torch import nn
     from torch.optim import Optimizer
 
+    from truestep.loop.given import GivenLoader
     from truestep.loop.loader import Loader
     from truestep.loop.mean import Mean
     from truestep.loop.updates import Updates
@@ -89,7 +90,7 @@ class Parts:
         self.models: dict[str, nn.Module] = {}
         self.updates: dict[str, Updates] = {}
         self.schedules: dict[str, Schedule] = {}
-        self.loaders: dict[str, Loader] = {}
+        self.loaders: dict[str, Loader | GivenLoader] = {}
         self.registered: dict[str, Stateful] = {}
         self.means: dict[str, Mean] = {}
         """Of `run.mean()`; they come and go with the bodies of loops, so a resumed run need not have all of them."""

@@ -21,13 +21,14 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, Literal, Self, SupportsFloat, TypeVar
+from typing import Any, Literal, Self, SupportsFloat, TypeVar, overload
 
 import torch
 from torch import nn
+from torch.utils.data import DataLoader
 
 from truestep.config import Options
-from truestep.errors import BadSettings
+from truestep.errors import BadLoader, BadSettings
 from truestep.loop import environment
 from truestep.loop.declared import facts_of_optimizer, facts_of_schedule, facts_of_settings
 from truestep.loop.deterministic import deterministic
@@ -36,6 +37,7 @@ from truestep.loop.evaluation import Evaluation
 from truestep.loop.flops import peak_flops
 from truestep.loop.folder import RunFolder
 from truestep.loop.generators import stateful
+from truestep.loop.given import GivenLoader
 from truestep.loop.loader import Loader
 from truestep.loop.looking import Looking
 from truestep.loop.loops import Loops
@@ -218,16 +220,33 @@ class Run(Modelling, Stepping, Evaluation, Looking):
         self._loops.cadence.add(schedule, updates)
         return scheduler
 
-    def loader(self, dataset: Any, batch_size: int, *, name: str | None = None, **options: Any) -> Loader:
+    @overload
+    def loader(self, dataset: DataLoader[Any], *, name: str | None = None) -> GivenLoader: ...
+
+    @overload
+    def loader(self, dataset: Any, batch_size: int, *, name: str | None = None, **options: Any) -> Loader: ...
+
+    def loader(
+        self, dataset: Any, batch_size: int | None = None, *, name: str | None = None, **options: Any
+    ) -> Loader | GivenLoader:
         """Make a loader over a data set, whose order and random samples follow from the run's seed.
 
         Args:
-            dataset: one of `truestep.data`, or any data set of torch.
-            batch_size: samples in a batch.
+            dataset: one of `truestep.data`, or any data set of torch; or a DataLoader, whose batches are given as they
+                come: on resume, its finished batches are read again and dropped.
+            batch_size: samples in a batch; a DataLoader has its own.
             name: what its order is made from, and its name in the checkpoint; "loader", "loader_2", ...
             **options: what `Loader` takes: shuffle, drop_last, num_workers, collate_fn, transform, ...
         """
         name = self._parts.loader_name(name, in_epoch=self._loops.walks.in_epoch)
+        if isinstance(dataset, DataLoader):
+            return self._given_loader(dataset, name, batch_size, options)
+        if batch_size is None:
+            raise BadLoader(
+                "a loader was made without batch_size",
+                expected="expected the number of samples in a batch",
+                remedy="write run.loader(dataset, batch_size=32)",
+            )
         strategy = self.strategy
         loader = Loader(
             dataset,
@@ -241,6 +260,20 @@ class Run(Modelling, Stepping, Evaluation, Looking):
         )
         self._parts.add(self._parts.loaders, "loader", name, loader)
         return loader
+
+    def _given_loader(
+        self, loader: DataLoader[Any], name: str, batch_size: int | None, options: dict[str, Any]
+    ) -> GivenLoader:
+        if batch_size is not None or options:
+            given = ", ".join([*(["batch_size"] if batch_size is not None else []), *options])
+            raise BadLoader(
+                f"a DataLoader was given to run.loader() together with {given}",
+                expected="expected the DataLoader alone, which gives whole batches already",
+                remedy="pass its data set instead: run.loader(dataset, batch_size=...)",
+            )
+        made = GivenLoader(loader, name)
+        self._parts.add(self._parts.loaders, "loader", name, made)
+        return made
 
     def register(self, name: str, part: Part) -> Part:
         """Let anything with a state join the checkpoints; a resumed run loads it here.
@@ -293,13 +326,13 @@ class Run(Modelling, Stepping, Evaluation, Looking):
         """
         return self._loops.epochs()
 
-    def train(self, loader: Loader, *models: nn.Module) -> Iterator[Any]:
+    def train(self, loader: Loader | GivenLoader | DataLoader[Any], *models: nn.Module) -> Iterator[Any]:
         """Give the batches of one pass on the run's device, from where the run is.
 
         A resumed pass begins with a later batch, and `enumerate` with 0: count in `run.state`, or by `run.global_step`.
 
         Args:
-            loader: from `run.loader()`.
+            loader: from `run.loader()`, or a DataLoader.
             *models: put in train mode, where their root is in eval mode.
 
         Raises:

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from truestep.errors import BadCheckpoint
 
 if TYPE_CHECKING:
+    from truestep.loop.given import GivenLoader
     from truestep.loop.loader import Loader
 
 Place = Literal["loop", "epochs", "save", "left"]
@@ -218,7 +219,7 @@ class Walks:
     def _under_way(self) -> list[Walk]:
         return self.active + [walk for walk in self._carried if walk not in self.active]
 
-    def note_streams(self, loaders: Mapping[str, Loader]) -> None:
+    def note_streams(self, loaders: Mapping[str, Loader | GivenLoader]) -> None:
         """Ask the loaders of iterable data sets for the state that goes with where the walks are."""
         for walk in self._under_way():
             if walk.name in loaders:

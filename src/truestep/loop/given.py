@@ -1,0 +1,162 @@
+"""A DataLoader of the user's in the place of a loader: its batches as they come, and its order repeated on resume.
+
+Its sampler, its workers and its data set are the user's, so a resumed pass reads the finished batches again, from the
+random states that the pass began with, and drops them.
+"""
+
+from __future__ import annotations
+
+import random
+import warnings
+from collections.abc import Iterator
+from itertools import islice
+from typing import Any
+
+import torch
+from torch.utils.data import BatchSampler, DataLoader, IterableDataset, SequentialSampler
+
+from truestep.errors import SamplesReadAgain
+from truestep.loop.blame import outside
+from truestep.loop.generators import stateful
+from truestep.loop.parts import Stateful
+from truestep.loop.seed import numpy, rng_state, set_rng_state
+
+State = dict[str, Any]
+VARIES = -1
+"""In the place of a batch size: it differs between batches, or is unknown."""
+
+
+class GivenLoader:
+    """A DataLoader with the interface of `Loader`.
+
+    Args:
+        loader: any DataLoader; may be replaced where a body builds one for each epoch.
+        name: in the checkpoint.
+
+    Example:
+        >>> given = GivenLoader(DataLoader([1, 2, 3], batch_size=2), "train")
+        >>> [batch.tolist() for batch in given.epoch(0)], len(given)
+        ([[1, 2], [3]], 2)
+    """
+
+    def __init__(self, loader: DataLoader[Any], name: str) -> None:
+        self.loader = loader
+        self.name = name
+        self._at = (0, 0)
+        self._begun: State = {}
+        self._restored: State = {}
+
+    @property
+    def dataset(self) -> Any:
+        """Return its data set."""
+        return self.loader.dataset
+
+    @property
+    def batch_size(self) -> int:
+        """Return the samples in a batch; -1 where a batch sampler decides."""
+        return self.loader.batch_size or VARIES
+
+    @property
+    def num_workers(self) -> int:
+        """Return how many processes read samples."""
+        return self.loader.num_workers
+
+    @property
+    def shuffle(self) -> bool:
+        """Return True unless samples come in the order of the data set."""
+        if isinstance(self.dataset, IterableDataset):
+            return False
+        batch_sampler = self.loader.batch_sampler
+        if batch_sampler is not None and type(batch_sampler) is not BatchSampler:
+            return True
+        return type(self.loader.sampler) is not SequentialSampler
+
+    @property
+    def drop_last(self) -> bool:
+        """Return True if an incomplete last batch is left out."""
+        return bool(getattr(self.loader.batch_sampler, "drop_last", self.loader.drop_last))
+
+    def __len__(self) -> int:
+        """Return how many batches a pass has; raise TypeError where that is unknown."""
+        return len(self.loader)
+
+    def __iter__(self) -> Iterator[Any]:
+        """Return the batches of one pass."""
+        return self.epoch(0)
+
+    def epoch(self, epoch: int, start: int = 0) -> Iterator[Any]:
+        """Yield the batches of one pass.
+
+        Args:
+            epoch: number of the pass; a sampler with `set_epoch` is the user's to tell.
+            start: batches that are read and dropped because they are finished.
+        """
+        restored, self._restored = self._restored, {}
+        at = (restored.get("epoch"), restored.get("position"))
+        state = restored.get("dataset") if at == (epoch, start) else None
+        generators = self._generators()
+        if state is None:
+            self._begun = {"rng": rng_state(), "generators": [one.state_dict() for one in generators]}
+            batches: Iterator[Any] = islice(self.loader, start, None)
+        else:
+            self._begun, now = state, rng_state()
+            set_rng_state(state["rng"])
+            for one, saved in zip(generators, state["generators"], strict=False):
+                one.load_state_dict(saved)
+            batches = iter(self.loader)
+            for _ in range(start):
+                next(batches, None)
+            set_rng_state(now)
+        self._at = (epoch, start)
+        for given, batch in enumerate(batches, start + 1):
+            self._at = (epoch, given)
+            yield batch
+
+    def state_dict(self, position: int | None = None) -> State:
+        """Return where the loader is, and the random states that its pass began with.
+
+        Args:
+            position: batches that are finished; what has been given out where None.
+        """
+        epoch, given = self._at
+        state: State = {"epoch": epoch, "position": given if position is None else position}
+        return {**state, "dataset": self._begun} if self._begun else state
+
+    def load_state_dict(self, state: State) -> None:
+        """Make `epoch(state["epoch"], state["position"])` begin with the random states of the stopped pass."""
+        self._restored = dict(state)
+        self._at = (state["epoch"], state["position"])
+
+    def check_exact(self) -> bool:
+        """Say that batches are read again, and what is not repeated. Return True if nothing is known to differ."""
+        persistent = self.num_workers > 0 and self.loader.persistent_workers
+        also = ", nor do persistent workers go on with the random states that they had" if persistent else ""
+        warnings.warn(
+            f"the finished batches of {self.name!r}, a DataLoader, are read again and dropped, in an order that "
+            "follows from the same random states; what its sampler or data set counts in attributes is not restored"
+            f"{also}: run.loader(dataset, batch_size=...) resumes without reading again",
+            SamplesReadAgain,
+            stacklevel=outside(),
+        )
+        return not persistent
+
+    def close(self) -> None:
+        """Do nothing: the workers are the user's."""
+
+    def _generators(self) -> list[Stateful]:
+        """Return the generators of random numbers that the loader, its samplers and its data set hold."""
+        batch_sampler = self.loader.batch_sampler
+        sampler = getattr(batch_sampler, "sampler", self.loader.sampler)
+        holders = (self.loader, batch_sampler, sampler, self.dataset)
+        found = {
+            id(value): value
+            for holder in holders
+            for value in getattr(holder, "__dict__", {}).values()
+            if isinstance(value, _KINDS)
+        }
+        return [stateful(value) for value in found.values()]
+
+
+_KINDS: tuple[type, ...] = (torch.Generator, random.Random)
+if numpy is not None:
+    _KINDS += (numpy.random.Generator, numpy.random.RandomState)

@@ -1,0 +1,142 @@
+"""DataLoaders of the user's: batches as they come, never batches of batches; resumed in the same order."""
+
+import random
+
+import pytest
+import torch
+from torch import nn
+from torch.utils.data import (
+    BatchSampler,
+    DataLoader,
+    IterableDataset,
+    RandomSampler,
+    TensorDataset,
+    WeightedRandomSampler,
+)
+
+from truestep.errors import BadLoader, SamplesReadAgain
+from truestep.loop.run import Run
+
+DATA = TensorDataset(torch.arange(20.0).reshape(20, 1), torch.arange(20.0).reshape(20, 1))
+
+
+class Bucketed:
+    """A batch sampler of uneven batches, with a generator of its own."""
+
+    def __init__(self):
+        self.chance = random.Random(3)
+
+    def __iter__(self):
+        order = [[0, 1, 2], [3, 4], [5, 6, 7, 8, 9], [10], list(range(11, 20))]
+        self.chance.shuffle(order)
+        yield from order
+
+    def __len__(self):
+        return 5
+
+
+class Lines(IterableDataset):
+    def __iter__(self):
+        return iter(DATA)
+
+
+class Noisy(torch.utils.data.Dataset):
+    def __len__(self):
+        return 20
+
+    def __getitem__(self, index):
+        x = DATA[index][0]
+        return x + torch.rand(()), x
+
+
+MADE = {
+    "shuffled": lambda: DataLoader(DATA, batch_size=3, shuffle=True),
+    "generator": lambda: DataLoader(DATA, batch_size=3, shuffle=True, generator=torch.Generator().manual_seed(7)),
+    "weighted": lambda: DataLoader(DATA, batch_size=3, sampler=WeightedRandomSampler(torch.rand(20), 20)),
+    "batch sampler": lambda: DataLoader(DATA, batch_sampler=BatchSampler(RandomSampler(DATA), 3, drop_last=False)),
+    "bucketed": lambda: DataLoader(DATA, batch_sampler=Bucketed()),
+    "iterable": lambda: DataLoader(Lines(), batch_size=3),
+    "noisy": lambda: DataLoader(Noisy(), batch_size=3, shuffle=True),
+}
+
+
+def loss_of(model, batch):
+    return nn.functional.mse_loss(nn.functional.dropout(model(batch[0]), 0.3), batch[1])
+
+
+def train(out, kind, *, via="train", stop_at=None):
+    """Train for three epochs by a DataLoader; return what each batch held, and the weights."""
+    run = Run(out=out, device="cpu", watch=False, seed=1, max_epochs=3, resume="auto" if out else None)
+    given = MADE[kind]()
+    loader = run.loader(given) if via == "loader" else given
+    model = run.model(nn.Linear(1, 1))
+    run.optimizer(torch.optim.SGD(model.parameters(), lr=1e-4))
+    seen = []
+    for _ in run.epochs():
+        for batch in run.train(loader, model):
+            run.step(loss_of(model, batch))
+            seen.append(batch[0].flatten().tolist())
+            if out and run.global_step == 9:
+                run.save()
+            if run.global_step == stop_at:
+                run.close()
+                return seen, None
+    run.close()
+    return seen, [p.detach().clone() for p in model.parameters()]
+
+
+@pytest.mark.parametrize("via", ["train", "loader"])
+@pytest.mark.parametrize("kind", MADE)
+def test_batches_are_those_of_the_dataloader(kind, via):
+    seen, weights = train(None, kind, via=via)
+    torch.manual_seed(1)
+    random.seed(1)
+    given, model = MADE[kind](), nn.Linear(1, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=1e-4)
+    expected = []
+    for _ in range(3):
+        for batch in given:
+            optimizer.zero_grad()
+            loss_of(model, batch).backward()
+            optimizer.step()
+            expected.append(batch[0].flatten().tolist())
+    assert seen == expected
+    assert all(map(torch.equal, weights, model.parameters()))
+
+
+@pytest.mark.parametrize("kind", MADE)
+def test_a_resumed_pass_goes_on_with_the_same_batches(kind, tmp_path):
+    straight, weights = train(tmp_path / "straight", kind)
+    stopped, _ = train(tmp_path / "run", kind, stop_at=10)
+    with pytest.warns(SamplesReadAgain, match="read again and dropped"):
+        seen, resumed = train(tmp_path / "run", kind)
+    assert stopped[:9] + seen == straight
+    assert all(map(torch.equal, weights, resumed))
+
+
+def test_evaluation_and_prediction_take_a_dataloader():
+    run = Run(device="cpu", watch=False)
+    model = run.model(nn.Identity())
+    assert [len(x) for x, _ in run.batches(DataLoader(DATA, batch_size=8))] == [8, 8, 4]
+    assert torch.equal(run.predict(model, DataLoader(DATA, batch_size=8)), DATA.tensors[0])
+    assert torch.equal(run.predict(model, DataLoader(Lines(), batch_size=8)), DATA.tensors[0])
+    for kind, word in (("shuffled", "another order"), ("bucketed", "another order")):
+        with pytest.raises(BadLoader, match=word):
+            run.predict(model, MADE[kind]())
+
+
+def test_a_dataloader_has_its_own_batches():
+    run = Run(device="cpu", watch=False)
+    with pytest.raises(BadLoader, match="together with batch_size, shuffle"):
+        run.loader(DataLoader(DATA, batch_size=8), batch_size=8, shuffle=True)
+    with pytest.raises(BadLoader, match="without batch_size"):
+        run.loader(DATA)
+
+
+@pytest.mark.parametrize("wrong", [DATA, [torch.ones(2)], None])
+def test_what_is_no_loader_is_refused(wrong):
+    run = Run(device="cpu", watch=False, max_epochs=1)
+    with pytest.raises(BadLoader, match="no loader"):
+        next(run.train(wrong))
+    with pytest.raises(BadLoader, match="no loader"):
+        next(run.batches(wrong))
