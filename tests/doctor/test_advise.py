@@ -45,15 +45,40 @@ class TestTorch:
         assert (advice.level, advice.slug) == ("problem", "torch-too-old")
         assert advice.command == 'pip install --upgrade "torch>=2.8"'
 
-    @pytest.mark.parametrize("version", ["2.8.0", "2.10.0a0+git12ab", "3.0", "2.8.0.dev20250601+cu128"])
+    @pytest.mark.parametrize("version", ["2.8.0", "2.10.0a0+git12ab", "2.8.0.dev20250601+cu128"])
     def test_new_enough(self, version):
         assert advise(machine(torch__version=version)) == []
+
+    @pytest.mark.parametrize("version", ["2.15.1+cu132", "2.15.0a0+git12ab"])
+    def test_checked(self, version):
+        assert advise(machine(torch__version=version)) == []
+
+    @pytest.mark.parametrize("version", ["2.16.0", "3.0", "2.100.0.dev20270601+cpu"])
+    def test_newer_than_any_that_was_checked_is_a_hint(self, version):
+        advice = only(machine(torch__version=version))
+        assert (advice.level, advice.slug, advice.about) == ("hint", "torch-not-checked", "torch")
+        assert "a torch newer than 2.15" in advice.text
 
     def test_that_dies_is_a_problem_that_quotes_it(self):
         facts = machine(torch=Torch(version="2.9.0", failure="the process died of SIGILL when it was imported"))
         advice = only(facts)
         assert (advice.level, advice.slug) == ("problem", "torch-fails")
         assert "SIGILL" in advice.text
+
+
+class TestPython:
+    @pytest.mark.parametrize("version", ["3.11.0", "3.12.9", "3.13.5"])
+    def test_checked_or_between(self, version):
+        assert advise(machine(interpreter__version=version)) == []
+
+    @pytest.mark.parametrize(
+        ("version", "where"),
+        [("3.14.0", "newer than 3.13"), ("3.15.0b1", "newer than 3.13"), ("3.10.2", "older than 3.11")],
+    )
+    def test_outside_of_what_was_checked_is_a_hint(self, version, where):
+        advice = only(machine(interpreter__version=version))
+        assert (advice.level, advice.slug, advice.about) == ("hint", "python-not-checked", "python")
+        assert where in advice.text
 
 
 class TestGpuThatTorchDoesNotSee:

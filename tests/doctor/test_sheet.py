@@ -127,6 +127,21 @@ def test_a_container_reads_well():
     assert "  CUDA_LAUNCH_BLOCKING  1\n" in printed(CONTAINER)
 
 
+@pytest.mark.parametrize(
+    ("torch", "python", "told"),
+    [
+        ("2.13.0+cpu", "3.11.7", "Python 3.11 and 3.13\n"),
+        ("2.13.0+cpu", "3.12.1", "Python 3.11 and 3.13\n                 Python 3.12 lies between these\n"),
+        ("2.9.1", "3.12.1", "Python 3.11 and 3.13\n                 torch 2.9 and Python 3.12 lie between these\n"),
+        (None, "3.11.7", "Python 3.11 and 3.13\n"),
+    ],
+)
+def test_the_versions_that_were_checked_are_said_beside_those_at_hand(torch, python, told):
+    facts = machine(torch__version=torch, interpreter__version=python)
+    assert f"\n  checked with   torch 2.8, 2.13 and 2.15; {told}" in printed(facts)
+    assert document(facts, advise(facts))["checked"] == {"torch": ["2.8", "2.13", "2.15"], "python": ["3.11", "3.13"]}
+
+
 def test_a_torch_that_cannot_be_imported_is_of_no_known_build():
     assert "  torch          2.9.0\n" in printed(MACHINES["broken torch"])
 

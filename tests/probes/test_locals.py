@@ -12,8 +12,7 @@ from typing import Any
 
 import pytest
 
-from truestep.probes import _locals
-from truestep.probes._locals import readable, shares_snapshot, variables
+from truestep.probes._locals import ONE_SNAPSHOT, readable, shares_snapshot, variables
 
 
 class Args:
@@ -98,7 +97,7 @@ def lists_names(width: int) -> Any:
 def sets_by_exec(width: int) -> Any:
     exec("depth = width + 1")
     yield
-    return eval("depth", {}, locals()) if sys.version_info >= (3, 13) else eval("depth")
+    return eval("depth") if ONE_SNAPSHOT else None
 
 
 def asks_builtins(width: int) -> Any:
@@ -109,7 +108,7 @@ def asks_builtins(width: int) -> Any:
 
 def asks_the_frame(width: int) -> Any:
     frame = sys._getframe()
-    settings = frame.f_locals if sys.version_info < (3, 13) else dict(frame.f_locals)
+    settings = frame.f_locals if ONE_SNAPSHOT else dict(frame.f_locals)
     yield
     return {key: value for key, value in settings.items() if key != "frame"}
 
@@ -117,7 +116,7 @@ def asks_the_frame(width: int) -> Any:
 def asks_inspect(width: int) -> Any:
     frame = inspect.currentframe()
     assert frame is not None
-    settings = frame.f_locals if sys.version_info < (3, 13) else dict(frame.f_locals)
+    settings = frame.f_locals if ONE_SNAPSHOT else dict(frame.f_locals)
     yield
     return {key: value for key, value in settings.items() if key != "frame"}
 
@@ -166,7 +165,7 @@ def test_variables_are_read_beside_such_methods(call: Callable[[], FrameType]) -
     frame = call()
     assert readable(frame)
     assert variables(frame)["x"] == 4
-    if _locals.ONE_SNAPSHOT:
+    if ONE_SNAPSHOT:
         assert snapshot_of(frame) == {}
 
 

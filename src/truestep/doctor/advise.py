@@ -9,9 +9,10 @@ from truestep.doctor.facts import Facts, Package
 from truestep.doctor.on_machine import on_folders, on_handles, on_memory, on_shared, on_threads
 from truestep.doctor.on_torch import on_accelerators, on_build, on_compiling, on_distributed, on_precision
 from truestep.doctor.on_variables import on_variables
+from truestep.doctor.versions import on_versions
 
 _TOPICS: tuple[Callable[[Facts], Iterator[Advice]], ...] = (
-    *(on_build, on_accelerators, on_precision, on_threads, on_memory, on_shared, on_handles, on_folders),
+    *(on_build, on_versions, on_accelerators, on_precision, on_threads, on_memory, on_shared, on_handles, on_folders),
     *(on_compiling, on_distributed, on_variables),
 )
 

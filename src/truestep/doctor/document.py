@@ -9,6 +9,7 @@ from typing import Any
 from truestep.doctor.advice import Advice
 from truestep.doctor.facts import Facts
 from truestep.doctor.sheet import summary
+from truestep.doctor.versions import checked
 
 SCHEMA = "truestep.doctor/1"
 
@@ -21,6 +22,7 @@ def document(facts: Facts, advice: Sequence[Advice]) -> dict[str, Any]:
     return {
         "schema": SCHEMA,
         "truestep": plain.pop("truestep"),
+        "checked": checked(),
         "ready": ready,
         "summary": told,
         "advice": [asdict(one) | {"level": one.level.value} for one in advice],

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from truestep.doctor.advice import Advice, Level, plural, size
 from truestep.doctor.facts import OLDEST_TORCH, Accelerator, Facts, Folder, Package, Speed
 from truestep.doctor.packages import EXTRAS
+from truestep.doctor.versions import told
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +72,7 @@ def _python(facts: Facts) -> Iterator[Line]:
     torch = facts.torch
     if torch.version is None:
         yield Line("torch", f"not installed; {'.'.join(map(str, OLDEST_TORCH))} or newer is needed", missing=True)
+        yield Line("checked with", told(facts))
         return
     parts = [torch.version]
     if torch.threads is not None:
@@ -78,6 +80,7 @@ def _python(facts: Facts) -> Iterator[Line]:
     if torch.cudnn:
         parts.append(f"{'MIOpen' if torch.rocm else 'cuDNN'} {torch.cudnn}")
     yield Line("torch", ", ".join(parts))
+    yield Line("checked with", told(facts))
 
 
 def _accelerators(facts: Facts) -> Iterator[Line]:
