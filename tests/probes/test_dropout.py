@@ -121,6 +121,7 @@ def test_a_call_that_raises_leaves_nothing_behind() -> None:
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
+@pytest.mark.filterwarnings("ignore:`torch.jit.:FutureWarning")
 def test_compiling_scripting_and_tracing_work_as_ever() -> None:
     net = Net("default")
     x = torch.randn(2, 4)

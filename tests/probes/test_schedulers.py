@@ -60,6 +60,27 @@ def test_each_step_is_told_once_and_construction_is_not(kind: str) -> None:
     assert [event.optimizer_steps for event in told(events)] == [1] * 5
 
 
+def step_of_torch_2_8(schedule: Any, epoch: int | None = None) -> None:
+    """Step as the base class of torch 2.8 does, without `_update_lr`."""
+    schedule._step_count += 1
+    schedule.last_epoch += 1
+    with schedules._enable_get_lr_call(schedule):
+        rates = schedule.get_lr()
+    for group, lr in zip(schedule.optimizer.param_groups, rates, strict=True):
+        group["lr"] = lr
+    schedule._last_lr = [group["lr"] for group in schedule.optimizer.param_groups]
+
+
+@pytest.mark.parametrize("kind", ["LambdaLR", "StepLR", "CosineAnnealingLR", "ChainedScheduler", "ReduceLROnPlateau"])
+def test_each_step_is_told_once_where_the_base_class_is_that_of_torch_2_8(
+    kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delattr(schedules.LRScheduler, "_update_lr", raising=False)
+    monkeypatch.setattr(schedules.LRScheduler, "step", step_of_torch_2_8)
+    test_each_step_is_told_once_and_construction_is_not(kind)
+    assert vars(schedules.LRScheduler)["step"] is step_of_torch_2_8
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_lr_is_the_same_to_the_last_bit(kind: str) -> None:
     def run() -> list[object]:

@@ -57,7 +57,7 @@ def patched() -> dict[str, Any]:
         "zero": (nn.Module.zero_grad, Optimizer.zero_grad),
         "init": (Optimizer.__init__, Optimizer.add_param_group),
         "backward": torch.autograd._engine_run_backward,
-        "lr": (lr_scheduler.LRScheduler._update_lr, lr_scheduler.LRScheduler.__init__),
+        "lr": {name: vars(lr_scheduler.LRScheduler).get(name) for name in ("__init__", "step", "_update_lr")},
         "loader": DataLoader.__iter__,
         "files": (torch.save, torch.load),
         "hooks": (len(optimizer._global_optimizer_pre_hooks), len(optimizer._global_optimizer_post_hooks)),

@@ -76,6 +76,18 @@ def weave(function: Any, names: dict[str, Any]) -> Callable[..., Any] | None:
     return replacement
 
 
+def compiling(torch: Any) -> Callable[[], bool]:
+    """Return a function that says whether code runs to be compiled, and not for its result.
+
+    In torch 2.8 its own says so while TorchDynamo runs, and not while the graph is traced once more after that.
+    """
+    asked: Callable[[], bool] = torch.compiler.is_compiling
+    if hasattr(torch.compiler, "_compile_session_context"):
+        return asked
+    context = torch._guards.TracingContext.try_get
+    return lambda: asked() or context() is not None
+
+
 def teach_script(stack: ExitStack, original: Callable[..., Any], replacement: Callable[..., Any]) -> None:
     """Let ``torch.jit.script`` take the replacement of a C function for the operator it stands for."""
     from torch.jit import _builtins

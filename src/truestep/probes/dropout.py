@@ -16,7 +16,7 @@ from truestep.events import Site
 from truestep.probes._names import call_at
 from truestep.probes._patch import patch
 from truestep.probes._probe import Probe
-from truestep.probes._seam import teach_script
+from truestep.probes._seam import compiling, teach_script
 
 _SEAMS = ("dropout", "feature_dropout")
 """The others, for alpha dropout, are off where they are not given the mode."""
@@ -41,11 +41,11 @@ class DropoutProbe(Probe):
     def _replace(self, stack: ExitStack, functions: Any, name: str) -> None:
         original: Callable[..., Any] = getattr(functions, name)
         scene, depth, coast = self.scene, self.scene.depth, self.scene.coast
-        compiling, grad_enabled = scene.torch.compiler.is_compiling, scene.torch.is_grad_enabled
+        compiles, grad_enabled = compiling(scene.torch), scene.torch.is_grad_enabled
         frame = sys._getframe
 
         def dropout(input: Any, p: Any, train: Any) -> Any:
-            if train and not compiling() and depth.inside == (2 if grad_enabled() else 1) and not coast.inside:
+            if train and not compiles() and depth.inside == (2 if grad_enabled() else 1) and not coast.inside:
                 self.met(input, p, frame(1))
             return original(input, p, train)
 

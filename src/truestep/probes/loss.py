@@ -12,7 +12,7 @@ from truestep.probes._locals import argument
 from truestep.probes._names import arguments
 from truestep.probes._patch import patch
 from truestep.probes._probe import Probe
-from truestep.probes._seam import teach_script
+from truestep.probes._seam import compiling, teach_script
 from truestep.probes._values import has_values
 from truestep.probes.origin import made_by, softmax_over
 from truestep.probes.reach import beyond
@@ -57,14 +57,14 @@ class LossProbe(Probe):
         scene, coast, depth, me = self.scene, self.scene.coast, self.scene.depth, id(original)
         tensor = scene.torch.Tensor
         dynamo = scene.torch.compiler.is_dynamo_compiling
-        compiling = scene.torch.compiler.is_compiling
+        compiles = compiling(scene.torch)
 
         @functools.wraps(original, assigned=("__name__", "__doc__"))
         def loss(input: Any, target: Any, *args: Any, **kwargs: Any) -> Any:
             if not dynamo() and coast.on and coast.keys[coast.at] == me + frame(1).f_lasti:
                 coast.at += 1
                 return original(input, target, *args, **kwargs)
-            if scene.active and not depth.fetching and engine_task() == -1 and not compiling() and tracing() is None:
+            if scene.active and not depth.fetching and engine_task() == -1 and not compiles() and tracing() is None:
                 try:
                     site = scene.sites.quick(2)
                     known = None if scene.sampled else self._latest.get((kind, id(site)))

@@ -14,7 +14,7 @@ from truestep.probes._model import Model, Models, unwrapped, where
 from truestep.probes._norms import Norms
 from truestep.probes._patch import patch
 from truestep.probes._probe import Probe
-from truestep.probes._seam import weave
+from truestep.probes._seam import compiling, weave
 from truestep.probes.keep import Keep
 from truestep.probes.outputs import Outputs
 
@@ -43,7 +43,7 @@ class ModuleProbe(Probe):
         self._tensor = torch.Tensor
         self._grad_enabled = torch.is_grad_enabled
         self._autocast_enabled = torch.is_autocast_enabled
-        self._compiling = torch.compiler.is_compiling
+        self._compiling = compiling(torch)
         self._tracing = torch._C._get_tracing_state
         self._called_by = 0
         """While a round is learned: the key of the latest call from user code, 0 where it has none."""

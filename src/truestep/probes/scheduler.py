@@ -1,6 +1,7 @@
 """Schedulers: built and stepped. Seams: ``_update_lr`` for those that share the base class's ``step``, else ``step``.
 
-The base class's ``step`` itself is left alone: it warns with ``stacklevel=2``, and a wrapper would take the blame.
+The base class's ``step`` is left alone where there is ``_update_lr``: it warns with ``stacklevel=2``, and a wrapper
+would take the blame. In torch 2.8 there is none, and its ``step`` blames itself whoever calls it.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ class SchedulerProbe(Probe):
         for cls in dict.fromkeys(classes):
             if "__init__" in vars(cls):
                 self._watch_init(stack, cls)
-            if cls is not base and "step" in vars(cls):
+            if "step" in vars(cls) and (cls is not base or not hasattr(base, "_update_lr")):
                 self._watch_step(stack, cls)
         if hasattr(base, "_update_lr"):
             self._watch_update(stack, base)
