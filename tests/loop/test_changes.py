@@ -5,7 +5,7 @@ import torch
 from torch import nn
 
 from truestep import Run, schedules
-from truestep.errors import BadCheckpoint, BadPart, KeysDoNotMatch, OpenWindow
+from truestep.errors import BadCheckpoint, BadPart, BadSettings, KeysDoNotMatch, OpenWindow
 
 SGD = torch.optim.SGD
 STEPS = torch.optim.lr_scheduler
@@ -283,3 +283,14 @@ class TestDrop:
     def test_what_is_not_of_the_run_is_an_error(self):
         with pytest.raises(BadPart, match="does not belong to the run"):
             Run(device="cpu", watch=False).drop(nn.Linear(2, 1))
+
+
+class TestClasses:
+    @pytest.mark.parametrize(("kind", "part"), [("model", nn.Linear), ("optimizer", SGD)])
+    def test_a_class_is_no_part(self, kind, part):
+        with pytest.raises(BadPart, match=rf"run\.{kind}\(\) was given the class {part.__name__}"):
+            getattr(Run(device="cpu", watch=False), kind)(part)
+
+    def test_a_text_is_no_norm(self):
+        with pytest.raises(BadSettings, match=r"clip_norm is '1\.0'"):
+            Run(device="cpu", watch=False, clip_norm="1.0")

@@ -70,8 +70,8 @@ class Modelling:
         """
         if recompute:
             recompute_blocks(model, recompute)
-        compile_in_place(model, compile)  # at its first call, with what is done to it here
         name = self._parts.add(self._parts.models, "model", name, model)
+        compile_in_place(model, compile)  # at its first call, with what is done to it here
         self.strategy.prepare(model, self.device)
         self._saving.load_model(name, model)
         return model

@@ -115,6 +115,12 @@ class Parts:
             raise BadPart(
                 f'"{name}" cannot name a {kind}', expected="a name that a file can have", remedy="use letters and dots"
             )
+        if isinstance(part, type):
+            raise BadPart(
+                f"run.{kind}() was given the class {part.__name__}",
+                expected=f"an object, got {part!r}",
+                remedy=f"call it: run.{kind}({part.__name__}(...))",
+            )
         whole = part.scheduler if isinstance(part, Schedule) else part
         if id(whole) in self._names:
             raise BadPart(

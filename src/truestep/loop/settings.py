@@ -87,7 +87,8 @@ class Settings:
                 raise BadSettings(
                     f"{name} is {value!r}", expected="a whole number of at least 1", remedy=f"pass {name}=1 or more"
                 )
-        if self.clip_norm is not None and not self.clip_norm > 0:
+        number = isinstance(self.clip_norm, int | float) and not isinstance(self.clip_norm, bool)
+        if self.clip_norm is not None and not (number and self.clip_norm > 0):
             raise BadSettings(
                 f"clip_norm is {self.clip_norm!r}",
                 expected="a number above 0, or None",
