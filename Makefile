@@ -14,7 +14,7 @@ WORKERS ?= 2
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo picture test lint faults proofs proofs-slow bench docs new-rule clean
+.PHONY: help demo picture test lint faults proofs proofs-slow bench gpu docs new-rule clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' $(MAKEFILE_LIST) | while IFS='|' read -r target what; do \
@@ -45,7 +45,10 @@ proofs-slow: $(VENV)/dev.stamp ## the slow tests: the harm of every proof exceed
 	$(BIN)/python -m pytest -n $(WORKERS) -m slow tests
 
 bench: $(VENV)/dev.stamp ## measure what watching and the toolkit cost; ARGS="--save" keeps the numbers
-	@set -e; for program in bench/[a-z]*.py; do echo "$(BIN)/python $$program $(ARGS)"; $(BIN)/python $$program $(ARGS); done
+	@set -e; for program in $(filter-out bench/gpu.py,$(wildcard bench/[a-z]*.py)); do echo "$(BIN)/python $$program $(ARGS)"; $(BIN)/python $$program $(ARGS); done
+
+gpu: ## check and measure what needs a GPU: ten minutes, with the python, torch and numpy that there are; ARGS="--quick"
+	@$(PYTHON) bench/gpu.py $(ARGS)
 
 docs: $(VENV)/docs.stamp ## build the documentation into site/
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict

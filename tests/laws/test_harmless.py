@@ -38,6 +38,7 @@ ENTRIES = {
     "DropoutProbe": {"met"},
     "ProcessProbe": {"told"},
     "SwapProbe": {"before", "after"},
+    "CaptureProbe": {"begin", "end"},
     "CheckpointProbe": {"saved", "taken", "before", "loaded", "_tell"},
     "Coast": {"wake", "end"},
     "Unseen": {"begin"},

@@ -46,6 +46,7 @@ OWNERS: dict[str, Any] = {
     "DataLoader": torch.utils.data.DataLoader,
     "_builtins": _builtins,
     "BaseProcess": multiprocessing.process.BaseProcess,
+    "CUDAGraph": torch.cuda.CUDAGraph,
 }
 OWNERS |= {f"iterator {cls.__name__}": cls for cls in torch.utils.data.dataloader._BaseDataLoaderIter.__subclasses__()}
 OWNERS["iterator base"] = torch.utils.data.dataloader._BaseDataLoaderIter

@@ -12,6 +12,7 @@ from truestep.errors import DiskFull
 from truestep.loop import checkpoint_content
 from truestep.loop.background import Background
 from truestep.loop.checkpoints import Checkpoints
+from truestep.loop.snapshot import Snapshot
 
 EXITING = """
 import sys, time
@@ -19,6 +20,7 @@ from pathlib import Path
 import torch
 from truestep.loop import checkpoint_content
 from truestep.loop.checkpoints import Checkpoints
+from truestep.loop.snapshot import Snapshot
 
 write = checkpoint_content.write_tensors
 def slow(*arguments):
@@ -139,17 +141,11 @@ def test_a_job_begins_after_the_one_before(tmp_path):
     assert done == [0, 1, 2, 3, 4]
 
 
-@pytest.mark.gpu
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs CUDA")
-def test_tensors_on_an_accelerator_are_copied_before_training_goes_on(tmp_path, gate):
-    checkpoints = Checkpoints(tmp_path, asynchronous=True)
-    weight, moment = torch.zeros(10**6, device="cuda"), torch.zeros(10**6, device="cuda")
-    checkpoints.save(1, epoch=0, models={"model": {"weight": weight}}, state={"moment": moment})
-    weight += 1
-    moment += 1
-    torch.cuda.synchronize()
-    gate.set()
-    found = checkpoints.newest()
-    assert not found.model("model", "cuda")["weight"].any()
-    assert found.state()["moment"].device.type == "cuda"
-    assert not found.state()["moment"].any()
+def test_copies_from_every_gpu_are_waited_for(monkeypatch):
+    waited = []
+    monkeypatch.setattr(torch.cuda, "synchronize", waited.append)
+    snapshot = Snapshot(copies=True)
+    snapshot._on_the_way = {torch.device("cuda", 0), torch.device("cuda", 1)}
+    snapshot.finish()
+    snapshot.finish()
+    assert sorted(device.index for device in waited) == [0, 1]

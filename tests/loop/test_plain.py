@@ -182,14 +182,6 @@ def test_tensors_of_an_accelerator_that_is_not_here_come_to_the_cpu():
     assert restored(was_on(elsewhere, torch.ones(2))).device.type == "cpu"
 
 
-@pytest.mark.gpu
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs CUDA")
-def test_a_tensor_comes_back_to_its_accelerator():
-    back = restored(plain([torch.ones(2, device="cuda")], torch.Tensor.cpu))
-    assert back[0].device.type == "cuda"
-    assert back[0].tolist() == [1, 1]
-
-
 def inner():
     return None
 

@@ -1,5 +1,8 @@
 """The names of precisions, what "auto" chooses, and the switches that are put back."""
 
+import subprocess
+import sys
+
 import pytest
 import torch
 
@@ -145,3 +148,19 @@ def test_tf32_is_there_since_ampere(monkeypatch, capability, there):
     monkeypatch.setattr(torch.cuda, "get_device_capability", lambda device: capability)
     assert module._has_tf32(torch.device("cuda")) is there
     assert not module._has_tf32(torch.device("cpu"))
+
+
+NEWER_SWITCH = """
+import torch
+from truestep.loop.flops import PEAKS, peak_flops
+torch.cuda.get_device_name = lambda device: "NVIDIA H100 80GB HBM3"
+half, tensor, plain = PEAKS["H100"]
+assert peak_flops(torch.device("cuda"), "fp32") == plain
+torch.backends.cuda.matmul.fp32_precision = "tf32"  # from now on torch refuses to read the older switch
+assert peak_flops(torch.device("cuda"), "fp32") == tensor
+assert peak_flops(torch.device("cuda"), "bf16") == half
+"""
+
+
+def test_the_peak_in_tf32_is_known_by_either_of_torchs_switches():
+    subprocess.run([sys.executable, "-c", NEWER_SWITCH], check=True, timeout=120)

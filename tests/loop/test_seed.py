@@ -86,21 +86,6 @@ def test_states_of_devices_that_are_not_here_are_left_out():
     assert draw() == expected
 
 
-@pytest.mark.gpu
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
-def test_the_generator_of_a_gpu_is_seeded_kept_and_lent():
-    seed_everything(5)
-    state = rng_state()
-    expected = torch.rand(4, device="cuda").tolist()
-    set_rng_state(state)
-    with borrowed(torch.device("cuda")) as reseed:
-        reseed(1)
-        first = torch.rand(4, device="cuda").tolist()
-        reseed(1)
-        assert torch.rand(4, device="cuda").tolist() == first
-    assert torch.rand(4, device="cuda").tolist() == expected
-
-
 def test_half_of_the_bits_change_with_any_bit_of_any_number():
     for place in range(3):
         for bit in range(0, 64, 7):

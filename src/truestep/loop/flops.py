@@ -60,8 +60,14 @@ def peak_flops(device: torch.device, precision: str) -> float | None:
     """
     if device.type != "cuda":
         return None
-    tf32 = torch.backends.cuda.matmul.allow_tf32 if precision == "fp32" else False
-    return peak_of(torch.cuda.get_device_name(device), precision, tf32=tf32)
+    return peak_of(torch.cuda.get_device_name(device), precision, tf32=precision == "fp32" and _uses_tf32())
+
+
+def _uses_tf32() -> bool:
+    """Return True if matrix products use tf32; the older of torch's two switches raises once the newer was used."""
+    matmul = torch.backends.cuda.matmul
+    newer = getattr(matmul, "fp32_precision", None)
+    return bool(matmul.allow_tf32) if newer is None else newer == "tf32"
 
 
 def peak_of(name: str, precision: str, *, tf32: bool = False) -> float | None:

@@ -63,7 +63,9 @@ class Mean:
             self._sum += value * weight
             self._weight += weight
             return
-        values = torch.as_tensor(value).detach().to(self._sums)
+        if not isinstance(value, torch.Tensor):
+            value = torch.full((), value, dtype=self._sums.dtype, device=self._sums.device)  # no copy from the host
+        values = value.detach().to(self._sums)
         if weight is None:
             self._sums[0] += values.sum()
             self._weight += values.numel()

@@ -92,7 +92,8 @@ def rng_state() -> State:
     """Return the states of all global generators, in types that `torch.load(weights_only=True)` loads.
 
     Returns:
-        A dict with "python", "torch" and, where they exist, "numpy", "cuda" (a list, one per device) and "mps".
+        A dict with "python", "torch" and, where they exist, "numpy" and the kind of the accelerator: "cuda", "xpu" (a
+        list, one per device), "mps".
 
     Example:
         >>> state = rng_state()
@@ -108,10 +109,10 @@ def rng_state() -> State:
     }
     if numpy is not None:
         state["numpy"] = _to_plain(numpy.random.get_state(legacy=False))
-    if torch.cuda.is_available() and torch.cuda.is_initialized():  # type: ignore[no-untyped-call]
-        state["cuda"] = torch.cuda.get_rng_state_all()
-    if torch.backends.mps.is_available():
-        state["mps"] = torch.mps.get_rng_state()
+    kind, module = _accelerator()
+    if module is not None and getattr(module, "is_initialized", _always)():
+        of_each = getattr(module, "get_rng_state_all", None)
+        state[kind] = module.get_rng_state() if of_each is None else of_each()
     return state
 
 
@@ -127,11 +128,24 @@ def set_rng_state(state: State) -> None:
     torch.set_rng_state(state["torch"].cpu())
     if numpy is not None and "numpy" in state:
         numpy.random.set_state(_from_plain(state["numpy"]))
-    if "cuda" in state and torch.cuda.is_available():
-        for device, own in enumerate(state["cuda"][: torch.cuda.device_count()]):
-            torch.cuda.set_rng_state(own.cpu(), device)
-    if "mps" in state and torch.backends.mps.is_available():
-        torch.mps.set_rng_state(state["mps"].cpu())
+    kind, module = _accelerator()
+    if kind not in state:
+        return
+    if isinstance(state[kind], torch.Tensor):
+        module.set_rng_state(state[kind].cpu())
+    else:
+        for device, own in enumerate(state[kind][: module.device_count()]):
+            module.set_rng_state(own.cpu(), device)
+
+
+def _accelerator() -> tuple[str, Any]:
+    """Return the kind of this machine's accelerator and torch's module of it; "" and None where there is none."""
+    there = torch.accelerator.current_accelerator(check_available=True)
+    return ("", None) if there is None else (there.type, torch.get_device_module(there))
+
+
+def _always() -> bool:
+    return True
 
 
 def _to_plain(value: Any) -> Any:
@@ -158,7 +172,7 @@ def borrowed(device: torch.device | None = None, *, restore: bool = True) -> Ite
     Saving and putting back costs about 80 us, mostly numpy's; a call of the function about 7 us.
 
     Args:
-        device: a cuda or mps device whose generator is lent too.
+        device: an accelerator whose generator is lent too.
         restore: False where nobody cares for the states afterwards, as in a loader's worker.
 
     Example:
@@ -174,7 +188,9 @@ def borrowed(device: torch.device | None = None, *, restore: bool = True) -> Ite
         torch.cuda.init()  # type: ignore[no-untyped-call]
         index = torch.cuda.current_device() if device.index is None else device.index
         generators.append(torch.cuda.default_generators[index])
-    on_mps = device is not None and device.type == "mps"
+    other: Any = None
+    if device is not None and device.type not in ("cpu", "cuda"):
+        other = torch.get_device_module(device)
     seed_numpy = None if numpy is None else numpy.random.seed
 
     def seed(number: int) -> None:
@@ -183,8 +199,8 @@ def borrowed(device: torch.device | None = None, *, restore: bool = True) -> Ite
             generator.manual_seed(number)
         if seed_numpy is not None:
             seed_numpy(number)
-        if on_mps:
-            torch.mps.manual_seed(number)
+        if other is not None:
+            other.manual_seed(number)
 
     if not restore:
         yield seed
@@ -192,7 +208,7 @@ def borrowed(device: torch.device | None = None, *, restore: bool = True) -> Ite
     python = random.getstate()
     states = [generator.get_state() for generator in generators]
     theirs = None if numpy is None else numpy.random.get_state(legacy=False)
-    mps = torch.mps.get_rng_state() if on_mps else None
+    elsewhere = None if other is None else other.get_rng_state()
     try:
         yield seed
     finally:
@@ -201,5 +217,5 @@ def borrowed(device: torch.device | None = None, *, restore: bool = True) -> Ite
             generator.set_state(state)
         if theirs is not None:
             numpy.random.set_state(theirs)
-        if mps is not None:
-            torch.mps.set_rng_state(mps)
+        if elsewhere is not None:
+            other.set_rng_state(elsewhere)

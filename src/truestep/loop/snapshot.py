@@ -26,7 +26,7 @@ class Snapshot:
         self._copies = copies
         self._taken: dict[tuple[object, ...], torch.Tensor] = {}
         self._sources: list[torch.Tensor] = []
-        self._on_the_way = False
+        self._on_the_way: set[torch.device] = set()
         self.bytes = 0
         """How much all tensors take that were taken so far."""
 
@@ -53,7 +53,7 @@ class Snapshot:
         if tensor.is_conj() or tensor.is_neg():
             tensor = tensor.resolve_conj().resolve_neg()
         if tensor.device.type == "cuda" and self._copies:
-            self._on_the_way = True
+            self._on_the_way.add(tensor.device)
             return torch.empty_like(tensor, device="cpu", pin_memory=True).copy_(tensor, non_blocking=True)
         if tensor.device.type != "cpu":
             return tensor.to("cpu")
@@ -63,8 +63,9 @@ class Snapshot:
 
     def finish(self) -> None:
         """Wait for copies that are under way, and let go of what was copied."""
-        if self._on_the_way:
-            torch.cuda.synchronize()
+        for device in self._on_the_way:
+            torch.cuda.synchronize(device)
+        self._on_the_way.clear()
         self._sources.clear()
         self._taken.clear()
 

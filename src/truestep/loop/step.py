@@ -155,7 +155,7 @@ class Stepping(Recording):
         elif not window.is_open and first.has_new_groups():
             first.optimizer.zero_grad()  # gradients of steps before a parameter was added
         divisor = window.divisor(weight)
-        if divisor != 1:
+        if isinstance(divisor, torch.Tensor) or divisor != 1:  # to compare a tensor would be to wait for the device
             loss = loss / divisor
         if first.scaler is not None:
             loss = first.scaler.scale(loss)

@@ -13,10 +13,11 @@ from pathlib import Path
 from typing import Protocol
 
 import torch
-from safetensors import SafetensorError, safe_open
 
 from truestep.errors import BadCheckpoint
 
+_READ_TO = {"cpu", "cuda", "mps", "xpu"}
+"""Devices that the library reads to; to others, tensors are moved."""
 _NAMES = {
     torch.float64: "F64", torch.float32: "F32", torch.float16: "F16", torch.bfloat16: "BF16", torch.int64: "I64",
     torch.int32: "I32", torch.int16: "I16", torch.int8: "I8", torch.uint8: "U8", torch.bool: "BOOL",
@@ -85,9 +86,12 @@ def read_tensors(path: Path, device: torch.device | str = "cpu") -> dict[str, to
     Raises:
         BadCheckpoint: the file is missing, incomplete or of another format.
     """
+    from safetensors import SafetensorError, safe_open  # a run that saves only does without it
+
+    direct = torch.device(device).type in _READ_TO
     try:
-        with safe_open(path, framework="pt", device=str(device)) as file:
-            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+        with safe_open(path, framework="pt", device=str(device) if direct else "cpu") as file:
+            tensors = {name: file.get_tensor(name).to(device) for name in file.keys()}  # noqa: SIM118
             metadata = file.metadata() or {}
     except (SafetensorError, OSError) as error:
         raise BadCheckpoint(

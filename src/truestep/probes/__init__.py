@@ -20,6 +20,7 @@ __all__ = ["Probe", "Scene", "all_probes", "install", "leave_uncompiled"]
 def all_probes() -> list[type[Probe]]:
     """Return every probe, in the order they are installed."""
     from truestep.probes.backward import BackwardProbe
+    from truestep.probes.capture import CaptureProbe
     from truestep.probes.checkpoint import CheckpointProbe
     from truestep.probes.clip import ClipProbe
     from truestep.probes.data import DataProbe
@@ -36,7 +37,8 @@ def all_probes() -> list[type[Probe]]:
 
     return [
         OptimizerProbe, ZeroProbe, BackwardProbe, ModuleProbe, ModeProbe, LossProbe, DropoutProbe,
-        ClipProbe, ScalerProbe, SchedulerProbe, DataProbe, CheckpointProbe, ProcessProbe, SwapProbe,
+        ClipProbe, ScalerProbe, SchedulerProbe, DataProbe, CheckpointProbe, ProcessProbe,
+        SwapProbe, CaptureProbe,
     ]  # fmt: skip
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 import threading
+import time
 import traceback
 from collections.abc import Callable
 from contextlib import nullcontext
@@ -18,6 +20,7 @@ from truestep.probes._refs import Ref
 from truestep.probes._scales import Scales
 from truestep.probes._sites import Sites
 from truestep.probes._unseen import Unseen
+from truestep.probes._values import has_values
 
 _FIRST = (0, 1, 2, 3, 10, 20, 50, 100, 200, 500)
 _MOST_CHANGES = 16
@@ -101,6 +104,8 @@ class Scene:
         """Time spent on close reading, at sampled steps."""
         self.frugal = False
         """Whether close reading is given up."""
+        self.given_up = ""
+        """Why it is, empty where it is not."""
         self.full: Callable[[], None] = lambda: None
         """Called now and then outside of steps, so that the events of a long evaluation do not pile up."""
         self.stop: Callable[[], None] = lambda: None
@@ -111,6 +116,7 @@ class Scene:
         self.met: Callable[[Any, int], None] | None = None
         """Called with a model and its number before its first call, where active checks were asked for."""
         self.coast = Coast(self)
+        self._device_failed: Any = getattr(torch, "AcceleratorError", ())
         self._plan = set(_FIRST)
         self._changes = 0
         self._numbers: dict[str, dict[int, Known]] = {}
@@ -118,15 +124,40 @@ class Scene:
         self._parameter_names: dict[int, str] = {}
 
     def fail(self) -> None:
-        """Record an error of a probe; the training goes on."""
-        if len(self.errors) < 20:
+        """Record an error of a probe; the training goes on.
+
+        An accelerator reports errors late, to whoever reads next: one that a probe meets is the program's own, which
+        will meet it too. Where its memory is full, what a probe would have copied is not read.
+        """
+        error = sys.exception()
+        if isinstance(error, self._device_failed):
+            self.lose_sight("the accelerator reported an error")
+        elif isinstance(error, self.torch.OutOfMemoryError):
+            self.give_up(f"close reading given up at step {self.step}, because the accelerator's memory was full")
+        elif len(self.errors) < 20:
             self.errors.append(traceback.format_exc())
+
+    def give_up(self, reason: str) -> None:
+        """Read nothing closely from the next step on."""
+        self.frugal, self.given_up = True, reason
 
     # --- close reading -----------------------------------------------------------------------------------------------
 
     def is_sampled(self, step: int) -> bool:
         """Whether a step is looked at closely: by its number, never by the clock, so that verdicts repeat."""
         return (step in self._plan or step % 1000 == 0) and not self.frugal
+
+    def clock(self, tensor: Any) -> float:
+        """Return the time at which close reading begins: not before the tensor's device has done what it was given.
+
+        What the first read would wait for is the program's own work, and no cost of reading.
+        """
+        if tensor is not None and not tensor.is_cpu and has_values(tensor):
+            device = tensor.device
+            module: Any = getattr(self.torch, device.type, None)
+            if hasattr(module, "synchronize"):
+                module.synchronize(*(() if device.type == "mps" else (device,)))
+        return time.perf_counter()
 
     def changed(self) -> None:
         """Look closely at the next steps too: there is another optimizer, or other parameters."""

@@ -64,12 +64,7 @@ class BackwardProbe(Probe):
                 return original(t_outputs, *args, **kwargs)
             coast.wake()
             accumulates = kwargs.get("accumulate_grad", False)
-            if scene.sampled:
-                begun = perf_counter()
-                told = self.before(t_outputs, args, accumulates)
-                scene.cost_s += perf_counter() - begun
-            else:
-                told = self.before(t_outputs, args, accumulates)
+            told = self.before(t_outputs, args, accumulates)
             result = original(t_outputs, *args, **kwargs)
             if told is not None:
                 if accumulates:
@@ -79,7 +74,7 @@ class BackwardProbe(Probe):
                 scene.stop()
             return result
 
-        engine_task, perf_counter, thread = scene.engine_task, time.perf_counter, threading.get_ident
+        engine_task, thread = scene.engine_task, threading.get_ident
         original = patch(stack, autograd, "_engine_run_backward", _engine_run_backward)
 
     def is_next(self, outputs: Any) -> bool:
@@ -116,8 +111,11 @@ class BackwardProbe(Probe):
     def before(self, outputs: Any, args: tuple[Any, ...], accumulates: bool) -> tuple[Site | None, str, bool] | None:
         """Look at the loss, the gradients and, at sampled steps, the tape; nothing of it is kept."""
         scene = self.scene
+        begun = 0.0
         aside = scene.unseen.begin(outputs)
         try:
+            if scene.sampled:
+                begun = scene.clock(outputs[0] if outputs else None)
             method = sys._getframe(3)
             site = scene.sites.quick(5 if method.f_code is self._method else 4)
             retains = accumulates and len(args) > 2 and bool(args[1]) and not args[2]
@@ -154,6 +152,8 @@ class BackwardProbe(Probe):
             scene.fail()
             return None
         finally:
+            if begun:
+                scene.cost_s += time.perf_counter() - begun
             if aside:
                 aside.close()
         return site, kind, divided

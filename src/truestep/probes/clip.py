@@ -116,7 +116,9 @@ class ClipProbe(Probe):
             for held in ledger.among(parameters):
                 grad = held.look()
                 observed += 1
-                state = NONE if held.state == ZEROED and grad is not None and looks_zero(grad) else held.state
+                state = held.state
+                if state == ZEROED and grad is not None and (scene.sampled or grad.is_cpu) and looks_zero(grad):
+                    state = NONE
                 states[state] = states.get(state, 0) + 1
                 if held.panel is not None and held.panel.number:
                     owners[held.panel.number] = owners.get(held.panel.number, 0) + 1

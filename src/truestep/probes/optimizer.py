@@ -202,6 +202,7 @@ class OptimizerProbe(Probe):
         """Take values that are compared after the step; it counts also where that fails."""
         begun = time.perf_counter()
         try:
+            begun = self.scene.clock(_one_of(panel))
             self._stepped.before(optimizer, panel, counts, closure=closure)
         except Exception:
             self.scene.fail()
@@ -244,6 +245,7 @@ class OptimizerProbe(Probe):
             if scene.sampled:
                 begun = time.perf_counter()
                 try:
+                    begun = scene.clock(_one_of(panel))
                     self._stepped.after(panel, site)
                     unchanged(scene)
                     self._rows.look()
@@ -306,6 +308,11 @@ def _stepped(number: int, site: Site | None, counts: Counts | int, closure: bool
         closure=closure,
         scaler=scaler,
     )
+
+
+def _one_of(panel: Panel) -> Any:
+    """Return a parameter of an optimizer, None where there is none."""
+    return panel.everything[0].ref() if panel.everything else None
 
 
 def _untraced(hook: Any) -> Any:

@@ -54,9 +54,10 @@ class Outputs:
         scene = self._scene
         if not args or self._compared.get(model.number) == scene.step:
             return
-        begun = time.perf_counter()
         x = args[0]
-        if self._readable(x) and x.shape[0] >= _LEAST_ROWS:
+        readable = self._readable(x) and x.shape[0] >= _LEAST_ROWS
+        begun = scene.clock(x if readable else None)
+        if readable:
             flat = x.detach().reshape(x.shape[0], -1)
             flat = flat.double() if x.is_floating_point() else flat
             gap = (flat - flat[:1]).abs().amax(1) if flat.dtype != scene.torch.bool else (flat ^ flat[:1]).any(1)
@@ -110,8 +111,8 @@ class Outputs:
             return
         if 0 in result.stride() or not module.training or _weights(module) < _LEAST_WEIGHTS:
             return
-        begun = time.perf_counter()
         scene, number = self._scene, model.number
+        begun = scene.clock(result)
         self._compared[number] = scene.step
         row = self._common_row(result)
         before = self._rows.pop(number, None)
@@ -146,7 +147,6 @@ class Outputs:
             and not value.is_meta
             and not value.is_quantized
             and not self._wrapped(value)
-            and not (value.is_cuda and self._scene.torch.cuda.is_current_stream_capturing())
         )
 
     def _is_batch(self, value: Any, samples: int | None = None) -> bool:

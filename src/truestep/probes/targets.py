@@ -8,8 +8,8 @@ from typing import Any
 
 from truestep.events import Event, PaddingRead, ProbabilitiesRead, Site
 from truestep.probes._scene import Scene
+from truestep.probes._values import has_values
 
-_DEVICES = ("cpu", "cuda", "mps", "xpu")
 _LARGEST = 1 << 22
 _MOST_NODES = 20_000
 _MOST_ROWS = 256
@@ -37,7 +37,7 @@ class Targets:
         swapped = target.requires_grad and not input.requires_grad
         if weight is not None or self._looked.get(key) == scene.step or not _is_readable(scene.torch, target, swapped):
             return
-        begun = time.perf_counter()
+        begun = scene.clock(target)
         self._looked[key] = scene.step
         event: Event | None = None
         if target.is_floating_point():
@@ -73,11 +73,7 @@ def _is_readable(torch: Any, tensor: Any, swapped: bool) -> bool:
     """Whether the values of a target can be read without a trace."""
     if type(tensor) is not torch.Tensor or (tensor.requires_grad and not swapped) or is_transformed(tensor):
         return False
-    if tensor.device.type not in _DEVICES or str(tensor.layout) != "torch.strided":
-        return False
-    if not 1 < tensor.numel() <= _LARGEST:
-        return False
-    return not (tensor.is_cuda and torch.cuda.is_current_stream_capturing())
+    return has_values(tensor) and 1 < tensor.numel() <= _LARGEST
 
 
 def _probabilities(torch: Any, kind: str, site: Site | None, target: Any, swapped: bool) -> Event:

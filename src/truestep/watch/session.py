@@ -79,7 +79,6 @@ class Session:
         self._entered = 0
         self._summary: Summary | None = None
         self._begun = time.perf_counter()
-        self._given_up = ""
         self._recorder: Recorder | None = None
         self._post_mortem: PostMortem | None = None
         self._error = ""
@@ -154,7 +153,7 @@ class Session:
             self._probes.clear()
         else:
             self._started = RunStarted(script=self.script)
-        blind = "" if self._scene is None else self._scene.blind
+        blind, given_up = ("", "") if self._scene is None else (self._scene.blind, self._scene.given_up)
         self._judge.end("stopped" if blind else self.how)
         record = "" if self.options.record is None else str(self.options.record)
         self._summary = summarise(
@@ -163,7 +162,7 @@ class Session:
             self.how,
             errors=errors,
             record=record,
-            given_up=self._given_up,
+            given_up=given_up,
             blind=blind,
             post_mortem=self._post_mortem,
             error=self._error,
@@ -172,7 +171,7 @@ class Session:
             self._recorder.close(
                 self.how,
                 list(self._summary.internal_errors),
-                given_up=self._given_up,
+                given_up=given_up,
                 blind=blind,
                 post_mortem=self._post_mortem,
                 error=self._error,
@@ -208,7 +207,7 @@ class Session:
             self._also(event)
         self._stream.step(event)
         scene, options = self._scene, self.options
-        if scene.cost_s > _FREE_S and not self._given_up:
+        if scene.cost_s > _FREE_S and not scene.given_up:
             self._mind_budget()
         if options.steps is not None and scene.step >= options.steps:
             self._stopping = True
@@ -227,10 +226,7 @@ class Session:
         scene = self._scene
         elapsed = time.perf_counter() - self._begun
         if scene.cost_s > self.options.budget * elapsed + _FREE_S:
-            scene.frugal = True
-            self._given_up = (
-                f"close reading given up at step {scene.step}, over the budget of {self.options.budget:.0%}"
-            )
+            scene.give_up(f"close reading given up at step {scene.step}, over the budget of {self.options.budget:.0%}")
 
     # --- for `truestep.watch` --------------------------------------------------------------------------------------
 

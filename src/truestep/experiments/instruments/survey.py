@@ -10,13 +10,14 @@ from typing import Any
 from truestep.experiments._steps import device_of, on_steps
 from truestep.experiments.instruments._clock import PHASES, PhaseClock
 from truestep.experiments.instruments._instrument import Instrument
+from truestep.experiments.instruments._waiting import waiting
 from truestep.watch.session import Stop
 
 
 class Survey(Instrument):
     """Times steps and their phases over a window that begins after some steps; the script ends with it.
 
-    On a CUDA device each boundary between phases waits for it: figures are those of steps without overlap.
+    On an accelerator each boundary between phases waits for it: figures are those of steps without overlap.
 
     Args:
         folder: to write into.
@@ -57,17 +58,19 @@ class Survey(Instrument):
             return
         if self._steps == self._warm_up:
             self._device = device_of(optimizer)
-            if self._device == "cuda":
-                self._clock.wait = self._torch.cuda.synchronize
-                self._torch.cuda.synchronize()
+            self._clock.wait = waiting(self._device)
+            self._wait()
             self._begun = self._ended = time.perf_counter()
             return
-        if self._device == "cuda":
-            self._torch.cuda.synchronize()
+        self._wait()
         self._ended = time.perf_counter()
         self._over = self._over or self._ended - self._begun > self._seconds
         if self._over and self._torch._C._current_graph_task_id() == -1:
             raise Stop
+
+    def _wait(self) -> None:
+        if self._clock.wait is not None:
+            self._clock.wait()
 
     def told(self, how: str) -> dict[str, Any]:
         """Return the steps in all and in the window, its seconds, parts of it by phase, and the type of device.

@@ -14,6 +14,7 @@ from truestep.experiments._aside import aside
 from truestep.experiments._line import Line
 from truestep.experiments._steps import device_of, on_steps
 from truestep.experiments.instruments._instrument import Instrument
+from truestep.experiments.instruments._waiting import waiting
 from truestep.probes._patch import patch
 from truestep.watch.session import Stop
 
@@ -73,8 +74,7 @@ class Turns(Instrument):
         if self._steps < self._warm_up:
             return
         if self._steps == self._warm_up:
-            if device_of(optimizer) == "cuda":
-                self._wait = self._torch.cuda.synchronize
+            self._wait = waiting(device_of(optimizer))
             self._ready_s = self._now() - self._origin
             try:
                 self._line = Line(socket.create_connection(("127.0.0.1", self._port)))
