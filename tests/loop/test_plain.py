@@ -146,6 +146,7 @@ def test_a_tensor_comes_back_bit_by_bit(tensor):
     assert torch.equal(*same)
 
 
+@pytest.mark.filterwarnings("ignore:Validating sparse tensor invariants:UserWarning")
 def test_a_sparse_tensor_comes_back():
     back = through_a_file([torch.eye(3).to_sparse()])[0]
     assert back.layout is torch.sparse_coo

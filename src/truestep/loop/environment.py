@@ -130,6 +130,8 @@ def _git(folder: Path, *arguments: str) -> str:
 
 
 def _version(package: str) -> str:
+    if package == "torch":  # what was installed can be called 2.15.0 where the build is 2.15.0+cu132
+        return str(torch.__version__)
     try:
         return metadata.version(package)
     except metadata.PackageNotFoundError:
