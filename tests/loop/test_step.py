@@ -349,7 +349,7 @@ def test_a_closure_in_a_window_is_refused(pair):
     ours, _ = pair
     run = Run(device="cpu", accumulate=2)
     run.optimizer(CLOSURES["lbfgs"](ours.parameters()))
-    with pytest.raises(BadSettings, match="fp16 or accumulation"):
+    with pytest.raises(BadSettings, match="fp16, accumulation, or for several optimizers"):
         run.step(lambda: ours(torch.ones(1, 6)).sum())
 
 
