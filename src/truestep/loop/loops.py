@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator
+from itertools import islice
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from torch.utils.data import DataLoader
 
 from truestep.errors import BadSettings, MetricMissing, OpenWindow
+from truestep.loop.asking import asked_by_hand
 from truestep.loop.cadence import Cadence, Measure
 from truestep.loop.device import to_device
 from truestep.loop.given import VARIES, GivenLoader
@@ -84,6 +86,7 @@ class Loops:
             self.global_step = self._saved_step = self._boundary_step = saving.loops["global_step"]
             self._restored_limits = list(saving.loops["limits"])
         self.cadence = Cadence(parts, limits, (saving.loops or {}).get("measure"))
+        saving.keep(self.walks.habits)
 
     # --- what a user's loop walks over ---
 
@@ -131,9 +134,12 @@ class Loops:
         if walk.resumed:
             loader.check_exact()
             loader.load_state_dict(walk.place())
-        return self._shown(
-            self._walk(walk, loader.epoch(walk.number, walk.finished), _length(loader), loader.batch_size)
-        )
+        length = _length(loader)
+        batches = loader.epoch(walk.number, walk.finished)
+        if walk.resumed and walk.early[1] > walk.early[0] and self.walks.is_resuming and length is not None:
+            batches = _early_again(walk, loader, walk.early, walk.finished)
+            walk.finished = walk.given = walk.early[0]
+        return self._shown(walk, self._walk(walk, batches, length, loader.batch_size))
 
     def _given(self, loader: DataLoader[Any]) -> GivenLoader:
         """Return the part of the run that stands for a DataLoader.
@@ -165,16 +171,17 @@ class Loops:
         self.cadence.begin(Measure("steps", total, self.walks.in_epoch))
         if walk is None:
             return iter(())
-        return self._shown(self._walk(walk, _numbers(walk, total), total, 0))
+        return self._shown(walk, self._walk(walk, _numbers(walk, total), total, 0))
 
-    def _shown(self, walk: Iterator[Any]) -> Iterator[Any]:
-        return walk if self.around is None else self.around(walk)
+    def _shown(self, walk: Walk, batches: Iterator[Any]) -> Iterator[Any]:
+        self.walks.follow(walk, batches)
+        return batches if self.around is None else self.around(batches)
 
     def _walk(self, walk: Walk, batches: Iterator[Any], length: int | None, size: int) -> Iterator[Any]:
         walks = self.walks
         self._signals.install()
         try:
-            if walks.is_first(walk):
+            if walks.is_first(walk, by_hand=asked_by_hand()):
                 self._pace.enter()
                 self._closed.clear()
             if walk.is_place:
@@ -218,7 +225,7 @@ class Loops:
             if walks.is_first(walk):
                 self.cadence.loop_ended(in_epoch=walks.in_epoch)
         finally:
-            if walks.active and walks.active[0] is walk:
+            if walks.first is walk:
                 self._pace.leave()
             walks.leave(walk)
             self._signals.remove()
@@ -266,8 +273,8 @@ class Loops:
     @property
     def over_loader(self) -> bool:
         """Whether the loop under way walks over a loader."""
-        active = self.walks.active
-        return bool(active) and active[0].name != "steps"
+        first = self.walks.first
+        return first is not None and first.name != "steps"
 
     def count(self, updates: Updates) -> None:
         """Count a window that was closed: one step, with windows of other optimizers that close in the same body."""
@@ -443,6 +450,15 @@ def _numbers(walk: Walk, total: int) -> Iterator[int]:
 
 
 def _length(loader: Loader | GivenLoader) -> int | None:
+def _early_again(walk: Walk, loader: Loader, early: tuple[int, int], position: int) -> Iterator[Any]:
+    """Give again what the body of the epoch took by hand before its loop; then go on where the run was."""
+    first, last = early
+    yield from islice(loader.epoch(walk.number, first), last - first)
+    walk.finished = walk.given = position
+    yield from loader.epoch(walk.number, position)
+
+
+def _length(loader: Loader) -> int | None:
     """Return how many batches a pass has; None where nobody knows."""
     try:
         return len(loader)

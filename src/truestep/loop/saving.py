@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
     from truestep.loop.averaging import Followed
     from truestep.loop.checkpoints import Checkpoints
+    from truestep.loop.habits import Habits
     from truestep.loop.logs import Logs
     from truestep.loop.parts import Parts, State
 
@@ -166,6 +167,12 @@ class Saving:
     def warn_of_left_out(self) -> None:
         """Warn where an optimizer trains parameters that no checkpoint would hold."""
         warn_of_left_out(self._parts, self._user)
+
+    def keep(self, habits: Habits) -> None:
+        """Keep what is noted between two checkpoints beside them."""
+        if self._checkpoints is not None:
+            resumed = None if self._resumed is None else self._resumed.path.resolve().parent
+            habits.keep_in(self._checkpoints.folder, resumed)
 
     def wait(self) -> None:
         """Return when everything is on the disk."""

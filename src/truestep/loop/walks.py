@@ -11,11 +11,15 @@ and save is dropped, until the program comes to the place where the checkpoint w
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import warnings
+import weakref
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
-from truestep.errors import BadCheckpoint
+from truestep.errors import BadCheckpoint, InexactResume
+from truestep.loop.blame import outside
+from truestep.loop.habits import Habits
 
 if TYPE_CHECKING:
     from truestep.loop.given import GivenLoader
@@ -50,22 +54,34 @@ class Walk:
         number: how many passes over this loader were begun before: its order follows from it.
         finished: batches whose body has ended.
         given: batches handed out.
+        early: batches that the body of the epoch took before its loop: from which one, and up to which.
         resumed: whether it goes on with one that a stopped run had begun.
         is_place: whether it is the one at whose boundary the checkpoint was made.
         epoch: in whose body it was begun; -1 outside of `run.epochs()`.
         last: whether the batch under way is the last one.
         stream: the state of an iterable data set that keeps one, after the finished batches.
+        begun: whether a batch was asked for.
+        by_hand: whether that was by `next()`, and not by a `for`: then no loop ends where it ends.
+        used_in: the latest epoch in which it was begun or asked for a batch; -1 outside of `run.epochs()`.
+        is_over: whether it has ended or was left.
+        iterator: what gives its batches, so that one that is dropped before its first batch is noticed.
     """
 
     name: str
     number: int
     finished: int = 0
     given: int = 0
+    early: tuple[int, int] = (0, 0)
     resumed: bool = False
     is_place: bool = False
     epoch: int = -1
     last: bool = False
     stream: Any = None
+    begun: bool = False
+    by_hand: bool = False
+    used_in: int = -1
+    is_over: bool = False
+    iterator: weakref.ref[Iterator[Any]] | None = None
 
     def place(self) -> dict[str, Any]:
         """Return where the loader goes on, as its `load_state_dict` takes it."""
@@ -79,7 +95,7 @@ class _Plan:
 
     Attributes:
         place: where the checkpoint was made; None once the program has come there.
-        active: the walks that were under way, the first one first.
+        active: the walks that were under way and that no loop has claimed again, the first one first.
         finished: walks that had ended in this epoch, by name; forgotten when the first walk is found.
         before: walks that had ended outside of epochs, by name.
         saves: how many times `run.save()` had been called outside of all loops.
@@ -114,7 +130,10 @@ class Walks:
         self.in_epoch = False
         """Whether the body of `run.epochs()` is under way."""
         self.active: list[Walk] = []
-        self._carried: list[Walk] = []
+        """Walks that gave a batch in this epoch, the first one first."""
+        self.habits = Habits()
+        self._waiting: list[Walk] = []  # claimed, or of an earlier epoch, and without a batch in this one
+        self._dropped: set[str] = set()  # loaders of which a pass of an earlier epoch ended without a batch in this one
         self._passes: dict[str, int] = {}
         self._finished: dict[str, int] = {}
         self._before: dict[str, int] = {}
@@ -145,18 +164,65 @@ class Walks:
         if ended.get(name, 0):
             ended[name] -= 1
             return None
-        for index, known in enumerate(plan.active):
-            if known["name"] == name:
-                del plan.active[index]
-                finished, stream, is_place = known["finished"], known["stream"], known["is_place"]
-                if is_place:
-                    plan.finished.clear()
-                return Walk(name, known["number"], finished, finished, True, is_place, epoch, stream=stream)
-        if self.is_resuming:
+        known = self._known(name)
+        if known is not None:
+            plan.active.remove(known)
+            finished, stream, is_place = known["finished"], known["stream"], known["is_place"]
+            if is_place:
+                plan.finished.clear()
+            epoch = known["epoch"]  # of a pass that is carried on, it stays the epoch in which it was begun
+            walk = Walk(name, known["number"], finished, finished, resumed=True, is_place=is_place, epoch=epoch)
+            walk.stream = stream
+            walk.used_in, walk.early = known["used_in"], tuple(known["early"])
+        elif self.is_resuming:
             self.refuse(f'a loop over "{name}"')
-        walk = Walk(name, self._passes.get(name, 0), epoch=epoch)
-        self._passes[name] = walk.number + 1
+        else:
+            walk = Walk(name, self._passes.get(name, 0), epoch=epoch, used_in=epoch)
+            self._passes[name] = walk.number + 1
+            if any(other.name == name and self._is_carried(other) for other in self._waiting):
+                self._dropped.add(name)
+            self._note_dropped()
+        self._waiting.append(walk)
         return walk
+
+    def _known(self, name: str) -> dict[str, Any] | None:
+        """Return the pass over a loader that a stopped run had under way and that a loop now goes on with, if any.
+
+        A program that is run again makes the iterators of this epoch again, but not those of earlier epochs. One that
+        was begun earlier goes on if the program did so in the run that was stopped; else it is dropped here.
+        """
+        plan = self._plan
+        ours = [known for known in plan.active if known["name"] == name]
+        if not ours:
+            return None
+        if not self.in_epoch:
+            return next((known for known in ours if known["epoch"] == -1 or known["is_place"]), None)
+        ours.sort(key=lambda known: (known["epoch"] != self.epoch, known["number"]))  # as they are claimed again
+        certain = [known for known in ours if known["used_in"] == self.epoch or known["epoch"] == -1]
+        if certain:
+            return certain[0]
+        goes_on = self.habits.goes_on(name, self.epoch)
+        if goes_on is None:
+            warnings.warn(
+                f'a pass over "{name}" was under way when epoch {self.epoch - 1} ended, and the run was stopped before '
+                "it was known whether the next epoch goes on with it: it does now; if the program makes this iterator "
+                "in each epoch, close it at the end of the epoch, and else make it before run.epochs()",
+                InexactResume,
+                stacklevel=outside(),
+            )
+        if goes_on is not False:
+            return ours[0]
+        plan.active = [known for known in plan.active if known["name"] != name]
+        return None
+
+    def _note_dropped(self) -> None:
+        """Note what was dropped, now that the program goes on: an exception drops iterators too."""
+        while self._dropped:
+            self.habits.note(self._dropped.pop(), self.epoch, goes_on=False)
+
+    def _is_carried(self, walk: Walk) -> bool:
+        """Return True if a pass was begun in an earlier epoch, and not used yet in the one under way."""
+        return self.in_epoch and walk.epoch != -1 and walk.used_in != self.epoch
 
     def refuse(self, got: str) -> None:
         """Raise the error of a program that does not come to where the checkpoint was made.
@@ -174,20 +240,59 @@ class Walks:
             remedy='resume with the same loops, and with the same names: run.loader(..., name="...")',
         )
 
+    def follow(self, walk: Walk, iterator: Iterator[Any]) -> None:
+        """Notice when an iterator is dropped before its first batch, since a generator then ends without a word."""
+
+        def dropped(_: object) -> None:
+            if not walk.begun:
+                self.leave(walk)
+
+        walk.iterator = weakref.ref(iterator, dropped)
+
     def leave(self, walk: Walk) -> None:
         """End a pass: at its last batch, or because the loop was left."""
-        for walks in (self.active, self._carried):
-            if walk in walks:
-                walks.remove(walk)
+        if walk.is_over:
+            return
+        walk.is_over = True
+        if walk in self._waiting and self._is_carried(walk):
+            self._dropped.add(walk.name)
+        if walk in self._waiting:
+            self._waiting.remove(walk)
+        elif walk in self.active:
+            was_first = self.first is walk
+            self.active.remove(walk)
+            if was_first:  # the others are beside the next loop, too, and not around it
+                self._waiting, self.active = self.active + self._waiting, []
         if walk.epoch in (-1, self.epoch):  # one that was begun in an earlier epoch is not looked for in this one
             ended = self._before if walk.epoch == -1 else self._finished
             ended[walk.name] = ended.get(walk.name, 0) + 1
 
-    def is_first(self, walk: Walk) -> bool:
-        """Whether things happen at this walk's boundary; a walk that was not under way is from now on."""
+    @property
+    def first(self) -> Walk | None:
+        """The walk at whose boundary things happen: the first that a `for` goes over, or else the first."""
+        return next((walk for walk in self.active if not walk.by_hand), self.active[0] if self.active else None)
+
+    def is_first(self, walk: Walk, *, by_hand: bool = False) -> bool:
+        """Return True if things happen at this walk's boundary; a walk that was not under way is from now on.
+
+        Args:
+            walk: the one that was asked for a batch.
+            by_hand: whether it was by `next()`, and not by a `for`.
+        """
+        if self._dropped:
+            self._note_dropped()
         if walk not in self.active:
             self.active.append(walk)
-        return self.active[0] is walk
+            self._waiting.remove(walk)
+            if self._is_carried(walk) and (walk.begun or not walk.resumed):
+                self.habits.note(walk.name, self.epoch, goes_on=True)
+            walk.begun, walk.by_hand = True, by_hand
+            walk.used_in = self.epoch if self.in_epoch else walk.used_in
+            walk.early = (walk.finished, walk.finished)
+            if not by_hand and self.first is walk:
+                for other in self.active[:-1]:
+                    other.early = (other.early[0], other.given)
+        return self.first is walk
 
     def count_save(self) -> bool:
         """Count a call of `run.save()` outside of all loops; return whether it is the one that was made here before."""
@@ -205,23 +310,21 @@ class Walks:
         """Count an epoch. Passes that are still under way go on in the next one."""
         if self.is_resuming:
             self.refuse("the end of that epoch")
+        self._note_dropped()
         self.epoch += 1
         self.in_epoch = False
-        self._carried.extend(walk for walk in self.active if walk not in self._carried)
-        self.active.clear()
+        self._waiting = self.active + self._waiting
+        self.active = []
         self._finished.clear()
         self._plan.finished.clear()
 
     def done(self, walk: Walk) -> int:
         """Return how many batches of a walk have been used, at the boundary of the first one."""
-        return walk.finished if self.active and walk is self.active[0] else walk.given
-
-    def _under_way(self) -> list[Walk]:
-        return self.active + [walk for walk in self._carried if walk not in self.active]
+        return walk.finished if walk is self.first else walk.given
 
     def note_streams(self, loaders: Mapping[str, Loader | GivenLoader]) -> None:
         """Ask the loaders of iterable data sets for the state that goes with where the walks are."""
-        for walk in self._under_way():
+        for walk in (*self.active, *self._waiting):
             if walk.name in loaders:
                 walk.stream = loaders[walk.name].state_dict(self.done(walk)).get("dataset")
 
@@ -244,9 +347,15 @@ class Walks:
                     "number": walk.number,
                     "finished": self.done(walk),
                     "stream": walk.stream,
+                    "epoch": walk.epoch,
+                    "used_in": walk.used_in,
+                    "early": list(walk.early),
+                    "is_place": place == "loop" and walk is self.first,
                 }
-                for walk in self._under_way()
-            ],
+                for walk in (*self.active, *self._waiting)
+            ]
+            + self._plan.active,
+            "habits": self.habits.state_dict(),
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
@@ -255,12 +364,10 @@ class Walks:
         self._passes = dict(state["passes"])
         self._finished = dict(state["finished"])
         self._before = dict(state["before"])
+        self.habits.load_state_dict(state["habits"])
         self._plan = _Plan(
             place=state["place"],
-            active=[
-                {**walk, "is_place": index == 0 and state["place"] == "loop"}
-                for index, walk in enumerate(state["active"])
-            ],
+            active=[dict(walk) for walk in state["active"]],
             finished=dict(state["finished"]),
             before=dict(state["before"]),
             saves=state["saves"],

@@ -1,0 +1,32 @@
+"""How a generator is asked for its next value: by a loop, or by `next()` in the body of another one."""
+
+from __future__ import annotations
+
+import dis
+import inspect
+import sys
+from types import FrameType
+
+_FOR_ITER = dis.opmap["FOR_ITER"]
+
+
+def asked_by_hand(depth: int = 1) -> bool:
+    """Return True if the generator that calls this was asked by `next()`, and not by a `for`.
+
+    Generators and iterators of the program between both are passed over: what counts is what asked them.
+
+    Args:
+        depth: how many frames above this one the generator is.
+
+    Example:
+        >>> def asked():
+        ...     yield asked_by_hand()
+        >>> next(asked()), [answer for answer in zip(asked())]
+        (True, [(False,)])
+    """
+    frame: FrameType | None = sys._getframe(depth).f_back
+    while frame is not None and (
+        frame.f_code.co_flags & inspect.CO_GENERATOR or frame.f_code.co_name == "__next__"
+    ):  # such as enumerate written in Python
+        frame = frame.f_back
+    return frame is None or frame.f_code.co_code[frame.f_lasti] != _FOR_ITER
