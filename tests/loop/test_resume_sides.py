@@ -282,7 +282,7 @@ def cut_everywhere(written, tmp_path, places, settings):
 
 @pytest.mark.parametrize("written", PROGRAMS, ids=lambda written: written.__name__)
 def test_loops_over_several_loaders_go_on_where_they_were_cut_off(written, tmp_path):
-    assert cut_everywhere(written, tmp_path, lambda count: (13, 25), {"save_every_n_steps": 2}) == 0
+    assert cut_everywhere(written, tmp_path, lambda count: [23], {"save_every_n_steps": 2}) == 0
 
 
 @pytest.mark.slow
@@ -290,4 +290,4 @@ def test_loops_over_several_loaders_go_on_where_they_were_cut_off(written, tmp_p
 @pytest.mark.parametrize("written", PROGRAMS, ids=lambda written: written.__name__)
 def test_loops_over_several_loaders_go_on_wherever_they_were_cut_off(written, settings, tmp_path):
     told = cut_everywhere(written, tmp_path, lambda count: range(2, count + 1, 3), settings)
-    print(written.__name__, settings, told)
+    assert told <= 4

@@ -210,7 +210,8 @@ class Loader:
         """Warn if a resumed run cannot repeat samples, because the data set draws from a generator of its own.
 
         The first samples are drawn twice under one seed, from two copies of the data set that share what is large; a
-        data set that cannot be copied is not looked at. It calls the data set's code: use it when a run resumes.
+        data set that cannot be copied is not looked at. It calls the data set's code: a run does so at its first save,
+        and when it resumes.
 
         Returns:
             False after a warning (`InexactResume`), else True.

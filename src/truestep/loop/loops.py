@@ -24,6 +24,7 @@ from truestep.loop.loader import check_loader
 from truestep.loop.pace import samples_in
 from truestep.loop.progress import Position
 from truestep.loop.seed import rng_state, set_rng_state
+from truestep.loop.starts import Starts
 from truestep.loop.strategy import check_one_process
 from truestep.loop.walks import Limits, Place, Walk, Walks
 
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
     from truestep.loop.loader import Loader
     from truestep.loop.logs import Logs
     from truestep.loop.pace import Pace
-    from truestep.loop.parts import Parts
+    from truestep.loop.parts import Parts, State
     from truestep.loop.progress import Progress
     from truestep.loop.saving import Saving
     from truestep.loop.signals import Signals
@@ -48,6 +49,7 @@ class Loops:
     def __init__(
         self,
         parts: Parts,
+        state: State,
         saving: Saving,
         logs: Logs,
         signals: Signals,
@@ -62,6 +64,7 @@ class Loops:
     ) -> None:
         self.global_step = 0
         self.walks = Walks()
+        self.starts = Starts(parts, state)
         self.around: Callable[[Iterator[Any]], Iterator[Any]] | None = None
         """What walks over the loops in the place of the user's program, and hands it every batch: a profile."""
         self._parts, self._saving, self._logs, self._signals = parts, saving, logs, signals
@@ -80,11 +83,14 @@ class Loops:
         self._begun = False
         self._epoch_rng: dict[str, Any] = {}
         self._saved_step = -1
+        self._examined: set[str] = set()
+        """Names of loaders of which it is known whether a resumed run can repeat their samples."""
         self._restored_limits: list[int | None] = []
         if saving.loops is not None:
             self.walks.load_state_dict(saving.loops["walks"])
             self.global_step = self._saved_step = self._boundary_step = saving.loops["global_step"]
             self._restored_limits = list(saving.loops["limits"])
+            self.starts.load_state_dict(saving.loops["starts"])
         self.cadence = Cadence(parts, limits, (saving.loops or {}).get("measure"))
         saving.keep(self.walks.habits)
 
@@ -109,6 +115,7 @@ class Loops:
             self._arrive()
         elif walks.is_resuming:
             set_rng_state(self._epoch_rng)
+            self.starts.enter({})
         self._signals.install()
         try:
             while (limits.max_epochs is None or walks.epoch < limits.max_epochs) and not self._has_all_steps():
@@ -116,10 +123,13 @@ class Loops:
                 self._given_count = 0
                 if not walks.is_resuming:
                     self._epoch_rng = rng_state()
+                    if self._saves:
+                        self.starts.begin_epoch(self.global_step)
                 yield walks.epoch
                 self._end_epoch()
         finally:
             walks.in_epoch = False
+            self.starts.close()
             self._signals.remove()
 
     def train(self, loader: Loader | GivenLoader | DataLoader[Any]) -> Iterator[Any]:
@@ -130,9 +140,13 @@ class Loops:
         walk = self.walks.claim(loader.name)
         self.cadence.begin(Measure(loader.name, _length(loader), True))
         if walk is None:
+            if self.walks.is_resuming:
+                self.starts.enter(self.walks.ended)
             return iter(())
         if walk.resumed:
-            loader.check_exact()
+            if loader.name not in self._examined:
+                self._examined.add(loader.name)
+                loader.check_exact()
             loader.load_state_dict(walk.place())
         length = _length(loader)
         batches = loader.epoch(walk.number, walk.finished)
@@ -181,9 +195,12 @@ class Loops:
         walks = self.walks
         self._signals.install()
         try:
-            if walks.is_first(walk, by_hand=asked_by_hand()):
+            by_hand = asked_by_hand()
+            if walks.is_first(walk, by_hand=by_hand):
                 self._pace.enter()
                 self._closed.clear()
+            if self.starts.is_open:
+                self.starts.end(self.global_step, by_hand=by_hand)
             if walk.is_place:
                 self._arrive()
             batch = next(batches, _END)
@@ -225,9 +242,12 @@ class Loops:
             if walks.is_first(walk):
                 self.cadence.loop_ended(in_epoch=walks.in_epoch)
         finally:
-            if walks.first is walk:
+            was_first = walks.first is walk
+            if was_first:
                 self._pace.leave()
             walks.leave(walk)
+            if (was_first or self.starts.is_open) and self._saves and walks.in_epoch and not walks.is_resuming:
+                self.starts.begin(walks.ended, self.global_step)
             self._signals.remove()
 
     # --- what is known of where the run is ---
@@ -374,6 +394,10 @@ class Loops:
     def _save(self, place: Place, metric: float | None, mode: str) -> None:
         self._parts.averaging.settle()
         self.walks.note_streams(self._parts.loaders)
+        for name in self.walks.begun - self._examined:
+            self._examined.add(name)
+            if name in self._parts.loaders:
+                self._parts.loaders[name].check_exact()
         self._saving.save(
             step=self.global_step,
             epoch=self.walks.epoch,
@@ -382,6 +406,7 @@ class Loops:
                 "global_step": self.global_step,
                 "limits": self._own_limits,
                 "measure": None if (measure := self.cadence.measure) is None else list(measure),
+                "starts": self.starts.state_dict() if place == "loop" else [],
             },
             rng={"epoch": self._epoch_rng, "step": rng_state()},
             metric=metric,

@@ -136,6 +136,7 @@ class Run(Modelling, Stepping, Evaluation, Looking):
             )
             self._loops = Loops(
                 self._parts,
+                self.state,
                 self._saving,
                 self._logs,
                 signals,
@@ -147,6 +148,7 @@ class Run(Modelling, Stepping, Evaluation, Looking):
                 progress=self._progress,
                 introduce=self._introduce,
             )
+            stack.callback(self._loops.starts.end_all)
             if settings.watch and not watching():
                 self._session = Session(Options(), script=sys.argv[0])
                 self._session.start()

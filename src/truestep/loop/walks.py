@@ -224,6 +224,18 @@ class Walks:
         """Return True if a pass was begun in an earlier epoch, and not used yet in the one under way."""
         return self.in_epoch and walk.epoch != -1 and walk.used_in != self.epoch
 
+    @property
+    def begun(self) -> set[str]:
+        """The names of the loaders of which a pass was begun."""
+        return set(self._passes)
+
+    @property
+    def ended(self) -> dict[str, int]:
+        """How many loops have ended in this epoch, by name; in a resumed run, those that it has come by so far."""
+        left = self._plan.finished if self.is_resuming else {}
+        come_by = {name: count - left.get(name, 0) for name, count in self._finished.items()}
+        return {name: count for name, count in come_by.items() if count}
+
     def refuse(self, got: str) -> None:
         """Raise the error of a program that does not come to where the checkpoint was made.
 

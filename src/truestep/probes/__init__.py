@@ -7,6 +7,7 @@ from contextlib import ExitStack
 from types import CodeType, FunctionType
 from typing import Any
 
+from truestep.probes._called import Called
 from truestep.probes._patch import patched_codes
 from truestep.probes._probe import Probe
 from truestep.probes._scene import Scene
@@ -14,7 +15,7 @@ from truestep.probes._scene import Scene
 _NAMES = ("probes", "watch", "rules", "events", "findings", "source", "debugging", "experiments")
 _OURS = tuple(f"truestep.{name}" for name in _NAMES)
 
-__all__ = ["Probe", "Scene", "all_probes", "install", "leave_uncompiled"]
+__all__ = ["Called", "Probe", "Scene", "all_probes", "install", "leave_uncompiled"]
 
 
 def all_probes() -> list[type[Probe]]:
