@@ -25,7 +25,18 @@ if TYPE_CHECKING:
 
 _OF_NO_EFFECT = frozenset(
     {"out", "resume", "init_from", "keep_last", "save_every_n_steps", "asynchronous", "log_every_n_steps", "progress"}
-    | {"trackers", "alerts", "watch", "device", "precision", "accumulate", "clip_norm"}
+    | {
+        "save_every_n_minutes",
+        "max_time",
+        "on_sigusr1",
+        "trackers",
+        "alerts",
+        "watch",
+        "device",
+        "precision",
+        "accumulate",
+        "clip_norm",
+    }
 )
 """Settings that change no result, and those that are compared as they were resolved or where they are used."""
 _PROGRESS = frozenset(

@@ -207,6 +207,8 @@ def _begin_worker(worker_id: int) -> None:
     """
     signal.set_wakeup_fd(-1)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    if hasattr(signal, "SIGUSR1"):
+        signal.signal(signal.SIGUSR1, signal.SIG_IGN)
     parent = multiprocessing.parent_process()
     if parent is None or not hasattr(signal, "sigtimedwait"):
         return

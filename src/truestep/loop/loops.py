@@ -21,12 +21,14 @@ from truestep.loop.cadence import Cadence, Measure
 from truestep.loop.device import to_device
 from truestep.loop.given import VARIES, GivenLoader
 from truestep.loop.loader import check_loader
+from truestep.loop.limits import Clock, Limits
 from truestep.loop.pace import samples_in
 from truestep.loop.progress import Position
 from truestep.loop.seed import rng_state, set_rng_state
 from truestep.loop.starts import Starts
 from truestep.loop.strategy import check_one_process
-from truestep.loop.walks import Limits, Place, Walk, Walks
+from truestep.loop.terminal import say
+from truestep.loop.walks import Place, Walk, Walks
 
 if TYPE_CHECKING:
     import torch
@@ -69,6 +71,7 @@ class Loops:
         """What walks over the loops in the place of the user's program, and hands it every batch: a profile."""
         self._parts, self._saving, self._logs, self._signals = parts, saving, logs, signals
         self._limits = limits
+        self._clock = Clock(limits)
         self._device = device
         self._saves = saves
         self._close = close
@@ -91,6 +94,7 @@ class Loops:
             self.global_step = self._saved_step = self._boundary_step = saving.loops["global_step"]
             self._restored_limits = list(saving.loops["limits"])
             self.starts.load_state_dict(saving.loops["starts"])
+        self._first_step = self.global_step  # a process takes one step at least, however short its time is
         self.cadence = Cadence(parts, limits, (saving.loops or {}).get("measure"))
         saving.keep(self.walks.habits)
 
@@ -384,12 +388,21 @@ class Loops:
 
     def _obey(self, place: Place) -> None:
         """Save where it was asked for, and end where a signal asked for that."""
+        if self._clock.is_save_due and self._asked is None:
+            self._asked = (None, "min")
         self._save_asked(place)
-        if self._signals.received:
+        is_over = self._clock.is_over and self.global_step > self._first_step
+        if self._signals.received or is_over:
             if self._saves and self._saved_step != self.global_step:
                 self._save(place, None, "min")
             self._saving.wait()
-            raise SystemExit(self._signals.exit_code)
+            if self._signals.received:
+                if not self._signals.obeyed():
+                    raise SystemExit(self._signals.exit_code)
+            if is_over:
+                self._progress.close()
+                say(f'truestep: max_time is over: saved at step {self.global_step}; resume="auto" goes on from there')
+                raise SystemExit(0)
 
     def _save(self, place: Place, metric: float | None, mode: str) -> None:
         self._parts.averaging.settle()
@@ -413,6 +426,7 @@ class Loops:
             mode=mode,
         )
         self._saved_step = self.global_step
+        self._clock.saved()
 
     def _end_epoch(self) -> None:
         self.no_open_window("the end of the epoch")

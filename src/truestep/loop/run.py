@@ -38,6 +38,7 @@ from truestep.loop.flops import peak_flops
 from truestep.loop.folder import RunFolder
 from truestep.loop.generators import stateful
 from truestep.loop.given import GivenLoader
+from truestep.loop.limits import Limits, seconds
 from truestep.loop.loader import Loader
 from truestep.loop.looking import Looking
 from truestep.loop.loops import Loops
@@ -57,7 +58,6 @@ from truestep.loop.signals import Signals
 from truestep.loop.step import Stepping
 from truestep.loop.strategy import SingleProcess, check_one_process
 from truestep.loop.updates import Updates
-from truestep.loop.walks import Limits
 from truestep.report import write
 from truestep.trackers.tracking import Ending
 from truestep.watch.session import Session, watching
@@ -114,7 +114,7 @@ class Run(Modelling, Stepping, Evaluation, Looking):
                 environment.write(
                     folder.path, asdict(settings), self.device, folder.resumed if folder.goes_on else None
                 )
-            signals = Signals(handled=folder is not None)
+            signals = Signals(handled=folder is not None, warning=settings.on_sigusr1)
             stack.callback(signals.put_back)
             stack.callback(self._parts.end_workers)
             self._logs = open_logs(folder.path if folder else None, settings, self._measured)
@@ -140,7 +140,13 @@ class Run(Modelling, Stepping, Evaluation, Looking):
                 self._saving,
                 self._logs,
                 signals,
-                Limits(settings.max_epochs, settings.max_steps, settings.save_every_n_steps),
+                Limits(
+                    settings.max_epochs,
+                    settings.max_steps,
+                    settings.save_every_n_steps,
+                    settings.save_every_n_minutes,
+                    None if settings.max_time is None else seconds(settings.max_time, "max_time"),
+                ),
                 device=self.device,
                 saves=folder is not None,
                 close=self._close,

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from truestep.errors import BadSettings
+from truestep.loop.limits import seconds
 
 
 def _watch() -> bool:
@@ -41,6 +42,11 @@ class Settings:
             not read where the run resumes.
         keep_last: checkpoints kept besides the best one.
         save_every_n_steps: save after every so many steps, besides what `run.save()` asks for.
+        save_every_n_minutes: save after the step at which the last checkpoint is so many minutes old.
+        max_time: save and end this process after so many seconds, or after a time such as "00:12:00:00" (days, hours,
+            minutes, seconds); a process that resumes the run has the same time again.
+        on_sigusr1: what follows after saving when SIGUSR1 comes, which Slurm sends ahead of a time limit: "end" (exit
+            code 138), "requeue" (the same, after `scontrol requeue`) or "save" (go on).
         asynchronous: write checkpoints in the background, from a copy.
         log_every_n_steps: lines of `run.log()` kept before they are read and written.
         progress: show how far the run is, on the error stream: a line at the bottom of a terminal, few lines elsewhere.
@@ -72,6 +78,9 @@ class Settings:
     init_from: str | Path | None = None
     keep_last: int = 3
     save_every_n_steps: int | None = None
+    save_every_n_minutes: float | None = None
+    max_time: str | float | None = None
+    on_sigusr1: str = "end"
     asynchronous: bool = False
     log_every_n_steps: int = 50
     progress: bool = True
@@ -100,10 +109,25 @@ class Settings:
                 expected=f"one of them, got resume={str(self.resume)!r} and init_from={str(self.init_from)!r}",
                 remedy='pass init_from= for its weights alone, with resume="auto" for a job that is started again',
             )
-        if self.out is None and (self.resume is not None or self.save_every_n_steps is not None):
-            name = "resume" if self.resume is not None else "save_every_n_steps"
+        if self.save_every_n_minutes is not None and not self.save_every_n_minutes > 0:
             raise BadSettings(
-                f"{name} was given, but the run has no folder",
+                f"save_every_n_minutes is {self.save_every_n_minutes!r}",
+                expected="a number above 0, or None",
+                remedy="pass save_every_n_minutes=10",
+            )
+        if self.max_time is not None:
+            seconds(self.max_time, "max_time")
+        if self.on_sigusr1 not in ("end", "requeue", "save"):
+            raise BadSettings(
+                f'on_sigusr1 is "{self.on_sigusr1}"',
+                expected='"end", "requeue" or "save"',
+                remedy='pass on_sigusr1="end"',
+            )
+        needing = ("resume", "save_every_n_steps", "save_every_n_minutes", "max_time")
+        given = [name for name in needing if getattr(self, name) is not None]
+        if self.out is None and given:
+            raise BadSettings(
+                f"{given[0]} was given, but the run has no folder",
                 expected="out=, the folder for checkpoints",
                 remedy='pass out="runs/name"',
             )

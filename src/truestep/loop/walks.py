@@ -30,21 +30,6 @@ Place = Literal["loop", "epochs", "save", "left"]
 when the run was closed after its loop over epochs had been left."""
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """When a run is over, and how often it saves.
-
-    Attributes:
-        max_epochs: passes of `run.epochs()`; None for no limit.
-        max_steps: steps; None for no limit.
-        save_every_n_steps: a checkpoint after every so many steps; None for none of these.
-    """
-
-    max_epochs: int | None = None
-    max_steps: int | None = None
-    save_every_n_steps: int | None = None
-
-
 @dataclass(eq=False, slots=True)
 class Walk:
     """One pass over a loader.
