@@ -19,9 +19,9 @@ from truestep.loop.plan import Every, HorizonWarning, Schedule
 from truestep.schedules import horizon_of
 
 if TYPE_CHECKING:
+    from truestep.loop.limits import Limits
     from truestep.loop.parts import Parts
     from truestep.loop.updates import Updates
-    from truestep.loop.walks import Limits
 
 _BODIES = 2
 """Bodies that show a cadence: two, so that an update at every second body is told from one at each."""
