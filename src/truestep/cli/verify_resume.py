@@ -48,11 +48,7 @@ _UNREPEATABLE = (
     "Global generators were given a seed: look for others that have none, for clocks and the system's randomness, and "
     "for kernels that add in any order (torch.use_deterministic_algorithms(True) names them)."
 )
-_RUN = (
-    "truestep.Run saves and restores all of this but local variables: run.save(), or save_every_n_steps=, and "
-    'resume="auto". A script that uses it keeps what it computes itself in run.state, or in an object given to '
-    "run.register()."
-)
+_RUN = 'truestep.Run saves all of this and puts it back: run.save(), or save_every_n_steps=, and resume="auto".'
 
 
 @stoppable

@@ -19,8 +19,7 @@ FIXES: dict[str, tuple[str, str]] = {
     ),
     "order": (
         "the order of the data",
-        "make it a function of the epoch (sampler.set_epoch(epoch)), or save the state of the loader's generator; "
-        "where the script makes its data (pseudo-labels, rollouts), save these",
+        "make it a function of the epoch (sampler.set_epoch(epoch)), or save the state of the loader's generator",
     ),
     "samples": (
         "randomness in the data set",
