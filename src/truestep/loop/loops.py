@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator
-from itertools import islice
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
@@ -20,9 +19,10 @@ from truestep.loop.asking import asked_by_hand
 from truestep.loop.cadence import Cadence, Measure
 from truestep.loop.device import to_device
 from truestep.loop.given import VARIES, GivenLoader
-from truestep.loop.loader import check_loader
 from truestep.loop.limits import Clock, Limits
+from truestep.loop.loader import Loader, check_loader
 from truestep.loop.pace import samples_in
+from truestep.loop.passes import early_again, length_of, numbers
 from truestep.loop.progress import Position
 from truestep.loop.seed import rng_state, set_rng_state
 from truestep.loop.starts import Starts
@@ -33,7 +33,6 @@ from truestep.loop.walks import Place, Walk, Walks
 if TYPE_CHECKING:
     import torch
 
-    from truestep.loop.loader import Loader
     from truestep.loop.logs import Logs
     from truestep.loop.pace import Pace
     from truestep.loop.parts import Parts, State
@@ -142,7 +141,7 @@ class Loops:
         self.no_open_window("the next training loop")
         self._begin()
         walk = self.walks.claim(loader.name)
-        self.cadence.begin(Measure(loader.name, _length(loader), True))
+        self.cadence.begin(Measure(loader.name, length_of(loader), True))
         if walk is None:
             if self.walks.is_resuming:
                 self.starts.enter(self.walks.ended)
@@ -152,10 +151,10 @@ class Loops:
                 self._examined.add(loader.name)
                 loader.check_exact()
             loader.load_state_dict(walk.place())
-        length = _length(loader)
+        length = length_of(loader)
         batches = loader.epoch(walk.number, walk.finished)
         if walk.resumed and walk.early[1] > walk.early[0] and self.walks.is_resuming and length is not None:
-            batches = _early_again(walk, loader, walk.early, walk.finished)
+            batches = early_again(walk, loader, walk.early, walk.finished)
             walk.finished = walk.given = walk.early[0]
         return self._shown(walk, self._walk(walk, batches, length, loader.batch_size))
 
@@ -189,7 +188,7 @@ class Loops:
         self.cadence.begin(Measure("steps", total, self.walks.in_epoch))
         if walk is None:
             return iter(())
-        return self._shown(walk, self._walk(walk, _numbers(walk, total), total, 0))
+        return self._shown(walk, self._walk(walk, numbers(walk, total), total, 0))
 
     def _shown(self, walk: Walk, batches: Iterator[Any]) -> Iterator[Any]:
         self.walks.follow(walk, batches)
@@ -408,9 +407,10 @@ class Loops:
         self._parts.averaging.settle()
         self.walks.note_streams(self._parts.loaders)
         for name in self.walks.begun - self._examined:
-            self._examined.add(name)
-            if name in self._parts.loaders:
-                self._parts.loaders[name].check_exact()
+            loader = self._parts.loaders.get(name)
+            if isinstance(loader, Loader):  # a DataLoader is read again after a resume, and says so there
+                self._examined.add(name)
+                loader.check_exact()
         self._saving.save(
             step=self.global_step,
             epoch=self.walks.epoch,
@@ -480,26 +480,3 @@ class Loops:
 
     def _has_all_steps(self) -> bool:
         return self._limits.max_steps is not None and self.global_step >= self._limits.max_steps
-
-
-def _numbers(walk: Walk, total: int) -> Iterator[int]:
-    """Yield the number of the step under way, which moves on when a body has completed it."""
-    while walk.finished < total:
-        yield walk.finished
-
-
-def _length(loader: Loader | GivenLoader) -> int | None:
-def _early_again(walk: Walk, loader: Loader, early: tuple[int, int], position: int) -> Iterator[Any]:
-    """Give again what the body of the epoch took by hand before its loop; then go on where the run was."""
-    first, last = early
-    yield from islice(loader.epoch(walk.number, first), last - first)
-    walk.finished = walk.given = position
-    yield from loader.epoch(walk.number, position)
-
-
-def _length(loader: Loader) -> int | None:
-    """Return how many batches a pass has; None where nobody knows."""
-    try:
-        return len(loader)
-    except TypeError:
-        return None
