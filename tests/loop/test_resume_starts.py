@@ -235,3 +235,42 @@ def test_a_data_set_that_draws_by_itself_is_told_at_the_first_save(workers, tmp_
         for x, y in run.train(loader, model):
             run.step((model(x) - y).square().mean())
     assert len(said) == 1
+
+
+class Stream(torch.utils.data.IterableDataset):
+    """A stream that draws from a generator of its own, which each epoch seeds."""
+
+    def set_epoch(self, epoch):
+        self.chance = np.random.default_rng(epoch)
+
+    def __iter__(self):
+        for _ in range(8):
+            yield torch.full((2,), float(self.chance.normal())), torch.zeros(2)
+
+
+class StreamWithState(Stream):
+    """One that begins anywhere and keeps its generator in its state."""
+
+    def __init__(self):
+        self.chance = np.random.default_rng(0)
+
+    def set_epoch(self, epoch):
+        """Go on drawing."""
+
+    def state_dict(self):
+        return {"chance": self.chance.bit_generator.state}
+
+    def load_state_dict(self, state):
+        self.chance.bit_generator.state = state["chance"]
+
+
+@pytest.mark.parametrize("stream", [Stream, StreamWithState])
+def test_a_stream_that_repeats_itself_is_not_told(stream, tmp_path):
+    run = Run(out=tmp_path, max_steps=3, save_every_n_steps=1, device="cpu", watch=False, progress=False)
+    model = run.model(nn.Linear(2, 2))
+    run.optimizer(torch.optim.SGD(model.parameters(), lr=0.1))
+    loader = run.loader(stream(), batch_size=2)
+    with run:
+        for x, y in run.train(loader, model):
+            run.step((model(x) - y).square().mean())
+    assert find(tmp_path).step == 3

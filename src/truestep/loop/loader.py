@@ -16,7 +16,7 @@ from truestep.loop.copies import light_copy, same
 from truestep.loop.feed import Assembly, Workers
 from truestep.loop.memory import MemoryReader, in_memory
 from truestep.loop.order import Batching
-from truestep.loop.samples import SampleReader, gives_batches
+from truestep.loop.samples import SampleReader, gives_batches, tell_epoch
 from truestep.loop.seed import borrowed
 from truestep.loop.streams import StreamReader
 
@@ -216,6 +216,8 @@ class Loader:
         Returns:
             False after a warning (`InexactResume`), else True.
         """
+        if isinstance(self._reader, StreamReader) and self._reader.keeps_its_place:
+            return True  # what it draws from is part of its own state
         copied = light_copy(self.dataset)
         if copied is None or type(self.dataset).__module__.partition(".")[0] == "datasets":
             return True
@@ -237,6 +239,7 @@ class Loader:
         with borrowed() as seed:
             seed(self._seed & 0xFFFFFFFF)
             if isinstance(self._reader, StreamReader):
+                tell_epoch(dataset, 0)  # one that seeds its generator there repeats its stream
                 return list(islice(iter(dataset), 2))
             if isinstance(self._reader, MemoryReader):
                 data = in_memory(dataset)

@@ -175,7 +175,7 @@ class StreamReader:
         self._feed = Feed(self._stream, workers, batching.seed, batching.name, one_at_a_time=True)
         self._turn = 0
         self._states: deque[tuple[int, int, Any]] = deque(maxlen=self.kept_states)
-        self._stateful = not workers.num_workers and _keeps_its_place(dataset)
+        self.keeps_its_place = not workers.num_workers and _keeps_its_place(dataset)
 
     def __len__(self) -> int:
         return self._batching.batches(len(self._stream.dataset))
@@ -195,10 +195,10 @@ class StreamReader:
         self._turn += 1
         turn = self._turn
         begun = time.monotonic()
-        if state is not None and self._stateful:
+        if state is not None and self.keeps_its_place:
             with borrowed():
                 self._stream.begin(turn, epoch, state, start * self._stream.size)
-        again = start if state is None or not self._stateful else 0
+        again = start if state is None or not self.keeps_its_place else 0
         first = 0 if self._lanes > 1 else start  # only from the beginning does one know which worker ends when
 
         def asks() -> Iterator[Ask]:
@@ -217,7 +217,7 @@ class StreamReader:
                 continue
             if given == start + 1 and again:
                 _say_again(self._batching.name, again * self._stream.size, start, time.monotonic() - begun)
-            if self._stateful:
+            if self.keeps_its_place:
                 self._states.append((epoch, given, self._stream.state()))
             yield answer
 
