@@ -4,8 +4,10 @@ from truestep.events import (
     GradientsTaken,
     HandStepped,
     ModelCalled,
+    ModelMet,
     OptimizerBuilt,
     OptimizerStepped,
+    ParameterMet,
     RunEnded,
     Site,
 )
@@ -103,3 +105,42 @@ def test_gradients_of_another_source_are_quiet():
 def test_optimizers_that_read_no_gradients_are_quiet():
     evolution = OptimizerBuilt(optimizer=1, kind="EvolutionStrategy", parameters=(1, 2))
     assert judge(StepWithoutBackward, [evolution, *[CALLED, EMPTY] * 20]) == []
+
+
+NET = [ParameterMet(parameter=n, name=f"w{n}", model=1) for n in (1, 2)] + [
+    ModelMet(model=1, name="G", parameters=(1, 2))
+]
+RIVAL = OptimizerBuilt(optimizer=2, name="opt_d", kind="Adam", parameters=(3, 4))
+TRAINED = [ModelCalled(model=2), MADE, OptimizerStepped(optimizer=2, site=SECOND, observed=2, fresh=2)]
+
+
+def test_an_optimizer_that_never_had_a_gradient_beside_one_that_trains_is_found():
+    (finding,) = judge(StepWithoutBackward, [*NET, BUILT, RIVAL, *[*TRAINED, CALLED, MADE, EMPTY] * 12])
+    assert (finding.primary.site, finding.related[0].site) == (STEP, SECOND)
+    assert finding.confidence is Confidence.MEDIUM
+    assert (finding.seen.count, finding.seen.total, finding.seen.first_step) == (12, 12, 1)
+    assert "`G`" in finding.help
+
+
+def test_an_optimizer_that_waits_for_its_first_gradient_is_quiet():
+    late = [*[*TRAINED, CALLED, EMPTY] * 12, CALLED, MADE, FED]
+    assert judge(StepWithoutBackward, [*NET, BUILT, RIVAL, *late]) == []
+
+
+def test_two_optimizers_that_step_one_after_the_other_are_told_apart():
+    (finding,) = judge(StepWithoutBackward, [*NET, BUILT, RIVAL, *[CALLED, *TRAINED, EMPTY] * 12])
+    assert (finding.primary.site, finding.seen.count) == (STEP, 12)
+
+
+def test_an_optimizer_of_a_part_that_never_ran_is_quiet():
+    assert judge(StepWithoutBackward, [*NET, BUILT, RIVAL, *[*TRAINED, BatchDrawn(loader=1), EMPTY] * 12]) == []
+
+
+def test_an_optimizer_of_a_frozen_model_is_quiet():
+    frozen = [ParameterMet(parameter=n, name=f"w{n}", model=1, trainable=False) for n in (1, 2)]
+    assert judge(StepWithoutBackward, [*frozen, NET[-1], BUILT, RIVAL, *[*TRAINED, CALLED, EMPTY] * 12]) == []
+
+
+def test_a_run_that_was_stopped_says_nothing_of_an_optimizer_without_gradients():
+    events = [*NET, BUILT, RIVAL, *[*TRAINED, CALLED, MADE, EMPTY] * 12]
+    assert judge(StepWithoutBackward, events, ended="stopped") == []

@@ -27,12 +27,14 @@ class StepWithoutBackward(Rule):
     What it does
     ------------
     Finds steps on the very gradients that an earlier step of the same optimizer has used, with no backward pass between
-    them, and runs that draw batches or call a model for each step, but never run a backward pass.
+    them; runs that draw batches or call a model for each step, but never run a backward pass; and whole runs in which
+    the optimizer of a model that is called steps without ever having a gradient, while another optimizer trains.
 
     Why it matters
     --------------
     The first repeats an update that belongs to another batch: the effective lr of that batch doubles, momentum and the
-    moments of Adam count it twice, and schedules run ahead. The second learns nothing.
+    moments of Adam count it twice, and schedules run ahead. The second learns nothing, and neither does the model of
+    the third: a generator whose samples are detached for its own loss too, a critic whose loss is never differentiated.
 
     Example
     -------
@@ -54,7 +56,9 @@ class StepWithoutBackward(Rule):
     Known false alarms
     ------------------
     A benchmark that times ``optimizer.step()`` alone does this on purpose. Gradients set by hand (evolution strategies,
-    federated averaging), closures, steps of a GradScaler and optimizers that share parameters are not reported.
+    federated averaging), closures, steps of a GradScaler and optimizers that share parameters are not reported. An
+    optimizer whose part waits (warm-up, experts that are not used, frozen parameters) is reported only where its
+    model ran with gradients, and the run came to its end without one gradient: with medium confidence.
 
     References
     ----------
@@ -75,8 +79,15 @@ class StepWithoutBackward(Rule):
         """Optimizers that have stepped on gradients of a backward pass, and the line of that step."""
         self._active: dict[int, tuple[int, int]] = {}
         """The first and the latest of these steps."""
+        self._had: set[int] = set()
+        """Optimizers that may have had a gradient."""
+        self._tracked: set[int] = set()
+        """Models that were called with gradients."""
         self._empty: dict[tuple[int, Site | None], tuple[int, int]] = {}
-        """Optimizers that stepped without any gradient, and where: the number of the first such step, how many."""
+        """Optimizers that stepped without any gradient after a model call or a batch, and where: the number of the
+        first such step, how many."""
+        self._absent: dict[int, tuple[Site | None, int, int]] = {}
+        """Optimizers that stepped without any gradient: the line and number of the first such step, how many."""
 
     def observe(self, event: Event, run: Progress) -> None:
         match event:
@@ -86,6 +97,7 @@ class StepWithoutBackward(Rule):
                 self._ever_made = True
             case ev.ModelCalled(tracked=True):
                 self._used_in_window = self._forward_ever = True
+                self._tracked.add(event.model)
             case ev.BatchDrawn():
                 self._used_in_window = True
             case ev.OptimizerStepped():
@@ -96,6 +108,8 @@ class StepWithoutBackward(Rule):
 
     def _step(self, event: ev.OptimizerStepped, run: Progress) -> None:
         number = event.optimizer
+        if event.absent_grad < event.observed or event.closure or event.scaler:
+            self._had.add(number)
         if event.fresh or event.mixed:
             self._fed[number] = event.site
             self._active[number] = (self._active.get(number, (run.step, 0))[0], run.step)
@@ -104,9 +118,16 @@ class StepWithoutBackward(Rule):
         elif event.reused:
             if not self._backward_in_window and number in self._fed and not self._shares(number, run):
                 self._repeated(event, run)
-        elif event.absent_grad == event.observed > 0 and self._used_in_window:
-            first, count = self._empty.get((number, event.site), (run.step, 0))
-            self._empty[number, event.site] = (first, count + 1)
+        elif event.absent_grad == event.observed > 0:
+            self._without(event, run.step)
+
+    def _without(self, event: ev.OptimizerStepped, step: int) -> None:
+        number, site = event.optimizer, event.site
+        where, first, count = self._absent.get(number, (site, step, 0))
+        self._absent[number] = (where, first, count + 1)
+        if self._used_in_window:
+            first, count = self._empty.get((number, site), (step, 0))
+            self._empty[number, site] = (first, count + 1)
 
     def _shares(self, number: int, run: Progress) -> bool:
         """Whether another optimizer at work holds some of its parameters: the gradient may have been the other's."""
@@ -129,11 +150,19 @@ class StepWithoutBackward(Rule):
             draft.confidence = Confidence.HIGH
 
     def again(self, event: Event, times: int) -> None:
-        if isinstance(event, ev.OptimizerStepped) and (event.optimizer, event.site) in self._empty:
-            first, count = self._empty[event.optimizer, event.site]
-            self._empty[event.optimizer, event.site] = (first, count + times)
+        if not isinstance(event, ev.OptimizerStepped):
+            return
+        number, key = event.optimizer, (event.optimizer, event.site)
+        if key in self._empty:
+            first, count = self._empty[key]
+            self._empty[key] = (first, count + times)
+        if number in self._absent:
+            where, first, count = self._absent[number]
+            self._absent[number] = (where, first, count + times)
 
     def ended(self, event: ev.RunEnded, run: Progress) -> None:
+        if self._ever_made and event.how in ("finished", "exited"):
+            self._starved(run)
         if self._ever_made or sum(count for _, count in self._empty.values()) < _LEAST_EMPTY:
             return
         for (number, site), (first, count) in self._empty.items():
@@ -149,3 +178,33 @@ class StepWithoutBackward(Rule):
                 confidence=Confidence.HIGH if self._forward_ever else Confidence.MEDIUM,
             )
             draft.count, draft.first_step = count, first
+
+    def _starved(self, run: Progress) -> None:
+        """Report optimizers of models that ran which never had a gradient, while another optimizer trained."""
+        for number, (site, first, count) in self._absent.items():
+            built, model = run.optimizers.get(number), self._model_of(number, run)
+            trained = next((fed for other, fed in self._fed.items() if other != number), None)
+            if built is None or built.kind not in _READS_GRADIENTS or number in self._had or count < _LEAST_EMPTY:
+                continue
+            if trained is None or model is None:
+                continue
+            draft = self.report(
+                site,
+                "optimizer stepped without any gradient in the whole run, while another one trained",
+                run=run,
+                label=f"no parameter of `{model.name}` ever had a gradient",
+                related=(Mark(trained, "this step had gradients"),),
+                help=f"run a backward pass of a loss that reaches `{model.name}`, with no `detach()` between",
+                confidence=Confidence.MEDIUM,
+                unit="steps of this optimizer",
+                key=("starved", number),
+            )
+            draft.count, draft.total, draft.first_step = count, count, first
+
+    def _model_of(self, number: int, run: Progress) -> ev.ModelMet | None:
+        """Return a model that ran with gradients, and has all of its trainable parameters in an optimizer."""
+        for model in run.models.values():
+            known = [p for p in model.parameters if p in run.parameters and run.parameters[p].trainable]
+            if model.model in self._tracked and known and all(number in run.held_by.get(p, ()) for p in known):
+                return model
+        return None
