@@ -68,7 +68,7 @@ def two_optimizers_with_schedules(out, tick):
     generator, critic = run.model(nn.Linear(3, 4)), run.model(nn.Linear(4, 1))
     slow = run.optimizer(torch.optim.Adam(generator.parameters(), 1e-2))
     fast = run.optimizer(torch.optim.RMSprop(critic.parameters(), 1e-2))
-    run.scheduler(schedules.warmup_cosine(slow, warmup=0.2))
+    run.scheduler(schedules.warmup_cosine(slow, warmup=0.2, total_steps=9))  # at every second batch
     run.scheduler(lr_scheduler.StepLR(fast, 5))
     loader = run.loader(data(), batch_size=4, shuffle=True)
     with run:

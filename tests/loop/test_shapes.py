@@ -97,6 +97,37 @@ def test_a_batch_cut_in_chunks_is_its_twin():
     assert run.global_step == 6
 
 
+def closed_windows(chunks_of, out=None, stop_after=None):
+    """Train 3 epochs of 5 batches with 4 micro-steps in a window; return what `run.step` returned, batch by batch."""
+    run, model, _ = made(max_epochs=3, **({"out": out, "resume": "auto", "save_every_n_steps": 1} if out else {}))
+    loader = run.loader(torch.utils.data.TensorDataset(samples(20)), batch_size=4)
+    returned = []
+    for epoch in run.epochs():
+        for number, (batch,) in enumerate(run.train(loader, model)):
+            returned.append([run.step(loss_of(model, chunk)) for chunk in batch.chunk(chunks_of(epoch, number))])
+            if len(returned) == stop_after:
+                run.close()
+                return returned
+    run.close()
+    return returned
+
+
+def test_a_step_says_that_the_partial_window_at_the_end_of_a_loop_closed():
+    assert closed_windows(lambda epoch, number: 1) == [[False], [False], [False], [True], [True]] * 3
+    two = [[False, False], [False, True], [False, False], [False, True], [False, True]]
+    assert closed_windows(lambda epoch, number: 2) == two * 3
+
+
+def test_a_partial_window_of_uneven_bodies_closes_after_the_last_one():
+    returned = closed_windows(lambda epoch, number: 2 if number == 1 else 1)
+    assert [any(body) for body in returned] == [False, False, True, False, False] * 3
+
+
+def test_a_resumed_run_says_the_same_of_its_last_window(tmp_path):
+    closed_windows(lambda epoch, number: 1, tmp_path, stop_after=5)
+    assert closed_windows(lambda epoch, number: 1, tmp_path)[0] == [True]
+
+
 def test_two_losses_of_a_batch_are_two_micro_steps():
     run, model, _ = made(max_epochs=2)
     loader = run.loader(torch.utils.data.TensorDataset(samples(10)), batch_size=2)

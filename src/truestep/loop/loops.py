@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from truestep.loop.saving import Saving
     from truestep.loop.signals import Signals
     from truestep.loop.updates import Updates
+    from truestep.loop.window import Window
 
 _END = object()
 
@@ -202,6 +203,8 @@ class Loops:
             if walks.is_first(walk, by_hand=by_hand):
                 self._pace.enter()
                 self._closed.clear()
+                for updates in self._parts.updates.values():
+                    updates.window.begin_body()
             if self.starts.is_open:
                 self.starts.end(self.global_step, by_hand=by_hand)
             if walk.is_place:
@@ -232,6 +235,8 @@ class Loops:
                         held = samples_in(moved)
                         samples = min(size, held) if size != VARIES else held % sys.maxsize
                     self._count_batch(samples, walk, length)
+                    for updates in self._parts.updates.values():
+                        updates.window.end_body()
                     if complete and self.cadence.is_watching:
                         self.cadence.body_ended()
                     if walk.last or self._has_all_steps():
@@ -305,6 +310,11 @@ class Loops:
             self._closed.clear()
             self.global_step += 1
         self._closed.append(updates)
+
+    def ends(self, window: Window) -> bool:
+        """Return True if the micro-step under way is the last one of a pass over a loader, as far as is known."""
+        first = self.walks.first
+        return first is not None and first.last and first.name != "steps" and window.ends_body
 
     def _begins_step(self, updates: Updates) -> bool:
         return not self._closed or updates in self._closed

@@ -57,7 +57,9 @@ class Stepping(Recording):
                 AdamW for the rest); may be left out where there is one.
 
         Returns:
-            Whether the window closed. What a window holds at the end of a loop is updated with after the last body.
+            Whether the window closed. What it holds at the end of a loop over a loader closes at the last micro-step of
+            the last body; after that body, with False returned here, where bodies differ in their number of micro-steps
+            or none came before.
         """
         group = self._parts.group(optimizer)
         if not isinstance(loss, torch.Tensor):
@@ -65,7 +67,8 @@ class Stepping(Recording):
             return True
         self._watch_loss(loss, group)
         self._backward(loss, weight, group)
-        if not group[0].window.is_full:
+        window = group[0].window
+        if not window.is_full and not self._loops.ends(window):
             return False
         self._close(group)
         return True
@@ -159,7 +162,7 @@ class Stepping(Recording):
             loss = loss / divisor
         if first.scaler is not None:
             loss = first.scaler.scale(loss)
-        with self.strategy.accumulating(closing=window.is_full):
+        with self.strategy.accumulating(closing=window.is_full or self._loops.ends(window)):
             try:
                 torch.autograd.backward(loss, inputs=own)
             except RuntimeError as error:

@@ -200,6 +200,7 @@ class Updates:
             "grad_norm": None if self.grad_norm is None else float(self.grad_norm),
             "lr": None if self.lr is None else float(self.lr),
             "scaler": None if self.scaler is None else self.scaler.state_dict(),
+            "each_body": self.window.each_body,
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
@@ -207,6 +208,7 @@ class Updates:
         self.applied = self._scheduled = state["applied"]
         self.skipped = state["skipped"]
         self.grad_norm, self.lr = state.get("grad_norm"), state.get("lr")
+        self.window.each_body = state.get("each_body", 0)
         if self.scaler is not None and state["scaler"]:
             self.scaler.load_state_dict(state["scaler"])
 

@@ -35,7 +35,7 @@ class Window:
         False
     """
 
-    __slots__ = ("accumulate", "micro_steps", "micro_steps_ever", "reference", "total")
+    __slots__ = ("_before_body", "accumulate", "each_body", "micro_steps", "micro_steps_ever", "reference", "total")
 
     def __init__(self, accumulate: int = 1) -> None:
         self.accumulate = accumulate
@@ -43,6 +43,9 @@ class Window:
         """Backward passes since the window opened."""
         self.micro_steps_ever = 0
         """Backward passes in this process."""
+        self.each_body = 0
+        """Micro-steps in each body of the loops so far; 0 before the first one that made any, -1 where they differ."""
+        self._before_body = 0
         self.reference: Divided | None = None
         """What weighted losses are divided by; None while the losses are means."""
         self.total: Divided = 0.0
@@ -56,6 +59,22 @@ class Window:
     def is_full(self) -> bool:
         """Whether it holds as many micro-steps as it should."""
         return self.micro_steps >= self.accumulate
+
+    @property
+    def ends_body(self) -> bool:
+        """Return True if the body has made as many micro-steps as each one before it."""
+        return self.micro_steps_ever - self._before_body == self.each_body
+
+    def begin_body(self) -> None:
+        """Count the micro-steps of a body from here."""
+        self._before_body = self.micro_steps_ever
+
+    def end_body(self) -> None:
+        """Compare the micro-steps of a body with those of the bodies before; one that made none says nothing."""
+        made = self.micro_steps_ever - self._before_body
+        if made and made != self.each_body:
+            self.each_body = -1 if self.each_body else made
+        self._before_body = self.micro_steps_ever
 
     def divisor(self, weight: Number | None) -> Divided | int:
         """Count a micro-step, and return what its loss is divided by.

@@ -112,7 +112,7 @@ def main(arguments):
     held_out = run.loader(Noisy(20), batch_size=10)
     model = run.model(net())
     optimizer = run.optimizer(torch.optim.AdamW(model.parameters(), lr=1e-2))
-    total = None if not streams else 20 * chosen.epochs
+    total = None if not streams else 15 * chosen.epochs
     run.scheduler(schedules.warmup_cosine(optimizer, warmup=0.1, total_steps=total), every="step")
     average = run.register("average", torch.optim.swa_utils.AveragedModel(model, multi_avg_fn=_ema))
     ema = run.ema(model, 0.9)
