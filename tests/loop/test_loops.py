@@ -1,7 +1,10 @@
 """Loops: where they begin and end, what a step is, and what happens between two steps."""
 
 import json
+import subprocess
+import sys
 import warnings
+from pathlib import Path
 
 import pytest
 import torch
@@ -353,3 +356,9 @@ def test_what_an_epoch_does_before_its_loop_is_done_again_with_its_random_state(
         go(tmp_path / "cut", stop_at=9)
     assert go(tmp_path / "cut") == whole
     assert sum("drawn" in json.loads(line) for line in whole.splitlines()) == 3
+
+
+def test_loops_that_are_alive_when_the_program_ends_say_nothing():
+    program = Path(__file__).parent / "programs" / "left_alive.py"
+    ended = subprocess.run([sys.executable, str(program)], capture_output=True, text=True, check=False)
+    assert (ended.returncode, ended.stdout.split(), ended.stderr) == (0, ["daemon"], "")

@@ -14,6 +14,7 @@ import torch
 from torch.utils.data import DataLoader, Dataset, default_collate, get_worker_info
 
 from truestep.errors import BadLoader, TrueStepError, WorkerDied
+from truestep.loop.at_exit import closed_at_exit
 from truestep.loop.seed import mix
 
 
@@ -81,6 +82,7 @@ class Feed:
         self._loader: DataLoader[Any] | None = None
         self._turn = 0
 
+    @closed_at_exit
     def ask(self, requests: Callable[[], Iterable[Any]]) -> Iterator[Any]:
         """Give the answer to each request, in their order.
 

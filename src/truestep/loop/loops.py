@@ -16,6 +16,7 @@ from torch.utils.data import DataLoader
 
 from truestep.errors import BadSettings, MetricMissing, OpenWindow
 from truestep.loop.asking import asked_by_hand
+from truestep.loop.at_exit import closed_at_exit
 from truestep.loop.cadence import Cadence, Measure
 from truestep.loop.device import to_device
 from truestep.loop.given import VARIES, GivenLoader
@@ -100,6 +101,7 @@ class Loops:
 
     # --- what a user's loop walks over ---
 
+    @closed_at_exit
     def epochs(self) -> Iterator[int]:
         """Give the number of each epoch, from where the run is, until it is over."""
         limits = self._limits
@@ -195,6 +197,7 @@ class Loops:
         self.walks.follow(walk, batches)
         return batches if self.around is None else self.around(batches)
 
+    @closed_at_exit
     def _walk(self, walk: Walk, batches: Iterator[Any], length: int | None, size: int) -> Iterator[Any]:
         walks = self.walks
         self._signals.install()
