@@ -21,8 +21,10 @@ TrueStepError
 │   ├── BadPatch        what was to replace an activation does not fit
 │   ├── FolderHoldsRun  the folder holds the checkpoints of another run
 │   ├── BadLogValue     what was logged is no number
+│   ├── BadLoss         a loss or its weight that a step cannot use (a ValueError too)
 │   ├── MetricMissing   a plateau schedule follows a value that was not logged
 │   ├── BadData         a file or an argument of a data set that cannot be used
+│   │   └── NoSuchSample an index beyond the end of a data set (an IndexError too)
 │   ├── PackageMissing  a package that the call needs is not installed
 │   ├── BadLoader       a data set or an argument that a loader cannot use
 │   ├── UnsavableState  a checkpoint was to hold what does not come back from a file
@@ -165,6 +167,12 @@ class BadLogValue(UsageError):
     slug = "bad-log-value"
 
 
+class BadLoss(UsageError, ValueError):
+    """A step was given a loss, or the weight of one, that it cannot use."""
+
+    slug = "bad-loss"
+
+
 class MetricMissing(UsageError):
     """A schedule follows a value that was not logged in this epoch."""
 
@@ -209,6 +217,12 @@ class BadData(UsageError):
         self.where = where
         place = ", ".join(part for part in (self.path, where) if part)
         super().__init__(f"{happened} ({place})" if place else happened, expected=expected, remedy=remedy)
+
+
+class NoSuchSample(BadData, IndexError):
+    """An index lies beyond the end of a data set."""
+
+    slug = "no-such-sample"
 
 
 class PackageMissing(UsageError):

@@ -11,7 +11,7 @@ from typing import Any, Self
 import torch
 from torch.utils.data import Dataset
 
-from truestep.errors import BadData
+from truestep.errors import BadData, NoSuchSample
 
 Transform = Callable[[Any], Any]
 
@@ -73,7 +73,7 @@ class Samples(Dataset[tuple[torch.Tensor, ...]], ABC):
             odd = indices[(indices < 0) | (indices >= len(self))]
             if not len(odd):
                 raise
-            raise IndexError(f"index {int(odd[0])} of {len(self)} samples") from None
+            raise _beyond(int(odd[0]), len(self)) from None
         return fields if self.transform is None else (self.transform(fields[0]), *fields[1:])
 
     def to(self, device: torch.device | str) -> Self:
@@ -123,8 +123,17 @@ def checked(index: int, count: int) -> int:
     """Return an index counted from the front; raise IndexError beyond the ends, which is what ends a plain loop."""
     number = operator.index(index)
     if not -count <= number < count:
-        raise IndexError(f"index {number} of {count} samples")
+        raise _beyond(number, count)
     return number % count
+
+
+def _beyond(number: int, count: int) -> NoSuchSample:
+    """Return the error of an index beyond the end of a data set."""
+    return NoSuchSample(
+        f"index {number} of {count} samples",
+        expected=f"an index from 0 to {count - 1}" if count else "a data set with samples",
+        remedy="draw indices below len(dataset)",
+    )
 
 
 def parted(count: int, part: float, seed: int | None) -> tuple[torch.Tensor, torch.Tensor]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from difflib import get_close_matches
+from inspect import signature
 from itertools import islice
 from typing import Any
 
@@ -312,3 +314,24 @@ def _is_iterable(dataset: Any, name: str, *, shuffle: bool) -> bool:
             remedy="shuffle inside the data set, or use Hugging Face's `dataset.shuffle(buffer_size=...)`",
         )
     return iterable
+
+
+def check_options(options: Mapping[str, Any]) -> None:
+    """Refuse what `run.loader()` does not take.
+
+    Args:
+        options: those that are not its own, by name.
+    """
+    own = ("dataset", "batch_size", "seed", "device", "name", "rank", "world_size")
+    known = [name for name in signature(Loader).parameters if name not in own]
+    for name in options:
+        if name in known:
+            continue
+        remedy = f"write {near[0]}=" if (near := get_close_matches(name, known, 1)) else "leave it out"
+        if name in ("sampler", "batch_sampler", "generator", "worker_init_fn"):
+            remedy = f"pass a torch DataLoader: run.loader(DataLoader(dataset, {name}=...))"
+        raise BadLoader(
+            f"run.loader() was given {name}=, which it does not take",
+            expected=f"expected some of {', '.join(known)}",
+            remedy=remedy,
+        )

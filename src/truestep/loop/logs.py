@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import os
 import warnings
-import weakref
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -70,8 +69,12 @@ class Logs:
         self._cut_short = False
         self._place = (0, 0)
         """Step and epoch of the last line that was to be written."""
-        self._watched: tuple[weakref.ref[torch.Tensor], int, torch.Tensor] | None = None
-        """The last value that was copied for the alerts: it, its version then, and the copy."""
+        self._watched: tuple[torch.Tensor, int, torch.Tensor] | None = None
+        """The last value that was copied for the alerts: an alias of it, its version then, and the copy.
+
+        The alias keeps the memory, not the graph, and shares the version. A weak reference would do as well, but
+        `torch.utils.swap_tensors` refuses a tensor that has one.
+        """
 
     def log(self, values: Mapping[str, Any], *, step: int, epoch: int, own: Mapping[str, Any] | None = None) -> None:
         """Keep one line.
@@ -97,7 +100,7 @@ class Logs:
                         remedy=f'log its mean: run.log({{"{name}": value.mean()}})',
                     )
                 watched = self._watched
-                if watched is not None and watched[0]() is value and watched[1] == value._version:
+                if watched is not None and _same(watched[0], value) and watched[1] == watched[0]._version:
                     kept[name] = watched[2]
                 else:
                     kept[name] = value.detach().clone()  # the user may go on to change it in place
@@ -133,8 +136,9 @@ class Logs:
         """
         kept = value.detach()
         if copied:
-            kept = kept.clone()
-            self._watched = (weakref.ref(value), value._version, kept)
+            alias, kept = kept, kept.clone()
+            # an alias of a view would keep all that it is a view of
+            self._watched = (alias, alias._version, kept) if value._base is None else None
         value = kept
         self._kept.append(_Watched(step, epoch, {name: value}, kinds))
         if len(self._kept) >= _MOST_WATCHED + self.every:
@@ -265,6 +269,13 @@ class Logs:
 
 def _nowhere(text: str) -> None:
     """Show a text to nobody."""
+
+
+def _same(alias: torch.Tensor, value: torch.Tensor) -> bool:
+    """Return True if a tensor of one element is in the memory of an alias that is still held."""
+    if type(value) is not torch.Tensor or type(alias) is not torch.Tensor or value.is_sparse:
+        return False
+    return value.dtype == alias.dtype and value.device == alias.device and value.data_ptr() == alias.data_ptr() != 0
 
 
 def _single(value: torch.Tensor) -> torch.Tensor:

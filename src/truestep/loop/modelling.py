@@ -66,8 +66,9 @@ class Modelling:
 
         Raises:
             BadSettings: a mode or an option of torch.compile that there is not.
-            BadPart: it has no block of these types, or belongs to the run already.
+            BadPart: it has no block of these types, no values (on the meta device), or belongs to the run already.
         """
+        _check_values(model)
         if recompute:
             recompute_blocks(model, recompute)
         name = self._parts.add(self._parts.models, "model", name, model)
@@ -155,3 +156,17 @@ class Modelling:
             name = self._parts.next_name(kind, others)
         self._parts.add(shelf, kind, name, followed)
         self._saving.load_average(name, followed)
+
+
+def _check_values(model: object) -> None:
+    """Refuse a model on the meta device, which has shapes and no values."""
+    if not isinstance(model, nn.Module):
+        return  # refused by its part of the run
+    held = (*model.named_parameters(), *model.named_buffers())
+    empty = [name for name, tensor in held if tensor.is_meta]
+    if empty:
+        raise BadPart(
+            f"run.model() was given a {type(model).__name__} on the meta device",
+            expected=f"tensors with values, got {len(empty)} without, such as {empty[0]!r}",
+            remedy="write model.to_empty(device=run.device), and give its weights values, before run.model(model)",
+        )

@@ -8,9 +8,12 @@ from contextlib import contextmanager
 import torch
 from torch import nn
 
+from truestep.errors import BadPart
+
 
 def train_mode(model: nn.Module) -> None:
     """Put a model in train mode where its root is in eval mode; a submodule that was frozen in eval mode stays so."""
+    _check_model(model)
     if not model.training:
         model.train()
 
@@ -33,6 +36,8 @@ def evaluating(*models: nn.Module, inference_mode: bool = False) -> Iterator[Non
         >>> model.training, model[1].training
         (True, False)
     """
+    for model in models:
+        _check_model(model)
     before = [(module, module.training) for model in models for module in model.modules()]
     for model in models:
         model.eval()
@@ -42,3 +47,12 @@ def evaluating(*models: nn.Module, inference_mode: bool = False) -> Iterator[Non
     finally:
         for module, training in before:
             module.training = training
+
+
+def _check_model(model: object) -> None:
+    if not isinstance(model, nn.Module):
+        raise BadPart(
+            f"a {type(model).__name__} was given in the place of a model",
+            expected="one nn.Module after the other",
+            remedy="write run.train(loader, first, second), and likewise for other calls with models",
+        )

@@ -39,7 +39,7 @@ from truestep.loop.folder import RunFolder
 from truestep.loop.generators import stateful
 from truestep.loop.given import GivenLoader
 from truestep.loop.limits import Limits, seconds
-from truestep.loop.loader import Loader
+from truestep.loop.loader import Loader, check_options
 from truestep.loop.looking import Looking
 from truestep.loop.loops import Loops
 from truestep.loop.metric import metric_of
@@ -249,6 +249,7 @@ class Run(Modelling, Stepping, Evaluation, Looking):
         name = self._parts.loader_name(name, in_epoch=self._loops.walks.in_epoch)
         if isinstance(dataset, DataLoader):
             return self._given_loader(dataset, name, batch_size, options)
+        check_options(options)
         if batch_size is None:
             raise BadLoader(
                 "a loader was made without batch_size",

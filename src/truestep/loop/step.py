@@ -10,14 +10,14 @@ from contextlib import AbstractContextManager
 
 import torch
 
-from truestep.errors import BadSettings
+from truestep.errors import BadLoss, BadSettings
 from truestep.loop.loops import Loops
 from truestep.loop.parts import Parts
 from truestep.loop.precision import Precision
 from truestep.loop.reach import note_unused
 from truestep.loop.recording import Recording
 from truestep.loop.strategy import Strategy
-from truestep.loop.updates import Updates
+from truestep.loop.updates import Updates, clipped
 from truestep.model.boundary import Told
 
 Closure = Callable[[], torch.Tensor]
@@ -62,9 +62,10 @@ class Stepping(Recording):
             or none came before.
         """
         group = self._parts.group(optimizer)
-        if not isinstance(loss, torch.Tensor):
+        if not isinstance(loss, torch.Tensor) and callable(loss):
             self._step_closure(group, loss)
             return True
+        _check_loss(loss)
         self._watch_loss(loss, group)
         self._backward(loss, weight, group)
         window = group[0].window
@@ -101,7 +102,7 @@ class Stepping(Recording):
         else:
             for updates in group:
                 updates.unscale_()
-            norm = torch.nn.utils.clip_grad_norm_(self._parts.joint_parameters(group), max_norm)
+            norm = clipped(self._parts.joint_parameters(group), max_norm)
             for updates in group:
                 updates.grad_norm = norm
         self.grad_norm = norm
@@ -121,6 +122,7 @@ class Stepping(Recording):
         def evaluate() -> torch.Tensor:
             updates.discard()
             loss = closure()
+            _check_loss(loss)
             self._backward(loss, None, group)
             if updates.clip_norm is not None:
                 self.grad_norm = updates.clip_grad_norm_(updates.clip_norm)
@@ -144,6 +146,7 @@ class Stepping(Recording):
         the backward pass reaches the parameters of this one only, or of those in the list.
         """
         group = self._parts.group(optimizer)
+        _check_loss(loss)
         self._watch_loss(loss, group)
         self._backward(loss, weight, group)
 
@@ -236,3 +239,20 @@ class Stepping(Recording):
         An error of torch that leaves it has a note that says which tensors did not fit, where that is certain.
         """
         return Told(self.precision.autocast())
+
+
+def _check_loss(loss: object) -> None:
+    """Refuse what has no backward pass of one step: torch would name neither the loss nor what to do."""
+    if isinstance(loss, torch.Tensor):
+        if loss.numel() == 1:
+            return
+        raise BadLoss(
+            f"a step was given a loss of {loss.numel()} elements",
+            expected=f"a tensor of one element, got one of shape {tuple(loss.shape)}",
+            remedy="reduce it: run.step(loss.mean())",
+        )
+    what = f"a {type(loss).__name__}" if loss is not None else "None"
+    remedy = "pass the loss that the model computed, without .item() or float()"
+    if isinstance(loss, dict | tuple | list):
+        remedy = "pass the part that is to be minimized, or the sum of its parts"
+    raise BadLoss(f"a step was given {what} as its loss", expected="a tensor of one element", remedy=remedy)

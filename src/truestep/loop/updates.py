@@ -7,12 +7,12 @@ a window and a scaler of its own.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import torch
 
-from truestep.errors import BadCheckpoint, OpenWindow, OptimizerNotStepped, ScaledGradients
+from truestep.errors import BadCheckpoint, BadSettings, OpenWindow, OptimizerNotStepped, ScaledGradients
 from truestep.loop.blame import outside
 from truestep.loop.window import Window
 
@@ -115,7 +115,7 @@ class Updates:
     def clip_grad_norm_(self, max_norm: float) -> torch.Tensor:
         """Scale the gradients down to `max_norm`; return their norm before, a tensor of no dimension."""
         self.unscale_()
-        norm = torch.nn.utils.clip_grad_norm_(self.parameters(), max_norm)
+        norm = clipped(self.parameters(), max_norm)
         self.grad_norm = norm
         return norm
 
@@ -261,6 +261,26 @@ class Updates:
             self._tell(self)
         if not self._stepping:
             self.reset()
+
+
+def clipped(parameters: Iterable[torch.Tensor], max_norm: float) -> torch.Tensor:
+    """Scale the gradients of parameters down to `max_norm` together; return their norm before.
+
+    Raises:
+        BadSettings: a gradient is sparse, for which torch has no norm.
+    """
+    given = list(parameters)
+    try:
+        return torch.nn.utils.clip_grad_norm_(given, max_norm)
+    except NotImplementedError as error:
+        sparse = next((p for p in given if p.grad is not None and p.grad.is_sparse), None)
+        if sparse is None:
+            raise
+        raise BadSettings(
+            f"the gradient of a parameter of shape {tuple(sparse.shape)} is sparse, and cannot be clipped",
+            expected="dense gradients with clip_norm: torch has no norm of sparse ones",
+            remedy="make nn.Embedding with sparse=False, or leave clip_norm out",
+        ) from error
 
 
 def _names(group: tuple[Updates, ...]) -> str:

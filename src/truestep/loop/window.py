@@ -9,7 +9,10 @@ divides every loss by `accumulate`.
 
 from __future__ import annotations
 
+from math import inf, nan
 from typing import TYPE_CHECKING
+
+from truestep.errors import BadLoss
 
 if TYPE_CHECKING:
     import torch
@@ -83,18 +86,21 @@ class Window:
             weight: what a summed loss holds (tokens, samples), a number or a tensor of no dimension; None for a mean.
 
         Raises:
-            ValueError: weighted and unweighted losses in one window.
+            BadLoss: weighted and unweighted losses in one window, or a weight that is negative or not finite. That of
+                a tensor on an accelerator is not read.
         """
         if self.micro_steps and (weight is None) != (self.reference is None):
-            raise ValueError("one window holds losses with weight= and without: their sum has no mean")
+            raise BadLoss(
+                "one window holds losses with weight= and without: their sum has no mean",
+                expected="all losses of a window with weight=, or all without",
+                remedy="pass weight= with every loss",
+            )
+        if weight is not None and getattr(weight, "is_cpu", True):
+            weight = _number(weight)
         self.micro_steps += 1
         self.micro_steps_ever += 1
         if weight is None:
             return self.accumulate
-        if isinstance(weight, int | float):
-            weight = float(weight)
-        elif weight.is_cpu:
-            weight = float(weight.item())
         if self.reference is None:
             self.reference = _at_least_one(weight) * self.accumulate
             self.total = 0.0
@@ -123,6 +129,21 @@ class Window:
         """Begin anew."""
         self.micro_steps = 0
         self.reference = None
+
+
+def _number(weight: Number) -> float:
+    """Return a weight as a number."""
+    try:
+        number = float(weight)
+    except (TypeError, ValueError, RuntimeError):
+        number = nan
+    if not 0 <= number < inf:
+        raise BadLoss(
+            f"a loss was given the weight {weight!r}",
+            expected="a number of at least 0, which is finite",
+            remedy="pass what the summed loss holds: weight=mask.sum(), or weight=len(x)",
+        )
+    return number
 
 
 def _at_least_one(weight: Divided) -> Divided:
