@@ -57,6 +57,7 @@ MADE = {
     "bucketed": lambda: DataLoader(DATA, batch_sampler=Bucketed()),
     "iterable": lambda: DataLoader(Lines(), batch_size=3),
     "noisy": lambda: DataLoader(Noisy(), batch_size=3, shuffle=True),
+    "workers": lambda: DataLoader(Noisy(), batch_size=3, shuffle=True, num_workers=2),
 }
 
 
