@@ -13,7 +13,7 @@ from truestep.errors import BadPart, BadSettings
 from truestep.loop.averaging import Followed
 from truestep.loop.parts import Parts
 from truestep.loop.strategy import Strategy
-from truestep.model.compiling import compile_in_place
+from truestep.model.compiling import compile_in_place, compile_options
 from truestep.model.ema import EMA
 from truestep.model.recompute import Kinds
 from truestep.model.recompute import recompute as recompute_blocks
@@ -69,6 +69,7 @@ class Modelling:
             BadPart: it has no block of these types, no values (on the meta device), or belongs to the run already.
         """
         _check_values(model)
+        compile_options(compile)  # which may refuse, before the model belongs to the run
         if recompute:
             recompute_blocks(model, recompute)
         name = self._parts.add(self._parts.models, "model", name, model)

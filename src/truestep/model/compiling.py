@@ -24,8 +24,19 @@ def compile_in_place(model: nn.Module, how: bool | str | Mapping[str, Any]) -> N
     Raises:
         BadSettings: a mode or an option that there is not.
     """
+    options = compile_options(how)
+    if options is not None:
+        nn.Module.compile(model, **options)
+
+
+def compile_options(how: bool | str | Mapping[str, Any]) -> dict[str, Any] | None:
+    """Return the options of `torch.compile` that are asked for; None for no compilation.
+
+    Raises:
+        BadSettings: a mode or an option that there is not.
+    """
     if how is False or how is None:
-        return
+        return None
     if not isinstance(how, bool | str | Mapping):
         raise BadSettings(
             f"compile is {how!r}",
@@ -49,7 +60,7 @@ def compile_in_place(model: nn.Module, how: bool | str | Mapping[str, Any]) -> N
             expected="one of them: a mode is a set of options",
             remedy='leave "mode" out',
         )
-    nn.Module.compile(model, **options)
+    return options
 
 
 def _unknown(happened: str, name: str, known: tuple[str, ...], written: str) -> BadSettings:
