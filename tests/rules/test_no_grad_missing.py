@@ -82,9 +82,24 @@ def test_one_call_of_a_loader_with_one_batch_is_found():
     assert finding.confidence is Confidence.MEDIUM
 
 
-def test_one_call_per_epoch_is_found_in_a_run_that_was_interrupted():
+def test_one_call_per_epoch_is_not_certain_in_a_run_that_was_interrupted():
     (finding,) = judge(NoGradMissing, [*MET, *(STEP * 4 + look(None)) * 3, *STEP * 3], ended="interrupted")
-    assert finding.confidence is Confidence.MEDIUM
+    assert finding.confidence is Confidence.LOW
+
+
+def test_a_pass_over_a_loader_is_certain_when_training_has_gone_on():
+    (finding,) = judge(NoGradMissing, [*MET, *(STEP + look() * 4), *STEP * 3], ended="interrupted")
+    assert finding.confidence is Confidence.HIGH
+
+
+def test_features_of_a_loader_that_each_loss_uses_are_not_certain():
+    (finding,) = judge(NoGradMissing, [*MET, *STEP, *(look() * 4 + STEP) * 5])
+    assert finding.confidence is Confidence.LOW
+
+
+def test_targets_of_every_third_loss_are_not_certain():
+    (finding,) = judge(NoGradMissing, [*MET, *STEP, *(look(None) + STEP * 3) * 5])
+    assert finding.confidence is Confidence.LOW
 
 
 def test_a_single_evaluation_of_one_call_is_too_little():

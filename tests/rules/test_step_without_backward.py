@@ -127,9 +127,14 @@ def test_an_optimizer_that_waits_for_its_first_gradient_is_quiet():
     assert judge(StepWithoutBackward, [*NET, BUILT, RIVAL, *late]) == []
 
 
-def test_two_optimizers_that_step_one_after_the_other_are_told_apart():
+def test_a_part_whose_loss_is_not_in_the_common_one_is_of_low_confidence():
+    """A warm-up, a weight of zero: one backward pass, then all optimizers step."""
     (finding,) = judge(StepWithoutBackward, [*NET, BUILT, RIVAL, *[CALLED, *TRAINED, EMPTY] * 12])
     assert (finding.primary.site, finding.seen.count) == (STEP, 12)
+    assert finding.confidence is Confidence.LOW
+    own_first = [ModelCalled(model=2), CALLED, MADE, EMPTY, TRAINED[-1]]
+    (finding,) = judge(StepWithoutBackward, [*NET, BUILT, RIVAL, *own_first * 12])
+    assert finding.confidence is Confidence.LOW
 
 
 def test_an_optimizer_of_a_part_that_never_ran_is_quiet():

@@ -27,7 +27,7 @@ class Unseen:
         self._overridden = False
         """Whether a class of tensors was met that sees its own calls."""
 
-    def met(self, thing: Any, depth: int = _DEEP) -> None:
+    def met(self, thing: Any, depth: int = _DEEP, most: int = _FIRST) -> None:
         """Take up the class of a tensor, or those of the first tensors in a list, tuple or dict."""
         kind = type(thing)
         if kind in self._plain or self._overridden:
@@ -42,8 +42,8 @@ class Unseen:
             inside = dict.values(thing)
         elif issubclass(kind, tuple):
             inside = tuple.__iter__(thing)
-        for item in islice(inside, _FIRST) if depth else ():
-            self.met(item, depth - 1)
+        for item in islice(inside, most) if depth else ():
+            self.met(item, depth - 1, most // 2)  # 8, then 4, then 2 of each: nested arguments cost as little
 
     def begin(self, *given: Any) -> ExitStack | None:
         """Set aside what there is; the caller closes what is returned before any code of the script's runs.

@@ -31,7 +31,12 @@ class CaptureProbe(Probe):
         def capture_begin(graph: Any, *args: Any, **kwargs: Any) -> Any:
             if scene.active or self._capturing:
                 self.begin()
-            return original_begin(graph, *args, **kwargs)
+            try:
+                return original_begin(graph, *args, **kwargs)
+            except BaseException:  # nobody ends a capture that did not begin
+                if self._capturing:
+                    self.end()
+                raise
 
         def capture_end(graph: Any) -> Any:
             try:
@@ -54,6 +59,7 @@ class CaptureProbe(Probe):
             self._before = [_Versions(held) for held in list(scene.ledger.by_id.values())]
         except Exception:
             scene.fail()
+            scene.lose_sight(_REASON)
         scene.active = False
 
     def end(self) -> None:
@@ -70,6 +76,7 @@ class CaptureProbe(Probe):
                 scene.active = True
         except Exception:
             scene.fail()
+            scene.lose_sight(_REASON)
 
 
 class _Versions:

@@ -34,7 +34,7 @@ class Targets:
         """Look at the targets of a call and tell what they hold."""
         scene, key = self._scene, (kind, id(site))
         weight = args[0] if args else kwargs.get("weight")
-        swapped = target.requires_grad and not input.requires_grad
+        swapped = target.grad_fn is not None and not input.requires_grad
         if weight is not None or self._looked.get(key) == scene.step or not _is_readable(scene.torch, target, swapped):
             return
         begun = scene.clock(target)

@@ -81,10 +81,11 @@ def notes(summary: Summary, failures: int) -> list[str]:
     cut = summary.how in _ENDS
     silent = "rules about whole runs say nothing"
     told = failures or (summary.post_mortem is not None and not summary.steps)
+    judged = summary.how == "exited"  # some rules about whole runs take sys.exit for an end
     if not told:
-        return [f"{silent} of a run that was cut short"] if cut and summary.steps else []
+        return [f"{silent} of a run that was cut short"] if cut and summary.steps and not judged else []
     found = [limit.text for limit in limits(summary) if limit.slug != "few-steps"]
-    if cut:
+    if cut and not judged:
         found[0] += f"; {silent}"
     return found
 

@@ -59,7 +59,7 @@ class LabelsNotProbabilities(Rule):
     severity = Severity.ERROR
     watches = (ProbabilitiesRead,)
     needs = (ProbabilitiesRead,)
-    leads_to = ("nan-or-inf",)
+    leads_to = ("nan-or-inf", "softmax-before-cross-entropy")
 
     def __init__(self) -> None:
         super().__init__()

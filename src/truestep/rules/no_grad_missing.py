@@ -29,7 +29,7 @@ class _Phase:
 
 @dataclass(slots=True)
 class _Closed:
-    """A phase that the training of its model ended. The next backward pass may still use its graphs."""
+    """A pass over a loader that the training of its model ended. The next backward pass may still use its graphs."""
 
     draft: Draft
     backwards: int = 0
@@ -69,9 +69,9 @@ class NoGradMissing(Rule):
     Known false alarms
     ------------------
     None known. Calls whose results reach a backward pass or ``torch.autograd.grad`` (saliency, adversarial examples,
-    derivatives by the input) are not reported, nor are frozen models, whose results track nothing. Calls without a
-    loader are reported with medium confidence once nothing can use their graphs any more: two backward passes have
-    followed, or the run has finished.
+    derivatives by the input) are not reported, nor are frozen models, whose results track nothing. A target that is
+    computed in eval mode for the next loss looks the same until the run is over: calls without a loader are reported
+    with medium confidence where the run finished with such calls, and with low confidence elsewhere.
 
     References
     ----------
@@ -126,22 +126,21 @@ class NoGradMissing(Rule):
     def ended(self, event: RunEnded, run: Progress) -> None:
         if event.how in ("finished", "exited"):
             for model in list(self._phases):
-                self._close(model, run)
-                if model in self._closed:
-                    _confirm(self._closed.pop(model).draft)
+                self._close(model, run, over=True)
 
     def _outlived(self) -> None:
-        """Confirm phases that two backward passes have followed: the first one frees every graph that it uses."""
+        """Confirm passes over a loader that two backward passes have followed, as after an epoch's evaluation."""
         for model, closed in list(self._closed.items()):
             closed.backwards += 1
             if closed.backwards == 2:
-                _confirm(self._closed.pop(model).draft)
+                self._closed.pop(model).draft.confidence = Confidence.HIGH
 
-    def _close(self, model: int, run: Progress) -> None:
+    def _close(self, model: int, run: Progress, *, over: bool = False) -> None:
         """Judge a phase at whose end its model is trained again, or the run is over."""
         phase = self._phases.pop(model, None)
         if phase is None or model not in self._trained:
             return
+        passes = phase.batches >= 2
         site, name, first = phase.first.site, run.model_name(model), phase.step
         if phase.batches < 2:
             first, latest = self._before.get((model, site), (phase.step, phase.step))
@@ -158,17 +157,15 @@ class NoGradMissing(Rule):
             label=f"{calls}{where}, eval mode, gradients on",
             cost=f"{graphs} recorded in one evaluation, {'not' if phase.calls == 1 else 'none of them'} used",
             help="wrap the evaluation in `with torch.no_grad():`",
-            confidence=Confidence.HIGH if phase.batches >= 2 else Confidence.LOW,
+            confidence=Confidence.LOW,
             unit="evaluations",
         )
         if draft.count == 1:
             draft.first_step = first
             draft.count += first < phase.step  # the first of them was held back
-        if draft.confidence is Confidence.LOW:
+        if draft.confidence is not Confidence.LOW:
+            return
+        if over:  # no backward pass can use them any more
+            draft.confidence = Confidence.HIGH if passes else Confidence.MEDIUM
+        elif passes:
             self._closed[model] = _Closed(draft)
-
-
-def _confirm(draft: Draft) -> None:
-    """Raise the confidence of a finding: no backward pass used its graphs."""
-    if draft.confidence is Confidence.LOW:
-        draft.confidence = Confidence.MEDIUM

@@ -57,8 +57,8 @@ class StepWithoutBackward(Rule):
     ------------------
     A benchmark that times ``optimizer.step()`` alone does this on purpose. Gradients set by hand (evolution strategies,
     federated averaging), closures, steps of a GradScaler and optimizers that share parameters are not reported. An
-    optimizer whose part waits (warm-up, experts that are not used, frozen parameters) is reported only where its
-    model ran with gradients, and the run came to its end without one gradient: with medium confidence.
+    optimizer whose part waits (warm-up, a weight of zero, experts that are not used) is reported with low confidence;
+    with medium confidence where each optimizer of the run has a backward pass of its own right before its step.
 
     References
     ----------
@@ -81,6 +81,8 @@ class StepWithoutBackward(Rule):
         """The first and the latest of these steps."""
         self._had: set[int] = set()
         """Optimizers that may have had a gradient."""
+        self._together: set[int] = set()
+        """Optimizers that stepped with no backward pass since the step of another one: they share a loss."""
         self._tracked: set[int] = set()
         """Models that were called with gradients."""
         self._empty: dict[tuple[int, Site | None], tuple[int, int]] = {}
@@ -110,6 +112,8 @@ class StepWithoutBackward(Rule):
         number = event.optimizer
         if event.absent_grad < event.observed or event.closure or event.scaler:
             self._had.add(number)
+        if not self._backward_in_window:
+            self._together.add(number)
         if event.fresh or event.mixed:
             self._fed[number] = event.site
             self._active[number] = (self._active.get(number, (run.step, 0))[0], run.step)
@@ -195,7 +199,7 @@ class StepWithoutBackward(Rule):
                 label=f"no parameter of `{model.name}` ever had a gradient",
                 related=(Mark(trained, "this step had gradients"),),
                 help=f"run a backward pass of a loss that reaches `{model.name}`, with no `detach()` between",
-                confidence=Confidence.MEDIUM,
+                confidence=Confidence.LOW if self._together else Confidence.MEDIUM,
                 unit="steps of this optimizer",
                 key=("starved", number),
             )

@@ -16,6 +16,8 @@ _LEAST_STEP = 100
 _AT_CHANCE = (0.97, 1.15)
 _LOWEST = 0.9
 """Parts of ln C: where the mean of the later half lies, and what no value is below, not even of a small batch."""
+_LATE = 0.8
+"""Part of the run that the latest value must come after: a plateau may end between two reads."""
 
 
 class Extent:
@@ -50,13 +52,13 @@ class Extent:
             error=error,
             processes=self._processes,
             started=self._started,
-            chance=self._chance(),
+            chance=self._chance(progress.step),
         )
 
-    def _chance(self) -> Chance | None:
+    def _chance(self, steps: int) -> Chance | None:
         """Return where the loss stayed, if it is the run's only one and no better than a guess in all of it."""
         classes = next(iter(self._classes)) if len(self._classes) == 1 else 0
-        if classes < 2 or len(self._reads) < _LEAST_READS or self._reads[-1][0] < _LEAST_STEP:
+        if classes < 2 or len(self._reads) < _LEAST_READS or self._reads[-1][0] < max(_LEAST_STEP, _LATE * steps):
             return None
         guess = math.log(classes)
         values = [value for _, value in self._reads]
