@@ -95,7 +95,7 @@ def _numbers(stated: _proof.Proof) -> str:
         f"| {seed} | {bad:.4g} | {good:.4g} |"
         for seed, bad, good in zip(stated.seeds, stated.bad, stated.good, strict=True)
     ]
-    says = f"{stated.says[:1].upper()}{stated.says[1:]}.\n\n" if stated.says else ""
+    says = f"{stated.says[:1].upper()}{stated.says[1:].rstrip('.')}.\n\n" if stated.says else ""
     what = f"{stated.metric[:1].upper()}{stated.metric[1:]}; {stated.better} is better.\n\n" if stated.metric else ""
     table = "\n".join(["| seed | bad.py | good.py |", "| --- | --- | --- |", *rows])
     mean = f"| mean | {fmean(stated.bad):.4g} | {fmean(stated.good):.4g} |"

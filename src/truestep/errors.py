@@ -342,6 +342,10 @@ class InexactResume(TrueStepWarning):
     """A resumed run cannot repeat the one that was stopped."""
 
 
+class SplitWindow(TrueStepWarning):
+    """Micro-steps of the last body of a loop came after the update of its window, and made another one."""
+
+
 class OptimizerNotStepped(TrueStepWarning):
     """An optimizer of a run never updates, or updates without a gradient, while others do."""
 

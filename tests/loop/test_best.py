@@ -89,3 +89,16 @@ def test_a_run_does_not_resume_from_weights_alone(tmp_path):
         Run(out=tmp_path, resume=tmp_path / "checkpoints" / "best", device="cpu", watch=False)
     begun = Run(out=tmp_path / "new", init_from=tmp_path / "checkpoints" / "best", device="cpu", watch=False)
     begun.close()
+
+
+def test_the_step_that_a_run_was_resumed_at_keeps_its_metric_when_it_is_saved_again(tmp_path):
+    def saved(resume):
+        run = Run(out=tmp_path, device="cpu", watch=False, resume=resume, keep_last=1)
+        run.model(nn.Linear(3, 1))
+        return run
+
+    with saved(None) as run:
+        run.save(metric=0.5)
+    with saved("auto") as run:
+        run.save()
+    assert find(tmp_path / "checkpoints" / "best").manifest.metric == 0.5

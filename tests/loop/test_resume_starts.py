@@ -5,6 +5,7 @@ import itertools
 import os
 import pickle
 import random
+import threading
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from torch import nn
 
 from truestep import Run
 from truestep.errors import InexactResume
+from truestep.loop import starts
 from truestep.loop.checkpoints import find
 
 
@@ -274,3 +276,23 @@ def test_a_stream_that_repeats_itself_is_not_told(stream, tmp_path):
         for x, y in run.train(loader, model):
             run.step((model(x) - y).square().mean())
     assert find(tmp_path).step == 3
+
+
+def test_what_cannot_be_copied_in_the_state_of_a_run_ends_no_loop(tmp_path):
+    with Run(out=tmp_path, device="cpu", watch=False, max_epochs=2) as run:
+        model = run.model(torch.nn.Linear(2, 1))
+        run.optimizer(torch.optim.SGD(model.parameters(), lr=0.1))
+        loader = run.loader(torch.ones(4, 2), batch_size=2)
+        for _ in run.epochs():
+            run.state.lock = threading.Lock()
+            for x in run.train(loader, model):
+                loss = model(x).mean()
+                run.state.last = loss
+                run.step(loss)
+    assert run.global_step == 4
+
+
+def test_only_what_is_quick_to_copy_is_copied():
+    assert starts._is_small({"seen": torch.ones(100), "names": ["a", ("b", {1, 2})], "n": 3})
+    assert not starts._is_small([(float(i), i) for i in range(20_000)])
+    assert not starts._is_small(torch.empty(2**27, dtype=torch.uint8))

@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import nn
 
-from truestep.errors import OpenWindow
+from truestep.errors import OpenWindow, SplitWindow
 from truestep.loop.run import Run
 
 pytestmark = pytest.mark.filterwarnings("error")
@@ -295,3 +295,31 @@ def test_a_run_of_one_micro_step_a_body_resumes_at_the_last_whole_step(tmp_path)
     assert equal(model, straight)
     assert numbers == [2, 2, 2, 2, 3, 3, 3, 3]
     assert resumed.global_step == 4
+
+
+def test_a_last_body_with_more_micro_steps_than_those_before_is_a_warning():
+    with pytest.warns(SplitWindow, match="split into two updates"):
+        closed_windows(lambda epoch, number: 2 if (epoch, number) == (0, 4) else 1)
+
+
+def test_no_update_is_made_past_the_last_step():
+    run, model, _ = made(max_steps=4, accumulate=2)
+    loader = run.loader(torch.utils.data.TensorDataset(samples(9)), batch_size=3)
+    for (batch,) in run.train(loader, model):
+        for x in batch.split(1):
+            run.step(loss_of(model, x))
+    assert run.global_step == 4
+
+
+def test_a_loss_of_one_optimizer_leaves_nothing_in_the_open_window_of_another():
+    def trained(with_generator):
+        run, critic, of_critic = made(accumulate=2)
+        generator = run.model(nn.Linear(3, 3))
+        of_generator = run.optimizer(torch.optim.SGD(generator.parameters(), lr=0.0), accumulate=1)
+        run.step(loss_of(critic, samples(2)), optimizer=of_critic)
+        if with_generator:
+            run.step(10 * critic(generator(samples(2))).mean(), optimizer=of_generator)
+        run.step(loss_of(critic, samples(2, seed=2)), optimizer=of_critic)
+        return critic
+
+    assert equal(trained(True), trained(False))

@@ -8,6 +8,7 @@ import sys
 from types import FrameType
 
 _FOR_ITER = dis.opmap["FOR_ITER"]
+_CACHE = dis.opmap.get("CACHE", 0)
 
 
 def asked_by_hand(depth: int = 1) -> bool:
@@ -29,4 +30,9 @@ def asked_by_hand(depth: int = 1) -> bool:
         frame.f_code.co_flags & inspect.CO_GENERATOR or frame.f_code.co_name == "__next__"
     ):  # such as enumerate written in Python
         frame = frame.f_back
-    return frame is None or frame.f_code.co_code[frame.f_lasti] != _FOR_ITER
+    if frame is None:
+        return True
+    code, at = frame.f_code.co_code, frame.f_lasti
+    while at > 0 and code[at] == _CACHE:  # Python 3.12 stands behind its instruction once that is specialised
+        at -= 2
+    return code[at] != _FOR_ITER

@@ -209,7 +209,10 @@ class Checkpoints:
                 probe.unlink()
         except (FileExistsError, NotADirectoryError, PermissionError) as error:
             raise files.unwritable(folder, error) from error
-        self._saves = max((found.manifest.save for found in listed(folder)), default=0)
+        newest = next(iter(listed(folder)), None)
+        self._saves = 0 if newest is None else newest.manifest.save
+        if newest is not None:
+            self._remember(newest.manifest)
 
     def save(
         self,
@@ -322,6 +325,7 @@ class Checkpoints:
         A run that goes on from an older one does this first: killed before its first save, it goes on from there
         again, and not from those that it left behind.
         """
+        self._remember(checkpoint.manifest)
         if checkpoint.manifest.save == self._saves:
             return checkpoint
         self._saves += 1
@@ -334,6 +338,10 @@ class Checkpoints:
             files.flush_folder(checkpoint.path)
             files.relink(self.folder / "last", checkpoint.path.name)
         return Checkpoint(checkpoint.path)
+
+    def _remember(self, manifest: Manifest) -> None:
+        """Keep the metric of a checkpoint that the run goes on from, as after a save of its own."""
+        self._judged = (manifest.step, manifest.metric, manifest.mode)
 
     def _write(self, final: Path, content: Content, manifest: Manifest, weights: Evaluated | None) -> None:
         with files.failures_of(self.folder):

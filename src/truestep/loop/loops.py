@@ -41,7 +41,6 @@ if TYPE_CHECKING:
     from truestep.loop.saving import Saving
     from truestep.loop.signals import Signals
     from truestep.loop.updates import Updates
-    from truestep.loop.window import Window
 
 _END = object()
 
@@ -314,10 +313,12 @@ class Loops:
             self.global_step += 1
         self._closed.append(updates)
 
-    def ends(self, window: Window) -> bool:
+    def ends(self, updates: Updates) -> bool:
         """Return True if the micro-step under way is the last one of a pass over a loader, as far as is known."""
         first = self.walks.first
-        return first is not None and first.last and first.name != "steps" and window.ends_body
+        if first is None or not first.last or first.name == "steps" or not updates.window.ends_body:
+            return False
+        return not (self._has_all_steps() and self._begins_step(updates))
 
     def _begins_step(self, updates: Updates) -> bool:
         return not self._closed or updates in self._closed
@@ -329,6 +330,7 @@ class Loops:
     def _close_rest(self) -> None:
         """Update with what the windows hold at the end of a loop; drop what would be a step after the last one."""
         for group in self._parts.open_groups:
+            group[0].window.warn_of_rest()
             if self._has_all_steps() and self._begins_step(group[0]):
                 group[0].discard()
             else:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import copy
 import warnings
+from collections import deque
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
 
 SMALL = 64 * 2**20
 """Bytes of an object up to which it is copied at the beginning of each epoch."""
+FEW = 10_000
+"""Values that are no tensors in an object up to which it is copied."""
 MOST = 4
 """Stretches between the loops of one epoch that are kept: each holds all weights."""
 
@@ -94,7 +97,9 @@ class Starts:
                 self._inexact = f"it does so between more than {MOST} loops"
             else:
                 if self._large:
-                    self._inexact = f"{', '.join(self._large)} are large, and not kept as they were before"
+                    self._inexact = (
+                        f"{', '.join(self._large)} are large or cannot be copied, and not kept as they were before"
+                    )
                 now["models"] = self._weights()
                 self._kept.append(now)
         if not by_hand:
@@ -147,11 +152,14 @@ class Starts:
         set_rng_state(kept["rng"])
 
     def _copy(self, name: str, state: Any) -> Any:
-        """Return a copy of a small state; None for one that is large."""
-        if _bytes(state) > SMALL:
-            self._large.append(f'"{name}"')
-            return None
-        return copy.deepcopy(state)
+        """Return a copy of a small state; None for one that is large, or that cannot be copied."""
+        if _is_small(state):
+            try:
+                return copy.deepcopy(state)
+            except Exception:  # a lock, a tensor with a graph: nothing that a run may die of
+                pass
+        self._large.append(f'"{name}"')
+        return None
 
     def _models(self) -> dict[str, nn.Module]:
         parts = self._parts
@@ -172,10 +180,17 @@ class Starts:
         return taken
 
 
-def _bytes(value: Any) -> int:
-    """Return how much the tensors and arrays in a state take."""
-    if isinstance(value, torch.Tensor) or (numpy is not None and isinstance(value, numpy.ndarray)):
-        return int(value.nbytes)
-    if isinstance(value, Mapping):
-        return sum(map(_bytes, value.values()))
-    return sum(map(_bytes, value)) if isinstance(value, list | tuple) else 0
+def _is_small(state: Any) -> bool:
+    """Return True if a state is quick to copy: up to `SMALL` bytes of tensors and arrays, up to `FEW` other values."""
+    room, values, rest = SMALL, FEW, [state]
+    while rest and room >= 0 and values >= 0:
+        held = rest.pop()
+        if isinstance(held, torch.Tensor) or (numpy is not None and isinstance(held, numpy.ndarray)):
+            room -= int(held.nbytes)
+        elif isinstance(held, Mapping | list | tuple | set | frozenset | deque):
+            values -= len(held)
+            if values >= 0:
+                rest.extend(held.values() if isinstance(held, Mapping) else held)
+        elif isinstance(held, str | bytes | bytearray):
+            room -= len(held)
+    return room >= 0 and values >= 0

@@ -69,8 +69,10 @@ class Stepping(Recording):
         self._watch_loss(loss, group)
         self._backward(loss, weight, group)
         window = group[0].window
-        if not window.is_full and not self._loops.ends(window):
-            return False
+        if not window.is_full:
+            if not self._loops.ends(group[0]):
+                return False
+            window.closed_early = True
         self._close(group)
         return True
 
@@ -165,7 +167,7 @@ class Stepping(Recording):
             loss = loss / divisor
         if first.scaler is not None:
             loss = first.scaler.scale(loss)
-        with self.strategy.accumulating(closing=window.is_full or self._loops.ends(window)):
+        with self.strategy.accumulating(closing=window.is_full or self._loops.ends(first)):
             try:
                 torch.autograd.backward(loss, inputs=own)
             except RuntimeError as error:
@@ -189,7 +191,8 @@ class Stepping(Recording):
         if len(group) == len(every):
             return None
         note_unused(loss, group, every)
-        if group[0].window.accumulate == 1:
+        # a gradient that this loss leaves in another optimizer's parameters is cleared when that one's window opens
+        if group[0].window.accumulate == 1 and not any(u.window.is_open for u in every if u not in group):
             return None
         return [p for updates in group for p in updates.parameters() if p.requires_grad]
 

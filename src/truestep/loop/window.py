@@ -9,10 +9,12 @@ divides every loss by `accumulate`.
 
 from __future__ import annotations
 
+import warnings
 from math import inf, nan
 from typing import TYPE_CHECKING
 
-from truestep.errors import BadLoss
+from truestep.errors import BadLoss, SplitWindow
+from truestep.loop.blame import outside
 
 if TYPE_CHECKING:
     import torch
@@ -38,7 +40,16 @@ class Window:
         False
     """
 
-    __slots__ = ("_before_body", "accumulate", "each_body", "micro_steps", "micro_steps_ever", "reference", "total")
+    __slots__ = (
+        "_before_body",
+        "accumulate",
+        "closed_early",
+        "each_body",
+        "micro_steps",
+        "micro_steps_ever",
+        "reference",
+        "total",
+    )
 
     def __init__(self, accumulate: int = 1) -> None:
         self.accumulate = accumulate
@@ -48,6 +59,8 @@ class Window:
         """Backward passes in this process."""
         self.each_body = 0
         """Micro-steps in each body of the loops so far; 0 before the first one that made any, -1 where they differ."""
+        self.closed_early = False
+        """Whether it was closed at the micro-step that was taken for the last one of its loop."""
         self._before_body = 0
         self.reference: Divided | None = None
         """What weighted losses are divided by; None while the losses are means."""
@@ -69,8 +82,9 @@ class Window:
         return self.micro_steps_ever - self._before_body == self.each_body
 
     def begin_body(self) -> None:
-        """Count the micro-steps of a body from here."""
+        """Count the micro-steps of the first body of a loop from here."""
         self._before_body = self.micro_steps_ever
+        self.closed_early = False
 
     def end_body(self) -> None:
         """Compare the micro-steps of a body with those of the bodies before; one that made none says nothing."""
@@ -78,6 +92,16 @@ class Window:
         if made and made != self.each_body:
             self.each_body = -1 if self.each_body else made
         self._before_body = self.micro_steps_ever
+
+    def warn_of_rest(self) -> None:
+        """Warn of micro-steps that came after the one which was taken for the last of its loop."""
+        if self.closed_early:
+            warnings.warn(
+                "the last body of the loop made more micro-steps than those before it, so its window was split into "
+                "two updates; make as many in each body, or step by hand: run.backward(loss), run.optimizer_step()",
+                SplitWindow,
+                stacklevel=outside(),
+            )
 
     def divisor(self, weight: Number | None) -> Divided | int:
         """Count a micro-step, and return what its loss is divided by.
