@@ -141,3 +141,82 @@ def test_what_is_no_loader_is_refused(wrong):
         next(run.train(wrong))
     with pytest.raises(BadLoader, match="no loader"):
         next(run.batches(wrong))
+
+
+def made(out=None, **settings):
+    """Return a run that saves after every step, and its model."""
+    run = Run(
+        out=out,
+        device="cpu",
+        watch=False,
+        seed=1,
+        save_every_n_steps=1 if out else None,
+        resume="auto" if out else None,
+        **settings,
+    )
+    model = run.model(nn.Linear(1, 1))
+    run.optimizer(torch.optim.SGD(model.parameters(), lr=0.0))
+    return run, model
+
+
+def shuffled(count):
+    return DataLoader(torch.arange(float(count)).view(-1, 1), batch_size=1, shuffle=True)
+
+
+def taken_early(out, stop_at):
+    """Take a batch of a side DataLoader before the main loop; return what each body saw."""
+    run, model = made(out, max_epochs=2)
+    main, extra, seen = run.loader(torch.arange(6.0).view(-1, 1), 1), shuffled(40), []
+    for _ in run.epochs():
+        side = iter(run.train(extra))
+        early = next(side).item()
+        for x in run.train(main):
+            run.step(model(x).sum())
+            seen.append((early, x.item(), next(side).item()))
+            if run.global_step == stop_at:
+                run.close()
+                return seen
+        side.close()
+    run.close()
+    return seen
+
+
+def evaluated_within(out, stop_at):
+    """Evaluate on the DataLoader that is trained on, in the middle of its pass."""
+    run, model = made(out, max_epochs=1)
+    given, seen = run.loader(shuffled(12)), []
+    for _ in run.epochs():
+        for x in run.train(given):
+            run.step(model(x).sum())
+            seen.append(x.item())
+            if run.global_step == 3:
+                assert len(list(run.batches(given))) == 12
+            if run.global_step == stop_at:
+                run.close()
+                return seen
+    run.close()
+    return seen
+
+
+def zipped_with_itself(out, stop_at):
+    """Make two passes over one DataLoader at a time."""
+    run, model = made(out, max_epochs=1)
+    given, seen = run.loader(shuffled(12)), []
+    for _ in run.epochs():
+        for x, y in zip(run.train(given), run.train(given), strict=False):
+            run.step(model(x).sum())
+            seen.append((x.item(), y.item()))
+            if run.global_step == stop_at:
+                run.close()
+                return seen
+    run.close()
+    return seen
+
+
+@pytest.mark.parametrize("program", [taken_early, evaluated_within, zipped_with_itself])
+@pytest.mark.parametrize("stop_at", [5, 8])
+@pytest.mark.filterwarnings("ignore::truestep.errors.SamplesReadAgain")
+def test_every_pass_over_a_dataloader_is_resumed_in_its_order(program, stop_at, tmp_path):
+    straight = program(None, None)
+    stopped = program(tmp_path, stop_at)
+    assert stopped[: stop_at - 1] + program(tmp_path, None) == straight

@@ -32,7 +32,8 @@ class Evaluation:
 
     def batches(self, loader: Loader | GivenLoader | DataLoader[Any]) -> Iterator[Any]:
         """Give the batches of a loader on the run's device, in the same order and with the same samples every time."""
-        batches = iter(loader) if isinstance(loader, DataLoader) else check_loader(loader).epoch(0)
+        own = isinstance(loader, DataLoader | GivenLoader)
+        batches = iter(loader) if own else check_loader(loader).epoch(0)
         for batch in batches:
             yield to_device(batch, self.device, non_blocking=True)
 

@@ -43,8 +43,8 @@ class GivenLoader:
         self.loader = loader
         self.name = name
         self._at = (0, 0)
-        self._begun: State = {}
-        self._restored: State = {}
+        self._begun: dict[int, State] = {}
+        """The random states that passes began with, by number: of those under way, and of those to be resumed."""
 
     @property
     def dataset(self) -> Any:
@@ -81,50 +81,56 @@ class GivenLoader:
         return len(self.loader)
 
     def __iter__(self) -> Iterator[Any]:
-        """Return the batches of one pass."""
-        return self.epoch(0)
+        """Return the batches of one pass, which is none of the run's."""
+        return iter(self.loader)
 
     def epoch(self, epoch: int, start: int = 0) -> Iterator[Any]:
-        """Yield the batches of one pass.
+        """Yield the batches of one pass; one that was begun before is repeated, until `end` is called for it.
 
         Args:
             epoch: number of the pass; a sampler with `set_epoch` is the user's to tell.
             start: batches that are read and dropped because they are finished.
         """
-        restored, self._restored = self._restored, {}
-        at = (restored.get("epoch"), restored.get("position"))
-        state = restored.get("dataset") if at == (epoch, start) else None
         generators = self._generators()
+        state = self._begun.get(epoch)
         if state is None:
-            self._begun = {"rng": rng_state(), "generators": [one.state_dict() for one in generators]}
+            self._begun[epoch] = {"rng": rng_state(), "generators": [one.state_dict() for one in generators]}
             batches: Iterator[Any] = islice(self.loader, start, None)
         else:
-            self._begun, now = state, rng_state()
+            now = rng_state()
             set_rng_state(state["rng"])
             for one, saved in zip(generators, state["generators"], strict=False):
                 one.load_state_dict(saved)
             batches = iter(self.loader)
             for _ in range(start):
                 next(batches, None)
-            set_rng_state(now)
+            if start:  # else the sampler has not drawn its order yet
+                set_rng_state(now)
         self._at = (epoch, start)
         for given, batch in enumerate(batches, start + 1):
             self._at = (epoch, given)
             yield batch
 
-    def state_dict(self, position: int | None = None) -> State:
+    def end(self, epoch: int) -> None:
+        """Forget the random states that a pass began with."""
+        self._begun.pop(epoch, None)
+
+    def state_dict(self, position: int | None = None, epoch: int | None = None) -> State:
         """Return where the loader is, and the random states that its pass began with.
 
         Args:
             position: batches that are finished; what has been given out where None.
+            epoch: number of the pass; the latest that gave a batch where None.
         """
-        epoch, given = self._at
+        latest, given = self._at
+        epoch = latest if epoch is None else epoch
         state: State = {"epoch": epoch, "position": given if position is None else position}
-        return {**state, "dataset": self._begun} if self._begun else state
+        return {**state, "dataset": self._begun[epoch]} if epoch in self._begun else state
 
     def load_state_dict(self, state: State) -> None:
-        """Make `epoch(state["epoch"], state["position"])` begin with the random states of the stopped pass."""
-        self._restored = dict(state)
+        """Make `epoch(state["epoch"], ...)` begin with the random states of the stopped pass."""
+        if "dataset" in state:
+            self._begun[state["epoch"]] = state["dataset"]
         self._at = (state["epoch"], state["position"])
 
     def check_exact(self) -> bool:

@@ -176,12 +176,13 @@ class Loader:
             return None
         return restored.get("dataset")
 
-    def state_dict(self, position: int | None = None) -> State:
+    def state_dict(self, position: int | None = None, epoch: int | None = None) -> State:
         """Return where the loader is, and the state of an iterable data set that keeps one.
 
         Args:
             position: batches of the epoch that are finished; what has been given out where None. The data set's state
                 is kept for the last three positions.
+            epoch: number of the epoch; the latest that gave a batch where None.
 
         Returns:
             "epoch", "position", and "dataset" where the data set has a state there.
@@ -193,7 +194,8 @@ class Loader:
             >>> loader.state_dict()
             {'epoch': 1, 'position': 1}
         """
-        epoch, given = self._at
+        latest, given = self._at
+        epoch = latest if epoch is None else epoch
         at = given if position is None else position
         state: State = {"epoch": epoch, "position": at}
         if isinstance(self._reader, StreamReader):

@@ -256,6 +256,8 @@ class Loops:
             if was_first:
                 self._pace.leave()
             walks.leave(walk)
+            if isinstance(loader := self._parts.loaders.get(walk.name), GivenLoader):
+                loader.end(walk.number)
             if (was_first or self.starts.is_open) and self._saves and walks.in_epoch and not walks.is_resuming:
                 self.starts.begin(walks.ended, self.global_step)
             self._signals.remove()

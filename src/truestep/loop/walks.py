@@ -323,7 +323,7 @@ class Walks:
         """Ask the loaders of iterable data sets for the state that goes with where the walks are."""
         for walk in (*self.active, *self._waiting):
             if walk.name in loaders:
-                walk.stream = loaders[walk.name].state_dict(self.done(walk)).get("dataset")
+                walk.stream = loaders[walk.name].state_dict(self.done(walk), walk.number).get("dataset")
 
     def state_dict(self, place: Place) -> dict[str, Any]:
         """Return where the run is.
