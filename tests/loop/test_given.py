@@ -14,7 +14,7 @@ from torch.utils.data import (
     WeightedRandomSampler,
 )
 
-from truestep.errors import BadLoader, SamplesReadAgain
+from truestep.errors import BadCheckpoint, BadLoader, SamplesReadAgain
 from truestep.loop.run import Run
 
 DATA = TensorDataset(torch.arange(20.0).reshape(20, 1), torch.arange(20.0).reshape(20, 1))
@@ -220,3 +220,28 @@ def test_every_pass_over_a_dataloader_is_resumed_in_its_order(program, stop_at, 
     straight = program(None, None)
     stopped = program(tmp_path, stop_at)
     assert stopped[: stop_at - 1] + program(tmp_path, None) == straight
+
+
+OTHERWISE = {
+    "batch_size": DataLoader(DATA, batch_size=4, shuffle=True),
+    "data length": DataLoader(TensorDataset(torch.zeros(24, 1)), batch_size=2, shuffle=True),
+    "shuffle": DataLoader(DATA, batch_size=2),
+}
+
+
+@pytest.mark.parametrize("what", OTHERWISE)
+@pytest.mark.filterwarnings("ignore::truestep.errors.SamplesReadAgain")
+def test_a_dataloader_that_changes_within_a_pass_is_refused(what, tmp_path):
+    for loader in (DataLoader(DATA, batch_size=2, shuffle=True), OTHERWISE[what]):
+        run, model = made(tmp_path, max_epochs=1)
+        for _ in run.epochs():
+            if loader is OTHERWISE[what]:
+                with pytest.raises(BadCheckpoint, match=f"^{what} of .DataLoader 1. was .* samples would come twice"):
+                    next(run.train(loader))
+                break
+            for batch in run.train(loader):
+                run.step(model(batch[0]).sum())
+                if run.global_step == 4:
+                    break
+            run.close()
+            break

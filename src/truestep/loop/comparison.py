@@ -32,9 +32,13 @@ def compare(was: Facts, now: Facts, loops: Mapping[str, Any]) -> list[Change]:
         loops: where the loops of the checkpoint were.
     """
     walks = loops["walks"]
-    under_way = {walk["name"] for walk in walks["active"] if walk["finished"] and walk["stream"] is None}
     loaders = was["loaders"]
-    shuffled = {name for name in under_way if loaders.get(name, {}).get("shuffle")}
+    given = {name for name, facts in loaders.items() if facts.get("class") == "GivenLoader"}
+    begun = [walk for walk in walks["active"] if walk["finished"]]
+    # an iterable data set that keeps its place goes on there; the batches of a DataLoader are counted
+    under_way = {walk["name"] for walk in begun if walk["stream"] is None or walk["name"] in given}
+    # the order of a DataLoader follows from restored states, and not from the seed
+    shuffled = {name for name in under_way - given if loaders.get(name, {}).get("shuffle")}
     passed = {"max_epochs": walks["epoch"], "max_steps": loops["global_step"]}
     found = list(_settings(was["settings"], now["settings"], passed, shuffled, schedules=bool(was["schedules"])))
     for name in loaders.keys() & now["loaders"].keys():
