@@ -1,6 +1,8 @@
 """DataLoaders of the user's: batches as they come, never batches of batches; resumed in the same order."""
 
 import random
+import warnings
+import weakref
 
 import pytest
 import torch
@@ -14,7 +16,7 @@ from torch.utils.data import (
     WeightedRandomSampler,
 )
 
-from truestep.errors import BadCheckpoint, BadLoader, SamplesReadAgain
+from truestep.errors import BadCheckpoint, BadLoader, InexactResume, SamplesReadAgain
 from truestep.loop.run import Run
 
 DATA = TensorDataset(torch.arange(20.0).reshape(20, 1), torch.arange(20.0).reshape(20, 1))
@@ -198,6 +200,50 @@ def evaluated_within(out, stop_at):
     return seen
 
 
+def restarted_when_empty(out, stop_at):
+    """Take batches of two short side DataLoaders beside the main loop, and begin each again when it is empty."""
+    run, model = made(out, max_epochs=2)
+    main, sides, seen = run.loader(torch.arange(12.0).view(-1, 1), 1), [shuffled(5), shuffled(3)], []
+    for _ in run.epochs():
+        passes = [iter(run.train(side)) for side in sides]
+        for x in run.train(main):
+            run.step(model(x).sum())
+            seen.append(x.item())
+            for at, side in enumerate(sides):
+                try:
+                    seen.append(next(passes[at]).item())
+                except StopIteration:
+                    passes[at] = iter(run.train(side))
+                    seen.append(next(passes[at]).item())
+            if run.global_step == stop_at:
+                run.close()
+                return seen
+        for one in passes:
+            one.close()
+    run.close()
+    return seen
+
+
+def restarted_outside_of_epochs(out, stop_at):
+    """Take batches of a side DataLoader in a loop over steps."""
+    run, model = made(out, max_steps=14)
+    side, seen = shuffled(5), []
+    batches = iter(run.train(side))
+    for step in run.steps():
+        try:
+            x = next(batches)
+        except StopIteration:
+            batches = iter(run.train(side))
+            x = next(batches)
+        run.step(model(x).sum())
+        seen.append((step, x.item()))
+        if run.global_step == stop_at:
+            run.close()
+            return seen
+    run.close()
+    return seen
+
+
 def zipped_with_itself(out, stop_at):
     """Make two passes over one DataLoader at a time."""
     run, model = made(out, max_epochs=1)
@@ -213,13 +259,44 @@ def zipped_with_itself(out, stop_at):
     return seen
 
 
-@pytest.mark.parametrize("program", [taken_early, evaluated_within, zipped_with_itself])
-@pytest.mark.parametrize("stop_at", [5, 8])
+PASSES = [taken_early, evaluated_within, zipped_with_itself, restarted_when_empty, restarted_outside_of_epochs]
+
+
+@pytest.mark.parametrize("program", PASSES)
+@pytest.mark.parametrize("stop_at", [5, 8, 11])
 @pytest.mark.filterwarnings("ignore::truestep.errors.SamplesReadAgain")
 def test_every_pass_over_a_dataloader_is_resumed_in_its_order(program, stop_at, tmp_path):
     straight = program(None, None)
     stopped = program(tmp_path, stop_at)
-    assert stopped[: stop_at - 1] + program(tmp_path, None) == straight
+    steps = 3 if program is restarted_when_empty else 1
+    assert stopped[: steps * (stop_at - 1)] + program(tmp_path, None) == straight
+
+
+def test_dataloaders_made_in_bodies_outside_of_epochs_are_let_go():
+    run, model = made(max_steps=6)
+    held = []
+    for _ in run.steps():
+        given = shuffled(2)
+        held.append(weakref.ref(given))
+        for x in run.train(given):
+            run.step(model(x).sum())
+        del given
+    assert [one() for one in held] == [None] * len(held)
+
+
+@pytest.mark.parametrize(("dataset", "warns"), [(Noisy(), True), (DATA, False), (Lines(), False)])
+def test_random_samples_of_persistent_workers_are_said_to_be_inexact_at_the_first_save(dataset, warns, tmp_path):
+    run, model = made(tmp_path, max_epochs=1)
+    given = DataLoader(dataset, batch_size=5, num_workers=1, persistent_workers=True)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        for _ in run.epochs():
+            for x, _y in run.train(given):
+                run.step(model(x).sum())
+    run.close()
+    told = [str(one.message) for one in caught if one.category is InexactResume]
+    assert len(told) == warns
+    assert all("persistent_workers=False" in one for one in told)
 
 
 OTHERWISE = {

@@ -1,5 +1,6 @@
 """Limits of time, checkpoints by the clock, and SIGUSR1: obeyed between two steps, and resumed exactly."""
 
+import contextlib
 import os
 import signal
 
@@ -11,6 +12,7 @@ from truestep import Run
 from truestep.errors import BadSettings
 from truestep.loop.checkpoints import find
 from truestep.loop.limits import seconds
+from truestep.loop.logs import Logs
 
 DATA = torch.randn(12, 2, generator=torch.Generator().manual_seed(0))
 
@@ -61,6 +63,24 @@ def test_a_run_whose_time_is_over_saves_ends_and_goes_on(tmp_path, capsys):
         assert find(tmp_path / "run").step == step
         assert f"saved at step {step};" in capsys.readouterr().err
     assert train(tmp_path / "run") == whole
+
+
+ENDINGS = {
+    "at the end": ({}, None, "finished"),
+    "max_time": ({"max_time": 1e-9}, SystemExit, "finished"),
+    "a signal": ({"signals": {4: [signal.SIGTERM]}}, SystemExit, "interrupted"),
+    "an error": ({"signals": {4: [None]}}, TypeError, "crashed"),
+}
+
+
+@pytest.mark.parametrize("case", ENDINGS)
+def test_a_log_is_closed_with_how_the_run_ended(case, tmp_path, monkeypatch):
+    settings, error, ending = ENDINGS[case]
+    heard = []
+    monkeypatch.setattr(Logs, "close", lambda self, how: heard.append(how))
+    with pytest.raises(error) if error else contextlib.nullcontext():
+        train(tmp_path, **settings)
+    assert heard[0] == ending
 
 
 def test_a_run_that_has_time_is_not_ended(tmp_path):

@@ -8,18 +8,23 @@ from __future__ import annotations
 
 import random
 import warnings
+import weakref
 from collections.abc import Iterator
 from itertools import islice
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch.utils.data import BatchSampler, DataLoader, IterableDataset, SequentialSampler
 
-from truestep.errors import SamplesReadAgain
+from truestep.errors import InexactResume, SamplesReadAgain
 from truestep.loop.blame import outside
+from truestep.loop.copies import light_copy, same
 from truestep.loop.generators import stateful
 from truestep.loop.parts import Stateful
-from truestep.loop.seed import numpy, rng_state, set_rng_state
+from truestep.loop.seed import borrowed, numpy, rng_state, set_rng_state
+
+if TYPE_CHECKING:
+    from truestep.loop.parts import Parts
 
 State = dict[str, Any]
 VARIES = -1
@@ -43,6 +48,7 @@ class GivenLoader:
         self.loader = loader
         self.name = name
         self._at = (0, 0)
+        self._said = False
         self._begun: dict[int, State] = {}
         """The random states that passes began with, by number: of those under way, and of those to be resumed."""
 
@@ -75,6 +81,11 @@ class GivenLoader:
     def drop_last(self) -> bool:
         """Return True if an incomplete last batch is left out."""
         return bool(getattr(self.loader.batch_sampler, "drop_last", self.loader.drop_last))
+
+    @property
+    def under_way(self) -> bool:
+        """Return True if a pass was begun and has not ended."""
+        return bool(self._begun)
 
     def __len__(self) -> int:
         """Return how many batches a pass has; raise TypeError where that is unknown."""
@@ -128,23 +139,54 @@ class GivenLoader:
         return {**state, "dataset": self._begun[epoch]} if epoch in self._begun else state
 
     def load_state_dict(self, state: State) -> None:
-        """Make `epoch(state["epoch"], ...)` begin with the random states of the stopped pass."""
+        """Make `epoch(state["epoch"], ...)` begin with the random states of the stopped pass; warn of the reading."""
         if "dataset" in state:
             self._begun[state["epoch"]] = state["dataset"]
         self._at = (state["epoch"], state["position"])
+        if not self._said:
+            self._said = True
+            warnings.warn(
+                f"the finished batches of {self.name!r}, a DataLoader, are read again and dropped, in an order that "
+                "follows from the same random states; what its sampler or data set counts in attributes is not "
+                "restored: run.loader(dataset, batch_size=...) resumes without reading again",
+                SamplesReadAgain,
+                stacklevel=outside(),
+            )
 
     def check_exact(self) -> bool:
-        """Say that batches are read again, and what is not repeated. Return True if nothing is known to differ."""
-        persistent = self.num_workers > 0 and self.loader.persistent_workers
-        also = ", nor do persistent workers go on with the random states that they had" if persistent else ""
+        """Return True unless a resumed run is known to read other samples; warn before returning False.
+
+        From the second epoch on, persistent workers draw from random states of their own, which begin again in the
+        workers of a resumed run. The first samples are drawn under two seeds to see whether that matters.
+        """
+        if self.num_workers == 0 or not self.loader.persistent_workers or not self._draws():
+            return True
         warnings.warn(
-            f"the finished batches of {self.name!r}, a DataLoader, are read again and dropped, in an order that "
-            "follows from the same random states; what its sampler or data set counts in attributes is not restored"
-            f"{also}: run.loader(dataset, batch_size=...) resumes without reading again",
-            SamplesReadAgain,
+            f"a resumed run reads other samples of {self.name!r} than the stopped run: they are random, and the "
+            "random states of persistent workers cannot be saved; use persistent_workers=False, or "
+            "run.loader(dataset, batch_size=..., num_workers=...), where each sample has a random state of its own",
+            InexactResume,
             stacklevel=outside(),
         )
-        return not persistent
+        return False
+
+    def _draws(self) -> bool:
+        """Return True if the first samples depend on the global random states."""
+        try:
+            drawn = []
+            for seed in (0, 1):
+                dataset = light_copy(self.dataset)
+                if dataset is None:
+                    return False
+                with borrowed() as seeded:
+                    seeded(seed)
+                    if isinstance(dataset, IterableDataset):
+                        drawn.append(list(islice(iter(dataset), 2)))
+                    else:
+                        drawn.append([dataset[place] for place in range(min(4, len(dataset)))])
+            return not same(*drawn)
+        except Exception:
+            return False  # whatever it is, the epoch will raise it
 
     def close(self) -> None:
         """Do nothing: the workers are the user's."""
@@ -163,6 +205,60 @@ class GivenLoader:
         return [stateful(value) for value in found.values()]
 
 
+class GivenLoaders:
+    """The DataLoaders that `run.train` was given: one part of the run for each, named by the order of first use.
+
+    A resumed run enters a later epoch, and its body may build DataLoaders again: so the order is that of an epoch.
+
+    Args:
+        parts: of the run.
+    """
+
+    def __init__(self, parts: Parts) -> None:
+        self._parts = parts
+        self._names: dict[int, tuple[weakref.ref[DataLoader[Any]], str]] = {}
+        self._count = 0
+
+    def begin_epoch(self) -> None:
+        """Count from one, with DataLoaders that were used before or not."""
+        self._names.clear()
+        self._count = 0
+
+    def part(self, loader: DataLoader[Any], *, in_epoch: bool) -> GivenLoader:
+        """Return the part that stands for a DataLoader; one that is given again in an epoch keeps its name.
+
+        Args:
+            loader: any DataLoader.
+            in_epoch: True in the body of an epoch.
+        """
+        held, name = self._names.get(id(loader), (None, ""))
+        if held is None or held() is not loader:  # an id is used again after its object is freed
+            self._count += 1
+            name = f"DataLoader {self._count}" + ("" if in_epoch else _OUTSIDE)
+            self._names[id(loader)] = weakref.ref(loader), name
+        known = self._parts.loaders.get(name)
+        if not isinstance(known, GivenLoader):
+            known = GivenLoader(loader, name)
+            self._parts.add(self._parts.loaders, "loader", name, known)
+        known.loader = loader
+        return known
+
+    def end(self, name: str, number: int) -> None:
+        """Note that a pass has ended; outside of epochs its DataLoader is let go, since no epoch will replace it.
+
+        Args:
+            name: of a loader of any kind.
+            number: of the pass.
+        """
+        part = self._parts.loaders.get(name)
+        if not isinstance(part, GivenLoader):
+            return
+        part.end(number)
+        if name.endswith(_OUTSIDE) and not part.under_way:
+            self._parts.remove_loader(name)
+
+
+_OUTSIDE = " outside of epochs"
 _KINDS: tuple[type, ...] = (torch.Generator, random.Random)
 if numpy is not None:
     _KINDS += (numpy.random.Generator, numpy.random.RandomState)

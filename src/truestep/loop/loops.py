@@ -19,7 +19,7 @@ from truestep.loop.asking import asked_by_hand
 from truestep.loop.at_exit import closed_at_exit
 from truestep.loop.cadence import Cadence, Measure
 from truestep.loop.device import to_device
-from truestep.loop.given import VARIES, GivenLoader
+from truestep.loop.given import VARIES, GivenLoader, GivenLoaders
 from truestep.loop.limits import Clock, Limits
 from truestep.loop.loader import Loader, check_loader
 from truestep.loop.pace import samples_in
@@ -80,8 +80,7 @@ class Loops:
         self._closed: list[Updates] = []
         """Optimizers that closed a window for the step under way, or for the one that has just ended."""
         self._boundary_step = 0
-        self._given_count = 0
-        """Calls of `run.train` with a DataLoader, in the epoch under way."""
+        self._given = GivenLoaders(parts)
         self._asked: tuple[float | None, str] | None = None
         self._begun = False
         self._epoch_rng: dict[str, Any] = {}
@@ -125,7 +124,7 @@ class Loops:
         try:
             while (limits.max_epochs is None or walks.epoch < limits.max_epochs) and not self._has_all_steps():
                 walks.in_epoch = True
-                self._given_count = 0
+                self._given.begin_epoch()
                 if not walks.is_resuming:
                     self._epoch_rng = rng_state()
                     if self._saves:
@@ -139,11 +138,18 @@ class Loops:
 
     def train(self, loader: Loader | GivenLoader | DataLoader[Any]) -> Iterator[Any]:
         """Give the batches of one pass, from where the run is, on the run's device."""
-        loader = self._given(loader) if isinstance(loader, DataLoader) else check_loader(loader)
+        in_epoch = self.walks.in_epoch
+        part = self._given.part(loader, in_epoch=in_epoch) if isinstance(loader, DataLoader) else check_loader(loader)
+        return self._train(part)
+
+    def _train(self, loader: Loader | GivenLoader) -> Iterator[Any]:
         self.no_open_window("the next training loop")
         self._begin()
-        walk = self.walks.claim(loader.name)
-        self.cadence.begin(Measure(loader.name, length_of(loader), True))
+        walk, length = self.walks.claim(loader.name), length_of(loader)
+        if walk is not None and self.walks.is_spent(walk, length):
+            self.walks.leave(walk)
+            walk = self.walks.claim(loader.name)
+        self.cadence.begin(Measure(loader.name, length, True))
         if walk is None:
             if self.walks.is_resuming:
                 self.starts.enter(self.walks.ended)
@@ -153,28 +159,11 @@ class Loops:
                 self._examined.add(loader.name)
                 loader.check_exact()
             loader.load_state_dict(walk.place())
-        length = length_of(loader)
         batches = loader.epoch(walk.number, walk.finished)
         if walk.resumed and walk.early[1] > walk.early[0] and self.walks.is_resuming and length is not None:
             batches = early_again(walk, loader, walk.early, walk.finished)
             walk.finished = walk.given = walk.early[0]
         return self._shown(walk, self._walk(walk, batches, length, loader.batch_size))
-
-    def _given(self, loader: DataLoader[Any]) -> GivenLoader:
-        """Return the part of the run that stands for a DataLoader.
-
-        It is named by the order of calls in the epoch: a resumed run enters a later epoch, and its body may build
-        loaders anew.
-        """
-        self._given_count += 1
-        name = f"DataLoader {self._given_count}" + ("" if self.walks.in_epoch else " outside of epochs")
-        known = self._parts.loaders.get(name)
-        if known is None:
-            self._parts.add(self._parts.loaders, "loader", name, GivenLoader(loader, name))
-            known = self._parts.loaders[name]
-        assert isinstance(known, GivenLoader)
-        known.loader = loader
-        return known
 
     def steps(self, count: int | None = None) -> Iterator[int]:
         """Give the number of each of `count` steps, or of as many as the run has, from where it is.
@@ -256,8 +245,7 @@ class Loops:
             if was_first:
                 self._pace.leave()
             walks.leave(walk)
-            if isinstance(loader := self._parts.loaders.get(walk.name), GivenLoader):
-                loader.end(walk.number)
+            self._given.end(walk.name, walk.number)
             if (was_first or self.starts.is_open) and self._saves and walks.in_epoch and not walks.is_resuming:
                 self.starts.begin(walks.ended, self.global_step)
             self._signals.remove()
@@ -425,7 +413,7 @@ class Loops:
         self.walks.note_streams(self._parts.loaders)
         for name in self.walks.begun - self._examined:
             loader = self._parts.loaders.get(name)
-            if isinstance(loader, Loader):  # a DataLoader is read again after a resume, and says so there
+            if loader is not None:
                 self._examined.add(name)
                 loader.check_exact()
         self._saving.save(

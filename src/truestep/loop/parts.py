@@ -213,6 +213,10 @@ class Parts:
             )
         return "loader" if not self.loaders else f"loader_{len(self.loaders) + 1}"
 
+    def remove_loader(self, name: str) -> None:
+        """Remove a loader that is not read again."""
+        self._names.pop(id(self.loaders.pop(name)), None)
+
     def end_workers(self) -> None:
         """End the workers of every loader; a loader that is read again starts new ones."""
         for loader in self.loaders.values():

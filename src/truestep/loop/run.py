@@ -114,7 +114,7 @@ class Run(Modelling, Stepping, Evaluation, Looking):
                 environment.write(
                     folder.path, asdict(settings), self.device, folder.resumed if folder.goes_on else None
                 )
-            signals = Signals(handled=folder is not None, warning=settings.on_sigusr1)
+            self._signals = signals = Signals(handled=folder is not None, warning=settings.on_sigusr1)
             stack.callback(signals.put_back)
             stack.callback(self._parts.end_workers)
             self._logs = open_logs(folder.path if folder else None, settings, self._measured)
@@ -404,7 +404,7 @@ class Run(Modelling, Stepping, Evaluation, Looking):
         """End the run: write what waits, let go of the folder and of torch's settings. Happens at exit, too."""
         if not self._closed:
             self._loops.end()
-            self._let_go("finished")
+            self._let_go("interrupted" if self._signals.received else "finished")
 
     def __enter__(self) -> Self:
         return self
@@ -427,7 +427,9 @@ class Run(Modelling, Stepping, Evaluation, Looking):
         """Let go after an exception, of which the report says what can be told."""
         if self._session is not None and not self._closed and isinstance(error, Exception):
             self._session.examine(error)
-        self._let_go("interrupted" if isinstance(error, KeyboardInterrupt) else "crashed")
+        regular = isinstance(error, SystemExit) and error.code in (None, 0)  # as at the end of max_time
+        stopped = self._signals.received or isinstance(error, KeyboardInterrupt)
+        self._let_go("finished" if regular else "interrupted" if stopped else "crashed")
 
     def _let_go(self, how: Ending) -> None:
         if self._closed:

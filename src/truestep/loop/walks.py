@@ -84,6 +84,7 @@ class _Plan:
         finished: walks that had ended in this epoch, by name; forgotten when the first walk is found.
         before: walks that had ended outside of epochs, by name.
         saves: how many times `run.save()` had been called outside of all loops.
+        passed: loaders of which the resumed program has seen the end of a pass that had ended.
     """
 
     place: Place | None = None
@@ -91,6 +92,7 @@ class _Plan:
     finished: dict[str, int] = field(default_factory=dict)
     before: dict[str, int] = field(default_factory=dict)
     saves: int = 0
+    passed: set[str] = field(default_factory=set)
 
 
 class Walks:
@@ -148,6 +150,7 @@ class Walks:
         ended = plan.finished if self.in_epoch else plan.before
         if ended.get(name, 0):
             ended[name] -= 1
+            plan.passed.add(name)
             return None
         known = self._known(name)
         if known is not None:
@@ -159,6 +162,7 @@ class Walks:
             walk = Walk(name, known["number"], finished, finished, resumed=True, is_place=is_place, epoch=epoch)
             walk.stream = stream
             walk.used_in, walk.early = known["used_in"], tuple(known["early"])
+            walk.by_hand = known.get("by_hand", False)
         elif self.is_resuming:
             self.refuse(f'a loop over "{name}"')
         else:
@@ -169,6 +173,19 @@ class Walks:
             self._note_dropped()
         self._waiting.append(walk)
         return walk
+
+    def is_spent(self, walk: Walk, length: int | None) -> bool:
+        """Return True if a resumed pass had given its last batch, and the program has seen the end of a pass already.
+
+        A pass that `next()` goes over ends when a batch more is asked for. A program that then begins another one has
+        come by that end in this process already, with the pass before; an empty one would come as a surprise to it.
+
+        Args:
+            walk: that was just claimed.
+            length: its batches, where that is known.
+        """
+        ended = walk.resumed and walk.by_hand and not walk.is_place and walk.finished == length
+        return ended and not self.is_resuming and walk.name in self._plan.passed
 
     def _known(self, name: str) -> dict[str, Any] | None:
         """Return the pass over a loader that a stopped run had under way and that a loop now goes on with, if any.
@@ -347,6 +364,7 @@ class Walks:
                     "epoch": walk.epoch,
                     "used_in": walk.used_in,
                     "early": list(walk.early),
+                    "by_hand": walk.by_hand,
                     "is_place": place == "loop" and walk is self.first,
                 }
                 for walk in (*self.active, *self._waiting)
