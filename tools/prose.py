@@ -1,0 +1,88 @@
+"""Count wordings that plain English avoids, per 10,000 words, in Markdown, docstrings, comments and string literals.
+
+    python tools/prose.py [--list] [PATH ...]
+
+`--list` shows every place. tests/house/test_prose.py holds the limit.
+"""
+
+from __future__ import annotations
+
+import ast
+import io
+import re
+import sys
+import tokenize
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+WORDINGS = {
+    "what-clause": r"\bwhat(?:ever)? (?!to\b|if\b|about\b|kind\b|else\b)[a-z_`*]",
+    "whom": r"\b(?:whom|whose|whoever)\b",
+    "is no": r"\b(?:is|are|was|were|be) no (?!longer\b|more\b|other\b)[a-z]",
+    "told": r"\b(?:is|are|was|were|be|been|gets?) told\b|\btold (?:apart|of|about|by|to)\b|\btells? (?:an?|the|of)\b",
+    "anew": r"\banew\b",
+    "put back": r"\b(?:puts?|putting) (?:\w+ )?back\b|\btak(?:e|es|en|ing) up\b|\btook up\b",
+    "of its own": r"\bof (?:its|their|his|your|one's) own\b",
+    "nobody": r"\b(?:nobody|none of|by itself|nought|naught|thereby|therein|hitherto|likewise|beforehand)\b",
+}
+_COMPILED = {name: re.compile(pattern, re.IGNORECASE) for name, pattern in WORDINGS.items()}
+_WORD = re.compile(r"[A-Za-z][A-Za-z'-]+")
+_FENCE = re.compile(r"^(```|~~~).*?^\1", re.MULTILINE | re.DOTALL)
+_DIRECT = re.compile(r"\?\s*$")
+
+
+def passages(path: Path) -> Iterator[tuple[int, str]]:
+    """Yield the line numbers and texts that people read: prose of Python files, Markdown without its code blocks."""
+    text = path.read_text(encoding="utf-8")
+    if path.suffix == ".md":
+        text = _FENCE.sub(lambda block: "\n" * block.group().count("\n"), text)
+        yield from enumerate(text.splitlines(), 1)
+        return
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        if token.type == tokenize.COMMENT:
+            yield token.start[0], token.string
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and " " in node.value:
+            for offset, line in enumerate(node.value.splitlines()):
+                if not line.lstrip().startswith((">>>", "...")):
+                    yield node.lineno + offset, line
+
+
+def count(paths: list[Path]) -> tuple[int, list[tuple[Path, int, str, str]]]:
+    """Return how many words there are, and the place, kind and line of every wording."""
+    words, found = 0, []
+    for path in paths:
+        for line, text in passages(path):
+            words += len(_WORD.findall(text))
+            if _DIRECT.search(text):
+                continue
+            for kind, pattern in _COMPILED.items():
+                found += [(path, line, kind, text.strip()) for _ in pattern.finditer(text)]
+    return words, found
+
+
+def files(places: list[Path]) -> list[Path]:
+    """Return the Python and Markdown files in these places."""
+    found = [place for place in places if place.is_file()]
+    for place in places:
+        if place.is_dir():
+            found += sorted(path for path in place.rglob("*") if path.suffix in (".py", ".md"))
+    return found
+
+
+def main(arguments: list[str]) -> int:
+    """Print the counts of each place."""
+    shown = "--list" in arguments
+    places = [Path(argument) for argument in arguments if argument != "--list"]
+    for place in places or [ROOT / "src", ROOT / "docs", ROOT / "README.md"]:
+        words, found = count(files([place]))
+        kinds = {kind: sum(kind == other for _, _, other, _ in found) for kind in WORDINGS}
+        for path, line, kind, text in found if shown else ():
+            print(f"{path}:{line}: {kind}: {text}")
+        print(f"{place}: {10_000 * len(found) / max(1, words):.1f} per 10,000 of {words:,} words", kinds)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
