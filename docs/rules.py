@@ -1,10 +1,11 @@
 """Write the manual pages of all rules to docs/rules, from their docstrings and proofs. Runs before the site is built.
 
-By hand: ``python docs/rules.py``; this also renews the table of rules in the README.
+By hand: ``python docs/rules.py``; this also updates the table in docs/reference/rules.md.
 """
 
 from __future__ import annotations
 
+import re
 import sys
 from pathlib import Path
 from statistics import fmean
@@ -18,7 +19,14 @@ from truestep.rules._page import parse
 HERE = Path(__file__).resolve().parent
 FOLDER = HERE / "rules"
 PROOFS = HERE.parent / "proofs"
-README = HERE.parent / "README.md"
+TABLE = HERE / "reference" / "rules.md"
+HEAD = """# Rules
+
+Each rule is one silent failure. Its page explains the failure and its harm, with a proof: a broken and a correct program, and the
+measured difference in the result. In the terminal, `truestep explain RULE` shows the page.
+
+| rule | severity | finds |
+| --- | --- | --- |"""
 
 
 def on_pre_build(config: Any) -> None:
@@ -26,10 +34,17 @@ def on_pre_build(config: Any) -> None:
     write(FOLDER)
 
 
+def on_page_markdown(markdown: str, page: Any, **kwargs: Any) -> str:
+    """Link the rules in the table to their pages; MkDocs calls this for each page. The committed table has no links: the pages are not."""
+    if page.file.src_uri != "reference/rules.md":
+        return markdown
+    return re.sub(r"^\| `([a-z-]+)` \|", r"| [\1](../rules/\1.md) |", markdown, flags=re.MULTILINE)
+
+
 def write(folder: Path) -> None:
-    """Write all pages and their index, and remove pages of rules that are gone."""
+    """Write all pages, and remove pages of rules that are gone."""
     folder.mkdir(exist_ok=True)
-    pages = {f"{id}.md": page(rule) for id, rule in all_rules().items()} | {"index.md": index()}
+    pages = {f"{id}.md": page(rule) for id, rule in all_rules().items()}
     for path in folder.glob("*.md"):
         if path.name not in pages:
             path.unlink()
@@ -40,28 +55,12 @@ def write(folder: Path) -> None:
             path.write_text(text, encoding="utf-8", newline="\n")
 
 
-def index() -> str:
-    """Return the table of all rules."""
-    rows = [
-        f"| [{id}]({id}.md) | {rule.severity.value} | {parse(rule.__doc__ or '').title} |"
-        for id, rule in all_rules().items()
-    ]
-    head = (
-        "# Rules\n\nEach rule is one silent failure. Its page says what it finds and why it matters, and shows a "
-        "proof: a broken and a correct program whose difference was measured.\n\n"
-        "| rule | severity | finds |\n| --- | --- | --- |"
-    )
-    return "\n".join([head, *rows]) + "\n"
-
-
-def readme(text: str) -> str:
-    """Return the README with the table of all rules between its two markers."""
-    head, opening, rest = text.partition("<!-- rules: python docs/rules.py -->\n")
-    _, closing, tail = rest.partition("<!-- /rules -->")
+def table() -> str:
+    """Return the page with the table of all rules."""
     rows = [
         f"| `{id}` | {rule.severity.value} | {parse(rule.__doc__ or '').title} |" for id, rule in all_rules().items()
     ]
-    return "\n".join([head + opening + "| rule | severity | finds |", "| --- | --- | --- |", *rows, closing + tail])
+    return "\n".join([HEAD, *rows]) + "\n"
 
 
 def page(rule: type[Rule]) -> str:
@@ -107,4 +106,4 @@ def _numbers(stated: _proof.Proof) -> str:
 
 if __name__ == "__main__":
     write(Path(sys.argv[1]) if len(sys.argv) > 1 else FOLDER)
-    README.write_text(readme(README.read_text(encoding="utf-8")), encoding="utf-8", newline="\n")
+    TABLE.write_text(table(), encoding="utf-8", newline="\n")

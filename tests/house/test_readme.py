@@ -1,4 +1,4 @@
-"""The README promises what is there: its table, its links, its commands and its code."""
+"""README and documentation agree with the project: table of rules, counts, links, commands and code."""
 
 import ast
 import re
@@ -10,6 +10,7 @@ import pytest
 import truestep
 import truestep.testing
 from truestep.cli import COMMANDS
+from truestep.experiments.changes import REMEDIES
 from truestep.rules import all_rules
 
 ROOT = Path(__file__).parents[2]
@@ -21,10 +22,20 @@ PLANNED = README[README.index("## Planned") : README.index("## Licence")]
 each_page = pytest.mark.parametrize("path", PAGES, ids=lambda path: str(path.relative_to(ROOT)))
 
 
-def test_the_table_of_rules_is_that_of_today():
-    write = runpy.run_path(str(ROOT / "docs" / "rules.py"))["readme"]
-    assert write(README) == README, "run `python docs/rules.py`"
-    assert len(re.findall(r"^\| `[a-z-]+` \| (?:error|warning|speed) \|", README, re.MULTILINE)) == len(all_rules())
+def test_the_readme_is_short_and_begins_with_two_commands():
+    assert len(README.splitlines()) <= 150
+    assert re.findall(r"^    \$ (.+?)(?:  +#.*)?$", README, re.MULTILINE)[:2] == ["make demo", "make test"]
+
+
+def test_the_table_of_rules_is_up_to_date():
+    page = runpy.run_path(str(ROOT / "docs" / "rules.py"))["table"]()
+    assert (ROOT / "docs" / "reference" / "rules.md").read_text(encoding="utf-8") == page, "run `python docs/rules.py`"
+    assert len(re.findall(r"^\| `[a-z-]+` \| (?:error|warning|speed) \|", page, re.MULTILINE)) == len(all_rules())
+
+
+def test_every_command_is_in_the_table_of_commands():
+    page = (ROOT / "docs" / "reference" / "commands.md").read_text(encoding="utf-8")
+    assert set(re.findall(r"^\| \[?`truestep ([a-z-]+)", page, re.MULTILINE)) == set(COMMANDS)
 
 
 @each_page
@@ -73,14 +84,29 @@ def test_make_targets_exist(path):
     assert set(named) <= targets
 
 
-def test_code_uses_what_is_exported():
-    blocks = re.findall(r"^```python\n(.*?)^```", README, re.MULTILINE | re.DOTALL)
-    assert len(blocks) >= 2
+@each_page
+def test_code_uses_what_is_exported(path):
+    blocks = re.findall(r"^```python\n(.*?)^```", path.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
     for block in blocks:
         ast.parse(block)
-        assert set(re.findall(r"truestep\.(\w+)\(", block)) <= set(truestep.__all__)
+        assert set(re.findall(r"(?<!import )\b(?:ts|truestep)\.(\w+)", block)) - {"testing"} <= set(dir(truestep))
+        assert set(re.findall(r"\brun\.(\w+)", block)) <= {*dir(truestep.Run), *truestep.Run.__init__.__code__.co_names}
         for names in re.findall(r"from truestep\.testing import (.+)", block):
             assert set(names.split(", ")) <= set(truestep.testing.__all__)
+
+
+@pytest.mark.parametrize(
+    ("name", "quoted", "count"),
+    [
+        ("README.md", r"all (\d+) rules", len(all_rules())),
+        ("CHANGELOG.md", r"^- (\d+) rules", len(all_rules())),
+        ("CHANGELOG.md", r"Remedies for\s+(\d+)\s+rules", len(REMEDIES)),
+        ("docs/reference/commands.md", r"remedies for (\d+) rules", len(REMEDIES)),
+    ],
+)
+def test_quoted_counts_are_true(name, quoted, count):
+    found = re.findall(quoted, (ROOT / name).read_text(encoding="utf-8"), re.MULTILINE)
+    assert found == [str(count)]
 
 
 def test_the_picture_is_there():
