@@ -22,8 +22,8 @@ PROOFS = HERE.parent / "proofs"
 TABLE = HERE / "reference" / "rules.md"
 HEAD = """# Rules
 
-Each rule is one silent failure. Its page explains the failure and its harm, with a proof: a broken and a correct program, and the
-measured difference in the result. In the terminal, `truestep explain RULE` shows the page.
+Each rule is one silent failure. Its page explains the failure and its harm, with a proof: a broken and a correct
+program, and the measured difference in the result. In the terminal, `truestep explain RULE` shows the page.
 
 | rule | severity | finds |
 | --- | --- | --- |"""
@@ -35,7 +35,8 @@ def on_pre_build(config: Any) -> None:
 
 
 def on_page_markdown(markdown: str, page: Any, **kwargs: Any) -> str:
-    """Link the rules in the table to their pages; MkDocs calls this for each page. The committed table has no links: the pages are not."""
+    """Link the rules in the table to their pages; MkDocs calls this for each page."""
+    # The committed table is read on GitHub too, where these pages do not exist.
     if page.file.src_uri != "reference/rules.md":
         return markdown
     return re.sub(r"^\| `([a-z-]+)` \|", r"| [\1](../rules/\1.md) |", markdown, flags=re.MULTILINE)
