@@ -63,7 +63,7 @@ def count(paths: list[Path]) -> tuple[int, list[tuple[Path, int, str, str]]]:
 
 
 def files(places: list[Path]) -> list[Path]:
-    """Return the Python and Markdown files in these places, without docs/rules: it is generated from docstrings in src."""
+    """Return the Python and Markdown files in these places, without docs/rules, which is generated from src."""
     found = [place for place in places if place.is_file()]
     for place in places:
         if place.is_dir():
