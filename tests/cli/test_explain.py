@@ -77,7 +77,7 @@ def test_a_word_that_is_no_rule_names_the_rules_that_speak_of_it(words, first):
     with pytest.raises(UnknownRule) as raised:
         explain.explain(words)
     assert raised.value.happened == f'no rule is called "{words}"'
-    assert raised.value.expected.startswith(f"rules that speak of it: {first}")
+    assert raised.value.expected.startswith(f"rules on that subject: {first}")
     assert raised.value.remedy == f"write `truestep explain {first}`, or list all with `truestep rules`"
 
 

@@ -125,7 +125,7 @@ def test_without_torch_the_script_is_not_begun(folder: Path) -> None:
 
 def test_script_without_torch_gets_a_note_and_its_own_exit_code(folder: Path) -> None:
     (folder / "train.py").write_text("print('ran'); raise SystemExit(4)")
-    note = "truestep: nothing was checked: the script left by sys.exit before it imported torch\n"
+    note = "truestep: nothing was checked: the script called sys.exit before it imported torch\n"
     assert run(folder, "--fail-on", "error", "train.py") == (4, "ran\n", note)
     assert run(folder, "--quiet", "train.py") == (4, "ran\n", "")
     (folder / "train.py").write_text("print('ran')")

@@ -78,7 +78,7 @@ def test_a_new_program_trains_and_is_watched(tmp_path: Path, monkeypatch: pytest
     written = subprocess.run(
         [sys.executable, "-m", "truestep", "new", "digits"], cwd=tmp_path, capture_output=True, text=True, check=True
     )
-    assert written.stdout.startswith("wrote train.py: Tell handwritten digits apart\n")
+    assert written.stdout.startswith("wrote train.py: Classify handwritten digits\n")
     command = [sys.executable, "train.py", "--max-epochs", "1"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
     assert "epoch 1: held-out accuracy" in done.stdout

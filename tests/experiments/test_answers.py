@@ -104,7 +104,7 @@ def test_the_number_of_seeds_that_would_tell_follows_from_the_spread():
     assert 3 < few < wider.seeds
     hopeless = Figure("x", (1.0, 2.0, 3.0), (3.0, 2.0, 1.0), least=0.0001)
     assert hopeless.seeds is None
-    assert "200 would not do" in prove_command.sentence(proof(hopeless))
+    assert "200 would not be enough" in prove_command.sentence(proof(hopeless))
 
 
 def test_more_numbers_ask_for_more_certainty():

@@ -245,7 +245,7 @@ def test_the_figures_of_an_outcome_are_those_of_the_first_optimizer():
 
 
 @pytest.mark.parametrize(
-    ("name", "happened"), [("curve.txt", "names no kind of picture"), ("curve", "names no kind of picture")]
+    ("name", "happened"), [("curve.txt", "must end in .svg or .png"), ("curve", "must end in .svg or .png")]
 )
 def test_a_picture_is_an_svg_or_a_png(tmp_path, name, happened):
     from truestep.cli._experiment import write_picture

@@ -281,8 +281,8 @@ def test_an_epoch_that_never_ends_and_begins_anew_leaves_open_a_count_of_steps()
 @pytest.mark.parametrize(
     ("others", "advice"),
     [
-        (["c-5/model.pt", "c-5/args.bin"], "begin from the checkpoint before"),
-        (["a.pt"], "write under another name, and rename it when it is whole"),
+        (["c-5/model.pt", "c-5/args.bin"], "resume from the one before"),
+        (["a.pt"], "write to a file of another name, and rename it when it is complete"),
     ],
 )
 def test_a_file_of_a_checkpoint_of_several_is_not_renamed_alone(others, advice):

@@ -243,7 +243,7 @@ def test_a_remedy_that_raises_the_loss_is_told(after, raised):
     [
         ("crashed", [], "cannot tell: nothing was found in a run of 1 step that crashed"),
         ("stopped", [], "nothing was found in a run of 1 step that was stopped: there is nothing to prove"),
-        ("finished", ["graph-cut"], "cannot tell of graph-cut: found in a run of 1 step that finished"),
+        ("finished", ["graph-cut"], "cannot decide about graph-cut: found in a run of 1 step that finished"),
     ],
 )
 def test_where_there_is_nothing_to_prove_that_is_told(how, others, told):

@@ -204,7 +204,7 @@ def test_what_needs_an_accelerator_is_not_tried_on_a_cpu_and_that_is_said(monkey
     result = made.tune("tf32", "pin-memory", "fused-optimizer")
     assert result.elsewhere == ("tf32", "pin-memory")
     assert set(made.asked) == {CONTROL, "fused-optimizer"}
-    assert "on an accelerator only, and was not tried: tf32, pin-memory" in text("x.py", result)
+    assert "not tried, since it matters on an accelerator only: tf32, pin-memory" in text("x.py", result)
 
 
 def test_a_machine_on_which_the_script_differs_from_itself_tells_no_small_gains(monkeypatch):
@@ -259,7 +259,7 @@ def test_ctrl_c_leaves_what_was_measured(monkeypatch):
     result = made.tune("whole-batches", "fused-optimizer")
     assert result.interrupted
     assert by_name(result)["whole-batches"].status == "gain"
-    assert "interrupted: this is what was measured until then" in text("x.py", result)
+    assert "interrupted: these are the measurements up to then" in text("x.py", result)
 
 
 def test_what_applies_to_nothing_is_found_in_one_run_and_not_timed(monkeypatch):
@@ -275,8 +275,8 @@ def test_a_budget_that_is_over_leaves_out_and_says_so(monkeypatch):
     assert result.left_out == ["fused-optimizer", "compile"]
     assert made.asked == [CONTROL]
     said = text("x.py", result)
-    assert "the budget was over: fused-optimizer, compile" in said
-    assert "cannot tell: the budget was over before any of 2 speed-ups was tried; --budget" in said
+    assert "the budget was spent: fused-optimizer, compile" in said
+    assert "cannot tell: the budget was spent before any of 2 speed-ups was tried; --budget" in said
     assert "faster" not in said, "nothing is said of what was not tried"
     assert result.enough_s > 0
 
@@ -284,10 +284,10 @@ def test_a_budget_that_is_over_leaves_out_and_says_so(monkeypatch):
 @pytest.mark.parametrize(
     ("rows", "left", "said"),
     [
-        ([Row(("compile",), "no gain")], [], "none of the 1 speed-up that was tried"),
+        ([Row(("compile",), "no gain")], [], "the 1 speed-up tried makes this script no faster"),
         ([Row(("compile",), "no gain")], ["tf32"], "1 was not tried: --budget 40 would be about enough"),
-        ([Row(("compile",), "does not apply")], [], "none of the speed-ups applies"),
-        ([Row(("compile",), "does not apply")], ["tf32"], "cannot tell: the budget was over before any of 1"),
+        ([Row(("compile",), "does not apply")], [], "no speed-up applies"),
+        ([Row(("compile",), "does not apply")], ["tf32"], "cannot tell: the budget was spent before any of 1"),
     ],
 )
 def test_that_nothing_gains_is_said_of_what_was_tried(rows, left, said):

@@ -38,7 +38,7 @@ HEADLINES = [
     ),
     (
         replace(IMPORTED, how="exited"),
-        "nothing was checked: the script left by sys.exit before its first step",
+        "nothing was checked: the script called sys.exit before its first step",
         "nothing",
         "exited-before-first-step",
     ),

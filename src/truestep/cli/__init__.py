@@ -1,8 +1,8 @@
-"""The command line: one file per command, read only when it is invoked.
+"""The command line: one file per command, imported only when the command is invoked.
 
-Importing this module is cheap, and so is starting: ``truestep run`` must not import anything that the script's own
-first lines could be meant to influence. Typer only parses here; the command's function is called after it has
-finished, so that a script under ``truestep run`` sees neither its frames nor its handling of exceptions.
+Importing this module is cheap, and so is starting: ``truestep run`` must import nothing that the first lines of the
+script may configure (such as ``OMP_NUM_THREADS``). Typer only parses the arguments; the command's function is called
+after Typer has returned, so a script under ``truestep run`` sees neither Typer's frames nor its exception handling.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ __all__ = ["COMMANDS", "Command", "main"]
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """Where a command's function lives, and what the list of commands says about it."""
+    """The location of a command's function, and its line in the list of commands."""
 
     target: str
-    """ "package.module:function"; the function takes what Typer parses and returns an exit status or None."""
+    """ "package.module:function"; the function takes the parsed arguments and returns an exit status or None."""
     help: str
     settings: dict[str, object] = field(default_factory=dict)
-    """Typer's context settings."""
+    """Context settings of Typer."""
 
     def load(self) -> Callable[..., object]:
         module, _, function = self.target.partition(":")
@@ -46,17 +46,17 @@ COMMANDS: dict[str, Command] = {
     ),
     "prove": Command(
         "truestep.cli.prove:prove",
-        "Compare a script with itself and the remedy of what was found.",
+        "Compare a script with and without the remedy of a finding.",
         _SCRIPTS_OWN,
     ),
     "overfit": Command(
         "truestep.cli.overfit:overfit",
-        "Ask whether a script's model and loop can learn one batch.",
+        "Test whether a script's model and loop can learn one batch.",
         _SCRIPTS_OWN,
     ),
     "tune": Command(
         "truestep.cli.tune:tune",
-        "Measure what each recommended speed-up gives on a script.",
+        "Measure the gain of each recommended speed-up on a script.",
         _SCRIPTS_OWN,
     ),
     "profile": Command(
@@ -66,14 +66,14 @@ COMMANDS: dict[str, Command] = {
     ),
     "verify-resume": Command(
         "truestep.cli.verify_resume:verify_resume",
-        "Kill a script, resume it, and tell the first step that differs.",
+        "Kill and resume a script, and show the first step that differs.",
         _SCRIPTS_OWN,
     ),
-    "new": Command("truestep.cli.new:new", "Write a training program to begin with."),
-    "replay": Command("truestep.cli.replay:replay", "Report again on a recorded run."),
-    "explain": Command("truestep.cli.explain:explain", "Show a rule's manual page, and prove it."),
+    "new": Command("truestep.cli.new:new", "Write a training program to start from."),
+    "replay": Command("truestep.cli.replay:replay", "Report on a recorded run again."),
+    "explain": Command("truestep.cli.explain:explain", "Show a rule's manual page, or run its proof."),
     "rules": Command("truestep.cli.rules:rules", "List all rules."),
-    "doctor": Command("truestep.cli.doctor:doctor", "Show what this machine has for training, and what to mend."),
+    "doctor": Command("truestep.cli.doctor:doctor", "Show this machine's setup for training, and how to improve it."),
 }
 
 
@@ -81,10 +81,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line, and exit.
 
     Args:
-        arguments: what stands after ``truestep``; default is ``sys.argv[1:]``.
+        arguments: the arguments after ``truestep``; default is ``sys.argv[1:]``.
 
     Raises:
-        SystemExit: always; 2 for what the command cannot use, 3 where an experiment cannot tell.
+        SystemExit: always; with code 2 for arguments or files that cannot be used, 3 for an experiment without a
+            result.
     """
     try:
         call = _parse(list(sys.argv[1:] if arguments is None else arguments))
@@ -98,7 +99,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def _parse(arguments: list[str]) -> Callable[[], object]:
-    """Return the command's function with its arguments, or exit (help, version, usage errors)."""
+    """Return the command's function bound to its arguments, or exit (help, version, usage errors)."""
     import typer
 
     invoked = next((argument for argument in arguments if not argument.startswith("-")), "")
@@ -111,6 +112,7 @@ def _parse(arguments: list[str]) -> Callable[[], object]:
     app.callback(help="Own your PyTorch training loop, prove every step.")(_options())
     calls: list[Callable[[], object]] = []
     for name, command in COMMANDS.items():
+        # Commands that are not invoked are listed, but their modules are not imported.
         function = _later(command.load(), calls) if name == invoked else _unread
         summary = None if name == invoked else command.help
         app.command(name, help=summary, short_help=command.help, context_settings=dict(command.settings))(function)
@@ -123,7 +125,7 @@ def _parse(arguments: list[str]) -> Callable[[], object]:
 
 
 def _later(function: Callable[..., object], calls: list[Callable[[], object]]) -> Callable[..., None]:
-    """Make a function of the same signature that only keeps what it is called with."""
+    """Return a function of the same signature that appends the call to `calls` instead of making it."""
 
     @functools.wraps(function)
     def keep(**arguments: Any) -> None:
@@ -133,7 +135,7 @@ def _later(function: Callable[..., object], calls: list[Callable[[], object]]) -
 
 
 def _unread() -> None:
-    """Stand for a command that was not invoked."""
+    """Placeholder for a command that was not invoked."""
 
 
 def _options() -> Callable[..., None]:
@@ -144,7 +146,7 @@ def _options() -> Callable[..., None]:
     ) -> None:
         pass
 
-    # Typer evaluates annotations where the function was made; these are names it can see.
+    # Typer resolves string annotations in the module's namespace; real types need no lookup.
     truestep.__annotations__ = {"version": bool, "return": None}
     return truestep
 

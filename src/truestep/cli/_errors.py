@@ -1,4 +1,4 @@
-"""How the command line says that it cannot go on: what happened, what was expected, what to do."""
+"""The printed form of an error: the fact, the expectation, the remedy."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ def show(error: TrueStepError, stream: TextIO) -> None:
 
 
 def of_experiment(text: str) -> str:
-    """Return lines of at most 80 columns: reports of experiments have no longer ones.
+    """Return the text wrapped to 80 columns, the width of the reports of experiments.
 
     Args:
-        text: lines, those that follow the first indented.
+        text: lines; those after the first are indented.
     """
     lines = []
     for line in text.splitlines():

@@ -1,4 +1,4 @@
-"""What the commands share that run a script several times: options, the bench, pictures."""
+"""Options, bench and pictures shared by the commands that run a script several times."""
 
 from __future__ import annotations
 
@@ -19,21 +19,23 @@ from truestep.experiments.kept import Kept
 from truestep.experiments.outcome import Variant
 from truestep.watch.program import Target, prepare
 
-Script = Annotated[str, typer.Argument(metavar="SCRIPT", help="What to run; with -m, a module.", show_default=False)]
-Arguments = Annotated[list[str] | None, typer.Argument(metavar="ARGS", help="The script's own.")]
+Script = Annotated[
+    str, typer.Argument(metavar="SCRIPT", help="Path of the script; with -m, a module name.", show_default=False)
+]
+Arguments = Annotated[list[str] | None, typer.Argument(metavar="ARGS", help="Arguments of the script.")]
 Module = Annotated[bool, typer.Option("-m", help="SCRIPT is the name of a module, as with python -m.")]
-Limit = Annotated[float, typer.Option(min=1, metavar="SECONDS", help="Seconds after which a run is ended.")]
+Limit = Annotated[float, typer.Option(min=1, metavar="SECONDS", help="Seconds after which a run is stopped.")]
 Memory = Annotated[
-    float | None, typer.Option(min=0.1, metavar="GIB", help="Memory over which a run is ended.", show_default=False)
+    float | None, typer.Option(min=0.1, metavar="GIB", help="Memory above which a run is stopped.", show_default=False)
 ]
 Processes = Annotated[
-    int, typer.Option("--nproc-per-node", min=1, metavar="N", help="Processes of a run, as torchrun starts them.")
+    int, typer.Option("--nproc-per-node", min=1, metavar="N", help="Processes per run, started as by torchrun.")
 ]
-Fresh = Annotated[bool, typer.Option("--fresh", help="Run again what was run before.")]
-Format = Annotated[Literal["text", "json"], typer.Option(help="Form of the report.")]
+Fresh = Annotated[bool, typer.Option("--fresh", help="Run everything again; ignore cached runs.")]
+Format = Annotated[Literal["text", "json"], typer.Option(help="Format of the report.")]
 Picture = Annotated[
     Path | None,
-    typer.Option("--picture", metavar="FILE", help="Picture of it: .svg or .png.", show_default=False),
+    typer.Option("--picture", metavar="FILE", help="Write a picture to this .svg or .png file.", show_default=False),
 ]
 
 
@@ -48,25 +50,25 @@ def bench_of(
     processes: int = 1,
     fresh: bool | None = None,
 ) -> Bench:
-    """Return where variants of a script run.
+    """Return the bench that runs variants of a script.
 
     Args:
-        script: its path, or the name of a module.
-        arguments: its own.
-        module: whether it is a module.
-        steps: after how many steps of its optimizers a run ends.
-        limit: seconds for a run.
-        memory: GiB for a run.
-        processes: of a run.
-        fresh: whether outcomes of earlier commands are passed over; None to keep none at all.
+        script: path of the script, or name of a module.
+        arguments: arguments of the script.
+        module: True if `script` is the name of a module.
+        steps: number of optimizer steps after which a run ends.
+        limit: most seconds per run.
+        memory: most GiB of memory per run.
+        processes: number of processes per run.
+        fresh: True to ignore cached outcomes of earlier commands; None to use no cache at all.
 
     Raises:
-        UsageError: there is no such script, or this process is one of several.
+        UsageError: the script does not exist, or this process is one of several.
     """
     if int(os.environ.get("WORLD_SIZE", "1")) > 1 and "RANK" in os.environ:
         raise UsageError(
             f"this is one of {os.environ['WORLD_SIZE']} processes that were started together",
-            expected="one process: an experiment starts those of the script itself",
+            expected="expected one process: an experiment starts the processes of the script itself",
             remedy="run it without torchrun, with --nproc-per-node",
         )
     target = Target(script, tuple(arguments or ()), module)
@@ -78,7 +80,7 @@ def bench_of(
 
 @contextmanager
 def explained(bench: Bench) -> Iterator[None]:
-    """Print what the script wrote where it did not do what is compared; and how many runs were not run again."""
+    """Context manager: print the script's output if the experiment fails, and how many runs came from the cache."""
     try:
         yield
     except NoExperiment as error:
@@ -88,11 +90,11 @@ def explained(bench: Bench) -> Iterator[None]:
     finally:
         if bench.kept is not None and bench.kept.used:
             runs = "1 run was" if bench.kept.used == 1 else f"{bench.kept.used} runs were"
-            sys.stderr.write(f"{runs} kept from before; --fresh runs them again\n\n")
+            sys.stderr.write(f"{runs} taken from the cache; --fresh runs them again\n\n")
 
 
 class _Told:
-    """Says on standard error which run begins, and when."""
+    """Prints a line on standard error for each run that begins, with the time passed."""
 
     def __init__(self) -> None:
         self._runs = 0
@@ -107,14 +109,14 @@ class _Told:
 
 
 def write_picture(path: Path, svg: str) -> None:
-    """Write a picture as what its name ends in: .svg, or .png at twice the size.
+    """Write a picture in the format of the file's suffix: .svg, or .png at twice the size.
 
     Args:
-        path: where to.
-        svg: the picture.
+        path: file to write.
+        svg: the picture as SVG.
 
     Raises:
-        UsageError: the name ends in something else, or what makes a PNG is not installed.
+        UsageError: the name has another suffix, or resvg-py, which makes PNGs, is not installed.
         UnwritableFolder: the file cannot be written.
     """
     content = svg.encode() if check_picture(path) == ".svg" else _png(svg)
@@ -123,22 +125,21 @@ def write_picture(path: Path, svg: str) -> None:
     except OSError as error:
         raise UnwritableFolder(
             f"the picture cannot be written to {path}",
-            expected=f"a file that can be written; got: {error.strerror or error}",
+            expected=f"expected a file that can be written, got: {error.strerror or error}",
             remedy="give another one with --picture",
         ) from None
 
 
 def check_picture(path: Path) -> str:
-    """Return how the name of a picture ends.
+    """Return the suffix of a picture's name, in lower case.
 
     Raises:
-        UsageError: no picture can be made for it.
+        UsageError: the suffix is neither .svg nor .png, or resvg-py, which makes PNGs, is not installed.
     """
     kind = path.suffix.lower()
     if kind not in (".svg", ".png"):
         raise UsageError(
-            f"{path.name} names no kind of picture",
-            expected="a name that ends in .svg or .png",
+            f"--picture must end in .svg or .png, got {path.name}",
             remedy=f"write --picture {path.stem or 'curve'}.svg",
         )
     if kind == ".png":
@@ -156,7 +157,7 @@ def _resvg() -> Any:
     except ImportError:
         raise UsageError(
             "a PNG cannot be made: resvg-py is not installed",
-            expected="the extra that draws PNGs, or a picture whose name ends in .svg",
+            expected="expected the extra that draws PNGs, or a name that ends in .svg",
             remedy="pip install 'truestep[pictures]'",
         ) from None
     return resvg_py

@@ -18,19 +18,19 @@ from truestep.experiments.profile import Memory, Profiled
 
 WIDTH = 80
 _LEAST = 0.02
-"""Share of a step below which nothing is shown."""
+"""Rows with a smaller share of a step are not shown."""
 _SLOW = 2.0
-"""How many times as slow a step is under the profiler when it is said what that does to the shares."""
+"""Slowdown of a step by the profiler (as a factor) above which the text warns that shares are distorted."""
 _LINES, _OPERATIONS, _OWNERS, _REASONS = 10, 8, 5, 5
 
 
 def of_profiled(found: Profiled, folder: str, trace: Path | None = None) -> RenderableType:
-    """Return what was measured: phases, lines, modules, operations, memory, compilation, and what dominates.
+    """Return the report on a profile: phases, lines, modules, operations, memory, compilation, bottleneck.
 
     Args:
-        found: what was measured.
-        folder: files below it are named from there.
-        trace: where the trace was written; None for none.
+        found: the profile.
+        folder: paths below this folder are shown relative to it.
+        trace: file of the trace; None if none was written.
     """
     parts: list[RenderableType] = [*_head(found), "", phase_table(found.phases, WIDTH)]
     for part in (_lines(found, folder), _modules(found), _operations(found, folder), _held(found, folder)):
@@ -60,14 +60,14 @@ def _head(found: Profiled) -> list[Text]:
         cost = f"made a step {profiled:.2g} times as slow" if profiled >= 1.05 else "cost nothing measurable"
         lines.append(Text(f"profiling {cost}; all times are of steps without it", style="dim"))
         if profiled > _SLOW:
-            text = "so much of it is spent on each operation that modules of many small ones seem larger than they are"
+            text = "its cost is per operation, so modules of many small operations seem slower than they are"
             lines += [Text(line, style="dim") for line in wrap(text, WIDTH)]
     else:
         why = found.lost or f"the script {found.outcome.how} before the profiler had its steps"
         lines += [Text(line) for line in wrap(f"no modules, operations and memory: {why}", WIDTH)]
     if found.workers:
         workers = counted(found.workers, "worker")
-        text = f"the loader's {workers} run in processes of their own: data is what the training waited for them"
+        text = f"the loader's {workers} run in separate processes: data is the time that training waited for them"
         lines += [Text(line, style="dim") for line in wrap(text, WIDTH)]
     return lines
 
@@ -82,7 +82,7 @@ def _lines(found: Profiled, folder: str) -> list[RenderableType]:
         place = f"{near(line.path, folder)}:{line.line}"
         rows.append([_tail(place, 26), Text(text), line.phase, ms(line.ms), share(line.share)])
     columns = [("line", 0), ("", 0), ("phase", 10), ("ms/step", 8), ("share", 6)]
-    seen = Text(f"seen in {found.looks:,} looks at the thread, one a millisecond", style="dim")
+    seen = Text(f"from {found.looks:,} samples of the thread, one per millisecond", style="dim")
     return [table(columns, rows, WIDTH), seen]
 
 
@@ -90,7 +90,7 @@ def _modules(found: Profiled) -> list[RenderableType]:
     shown = [module for module in found.modules if module.share >= _LEAST]
     lines: list[RenderableType] = [module_table(shown, WIDTH, own=found.step_ms)] if shown else []
     for name, why in found.hidden.items():
-        lines.append(Text(f"inside of {name} nothing is told apart: {why}", style="dim"))
+        lines.append(Text(f"{name} is one row, without its submodules: {why}", style="dim"))
     return lines
 
 
@@ -138,7 +138,7 @@ def _held(found: Profiled, folder: str) -> list[RenderableType]:
 
 
 def _curve(memory: Memory) -> Iterator[str]:
-    """Yield a chart of one step with its phases below."""
+    """Yield the lines of a chart of memory over one step, with the phases below."""
     unit, of = unit_of(memory.peak)
     *chart, _ = drawn([held / of for held in memory.curve], width=WIDTH, height=6)
     yield from chart
@@ -182,5 +182,5 @@ def _reason(entry: dict[str, object], folder: str, text: str) -> Iterator[Render
 
 
 def _tail(text: str, most: int) -> str:
-    """Return the end of a place, which says more than its beginning."""
+    """Return the last `most` characters: the end of a path says more than its beginning."""
     return text if len(text) <= most else f"…{text[-most + 1 :]}"

@@ -1,4 +1,4 @@
-"""A rule's proof: two complete programs, and what each reaches over the same seeds."""
+"""A rule's proof: two complete programs, and their results over the same seeds."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _MARK = re.compile(r"\s*# error:\s*(?P<rules>[\w, -]+)$")
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """One of the two programs. ``marked`` lines, counted from 1, are the guilty ones or what was changed."""
+    """One of the two programs. ``marked`` holds line numbers from 1: the guilty lines, or the changed ones."""
 
     path: Path
     lines: tuple[str, ...]
@@ -30,18 +30,18 @@ class Program:
 
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """What proof.toml states, and the numbers that were measured with it."""
+    """The contents of proof.toml: the claim, and the numbers that were measured."""
 
     folder: Path
     better: str
     """"higher" or "lower"."""
     margin: float
-    """The harm that the proof must exceed."""
+    """The harm must exceed this."""
     seeds: tuple[int, ...]
     metric: str = ""
-    """What the number is that the programs print."""
+    """Name of the number that the programs print."""
     says: str = ""
-    """What the harm is, in words."""
+    """Description of the harm."""
     torch: str = ""
     """The version of torch that the stored numbers were measured with."""
     bad: tuple[float, ...] = ()
@@ -61,7 +61,7 @@ def find(rule: str) -> Path | None:
 
 
 def load(folder: Path) -> Proof | None:
-    """Read a proof.toml; None where there is none."""
+    """Return the proof in a folder, or None if it has no proof.toml."""
     path = folder / "proof.toml"
     if not path.is_file():
         return None
@@ -97,7 +97,7 @@ def programs(folder: Path) -> tuple[Program, Program]:
 
 
 def run(proof: Proof) -> Iterator[tuple[int, float, float]]:
-    """Run both programs over the seeds, each in its own process, and give seed, bad result and good result.
+    """Run both programs over the seeds, each in a separate process, and yield (seed, bad result, good result).
 
     Raises:
         TorchMissing: torch is not installed.

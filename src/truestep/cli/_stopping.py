@@ -1,4 +1,4 @@
-"""How experiments end: exit codes; Ctrl-C, SIGTERM and SIGHUP, which leave no process and no folder behind."""
+"""Exit codes of experiments; a clean end on Ctrl-C, SIGTERM and SIGHUP, which leaves no process and no folder."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Any
 
 
 class Exit(enum.IntEnum):
-    """Exit codes of all experiments. A signal ends them with 128 and its number."""
+    """Exit codes of all experiments. After a signal, the exit code is 128 plus its number."""
 
     FINE = 0
     FAILS = 1
@@ -23,10 +23,11 @@ class Exit(enum.IntEnum):
 
 
 def stoppable(command: Callable[..., int]) -> Callable[..., int]:
-    """Let a signal unwind a command: its runs are ended, its folders removed, what it has until then is printed.
+    """Decorate a command so that a signal raises KeyboardInterrupt in it: it ends its runs, removes its folders and
+    prints the results so far.
 
     Args:
-        command: returns an exit code. It may catch KeyboardInterrupt, whatever the signal was.
+        command: returns an exit code. It may catch KeyboardInterrupt, which stands for any of the signals.
     """
 
     @functools.wraps(command)
@@ -38,7 +39,7 @@ def stoppable(command: Callable[..., int]) -> Callable[..., int]:
             except KeyboardInterrupt:
                 code = Exit.INTERRUPTED
                 with contextlib.suppress(OSError):
-                    sys.stderr.write("\ninterrupted: nothing was measured until then\n")
+                    sys.stderr.write("\ninterrupted before anything was measured\n")
         return 128 + caught[0] if caught else code
 
     return guarded
@@ -46,10 +47,10 @@ def stoppable(command: Callable[..., int]) -> Callable[..., int]:
 
 @contextmanager
 def _signals(caught: list[int]) -> Iterator[None]:
-    """Turn the first signal that asks for an end into KeyboardInterrupt, and ignore later ones: cleaning takes a while.
+    """Raise KeyboardInterrupt on the first signal, and ignore later ones: removing processes and folders takes a while.
 
     Args:
-        caught: gets the number of the signal.
+        caught: the number of the signal is appended to it.
     """
 
     def ask(number: int, frame: object) -> None:

@@ -1,4 +1,4 @@
-"""The session beside a program under ``truestep run``: its beginning, its announcements, its report."""
+"""The supervision of a program under ``truestep run``: start of the session, announcements, report."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ if TYPE_CHECKING:
 
 
 class Watch:
-    """A session beside the program: begun when torch is there, reported on when the program is over.
+    """A session that starts when the program imports torch, and is reported on when the program ends.
 
     Args:
-        options: what the user chose.
+        options: options of the command.
         script: the program as typed.
-        ranks: the place of this process in a run of several.
-        stream: the error stream as it was before the program could replace it.
+        ranks: rank of this process in a run of several processes; None in a run of one.
+        stream: standard error, as it was before the program could replace it.
     """
 
     def __init__(self, options: Options, script: str, ranks: Ranks | None, stream: TextIO | None) -> None:
@@ -40,7 +40,7 @@ class Watch:
         self._announced = False
 
     def torch_imported(self) -> None:
-        """Begin to watch. A failure of ours is part of the report, never the program's."""
+        """Start the session. If that fails, the report says so and the program goes on."""
         try:
             from truestep.watch.session import Session
 
@@ -57,18 +57,18 @@ class Watch:
             self._session.disable()
 
     def crashed(self, error: BaseException) -> None:
-        """Look at what is there when the program has died, before its frames are freed."""
+        """Examine the exception that ended the program, before its frames are freed."""
         self._error = described(error)
         if self._session is not None and not self._failure:
             self._session.examine(error)
 
     def ended(self, how: str) -> int | None:
-        """Report; return the exit code to use where the program itself succeeded, None for its own."""
+        """Write the report; return the exit code for a program that succeeded, or None to keep its exit code."""
         summary = self._summary(how)
         if self._ranks is not None:
             if self._ranks.rank:
                 self._ranks.leave(summary)
-                return None  # a rank that fails by itself would take rank 0 down before its report
+                return None  # if one rank exited with an error, torchrun would kill rank 0 before its report
             summary = self._ranks.gather(summary)
         watched = bool(summary.torch or summary.verdicts or summary.internal_errors)
         if watched or self._options.output is not None:
@@ -79,7 +79,7 @@ class Watch:
                     sys.stdout.flush()
             with _folder(self._here), _open(self._stream) as stream:
                 if self._options.format == "text" and stream.isatty():
-                    stream.write("\n")  # apart from what the script printed
+                    stream.write("\n")  # separates the report from the script's output
                 wrote = write(summary, self._options, stream)
             if wrote and not self._options.quiet:
                 self._say(wrote)
@@ -99,7 +99,7 @@ class Watch:
         return self._session.stop(how)
 
     def _announce(self, finding: Finding) -> None:
-        """Say at once, in one line, what costs the user the rest of the run."""
+        """Print the first error of high confidence at once, in one line, so that the user can stop the run."""
         machine = self._options.format != "text" and self._options.output is None
         sure = finding.severity == "error" and finding.confidence == "high" and not finding.suppressed
         if self._announced or machine or not sure:
@@ -120,7 +120,7 @@ class Watch:
 
 
 def _open(stream: TextIO | None) -> contextlib.AbstractContextManager[TextIO]:
-    """The error stream, also where the program has closed its own."""
+    """Return the error stream, reopened if the program has closed it."""
     if stream is None or stream.closed:
         return open(2, "w", encoding="utf-8", errors="replace", closefd=False)
     return contextlib.nullcontext(stream)
@@ -128,7 +128,7 @@ def _open(stream: TextIO | None) -> contextlib.AbstractContextManager[TextIO]:
 
 @contextlib.contextmanager
 def _folder(place: str) -> Iterator[None]:
-    """Be where the program was begun: reports name files as seen from there."""
+    """Change to the folder that the program was started in: reports show paths relative to it."""
     try:
         here = contextlib.chdir(place)
         here.__enter__()

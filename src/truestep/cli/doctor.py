@@ -1,4 +1,4 @@
-"""``truestep doctor``: what this machine has for training, and what to do about it."""
+"""``truestep doctor``: show this machine's setup for training, with advice."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ _MARGIN = 17
 
 
 def doctor(
-    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="Where runs are to be kept.")] = Path("."),
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON document, for programs.")] = False,
+    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="Folder for runs.")] = Path("."),
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> int:
-    """Show what this machine has for training, and what to do about it.
+    """Show this machine's setup for training, with advice on how to improve it.
 
-    Exits with 1 where training does not work here.
+    Exits with 1 if training does not work here.
     """
     try:
         facts = examine(folder)
@@ -41,7 +41,7 @@ def doctor(
 
 
 def show(groups: list[Group], ready: bool, told: str, console: Console) -> None:
-    """Print the sheet, and the line that sums it up."""
+    """Print the sheet, and the line that summarizes it."""
     width = min(console.width, _WIDEST)
     for group in groups:
         _print(console, (group.title, "bold blue"))
@@ -57,7 +57,7 @@ def show(groups: list[Group], ready: bool, told: str, console: Console) -> None:
 
 
 def _line(line: Line, column: int, width: int, console: Console) -> None:
-    """Print a line, its value from a column on, and what to do about it from the margin on."""
+    """Print a line: its value starts at `column`, its advice at the margin."""
     margin = " " * _MARGIN
     style = "dim" if line.missing else ""
     head = f"  {line.what}  ".ljust(column)
@@ -76,7 +76,7 @@ def _line(line: Line, column: int, width: int, console: Console) -> None:
 
 
 def _command(command: str, width: int, console: Console) -> None:
-    """Print what to type on a line of its own, further left where it is long, so that it can be copied."""
+    """Print a command on a separate line, further left if it is long, so that it can be copied whole."""
     if command:
         margin = _MARGIN if _MARGIN + 2 + len(command) <= width else 4
         _print(console, " " * margin, ("$ ", "dim"), (command, "bold"))

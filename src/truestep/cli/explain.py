@@ -1,4 +1,4 @@
-"""``truestep explain``: a rule's manual page, and its proof run in front of you."""
+"""``truestep explain``: show a rule's manual page, or run its proof."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def explain(
         bool, typer.Option("--prove", help="Run the broken and the correct program and compare them.")
     ] = False,
 ) -> int:
-    """Show what a rule finds, why it matters and how to fix it."""
+    """Show a rule's manual page: the failure, its cost and its fix."""
     found = _find(id)
     console = Console(highlight=False)
     console.width = min(console.width, _WIDEST)
@@ -45,10 +45,10 @@ def explain(
 
 
 def _find(id: str) -> type[Rule]:
-    """Return the rule of that id; name those that a word is about where there is none.
+    """Return the rule with this id.
 
     Raises:
-        UnknownRule: there is none.
+        UnknownRule: no rule has this id; the error names rules with these words on their pages.
     """
     try:
         return rule(id)
@@ -58,13 +58,13 @@ def _find(id: str) -> type[Rule]:
             raise
         raise UnknownRule(
             f'no rule is called "{id}"',
-            expected=f"rules that speak of it: {', '.join(near)}",
+            expected=f"rules on that subject: {', '.join(near)}",
             remedy=f"write `truestep explain {near[0]}`, or list all with `truestep rules`",
         ) from None
 
 
 def about(words: str) -> list[str]:
-    """Return the ids of the rules that speak of some words, those first that have them in their name or title.
+    """Return the ids of the rules with these words on their pages; matches in the name or title come first.
 
     >>> about("NaN")[0], about("learning rate")[0]
     ('nan-or-inf', 'learning-rate-dead')
@@ -121,7 +121,7 @@ def _code(text: str) -> Text:
 
 
 def _prose(text: str, console: Console, bullet: str = "") -> None:
-    """Print a paragraph; names in backticks are bold where that can be seen, and stay in backticks where not."""
+    """Print a paragraph; names in backticks are printed bold on a terminal, and keep their backticks elsewhere."""
     quote = "" if console.color_system else "`"
     for number, line in enumerate(wrap(text, console.width - len(bullet))):
         pieces = [
@@ -135,7 +135,7 @@ def _prove(found: type[Rule], folder: Path | None, console: Console) -> int:
     proof = _proof.load(folder) if folder is not None else None
     if folder is None or proof is None:
         raise UsageError(
-            f"the rule {found.id} has no proof that can be run",
+            f"the rule {found.id} has no proof that can be run here",
             expected="expected a folder proofs/" + found.id + " with bad.py, good.py and proof.toml",
             remedy=f"read its page: truestep explain {found.id}",
         )
@@ -190,7 +190,7 @@ def _results(proof: _proof.Proof, console: Console) -> int:
 
 
 class _Quiet:
-    """A status line that shows nothing."""
+    """A status line that prints nothing, for output that is not a terminal."""
 
     def __enter__(self) -> _Quiet:
         return self

@@ -1,4 +1,4 @@
-"""``truestep new``: a training program to begin with."""
+"""``truestep new``: write a training program to start from."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from truestep.errors import FileExists, UnwritableFolder
 
 def new(
     name: Annotated[
-        str | None, typer.Argument(metavar="NAME", help="Which one; without it, all are listed.", show_default=False)
+        str | None, typer.Argument(metavar="NAME", help="Its name; leave it out to list all.", show_default=False)
     ] = None,
     path: Annotated[Path, typer.Argument(metavar="PATH", help="The file to write.")] = Path("train.py"),
 ) -> None:
-    """Write a train.py that is yours: a whole program on real data, to read, run and change.
+    """Write a train.py: a complete training program on real data, to read, run and change.
 
     NAME is digits, images, table, text, tokens or spiral. digits and spiral need no data.
     """
@@ -34,24 +34,24 @@ def new(
             file.write(text.replace("python train.py", f"python {path.name}"))
     except FileExistsError:
         raise FileExists(
-            f"{path} is there already, and is left as it is",
-            expected="a name that no file has",
+            f"{path} exists already and was not changed",
+            expected="expected a path without a file",
             remedy=f"give another one: truestep new {name} {path.stem}_{name}.py",
         ) from None
     except OSError as error:
         raise UnwritableFolder(
             f"{path} cannot be written",
-            expected=f"a place that can be written; got: {error.strerror or error}",
+            expected=f"expected a path that can be written, got: {error.strerror or error}",
             remedy=f"give another one: truestep new {name} PATH",
         ) from None
     print(f"wrote {path}: {templates.title(name).partition(':')[0]}\n")
     lines = {
-        f"python {path}": "trains, and reports its silent failures when it ends",
-        f"python {path} --help": "says what can be chosen",
+        f"python {path}": "train, and report silent failures at the end",
+        f"python {path} --help": "list the settings",
     }
     absent = templates.missing(name)
     if absent:
-        lines = {f"pip install {' '.join(absent)}": "what it needs and is not installed here"} | lines
+        lines = {f"pip install {' '.join(absent)}": "install the missing packages"} | lines
     width = max(map(len, lines))
     for command, does in lines.items():
         print(f"  {command:<{width}}  {does}")

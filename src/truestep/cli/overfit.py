@@ -1,4 +1,4 @@
-"""``truestep overfit``: can this model and loop learn at all?"""
+"""``truestep overfit``: test whether a script's model and loop can learn one batch."""
 
 from __future__ import annotations
 
@@ -46,8 +46,8 @@ def overfit(
     arguments: Arguments = None,
     module: Module = False,
     steps: Annotated[int, typer.Option(min=2, help="Optimizer steps on the batches.")] = 200,
-    batches: Annotated[int, typer.Option(min=1, help="How many batches are learnt.")] = 1,
-    no_dropout: Annotated[bool, typer.Option("--no-dropout", help="Switch dropout off.")] = False,
+    batches: Annotated[int, typer.Option(min=1, help="Number of batches to learn.")] = 1,
+    no_dropout: Annotated[bool, typer.Option("--no-dropout", help="Disable dropout.")] = False,
     limit: Limit = 600.0,
     memory: Memory = None,
     processes: Processes = 1,
@@ -58,8 +58,7 @@ def overfit(
     """Run a script on its first batch again and again: can its model and loop learn it by heart?
 
     The script itself is not changed. It runs in a copy of the working folder, with trackers off, and overwrites
-    nothing. Exit code 0 when it learns, 1 when it is stuck or diverges, 3 when that cannot be told, 2
-    for a usage error.
+    nothing. Exit code 0 if it learns, 1 if it is stuck or diverges, 3 if the answer is uncertain, 2 for a usage error.
     """
     if picture is not None:
         check_picture(picture)
@@ -80,7 +79,7 @@ def overfit(
 
 
 def _until(losses: Sequence[float]) -> str:
-    """Return what to say of a run that a person ended."""
+    """Return the conclusion about a run that was interrupted."""
     if not losses:
         return "cannot tell: interrupted before the first step"
     return f"cannot tell: interrupted after {len(losses)} steps; the loss went from {losses[0]:.4g} to {losses[-1]:.4g}"
@@ -91,7 +90,7 @@ def _text(result: Overfit) -> str:
     parts = ["\n".join(drawn(finite))] if len(finite) > 1 else []
     parts.append("\n".join(wrap(result.sentence, 80)))
     if result.plain is not None and result.plain.findings:
-        parts.append(f"what truestep run finds in it:\n\n{result.plain.report.rstrip()}")
+        parts.append(f"findings of truestep run:\n\n{result.plain.report.rstrip()}")
     parts += ["\n".join(wrap(f"why: {cause}", 80, subsequent_indent="     ")) for cause in result.causes]
     if result.plain is not None and not result.plain.findings and not result.causes:
         hint = "" if result.answer is Answer.FALLS else ": look at the learning rate, the labels and the model's size"

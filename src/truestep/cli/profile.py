@@ -1,4 +1,4 @@
-"""``truestep profile``: where do the time and the memory of a script's steps go?"""
+"""``truestep profile``: show where the time and the memory of a script's steps go."""
 
 from __future__ import annotations
 
@@ -38,11 +38,11 @@ def profile(
     script: Script,
     arguments: Arguments = None,
     module: Module = False,
-    steps: Annotated[int, typer.Option(min=1, help="Optimizer steps that are timed, and that are profiled.")] = 20,
-    warmup: Annotated[int, typer.Option(min=0, help="Steps that are left out before.")] = 5,
+    steps: Annotated[int, typer.Option(min=1, help="Optimizer steps to time, and then as many to profile.")] = 20,
+    warmup: Annotated[int, typer.Option(min=0, help="Optimizer steps to skip first.")] = 5,
     trace: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Trace for ui.perfetto.dev: .json or .json.gz.", show_default=False),
+        typer.Option(metavar="FILE", help="Write a trace for ui.perfetto.dev, .json or .json.gz.", show_default=False),
     ] = None,
     limit: Limit = 600.0,
     memory: Memory = None,
@@ -52,9 +52,9 @@ def profile(
 ) -> int:
     """Run some steps of a script, and show where their time and memory go.
 
-    By phase, by line, by module and by operation, with what torch.compile did. The script itself is not changed. It
-    runs in a copy of the working folder, with trackers off, overwrites nothing, and is ended after its steps. Times are
-    those of steps without a profiler. Exit code 0; 2 when there was nothing to measure.
+    By phase, line, module and operation, with the compilations of torch.compile. The script itself is not changed. It
+    runs in a copy of the working folder, with trackers off, overwrites nothing, and is stopped after its steps. Times
+    are measured on steps without a profiler. Exit code 0; 2 if there was nothing to measure.
     """
     if picture is not None:
         check_picture(picture)
@@ -68,8 +68,8 @@ def profile(
     if picture is not None:
         if found.memory is None or not found.memory.curve:
             raise UsageError(
-                "there is no memory to draw",
-                expected="steps that were profiled",
+                "memory was not measured, so --picture cannot draw it",
+                expected="expected at least one profiled step",
                 remedy="lower --warmup and --steps, or give arguments with which the script trains longer",
             )
         write_picture(picture, _picture(found))
@@ -80,7 +80,7 @@ def profile(
 
     from truestep.cli._profile_text import of_profiled
 
-    # Lines of code have brackets in them that are no markup.
+    # The brackets in lines of code are not markup.
     console = Console(file=sys.stdout, width=80, highlight=False, markup=False, emoji=False)
     console.print(of_profiled(found, os.getcwd(), trace if found.slower[0] is not None else None))
     return 0
@@ -89,8 +89,7 @@ def profile(
 def _check_trace(trace: Path) -> None:
     if not trace.name.endswith((".json", ".json.gz")):
         raise UsageError(
-            f"{trace.name} names no trace",
-            expected="a name that ends in .json or .json.gz",
+            f"--trace must end in .json or .json.gz, got {trace.name}",
             remedy=f"write --trace {trace.stem or 'trace'}.json.gz",
         )
 

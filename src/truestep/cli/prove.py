@@ -1,4 +1,4 @@
-"""``truestep prove``: does a finding matter here?"""
+"""``truestep prove``: compare a script with and without the remedy of a finding."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ from truestep.experiments.prove import prove as run_prove
 from truestep.rules import rule as rule_of
 
 CODES = {Answer.MATTERS: Exit.FAILS, Answer.UNSURE: Exit.UNSURE, Answer.DOES_NOT: Exit.FINE}
-"""Exit codes, the answer that decides first."""
+"""Exit codes by answer. The order is that of precedence where findings have several answers."""
 _SAYS = {Says.DIFFERS: "yes", Says.ALIKE: "no", Says.UNSURE: "cannot tell"}
 
 
@@ -50,12 +50,13 @@ def prove(
     arguments: Arguments = None,
     module: Module = False,
     rule: Annotated[
-        str | None, typer.Option(metavar="RULE", help="Prove this finding; all that were found otherwise.")
+        str | None, typer.Option(metavar="RULE", help="Prove this finding only; default: all findings.")
     ] = None,
-    seeds: Annotated[int, typer.Option(min=3, help="How often both variants run.")] = 3,
+    seeds: Annotated[int, typer.Option(min=3, help="Number of seeds; both variants run once per seed.")] = 3,
     steps: Annotated[int, typer.Option(min=2, help="Optimizer steps after which a run ends.")] = 2000,
     within: Annotated[
-        float, typer.Option(min=0.01, max=50, metavar="PERCENT", help="A difference below this part is none.")
+        float,
+        typer.Option(min=0.01, max=50, metavar="PERCENT", help="Differences below this percentage do not count."),
     ] = 2.0,
     limit: Limit = 600.0,
     memory: Memory = None,
@@ -64,11 +65,11 @@ def prove(
     format: Format = "text",
     picture: Picture = None,
 ) -> int:
-    """Run a script with and without the remedy of what was found in it, and compare.
+    """Run a script with and without the remedy of each finding, and compare.
 
     The script itself is not changed: the remedy is applied from outside. It runs in a copy of the working folder, with
-    trackers off, and overwrites nothing. Exit code 1 when a finding matters, 0 when none does or nothing was found, 3
-    when that cannot be told, 2 for a usage error.
+    trackers off, and overwrites nothing. Exit code 1 if a finding matters, 0 if none does or nothing was found, 3 if
+    the answer is uncertain, 2 for a usage error.
     """
     if rule is not None:
         rule_of(rule)
@@ -94,21 +95,21 @@ def prove(
 
 
 def _code(proofs: Sequence[Proof], *others: Answer) -> int:
-    """Return the exit code for all that was found: one finding that matters decides, then one that cannot be told."""
+    """Return the exit code for all findings: one that matters decides, then one with an uncertain answer."""
     answers = {*others, *(proof.answer for proof in proofs), Answer.DOES_NOT}
     return next(code for answer, code in CODES.items() if answer in answers)
 
 
 def _rest(seen: Outcome, others: Sequence[str], proved: bool) -> list[str]:
-    """Return what to say of findings without a remedy from outside, and where there is nothing to prove."""
+    """Return the paragraphs about findings without a remedy from outside, or about a run with nothing to prove."""
     run = run_of(seen)
     if others:
-        said = f"cannot tell of {', '.join(others)}: found in {run}, and not to be mended from outside"
-        return [_wrapped(f"{said}; apply what `truestep explain` says of it, and compare yourself")]
+        said = f"cannot decide about {', '.join(others)}: found in {run}, but the remedy cannot be applied from outside"
+        return [_wrapped(f"{said}; apply the fix that `truestep explain` shows, and compare by hand")]
     if proved:
         return []
     if seen.how == "crashed":
-        return [_wrapped(f"cannot tell: nothing was found in {run}; mend what it says above")]
+        return [_wrapped(f"cannot tell: nothing was found in {run}; fix the error above first")]
     return [_wrapped(f"nothing was found in {run}: there is nothing to prove, which does not prove that all is well")]
 
 
@@ -119,7 +120,11 @@ def _wrapped(text: str) -> str:
 def _all(
     bench: Bench, rules: Sequence[str], seeds: int, seen: Outcome, within: float
 ) -> tuple[list[Proof], list[NoExperiment]]:
-    """Prove what is found, and return the proofs and why others could not be made; these keep no other from it."""
+    """Return the proofs of the findings, and the errors of proofs that failed; these do not stop the other proofs.
+
+    Raises:
+        NoExperiment: no proof could be made.
+    """
     if seen.how == "crashed":
         sys.stderr.write(seen.said.rstrip() + "\n\n")
     proofs: list[Proof] = []
@@ -163,11 +168,11 @@ def _text(proof: Proof) -> str:
 
 
 def sentence(proof: Proof) -> str:
-    """Return what the numbers say about the finding, for people."""
+    """Return the conclusion about the finding as a sentence."""
     cut = f"; interrupted after {proof.seeds} seeds" if proof.interrupted else ""
     if not proof.figures:
         return (
-            "cannot tell: the loss is another function with the remedy, and the script prints no figure at its own end "
+            "cannot tell: the remedy changes the loss function, and the script prints no figure at its end "
             f"to compare{cut}"
         )
     if proof.answer is Answer.MATTERS:
@@ -176,26 +181,30 @@ def sentence(proof: Proof) -> str:
         bound = f"{100 * proof.within:.2g} %"
         return (
             f"the finding does not matter in a run of this length: no number differs by more than {bound} of its "
-            f"value, with a certainty of 95 %{cut}"
+            f"value, with 95 % confidence{cut}"
         )
     unsure = [figure.name for figure in proof.figures if figure.says is Says.UNSURE]
     lost = [f for f in proof.figures if not all(map(math.isfinite, (*f.as_it_is, *f.remedied)))]
     if lost:
         return f"cannot tell: {lost[0].name} is not finite with the remedy either{cut}"
     needed = proof.seeds_needed
-    more = f"about {needed - proof.seeds} more would tell: --seeds {needed}" if needed else f"{MOST_SEEDS} would not do"
+    more = (
+        f"about {needed - proof.seeds} more would be enough: --seeds {needed}"
+        if needed
+        else f"{MOST_SEEDS} would not be enough"
+    )
     named = f"{', '.join(unsure[:3])}{f' and {len(unsure) - 3} more' if len(unsure) > 3 else ''}"
     return f"cannot tell over {proof.seeds} seeds: {named} varies too much from seed to seed; {more}{cut}"
 
 
 def _direction(proof: Proof) -> str:
-    """Return what to say where the remedy raises the loss: a limit that binds, a rate that is lower."""
+    """Return a clause if the remedy raises the training loss, as a limit or a lower learning rate can; else ""."""
     raised = any(f.name == LOSS and f.is_beyond_noise and f.difference > 0 for f in proof.figures)
     return "; the training loss ends higher with the remedy" if raised else ""
 
 
 def _curves(proof: Proof) -> dict[str, list[list[float]]]:
-    """Return the curves of all seeds by what they are of, without what is not finite."""
+    """Return the finite losses of all seeds, by variant."""
     names = ("as it is", "with the remedy")
     return {
         name: [[loss for loss in losses if math.isfinite(loss)] or [0.0] for losses in curves]
@@ -204,7 +213,7 @@ def _curves(proof: Proof) -> dict[str, list[list[float]]]:
 
 
 def _charts(proof: Proof) -> list[str]:
-    """Return the mean curves with their spread, both on one scale."""
+    """Return charts of the mean losses with their spread, both on one scale."""
     bands = {name: mean_and_band(curves) for name, curves in _curves(proof).items()}
     means = [mean for mean, _, _ in bands.values()]
     return [
@@ -214,7 +223,7 @@ def _charts(proof: Proof) -> list[str]:
 
 
 def _spread(values: tuple[float, ...]) -> str:
-    """Return values as their mean and half of their range."""
+    """Return text with the mean of the values and half of their range."""
     finite = [value for value in values if math.isfinite(value)]
     if len(finite) < len(values):
         return f"{len(values) - len(finite)} of {len(values)} not finite"

@@ -1,4 +1,4 @@
-"""``truestep replay``: the report on a run, made again from its record. Needs no torch."""
+"""``truestep replay``: make the report on a run again from its record. Needs no torch."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from truestep.watch.ranks import merge
 
 
 def replay(
-    record: Annotated[Path, typer.Argument(metavar="RECORD", help="A folder written by run --record.")],
-    select: Annotated[list[str] | None, typer.Option(metavar="RULES", help="Only these rules.")] = None,
-    ignore: Annotated[list[str] | None, typer.Option(metavar="RULES", help="Not these rules.")] = None,
+    record: Annotated[Path, typer.Argument(metavar="RECORD", help="Folder written by `truestep run --record`.")],
+    select: Annotated[list[str] | None, typer.Option(metavar="RULES", help="Check only these rules.")] = None,
+    ignore: Annotated[list[str] | None, typer.Option(metavar="RULES", help="Skip these rules.")] = None,
     format: Annotated[
         Literal["text", "json", "sarif", "github"] | None,
-        typer.Option(help="Form of the report.", show_default="text"),
+        typer.Option(help="Format of the report.", show_default="text"),
     ] = None,
-    output: Annotated[Path | None, typer.Option(help="File for the report instead of the output stream.")] = None,
-    quiet: Annotated[bool, typer.Option("--quiet", help="Report only when there is something to report.")] = False,
+    output: Annotated[Path | None, typer.Option(help="Write the report to this file, not to standard output.")] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Report only if there are findings or errors.")] = False,
 ) -> None:
-    """Report again on a recorded run, with the rules of today."""
+    """Report on a recorded run again, with the rules of the installed version."""
     options = load_options(Path.cwd(), select=select, ignore=ignore, format=format, output=output, quiet=quiet or None)
     ignored = {rule(id) for id in options.ignore}
     chosen = tuple(rule(id) for id in options.select) or tuple(all_rules().values())
@@ -39,10 +39,10 @@ def replay(
 
 
 def read(record: Path, rules: tuple[type[Rule], ...]) -> Summary:
-    """Judge the record of a run again, all its ranks together.
+    """Return the summary of a recorded run, with its ranks merged.
 
     Raises:
-        BadRecord: there is no record, or it is not one.
+        BadRecord: the record is missing or cannot be read.
     """
     files = list(records.ranks(record)) if record.is_dir() else []
     if len(files) < 2:

@@ -16,7 +16,7 @@ _STYLES = {"error": "bold red", "warning": "bold yellow", "speed": "bold cyan"}
 def rules(
     format: Annotated[Literal["text", "json"], typer.Option(help="A table, or one JSON document.")] = "text",
 ) -> None:
-    """List all rules: what each finds, and what a run must show for it to speak."""
+    """List all rules, with the failure that each finds and the events that it needs in a run."""
     listed = [describe(rule) for rule in all_rules().values()]
     if format == "json":
         print(json.dumps(listed, indent=2, ensure_ascii=False))
@@ -41,7 +41,7 @@ def rules(
 
 
 def describe(rule: type[Rule]) -> dict[str, Any]:
-    """Return what the catalogue says about a rule."""
+    """Return a rule's entry in the catalogue."""
     return {
         "id": rule.id,
         "severity": rule.severity.value,
@@ -54,12 +54,12 @@ def describe(rule: type[Rule]) -> dict[str, Any]:
 
 
 def _absent(rule: type[Rule]) -> list[str]:
-    """Return what a report would say that an empty run lacks."""
+    """Return the reasons that the report on an empty run would give for "not observed"."""
     return [need.absent for need in rule.needs] or [part for part in rule().unobserved(Progress()).split(", ") if part]
 
 
 def _present(absent: str) -> str:
-    """Turn what a report says about a run without an event into what a run must have.
+    """Turn a reason for "not observed" into the requirement that the run did not meet.
 
     >>> _present("no backward pass"), _present("fewer than 10 optimizer steps")
     ('backward pass', '10 optimizer steps')

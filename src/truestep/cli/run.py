@@ -1,6 +1,6 @@
-"""``truestep run``: a program supervised, as ``python`` runs it.
+"""``truestep run``: run a program under supervision, otherwise as ``python`` does.
 
-Nothing here imports torch or numpy: the program's own first lines may set what they read.
+This module imports neither torch nor numpy: the program's first lines may set environment variables that they read.
 """
 
 from __future__ import annotations
@@ -23,39 +23,41 @@ from truestep.watch.ranks import Ranks
 
 def run(
     script: Annotated[
-        str, typer.Argument(metavar="SCRIPT", help="What to run; with -m, a module.", show_default=False)
+        str, typer.Argument(metavar="SCRIPT", help="Path of the script; with -m, a module name.", show_default=False)
     ],
-    arguments: Annotated[list[str] | None, typer.Argument(metavar="ARGS", help="The script's own.")] = None,
+    arguments: Annotated[list[str] | None, typer.Argument(metavar="ARGS", help="Arguments of the script.")] = None,
     module: Annotated[bool, typer.Option("-m", help="SCRIPT is the name of a module, as with python -m.")] = False,
-    select: Annotated[list[str] | None, typer.Option(metavar="RULES", help="Only these rules.")] = None,
-    ignore: Annotated[list[str] | None, typer.Option(metavar="RULES", help="Not these rules.")] = None,
+    select: Annotated[list[str] | None, typer.Option(metavar="RULES", help="Check only these rules.")] = None,
+    ignore: Annotated[list[str] | None, typer.Option(metavar="RULES", help="Skip these rules.")] = None,
     fail_on: Annotated[
         Literal["never", "error", "warning"] | None,
-        typer.Option(help="Exit with 1 on such findings where the script succeeds.", show_default="never"),
+        typer.Option(
+            help="Exit with 1 if the script succeeds but has findings of this severity or above.", show_default="never"
+        ),
     ] = None,
     stop_on: Annotated[
         Literal["never", "error"] | None,
-        typer.Option(help="End the script at the first sure error.", show_default="never"),
+        typer.Option(help="Stop the script at the first error of high confidence.", show_default="never"),
     ] = None,
-    steps: Annotated[int | None, typer.Option(min=1, help="End the script after this many optimizer steps.")] = None,
+    steps: Annotated[int | None, typer.Option(min=1, help="Stop the script after this many optimizer steps.")] = None,
     active: Annotated[
-        bool, typer.Option("--active", help="Check copies of the model and the data by calling them again.")
+        bool, typer.Option("--active", help="Add checks that call copies of the model and the evaluation data.")
     ] = False,
     budget: Annotated[
-        str | None, typer.Option(help="Share of the time that watching may cost.", show_default="1%")
+        str | None, typer.Option(help="Largest share of the run time that supervision may cost.", show_default="1%")
     ] = None,
     format: Annotated[
         Literal["text", "json", "sarif", "github"] | None,
-        typer.Option(help="Form of the report.", show_default="text"),
+        typer.Option(help="Format of the report.", show_default="text"),
     ] = None,
-    output: Annotated[Path | None, typer.Option(help="File for the report instead of the error stream.")] = None,
-    record: Annotated[Path | None, typer.Option(help="Folder for a record, read by `truestep replay`.")] = None,
-    quiet: Annotated[bool, typer.Option("--quiet", help="Report only when there is something to report.")] = False,
+    output: Annotated[Path | None, typer.Option(help="Write the report to this file, not to standard error.")] = None,
+    record: Annotated[Path | None, typer.Option(help="Write a record for `truestep replay` to this folder.")] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Report only if there are findings or errors.")] = False,
 ) -> None:
     """Run a script or module and report its silent training failures.
 
-    The script behaves as under python: same results, same output, same exit code. The report goes to the error
-    stream when the script is over, however it ends.
+    The script behaves as under python: same results, same output, same exit code. The report is written to standard
+    error when the script ends, also when it crashes or is interrupted.
     """
     options = load_options(
         Path.cwd() if module else Path(script).absolute().parent,
@@ -85,10 +87,10 @@ def run(
 
 
 def check(options: Options) -> None:
-    """Refuse what would fail later, before the script has cost anybody's time.
+    """Check the options before the script runs, so that a long run does not end in an error about them.
 
     Raises:
-        UnknownRule: no rule of that name.
+        UnknownRule: no rule has that name.
         UnwritableFolder: the report or the record cannot be written.
         TorchMissing: torch is not installed.
     """
@@ -123,7 +125,7 @@ def _writable(folder: Path, what: str, flag: str) -> None:
 def _unwritable(place: Path, what: str, reason: str, flag: str) -> UnwritableFolder:
     return UnwritableFolder(
         f"{what} cannot be written to {place}",
-        expected=f"expected a place that can be made and written; got: {reason}",
+        expected=f"expected a folder that can be created and written to, got: {reason}",
         remedy=f"give another one with {flag}",
     )
 

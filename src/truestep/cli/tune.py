@@ -1,4 +1,4 @@
-"""``truestep tune``: what does each recommended speed-up give on this script?"""
+"""``truestep tune``: measure the gain of each recommended speed-up on a script."""
 
 from __future__ import annotations
 
@@ -27,39 +27,42 @@ _WIDTH = 80
 @stoppable
 def tune(
     script: Annotated[
-        str | None, typer.Argument(metavar="SCRIPT", help="What to run; with -m, a module.", show_default=False)
+        str | None,
+        typer.Argument(metavar="SCRIPT", help="Path of the script; with -m, a module name.", show_default=False),
     ] = None,
     arguments: Arguments = None,
     module: Module = False,
     only: Annotated[
-        list[str] | None, typer.Option("--only", metavar="NAME", help="Try this one only; can be repeated.")
+        list[str] | None, typer.Option("--only", metavar="NAME", help="Try only this speed-up; can be repeated.")
     ] = None,
     skip: Annotated[
-        list[str] | None, typer.Option("--skip", metavar="NAME", help="Do not try this one; can be repeated.")
+        list[str] | None, typer.Option("--skip", metavar="NAME", help="Skip this speed-up; can be repeated.")
     ] = None,
     larger_batch: Annotated[
-        bool, typer.Option("--larger-batch", help="Also try batches of twice the size: another training.")
+        bool, typer.Option("--larger-batch", help="Also try batches of twice the size, which changes the training.")
     ] = False,
     budget: Annotated[
-        float, typer.Option(min=10, metavar="SECONDS", help="About how long it may take in all.")
+        float, typer.Option(min=10, metavar="SECONDS", help="Approximate time for the whole command.")
     ] = 300.0,
-    listed: Annotated[bool, typer.Option("--list", help="List all speed-ups, and run nothing.")] = False,
+    listed: Annotated[bool, typer.Option("--list", help="List all speed-ups and exit.")] = False,
     limit: Limit = 600.0,
     memory: Memory = None,
     format: Format = "text",
 ) -> int:
-    """Measure what each recommended speed-up gives on a script: alone, then on top of each other.
+    """Measure the gain of each recommended speed-up on a script: alone, then combined.
 
-    Each is applied from outside and takes its steps in turns with the script as it is; the losses of what gains are
-    compared. The script itself is not changed. It runs in a copy of the working folder, with trackers off, and
-    overwrites nothing. Exit code 0 when speed-ups were measured, 3 when none could be, 2 for a usage error.
+    Each is applied from outside, and its steps alternate with steps of the unchanged script; where it gains, the losses
+    are compared too. The script itself is not changed. It runs in a copy of the working folder, with trackers off, and
+    overwrites nothing. Exit code 0 if speed-ups were measured, 3 if none could be, 2 for a usage error.
     """
     if listed:
         print(_list())
         return 0
     if script is None:
         raise UsageError(
-            "no script was given", expected="the path of a script", remedy="give one, or --list to see the speed-ups"
+            "no script was given",
+            expected="expected the path of a script",
+            remedy="give one, or --list to see the speed-ups",
         )
     names = chosen(_split(only), _split(skip), larger_batch)
     bench = bench_of(script, arguments, module, steps=None, limit=limit, memory=memory)
@@ -78,7 +81,7 @@ def _split(names: list[str] | None) -> list[str]:
 
 
 class _Progress:
-    """Says on standard error what goes on: over one line on a terminal, else one line each."""
+    """Prints a line on standard error for each stage, with the time passed."""
 
     def __init__(self) -> None:
         self._begun = time.monotonic()
@@ -91,7 +94,7 @@ class _Progress:
             sys.stderr.flush()
 
     def end(self) -> None:
-        """Leave a line between this and the report."""
+        """Print an empty line between the progress and the report."""
         with contextlib.suppress(OSError):
             sys.stderr.write("\n")
 
@@ -117,13 +120,13 @@ def _rendered(table: object) -> str:
 
 
 def text(script: str, result: Tuned) -> str:
-    """Return the report."""
+    """Return the report as text of 80 columns."""
     parts = [_head(script, result)]
     timed = [row for row in result.rows if row.judged is not None]
     if timed or result.control:
         parts.append(_table([*timed, *([result.control] if result.control else [])]))
     if result.together:
-        parts.append("on top of what gains most:\n\n" + _table(result.together, first="added"))
+        parts.append("added to the best one:\n\n" + _table(result.together, first="added"))
     parts.append("\n".join(wrap(_verdict(result), _WIDTH, break_on_hyphens=False)))
     if lines := _lines(result):
         parts.append(lines)
@@ -174,7 +177,7 @@ def _table(rows: list[Row], first: str = "") -> str:
 
 
 def _is_even(control: Row) -> bool:
-    """Whether the script against itself differs by no more than what counts as no gain, either way."""
+    """Return True if the script, measured against itself, differs by less than a gain or loss that would count."""
     judged = control.judged
     return judged is not None and judged.high <= 1 + 2 * MARGIN and judged.low >= 1 / (1 + 2 * MARGIN)
 
@@ -191,10 +194,10 @@ def _apart(row: Row) -> str:
 
 def _verdict(result: Tuned) -> str:
     if result.interrupted:
-        return "interrupted: this is what was measured until then"
+        return "interrupted: these are the measurements up to then"
     busy = result.control is not None and not _is_even(result.control)
     told = (
-        "; the script against itself was not even: this machine is busy, and small gains cannot be told from noise"
+        "; the script against itself was not even: the machine is busy, and small gains are lost in the noise"
         if busy
         else ""
     )
@@ -213,15 +216,16 @@ def _verdict(result: Tuned) -> str:
 
 
 def _none(result: Tuned) -> str:
-    """Return what to say where nothing gains: of what was tried, and of what was not."""
+    """Return the conclusion where nothing gains, with the number of speed-ups that were and were not tried."""
     tried, left = len(result.tried), len(result.left_out)
     budget = f"--budget {10 * math.ceil(result.enough_s / 10)} would be about enough"
     if left and not tried:
-        return f"cannot tell: the budget was over before any of {left} speed-ups was tried; {budget}"
+        return f"cannot tell: the budget was spent before any of {left} speed-ups was tried; {budget}"
     if not tried:
-        return "none of the speed-ups applies to this script"
+        return "no speed-up applies to this script"
     which = "the 1 speed-up" if tried == 1 else f"the {tried} speed-ups"
-    said = f"none of {which} that {'was' if tried == 1 else 'were'} tried makes this script faster beyond the noise"
+    verb = "makes" if tried == 1 else "make"
+    said = f"{which} tried {verb} this script no faster beyond the noise"
     return f"{said}; {left} {'was' if left == 1 else 'were'} not tried: {budget}" if left else said
 
 
@@ -243,9 +247,9 @@ def _asides(result: Tuned) -> list[str]:
     if idle:
         said.append(f"does not apply here: {', '.join(idle)}")
     if result.elsewhere:
-        said.append(f"matters on an accelerator only, and was not tried: {', '.join(result.elsewhere)}")
+        said.append(f"not tried, since it matters on an accelerator only: {', '.join(result.elsewhere)}")
     if result.left_out:
-        said.append(f"not tried, for the budget was over: {', '.join(result.left_out)}")
+        said.append(f"not tried, since the budget was spent: {', '.join(result.left_out)}")
     return (
         ["\n".join("\n".join(wrap(line, _WIDTH, subsequent_indent="  ", break_on_hyphens=False)) for line in said)]
         if said

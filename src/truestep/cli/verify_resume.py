@@ -1,4 +1,4 @@
-"""``truestep verify-resume``: is a run that was killed and resumed the one that nobody killed?"""
+"""``truestep verify-resume``: compare a run that is killed and resumed with an uninterrupted one."""
 
 from __future__ import annotations
 
@@ -43,12 +43,12 @@ CODES = {
     Verdict.CRASHED: Exit.FAILS,
 }
 _VISIBLE = 0.02
-"""Part of the height of a chart by which losses must lie apart on average to be drawn."""
+"""Curves are drawn if their mean distance is at least this fraction of the chart's height."""
 _UNREPEATABLE = (
-    "Global generators were given a seed: look for others that have none, for clocks and the system's randomness, and "
-    "for kernels that add in any order (torch.use_deterministic_algorithms(True) names them)."
+    "The global generators were seeded: look for other generators without a seed, for clocks and system randomness, "
+    "and for kernels that add in any order (torch.use_deterministic_algorithms(True) names them)."
 )
-_RUN = 'truestep.Run saves all of this and puts it back: run.save(), or save_every_n_steps=, and resume="auto".'
+_RUN = 'truestep.Run saves and restores all of this: run.save(), or save_every_n_steps=, and resume="auto".'
 
 
 @stoppable
@@ -57,14 +57,14 @@ def verify_resume(
     arguments: Arguments = None,
     module: Module = False,
     resume_args: Annotated[
-        str, typer.Option(metavar="ARGS", help="Added to the script's own when it is resumed.", show_default=False)
+        str, typer.Option(metavar="ARGS", help="Extra arguments for the resumed script.", show_default=False)
     ] = "",
-    kills: Annotated[int, typer.Option(min=1, help="How often it is killed, each time in a run of its own.")] = 3,
+    kills: Annotated[int, typer.Option(min=1, help="Number of kills, each in a separate run.")] = 3,
     at: Annotated[
-        list[int] | None, typer.Option(min=1, metavar="STEP", help="Kill after this step; may be repeated.")
+        list[int] | None, typer.Option(min=1, metavar="STEP", help="Kill after this step; can be repeated.")
     ] = None,
-    during_save: Annotated[bool, typer.Option(help="Kill once in the midst of a save.")] = True,
-    seed: Annotated[int, typer.Option(help="Chooses where.")] = 0,
+    during_save: Annotated[bool, typer.Option(help="Kill once in the middle of a save.")] = True,
+    seed: Annotated[int, typer.Option(help="Seed for the choice of steps to kill at.")] = 0,
     steps: Annotated[int, typer.Option(min=2, help="Optimizer steps after which a run ends.")] = 2000,
     limit: Limit = 600.0,
     memory: Memory = None,
@@ -72,11 +72,11 @@ def verify_resume(
     format: Format = "text",
     picture: Picture = None,
 ) -> int:
-    """Kill a script (kill -9), resume it, and tell the first step that differs from the run that nobody killed.
+    """Kill a script (kill -9), resume it, and show the first step that differs from an uninterrupted run.
 
     The script itself is not changed. It runs in copies of the working folder, with trackers off, and overwrites
-    nothing. Exit code 0 when every run that went on is exact, 1 when one is not, 3 when that cannot be told, 2 for a
-    usage error.
+    nothing. Exit code 0 if every resumed run is exact, 1 if one is not, 3 if the answer is uncertain, 2 for a usage
+    error.
     """
     if picture is not None:
         check_picture(picture)
@@ -96,20 +96,20 @@ def _split(arguments: str) -> list[str]:
         return shlex.split(arguments)
     except ValueError as error:
         raise UsageError(
-            f"--resume-args cannot be read: {str(error).lower()}",
-            expected="arguments as a shell takes them",
+            f"--resume-args cannot be parsed: {str(error).lower()}",
+            expected="expected arguments in the syntax of a shell",
             remedy="close its quotes",
         ) from None
 
 
 def _text(result: Resume) -> str:
-    files = f"{result.writes} write{'s' * (result.writes != 1)} of state seen"
+    files = f"state was written {result.writes} time{'s' * (result.writes != 1)}"
     parts = [f"uninterrupted: {result.steps} steps, {files}", _table(result)]
     shown = _shown(result)
     if result.verdict in (Verdict.DIFFERS, Verdict.ROUNDING):
         parts += _charts(_curves(result, shown))
     if result.interrupted:
-        parts.append("interrupted: this is what was seen until then")
+        parts.append("interrupted: these are the results up to then")
     parts.append(_wrapped(sentence(result)))
     parts += [_explained(trial) for trial in result.trials if trial.note]
     pieces = result.missing
@@ -118,11 +118,11 @@ def _text(result: Resume) -> str:
     if effective:
         kills = len(result.trials)
         listed = [_piece(n, one, count, kills) for n, (one, count) in enumerate(effective, 1)]
-        parts.append("not as it was when the run went on:\n\n" + "\n\n".join(listed))
+        parts.append("different after the resume:\n\n" + "\n\n".join(listed))
     if others:
         names = ", ".join(one.title for one, _ in others)
-        either = " either, without effect on what differs first" if effective else ", without effect in these steps"
-        parts.append(_wrapped(f"not put back{either}: {names}"))
+        either = " either, without effect on the first difference" if effective else ", without effect in these steps"
+        parts.append(_wrapped(f"not restored{either}: {names}"))
     if result.verdict is Verdict.UNREPEATABLE:
         parts.append(_wrapped(_UNREPEATABLE))
     if effective or result.verdict in (Verdict.ANEW, Verdict.CRASHED):
@@ -131,19 +131,19 @@ def _text(result: Resume) -> str:
 
 
 def sentence(result: Resume) -> str:
-    """Return the verdict on all kills for people."""
+    """Return the verdict on all kills as a sentence."""
     worst, kills = result.verdict, len(result.trials)
     times = "the kill" if kills == 1 else f"each of {kills} kills"
     if worst is Verdict.EXACT:
         again = max(trial.again for trial in result.trials)
-        text = f"exact: after {times} the run that goes on is the uninterrupted one, bit by bit, to its last step"
-        return f"{text}; {_steps(again)} at most {'is' if again == 1 else 'are'} done again" if again else text
+        text = f"exact: after {times} the resumed run equals the uninterrupted one, bit by bit, to its last step"
+        return f"{text}; at most {_steps(again)} {'is' if again == 1 else 'are'} repeated" if again else text
     bad = [trial for trial in result.trials if trial.verdict is worst]
     some = f" ({len(bad)} of {kills} kills)" if kills > 1 else ""
     if worst is Verdict.ROUNDING:
         return f"equal within rounding: the first step that differs is {bad[0].first}, in the last digits of its loss"
     if worst is Verdict.NOTHING_SAVED:
-        return f"nothing was saved before the kill{some}: the run starts anew, and its steps are lost"
+        return f"nothing was saved before the kill{some}: the run starts from the beginning, and its steps are lost"
     if worst is Verdict.UNREPEATABLE:
         return "cannot tell: runs of this script differ without any kill"
     if worst is Verdict.DIFFERS:
@@ -151,24 +151,24 @@ def sentence(result: Resume) -> str:
         where = f": the first step that differs is {min(firsts)}" if firsts else ""
         return f"differs{some}{where}"
     if worst is Verdict.ANEW:
-        return f"does not resume{some}: the run starts anew from its first step"
+        return f"does not resume{some}: the run starts again from its first step"
     return f"cannot go on{some}: the resumed run crashes"
 
 
 def _explained(trial: Trial) -> str:
     note = f"{trial.kill}: {trial.note}"
     if trial.kill.write is not None and trial.verdict in (Verdict.CRASHED, Verdict.ANEW):
-        note += f". The kill left a part of {trial.kill.path}"
+        note += f". The kill left an incomplete {trial.kill.path}"
         if trial.in_folder:
             note += (
-                ", and none of what is written into its folder after it: write a checkpoint of several files into a "
-                "folder of another name, and rename it when it is whole; where a library writes it, remove the part, "
-                "and begin from the checkpoint before"
+                ", and the files that follow it in its folder are missing: write a checkpoint of several files into a "
+                "folder of another name, and rename the folder when it is complete; if a library writes it, delete the "
+                "incomplete checkpoint, and resume from the one before"
             )
         else:
-            note += ": write under another name, and rename it when it is whole"
+            note += ": write to a file of another name, and rename it when it is complete"
     elif trial.verdict is Verdict.ANEW:
-        note += ". Give what makes the script resume with --resume-args"
+        note += ". Pass the arguments that make the script resume with --resume-args"
     return _wrapped(note)
 
 
@@ -186,7 +186,7 @@ def _table(result: Resume) -> str:
 
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
     table.add_column("killed", overflow="fold")
-    for title in ("goes on at step", "done again", "first that differs"):
+    for title in ("resumes at step", "repeated", "first difference"):
         table.add_column(title, justify="right")
     for trial in result.trials:
         went_on = "" if trial.went_on is None else str(trial.went_on + 1)
@@ -201,12 +201,12 @@ def _table(result: Resume) -> str:
 
 
 def _shown(result: Resume) -> Trial:
-    """Return the kill of which the losses are drawn: the first that differs."""
+    """Return the trial to draw: the first with a difference, or else the first."""
     return next((trial for trial in result.trials if trial.first is not None), result.trials[0])
 
 
 def _curves(result: Resume, trial: Trial) -> dict[str, list[list[float]]]:
-    """Return the losses of the uninterrupted run, and of a killed one with the run that went on."""
+    """Return the finite losses of the uninterrupted run, and those of a killed run joined with its resumed one."""
     went_on = trial.went_on or 0
     spliced = [*result.losses[:went_on], *trial.losses]
     name = f"killed {trial.kill}, and resumed"
@@ -218,7 +218,7 @@ def _finite(losses: object) -> list[float]:
 
 
 def _charts(curves: dict[str, list[list[float]]]) -> list[str]:
-    """Return both curves on one scale, where an eye can tell them apart."""
+    """Return charts of both curves on one scale, or [] if they differ too little to be seen."""
     one, other = (series[0] for series in curves.values())
     apart = [abs(a - b) for a, b in zip(one, other, strict=False)]
     if sum(apart) <= _VISIBLE * len(apart) * (max(one) - min(one)):

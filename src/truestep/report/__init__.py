@@ -1,4 +1,4 @@
-"""Reports: one summary, four formats. Reads findings, never makes them; needs no torch."""
+"""Reports: render a run's summary in one of four formats. Needs no torch."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ NARROWEST, WIDEST = 80, 120
 
 
 def render(summary: Summary, format: Format = "text", *, width: int = 100, colour: bool = False) -> str:
-    """Return the report on a run as a text that ends with a line end.
+    """Return the report on a run as text that ends with a newline.
 
     Args:
         summary: the run.
         format: "text" for people, "json" and "sarif" for programs, "github" for annotations in GitHub Actions.
-        width: columns of the terminal, for "text"; brought into 80 to 120.
-        colour: whether "text" carries ANSI colours.
+        width: columns of the terminal, for "text"; clamped to 80 to 120.
+        colour: True to add ANSI colours to "text".
 
     >>> from truestep.findings import Summary
     >>> print(render(Summary("train.py", "finished", steps=313)), end="")
@@ -51,15 +51,15 @@ def render(summary: Summary, format: Format = "text", *, width: int = 100, colou
 
 
 def write(summary: Summary, options: Options, stream: TextIO | None = None) -> str:
-    """Write the report where the options say: to their file, or to the stream.
+    """Write the report to the file of the options, or to the stream.
 
     Args:
         summary: the run.
-        options: format, output file, and whether to be quiet when there is nothing to report.
-        stream: default is the error stream.
+        options: format, output file, and `quiet`, which skips a report without findings and errors.
+        stream: default is standard error.
 
     Returns:
-        Where a file was written, in words for the user; empty where none was.
+        A line for the user with the path of the file; "" if no file was written.
 
     Raises:
         UnwritableFolder: the output file cannot be written.
@@ -89,7 +89,7 @@ def write(summary: Summary, options: Options, stream: TextIO | None = None) -> s
 
 
 def _terminal(stream: TextIO) -> tuple[int, bool]:
-    """Return the width of a stream and whether it shows colours (rich knows NO_COLOR and dumb terminals)."""
+    """Return the width of a stream, and True if it shows colours (rich honours NO_COLOR and dumb terminals)."""
     if not stream.isatty():
         return int(columns) if (columns := os.environ.get("COLUMNS", "")).isdigit() else 100, False
     from rich.console import Console

@@ -1,4 +1,4 @@
-"""What a report says besides its findings: the line of counts, and notes on how much the run could tell."""
+"""The end of a report: the line of counts, and notes on the limits of the run."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from truestep.report import coverage
 from truestep.rules import all_rules
 
 _MOST_REASONS = 6
-"""So many reasons for not observing are named on the line of counts; all of them are in the JSON report."""
+"""Most reasons for "not observed" on the line of counts; the JSON report has all."""
 
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """A finding to show, with all the ranks that saw it."""
+    """A finding to show, with all the ranks that have it."""
 
     finding: Finding
     ranks: tuple[int, ...] = ()
     explains: tuple[str, ...] = ()
-    """Its consequences, each a rule, the place and when."""
+    """Its consequences: for each the rule, the place and the first step."""
 
 
 def failures(summary: Summary) -> list[Failure]:
-    """Return the findings to show, one for a failure that several ranks saw."""
+    """Return the findings to show; the same finding of several ranks is merged into one."""
     grouped: dict[object, Failure] = {}
     for finding in summary.shown():
         key = (finding.rule, finding.severity, finding.primary.site, finding.message)
@@ -41,7 +41,7 @@ def failures(summary: Summary) -> list[Failure]:
 
 
 def consequences(summary: Summary) -> dict[str, tuple[str, ...]]:
-    """Return what follows from the findings of each rule; told under the first of them."""
+    """Return the consequences of the findings of each rule; they are listed under its first finding."""
     found: dict[str, dict[str, None]] = {}
     for finding in summary.findings:
         if finding.explained_by and not finding.suppressed and finding.confidence is not Confidence.LOW:
@@ -53,7 +53,7 @@ def consequences(summary: Summary) -> dict[str, tuple[str, ...]]:
 
 
 def counts(summary: Summary) -> dict[str, int]:
-    """Count what a report counts."""
+    """Return the counts of a report: failures, suppressed, clear and so on."""
     outcomes = [verdict.outcome for verdict in summary.verdicts]
     return {
         "failures": len(failures(summary)),
@@ -86,7 +86,7 @@ def headline(summary: Summary) -> str:
 
 
 def _unsure(summary: Summary) -> list[Finding]:
-    """Return the findings of low confidence, which the report counts and does not show."""
+    """Return the findings of low confidence, which a report counts but does not show."""
     own = [f for f in summary.findings if not f.suppressed and not f.explained_by]
     return [finding for finding in own if finding.confidence is Confidence.LOW]
 
@@ -96,7 +96,7 @@ def _unsure_rules(summary: Summary) -> str:
 
 
 def _reasons(summary: Summary) -> str:
-    """Return why rules were not observed: the reasons that most rules have, in the order of the rules."""
+    """Return the most common reasons for "not observed", in the order of the rules."""
     verdicts = [verdict for verdict in summary.verdicts if verdict.outcome is Outcome.NOT_OBSERVED]
     # A rule that lacks two things says so in one reason.
     lacking = Counter(part for verdict in verdicts for part in verdict.reason.split(", ") if part)
@@ -110,13 +110,13 @@ def _reasons(summary: Summary) -> str:
 
 
 def notes(summary: Summary) -> list[str]:
-    """Return what a reader must know to trust the counts: facts, lower case, no full stop."""
+    """Return notes on how far the counts can be trusted: facts, lower case, no full stop."""
     found = coverage.notes(summary, len(failures(summary)))
     if summary.missing_ranks:
         missing = len(summary.missing_ranks)
         found.append(
             f"no record came from {missing} of {summary.ranks} ranks ({numbers(summary.missing_ranks)}); "
-            "what they saw is not in this report"
+            "their findings are not in this report"
         )
     elif summary.ranks > 1:
         found.append(f"{summary.ranks} ranks were watched")
@@ -126,7 +126,7 @@ def notes(summary: Summary) -> list[str]:
 
 
 def complaints(summary: Summary) -> list[source.Complaint]:
-    """Return what is wrong with the suppressions in the script and in the files of the findings."""
+    """Return the mistakes in suppression comments of the script and of the files of the findings."""
     marks = (mark for finding in summary.findings for mark in (finding.primary, *finding.related))
     paths = dict.fromkeys([summary.script, *(mark.site.path for mark in marks if mark.site is not None)])
     known = {*all_rules(), *(verdict.rule for verdict in summary.verdicts)}
@@ -136,7 +136,7 @@ def complaints(summary: Summary) -> list[source.Complaint]:
 
 
 def numbers(values: tuple[int, ...]) -> str:
-    """Write numbers shortly, runs of three or more as a range.
+    """Return numbers as text; runs of three or more become a range.
 
     >>> numbers((0, 1, 2, 5)), numbers((1, 2))
     ('0-2, 5', '1, 2')

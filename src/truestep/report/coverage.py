@@ -1,4 +1,4 @@
-"""How much of a training a run showed, in words: what stands before the counts where that is not all of it."""
+"""Sentences about how much of a training a run covered; they precede the counts if it was not all of it."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ _ENDS = {
     "crashed": "the script ended with {error}",
     "interrupted": "the script was interrupted",
     "stopped": "the script was stopped",
-    "exited": "the script left by sys.exit",
+    "exited": "the script called sys.exit",
 }
 
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """One reason why a run showed less than a whole training."""
+    """One reason why a run covered less than a whole training."""
 
     slug: str
     text: str
@@ -27,7 +27,7 @@ class Limit:
 
 
 def extent(summary: Summary) -> Literal["nothing", "little", "part", "whole"]:
-    """Return how much the rules could see: without an optimizer step nothing, or little where some rules are clear."""
+    """Return how much the rules could observe: without an optimizer step nothing, or little if some rules are clear."""
     if not summary.steps:
         clear = any(verdict.outcome is not Outcome.NOT_OBSERVED for verdict in summary.verdicts)
         return "little" if clear else "nothing"
@@ -36,7 +36,7 @@ def extent(summary: Summary) -> Literal["nothing", "little", "part", "whole"]:
 
 
 def limits(summary: Summary) -> list[Limit]:
-    """Return what limits a report, the gravest first.
+    """Return the limits of a report, the most severe first.
 
     >>> limits(Summary("train.py", "interrupted", steps=40))
     [Limit(slug='interrupted', text='the script was interrupted after 40 steps')]
@@ -54,17 +54,17 @@ def limits(summary: Summary) -> list[Limit]:
 
 
 def verdict(summary: Summary, failures: int) -> str:
-    """Return the words before the counts: what was found, and in how much of a training.
+    """Return the first part of the headline: the number of failures, and how much of a training was covered.
 
     Args:
         summary: the run.
-        failures: how many findings are shown.
+        failures: number of findings shown.
     """
     other = "" if summary.post_mortem is None else "other "
     if failures:
         return f"{failures} {other}{'failure' if failures == 1 else 'failures'} found"
     if not summary.steps:
-        if summary.post_mortem is not None:  # that one thing is known
+        if summary.post_mortem is not None:  # the crash itself is explained
             return "no other failure found before the first step"
         return f"{extent(summary)} was checked: {limits(summary)[0].text}"
     where = ""
@@ -77,11 +77,11 @@ def verdict(summary: Summary, failures: int) -> str:
 
 
 def notes(summary: Summary, failures: int) -> list[str]:
-    """Return what `verdict` leaves out: the limits, where failures stand in their place, and what follows from them."""
+    """Return notes on limits that `verdict` does not mention, and on their consequences."""
     cut = summary.how in _ENDS
     silent = "rules about whole runs say nothing"
     told = failures or (summary.post_mortem is not None and not summary.steps)
-    judged = summary.how == "exited"  # some rules about whole runs take sys.exit for an end
+    judged = summary.how == "exited"  # some rules about whole runs accept sys.exit as a normal end
     if not told:
         return [f"{silent} of a run that was cut short"] if cut and summary.steps and not judged else []
     found = [limit.text for limit in limits(summary) if limit.slug != "few-steps"]
@@ -91,12 +91,12 @@ def notes(summary: Summary, failures: int) -> list[str]:
 
 
 def steps(summary: Summary) -> str:
-    """Return the number of steps, in words."""
+    """Return the number of steps as text."""
     return "1 step" if summary.steps == 1 else f"{summary.steps} steps"
 
 
 def _without_a_step(summary: Summary) -> Limit:
-    """Return why there was no optimizer step."""
+    """Return the reason for a run without an optimizer step."""
     coverage = summary.coverage
     imported = bool(summary.torch or summary.verdicts)
     if not imported and summary.internal_errors:

@@ -1,4 +1,4 @@
-"""Source lines with marks under them, as compilers show them. Makes rows of styled pieces; draws nothing."""
+"""Source lines with marks under them, in the style of compiler messages, as rows of styled pieces."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ Row = tuple[tuple[str, str], ...]
 
 _TAB = 4
 _LEAST_LABEL = 30
-"""Columns that a label needs beside its underline; with fewer it goes below."""
+"""Least columns for a label beside its underline; with fewer it goes on the next line."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Line:
-    """A source line as it is shown: tabs opened, cut to the width."""
+    """A source line for display: tabs expanded, cut to the width."""
 
     text: str
     starts: tuple[int, ...]
-    """Cell at which each character of the original starts, and one more for its end."""
+    """First cell of each character of the original line, and one more entry for its end."""
     shift: int
-    """Cells cut off at the left."""
+    """Number of cells cut off at the left."""
 
     def cells(self, first: int, last: int) -> tuple[int, int]:
-        """Return where characters ``first`` to ``last`` (not included) stand, within what is shown."""
+        """Return the displayed cells (begin, end) of the characters ``first`` to ``last`` (exclusive)."""
         whole = cell_len(self.text)
         left = min(max(self.starts[min(first, len(self.starts) - 1)] - self.shift, 0), max(whole - 1, 0))
         right = min(self.starts[min(last, len(self.starts) - 1)] - self.shift, whole)
@@ -37,7 +37,7 @@ class _Line:
 
 
 def gutter(finding: Finding | PostMortem) -> int:
-    """Return how wide the line numbers of a finding are."""
+    """Return the width of the column of line numbers of a finding."""
     lines = [
         mark.site.line for mark in (finding.primary, *finding.related) if mark.site is not None and _text(mark.site)
     ]
@@ -45,7 +45,7 @@ def gutter(finding: Finding | PostMortem) -> int:
 
 
 def rows(finding: Finding | PostMortem, width: int) -> list[Row]:
-    """Return the place of a finding and its marked lines, the primary one first, other files after it."""
+    """Return the rows with the place of a finding and its marked lines: the primary line first, other files last."""
     margin = gutter(finding)
     groups: dict[str, list[tuple[Site, Mark, str]]] = {}
     for mark in (finding.primary, *finding.related):
@@ -73,7 +73,7 @@ def rows(finding: Finding | PostMortem, width: int) -> list[Row]:
 
 
 def note(key: str, text: str, margin: int, width: int) -> list[Row]:
-    """Return the rows of ``= key: text``; lines after the first of a text of several lines stay as they are."""
+    """Return the rows of ``= key: text``. The first line of the text is wrapped; further lines are kept as they are."""
     head = f"{' ' * margin} = "
     indent = " " * (len(head) + len(key) + 2)
     first, *rest = text.split("\n")
@@ -85,10 +85,10 @@ def note(key: str, text: str, margin: int, width: int) -> list[Row]:
 
 
 def wrap(text: str, width: int, *, hang: int = 0) -> list[str]:
-    """Cut a text into lines; what stands in backticks stays on one line.
+    """Wrap a text into lines; a name in backticks is never split.
 
     Args:
-        hang: columns by which lines after the first are shorter, for their indent.
+        hang: indent of the lines after the first, in columns.
 
     >>> wrap("call `a b` now", 8)
     ['call', '`a b`', 'now']
@@ -123,7 +123,7 @@ def _prose(text: str) -> list[tuple[str, str]]:
 
 
 def _text(site: Site) -> str | None:
-    """Return the source line of a site; None where the file or the line is missing or empty."""
+    """Return the source line of a site; None if the file or the line is missing or empty."""
     text = source.read(site.path).line(site.line)
     return text if text is not None and text.strip() else None
 
@@ -145,7 +145,7 @@ def _marked(marked: list[tuple[Site, Mark, str]], margin: int, width: int) -> li
 
 
 def _span(site: Site, text: str) -> tuple[int, int]:
-    """Return the first character of a site on its line and one after its last."""
+    """Return the first character of a site on its line, and the one after its last."""
     file = source.read(site.path)
     begin, end = len(text) - len(text.lstrip()), len(text.rstrip())
     first = file.character(site.line, site.column)
@@ -170,7 +170,7 @@ def _underline(left: int, right: int, label: str, style: str, room: int) -> list
 
 
 def _fit(text: str, first: int, last: int, room: int) -> _Line:
-    """Open tabs and cut a line to the room, so that the characters from ``first`` to ``last`` stay in sight."""
+    """Expand tabs and cut a line to `room` cells, keeping the characters from ``first`` to ``last`` visible."""
     shown: list[str] = []
     starts = [0]
     for character in text.rstrip():
@@ -182,7 +182,7 @@ def _fit(text: str, first: int, last: int, room: int) -> _Line:
         return _Line("".join(shown), tuple(starts), 0)
     begin = 0
     if starts[min(last, len(shown))] > room - 1:
-        # Keep the end of the marked part in sight, and as much as fits of its beginning.
+        # Keep the end of the marked part visible, and as much of its beginning as fits.
         target = min(starts[first], max(starts[min(last, len(shown))] - room + 8, 0))
         target = max(target, starts[first] - room // 3) if starts[first] > target else target
         begin = next(i for i, start in enumerate(starts) if start >= target)

@@ -1,6 +1,6 @@
-"""The report as workflow commands: annotations on the changed lines of a pull request in GitHub Actions.
+"""The report as workflow commands of GitHub Actions: annotations on the changed lines of a pull request.
 
-The commands and their escapes are those of
+Commands and escapes follow
 https://docs.github.com/actions/reference/workflow-commands-for-github-actions and of ``@actions/core``.
 """
 
@@ -16,7 +16,7 @@ _COMMANDS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.SPEE
 
 
 def render(summary: Summary) -> str:
-    """Return a command for every finding, or one that nothing was checked; then counts and notes as plain lines."""
+    """Return a command per finding, or a warning that nothing was checked; then counts and notes as plain lines."""
     lines = [] if summary.post_mortem is None else [_death(summary.post_mortem)]
     lines += [_command(failure) for failure in closing.failures(summary)]
     if not lines and not summary.steps:
@@ -44,7 +44,7 @@ def _annotation(command: str, site: Site | None, title: str, message: str) -> st
         properties = {"file": source.posix(span.path), "line": span.line}
         if span.end_line is not None:
             properties["endLine"] = span.end_line
-        # Columns mean something to GitHub only on annotations of one line.
+        # GitHub uses columns only in annotations of one line.
         if span.column is not None and span.end_line in {None, span.line}:
             properties["col"] = span.column
             if span.end_column is not None:

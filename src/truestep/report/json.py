@@ -1,4 +1,4 @@
-"""The report for programs: one JSON document, described by report.schema.json and docs/reference/report-json.md."""
+"""The report as one JSON document, described by report.schema.json and docs/reference/report-json.md."""
 
 from __future__ import annotations
 

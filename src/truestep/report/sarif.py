@@ -1,6 +1,6 @@
-"""The report as SARIF 2.1.0, which GitHub code scanning, Azure DevOps and editors read.
+"""The report as SARIF 2.1.0, the format of GitHub code scanning, Azure DevOps and editors.
 
-The standard: https://docs.oasis-open.org/sarif/sarif/v2.1.0/sarif-v2.1.0.html
+Standard: https://docs.oasis-open.org/sarif/sarif/v2.1.0/sarif-v2.1.0.html
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ def _results(summary: Summary, ids: list[str]) -> list[dict[str, Any]]:
     seen: dict[str, int] = {}
     waiting = closing.consequences(summary)
     for finding in summary.findings:
-        if finding.explained_by:  # told with its cause
+        if finding.explained_by:  # listed under its cause
             continue
         explains = () if finding.suppressed else waiting.pop(finding.rule, ())
         print_ = _fingerprint(finding)
@@ -144,7 +144,7 @@ def _result(finding: Finding, index: int, fingerprint: str, script: str, explain
 
 
 def _message(finding: Finding, explains: tuple[str, ...]) -> str:
-    """Say the finding in sentences; relations are links that viewers turn into jumps."""
+    """Return the finding as lines of text; related places are links that viewers can follow."""
     lines = [f"{finding.message}: {finding.primary.label}" if finding.primary.label else finding.message]
     lines += _links(finding)
     lines.append(f"seen: {finding.seen}; confidence {finding.confidence.value}")
@@ -203,7 +203,7 @@ def _artifact(path: str) -> dict[str, Any]:
     shown = source.displayed(path)
     if os.path.isabs(shown):
         return {"uri": Path(shown).as_uri()}
-    # Cells of notebooks have names such as "<ipython-input-1-0a>": a URI of its own kind of text.
+    # Notebook cells have names such as "<ipython-input-1-0a>", which must be quoted in a URI.
     return {"uri": quote(source.posix(shown)), "uriBaseId": "%SRCROOT%"}
 
 
@@ -228,7 +228,7 @@ def _invocation(summary: Summary) -> dict[str, Any]:
 
 
 def _fingerprint(finding: Finding) -> str:
-    """Return what stays the same when lines above the finding come and go."""
+    """Return an identifier of the finding that does not change when lines above it are added or removed."""
     return _print([finding.rule], finding.primary.site)
 
 
@@ -240,7 +240,7 @@ def _print(parts: list[str], site: Site | None) -> str:
 
 
 def _semantic(version: str) -> str:
-    """Return a Python version as SARIF's semanticVersion wants it: three numbers.
+    """Return a Python version in the form of SARIF's semanticVersion: three numbers.
 
     >>> _semantic("0.1.0"), _semantic("1.2.0rc1")
     ('0.1.0', '1.2.0')

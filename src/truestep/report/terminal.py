@@ -1,4 +1,4 @@
-"""The report for people: findings as compilers print them, then what was clear and what was not observed."""
+"""The report as text: findings in the style of compiler messages, then the counts of rules clear and not observed."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ _STYLES = {
 
 
 def render(summary: Summary, *, width: int, colour: bool) -> str:
-    """Return the report as a text for a terminal of this width."""
+    """Return the report as text for a terminal of this width."""
     out = io.StringIO()
-    # `no_color` and the environment are given, so that equal arguments make equal texts.
+    # `no_color` and the environment are fixed, so that equal arguments give equal texts.
     console = Console(
         file=out,
         width=width,

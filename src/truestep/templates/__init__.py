@@ -1,6 +1,6 @@
-"""The programs that `truestep new` writes: each a whole `train.py`, and from then on its user's own.
+"""The programs that `truestep new` writes: each is a complete `train.py` for the user to change.
 
-Nothing imports them. They are read as texts, and run as the examples of this project.
+They are never imported, but read as text; the tests run them as examples.
 """
 
 from __future__ import annotations
@@ -15,40 +15,40 @@ from truestep.errors import UnknownTemplate
 
 FOLDER = Path(__file__).parent
 ORDER = ("digits", "images", "table", "text", "tokens", "spiral")
-"""Their names, the one that needs no data first."""
+"""Names in the order of the list; the first one needs no data."""
 _PACKAGES = {"sklearn": "scikit-learn", "PIL": "pillow"}
-"""Packages that pip knows under another name."""
+"""Distributions that pip installs, by module, where the names differ."""
 _BEHIND = {"from_flags": "tyro", "csv": "polars", "images": "PIL"}
-"""Packages that attributes of this package need."""
+"""Modules that attributes of `truestep` import when they are used."""
 
 
 def read(name: str) -> str:
     """Return the text of a template.
 
     Raises:
-        UnknownTemplate: there is none of that name.
+        UnknownTemplate: no template has that name.
     """
     if name not in ORDER:
         near = difflib.get_close_matches(name, ORDER, n=1)
         raise UnknownTemplate(
             f'"{name}" is not a template',
-            expected=f"one of {', '.join(ORDER)}",
+            expected=f"expected one of {', '.join(ORDER)}",
             remedy=f"write truestep new {near[0] if near else ORDER[0]}",
         )
     return (FOLDER / f"{name}.py").read_text(encoding="utf-8")
 
 
 def title(name: str) -> str:
-    """Return what a template is about: the first line of its docstring.
+    """Return the first line of a template's docstring.
 
     >>> title("digits")
-    'Tell handwritten digits apart: 1,797 images of 8 x 8 pixels that come with scikit-learn, a quarter held out.'
+    'Classify handwritten digits: 1,797 images of 8 x 8 pixels that come with scikit-learn, a quarter held out.'
     """
     return (ast.get_docstring(ast.parse(read(name))) or "").split("\n")[0]
 
 
 def modules(name: str) -> tuple[str, ...]:
-    """Return what a template needs to be installed beside this package, in the order in which it is used.
+    """Return the modules that a template needs besides `truestep` and the standard library, in order of use.
 
     >>> modules("digits")
     ('torch', 'sklearn', 'tyro')
@@ -68,12 +68,12 @@ def modules(name: str) -> tuple[str, ...]:
 
 
 def missing(name: str) -> tuple[str, ...]:
-    """Return the packages that pip is to install before a template can run here."""
+    """Return the names for pip of the packages that a template needs and that are not installed here."""
     return tuple(_PACKAGES.get(module, module) for module in modules(name) if not _is_there(module))
 
 
 def _is_there(module: str) -> bool:
     try:
         return find_spec(module) is not None
-    except ValueError:  # it stands in sys.modules as None
+    except ValueError:  # sys.modules has a module without a spec under this name
         return False

@@ -1,4 +1,4 @@
-"""Tell handwritten digits apart: 1,797 images of 8 x 8 pixels that come with scikit-learn, a quarter held out.
+"""Classify handwritten digits: 1,797 images of 8 x 8 pixels that come with scikit-learn, a quarter held out.
 
 python train.py --max-epochs 20
 """
@@ -14,18 +14,18 @@ import truestep as ts
 
 @dataclass
 class Settings(ts.Settings):
-    """What can be chosen on the command line."""
+    """Settings of the command line."""
 
     batch_size: int = 64
     """Images in a batch."""
     lr: float = 3e-3
-    """Learning rate, when it is highest."""
+    """Peak learning rate."""
 
 
 settings = Settings.from_flags(out="runs/digits", max_epochs=20)
 run = ts.Run(settings)
 
-# the data: images of shape (1, 8, 8) between 0 and 1, and the digit that each shows
+# data: images of shape (1, 8, 8) between 0 and 1, labels from 0 to 9
 pixels, labels = load_digits(return_X_y=True)
 images = torch.as_tensor(pixels, dtype=torch.float32).view(-1, 1, 8, 8) / 16
 digits = ts.data.tensors(images, torch.as_tensor(labels), classes="0123456789")
@@ -33,7 +33,7 @@ train_set, held_out = digits.split(0.75, seed=0)
 train = run.loader(train_set, settings.batch_size, shuffle=True)
 test = run.loader(held_out, batch_size=512)
 
-# the model, and how it learns
+# model, optimizer, schedule, loss
 model = run.model(
     nn.Sequential(
         nn.Conv2d(1, 32, kernel_size=3, padding=1),

@@ -1,9 +1,9 @@
-"""Tell clothes apart: FashionMNIST, 55,000 images to learn from, 5,000 to validate on, 10,000 to test on.
+"""Classify clothes: FashionMNIST, 55,000 images for training, 5,000 for validation, 10,000 for the test.
 
     python train.py --data data/fashion-mnist --max-epochs 4
 
-Its four files are at https://github.com/zalandoresearch/fashion-mnist. For pictures of your own in a folder per class,
-write ts.data.images("photos/train", size=28, channels=1) where it says ts.data.idx(...).
+Its four files are at https://github.com/zalandoresearch/fashion-mnist. For your own pictures, in one folder per
+class, replace ts.data.idx(...) with ts.data.images("photos/train", size=28, channels=1).
 """
 
 from dataclasses import dataclass
@@ -17,14 +17,14 @@ import truestep as ts
 
 @dataclass
 class Settings(ts.Settings):
-    """What can be chosen on the command line."""
+    """Settings of the command line."""
 
     data: Path = Path("data")
     """The folder with the four files, or the one above it."""
     batch_size: int = 128
     """Images in a batch."""
     lr: float = 4e-3
-    """Learning rate, when it is highest."""
+    """Peak learning rate."""
 
 
 settings = Settings.from_flags(out="runs/images", max_epochs=4)
@@ -36,7 +36,7 @@ def mirror(x, y):
     return torch.where(torch.rand(len(x), 1, 1, 1, device=x.device) < 0.5, x.flip(-1), x), y
 
 
-# the data: images of shape (1, 28, 28) with mean 0 and deviation 1, and the class of each
+# data: images of shape (1, 28, 28) with mean 0 and standard deviation 1, labels from 0 to 9
 folder = settings.data / "fashion-mnist" if (settings.data / "fashion-mnist").is_dir() else settings.data
 scale = {"mean": 0.2860, "std": 0.3530}
 train_set, val_set = ts.data.idx(folder / "train-images", folder / "train-labels", **scale).split(55_000, seed=0)
@@ -64,7 +64,7 @@ criterion = nn.CrossEntropyLoss()
 
 
 def accuracy_on(loader):
-    """Return the part of a loader's images that the model names correctly."""
+    """Return the fraction of a loader's images that the model classifies correctly."""
     accuracy = run.mean("accuracy")
     with run.evaluate(model):
         for x, y in run.batches(loader):

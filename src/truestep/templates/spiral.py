@@ -1,8 +1,8 @@
-"""Unwind a spiral: three arms that turn around each other, and a picture of how a network learns to part them.
+"""Classify the points of a spiral with three arms, and draw how the network learns to separate them.
 
     python train.py --max-epochs 60
 
-Writes spiral.gif into the run's folder, a frame for every second epoch. Needs no data; Pillow draws.
+Writes spiral.gif into the run's folder, with a frame for every second epoch. Needs no data, but Pillow.
 """
 
 import math
@@ -18,14 +18,14 @@ import truestep as ts
 
 @dataclass
 class Settings(ts.Settings):
-    """What can be chosen on the command line."""
+    """Settings of the command line."""
 
     points: int = 2000
-    """Points of all arms together; as many again are held out."""
+    """Number of training points, all arms together; as many more are held out."""
     width: int = 64
     """Units in each of the two hidden layers."""
     lr: float = 5e-3
-    """Learning rate, when it is highest."""
+    """Peak learning rate."""
 
 
 settings = Settings.from_flags(out="runs/spiral", max_epochs=60)
@@ -33,7 +33,7 @@ run = ts.Run(settings)
 
 
 def spiral(points: int, seed: int):
-    """Return points of shape (points, 2) between -1 and 1, and the arm of each: 0, 1 or 2."""
+    """Return points of shape (points, 2) between -1 and 1, and their arms of shape (points,): 0, 1 or 2."""
     chance = torch.Generator().manual_seed(seed)
     arm = torch.arange(points) % 3
     radius = torch.rand(points, generator=chance)
@@ -58,7 +58,7 @@ COLOURS = torch.tensor([[86, 156, 214], [235, 140, 60], [110, 180, 90]], dtype=t
 
 
 def picture(caption: str) -> Image.Image:
-    """Draw which arm the model sees at each place, paler where it is less sure, and the points of the training."""
+    """Return an image of the predicted arm at each place, paler with less confidence, with training points on top."""
     across = torch.linspace(-1.1, 1.1, SIZE)
     places = torch.cartesian_prod(across.flip(0), across).flip(1)
     sure = model(places.to(run.device)).softmax(dim=1).cpu()

@@ -1,8 +1,8 @@
-"""Estimate what houses cost: 20,640 districts of California in 1990, a fifth of them held out.
+"""Predict house prices: 20,640 districts of California in 1990, a fifth of them held out.
 
     python train.py --data data/housing/housing.csv --max-epochs 30
 
-The table is chapter 2's of https://github.com/ageron/handson-ml3. For one of your own, change what is under "the data".
+The table is that of chapter 2 of https://github.com/ageron/handson-ml3. For your own table, change "data" below.
 """
 
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ import truestep as ts
 
 @dataclass
 class Settings(ts.Settings):
-    """What can be chosen on the command line."""
+    """Settings of the command line."""
 
     data: Path = Path("data")
     """The table, or the folder above housing/housing.csv."""
@@ -25,13 +25,13 @@ class Settings(ts.Settings):
     width: int = 256
     """Units in each of the two hidden layers."""
     lr: float = 3e-3
-    """Learning rate, when it is highest."""
+    """Peak learning rate."""
 
 
 settings = Settings.from_flags(out="runs/table", max_epochs=30, clip_norm=1.0)
 run = ts.Run(settings)
 
-# the data: 13 numbers for a district, each with mean 0 and deviation 1; the price in units of 100,000 dollars
+# data: 13 features of a district, each with mean 0 and standard deviation 1; prices in dollars
 table = ts.data.csv(
     settings.data / "housing/housing.csv" if settings.data.is_dir() else settings.data,
     target="median_house_value",

@@ -1,9 +1,9 @@
-"""Tell good film reviews from bad ones: 10,662 sentences (Pang and Lee 2005), of which a tenth is held out.
+"""Classify film reviews as good or bad: 10,662 sentences (Pang and Lee 2005), a tenth of them held out.
 
     python train.py --data data/rt-polarity --max-epochs 6
 
-The two files are at https://www.cs.cornell.edu/people/pabo/movie-review-data. For sentences of your own, give a file
-per label to ts.data.text, or one file with label and text separated by a tab.
+The two files are at https://www.cs.cornell.edu/people/pabo/movie-review-data. For your own sentences, give ts.data.text
+one file per label, or a file with a text, a tab and a label on each line.
 """
 
 from dataclasses import dataclass
@@ -17,14 +17,14 @@ import truestep as ts
 
 @dataclass
 class Settings(ts.Settings):
-    """What can be chosen on the command line."""
+    """Settings of the command line."""
 
     data: Path = Path("data")
     """The folder with the two files, or the one above it."""
     batch_size: int = 64
     """Sentences in a batch."""
     lr: float = 2e-3
-    """Learning rate, when it is highest."""
+    """Peak learning rate."""
 
 
 settings = Settings.from_flags(out="runs/text", max_epochs=6, clip_norm=1.0)
@@ -32,12 +32,12 @@ run = ts.Run(settings)
 
 
 def forget(tokens, lengths, y):
-    """Make three tenths of the words of a batch unknown (token 1), so that no review is learnt by heart."""
+    """Replace 30 % of the words of a batch by the unknown token 1, so that reviews are not memorized."""
     lost = torch.rand(tokens.shape, device=tokens.device) < 0.3
     return tokens.masked_fill(lost & (tokens > 0), 1), lengths, y
 
 
-# the data: the words of a sentence as numbers, filled with 0; how many they are; 0 for bad, 1 for good
+# data: the words of a sentence as numbers, padded with 0; its length in words; label 0 for bad, 1 for good
 folder = settings.data / "rt-polarity" if (settings.data / "rt-polarity").is_dir() else settings.data
 files = {"bad": folder / "rt-polarity.neg", "good": folder / "rt-polarity.pos"}
 train_set, held_out = ts.data.text(files, encoding="latin-1", min_count=2).split(0.9, seed=0)
@@ -46,7 +46,7 @@ test = run.loader(held_out, batch_size=256)
 
 
 class Bag(nn.Module):
-    """Adds what words and pairs of neighbours say; pairs are hashed, as in fastText."""
+    """Sums the embeddings of words and of pairs of neighbours; pairs are hashed, as in fastText."""
 
     def __init__(self, words: int, width: int = 32, pairs: int = 1 << 15) -> None:
         super().__init__()
@@ -57,11 +57,11 @@ class Bag(nn.Module):
         self.head = nn.Linear(width, 2)
         nn.init.normal_(self.word.weight, std=0.05)
         nn.init.normal_(self.pair.weight, std=0.01)
-        with torch.no_grad():  # what fills says nothing
+        with torch.no_grad():  # padding adds nothing to the sum
             self.word.weight[0], self.pair.weight[0] = 0, 0
 
     def forward(self, tokens: torch.Tensor, lengths: torch.Tensor) -> torch.Tensor:
-        """Return scores of shape (batch, 2) for tokens of shape (batch, longest), filled with 0."""
+        """Return scores of shape (batch, 2) for tokens of shape (batch, longest), padded with 0."""
         left, right = tokens[:, :-1], tokens[:, 1:]
         hashed = (1 + (left * 7919 + right) % (self.pairs - 1)) * (right > 0)
         said = self.word(tokens).sum(dim=1) + self.pair(hashed).sum(dim=1)

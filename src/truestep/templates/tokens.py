@@ -1,8 +1,8 @@
-"""Write like Shakespeare, one character after another: a small transformer on 1.1 MB of his plays, a tenth held out.
+"""Generate text like Shakespeare's, by character: a small transformer on 1.1 MB of his plays, a tenth held out.
 
     python train.py --data data/tinyshakespeare/input.txt --max-steps 1200
 
-The text is at https://github.com/karpathy/char-rnn/tree/master/data/tinyshakespeare; any other text will do.
+The text is at https://github.com/karpathy/char-rnn/tree/master/data/tinyshakespeare; any other text works too.
 """
 
 import math
@@ -18,26 +18,26 @@ import truestep as ts
 
 @dataclass
 class Settings(ts.Settings):
-    """What can be chosen on the command line."""
+    """Settings of the command line."""
 
     data: Path = Path("data")
-    """A text, or the folder above tinyshakespeare/input.txt."""
+    """A text file, or the folder above tinyshakespeare/input.txt."""
     batch_size: int = 32
     """Blocks in a batch."""
     block: int = 64
-    """Characters that are read at once."""
+    """Characters in a block, the context length."""
     width: int = 128
-    """Numbers that stand for a character inside."""
+    """Width of the embeddings."""
     layers: int = 2
     """Layers of the transformer."""
     lr: float = 3e-3
-    """Learning rate, when it is highest."""
+    """Peak learning rate."""
 
 
 settings = Settings.from_flags(out="runs/tokens", max_steps=1200, clip_norm=1.0)
 run = ts.Run(settings)
 
-# the data: blocks of characters as numbers, and the same blocks one character later
+# data: blocks of characters as numbers, and the same blocks shifted by one character
 text = settings.data / "tinyshakespeare/input.txt" if settings.data.is_dir() else settings.data
 train_set, held_out = ts.data.tokens(text, block=settings.block).split(0.9)
 train = run.loader(train_set, settings.batch_size, shuffle=True)
@@ -45,7 +45,7 @@ test = run.loader(held_out, batch_size=128)
 
 
 class Writer(nn.Module):
-    """Scores every character as the next one, at every place, from what came before."""
+    """Predicts the next character at every position, from the characters before it."""
 
     def __init__(self, characters: int, block: int, width: int, layers: int) -> None:
         super().__init__()
@@ -73,7 +73,7 @@ run.scheduler(ts.schedules.warmup_cosine(optimizer, warmup=0.05, min_lr_ratio=0.
 
 
 def cross_entropy(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
-    """Return the mean over all places, in nats."""
+    """Return the mean over all positions, in nats."""
     return functional.cross_entropy(model(x).flatten(0, 1), y.flatten())
 
 
