@@ -190,7 +190,7 @@ class Stuck(Dataset):
     def __len__(self):
         return 2
     def __getitem__(self, index):
-        print(os.getpid(), flush=True)
+        os.write(1, f"{os.getpid()}\\n".encode())  # at once: lines of two workers must not mix
         time.sleep(600)
 
 list(Loader(Stuck(), batch_size=1, num_workers=2).epoch(0))

@@ -5,8 +5,11 @@ from __future__ import annotations
 import sys
 import threading
 import time
-from types import FrameType
-from typing import NamedTuple
+from contextlib import suppress
+from itertools import accumulate, chain, repeat
+from operator import attrgetter
+from types import CodeType
+from typing import Any, NamedTuple
 
 from truestep.experiments.instruments._clock import PhaseClock
 from truestep.probes._sites import Sites
@@ -76,17 +79,35 @@ class Sampler:
         last = time.perf_counter()
         wanted = self._clock.thread
         while not self._over.wait(_EVERY_S) and len(self.samples) < _MOST:
-            frame = sys._current_frames().get(wanted) if wanted is not None else None
+            places = places_of(wanted) if wanted is not None else []
             now = time.perf_counter()
-            self.samples.append(Sample(now, now - last, self._clock.now, self._clock.stretch, self._lines(frame)))
+            self.samples.append(Sample(now, now - last, self._clock.now, self._clock.stretch, self._lines(places)))
             last = now
-            frame = None  # who holds the frame of a function that has returned holds its variables
 
-    def _lines(self, frame: FrameType | None) -> tuple[Line, ...]:
+    def _lines(self, places: list[tuple[CodeType, int | None]]) -> tuple[Line, ...]:
         found: list[Line] = []
-        while frame is not None and len(found) < _DEEPEST:
-            code = frame.f_code
+        for code, line in places:
             if self._sites.kind(code) == 0 and not code.co_filename.startswith("<"):
-                found.append((code.co_filename, frame.f_lineno or code.co_firstlineno, code.co_qualname))
-            frame = frame.f_back
+                found.append((code.co_filename, line or code.co_firstlineno, code.co_qualname))
+                if len(found) == _DEEPEST:
+                    break
         return tuple(found)
+
+
+_PLACE = attrgetter("f_code", "f_lineno")
+
+
+def places_of(thread: int) -> list[tuple[CodeType, int | None]]:
+    """Return the code objects and lines of a thread's stack, innermost first; an empty list for an unknown thread.
+
+    The stack is read without giving up the GIL, by functions in C: CPython 3.11 may have freed the frame of a function
+    that returns in between, and to read it then is a crash.
+    """
+    frames: list[Any] = []
+    places: list[tuple[CodeType, int | None]] = []
+    with suppress(AttributeError):  # None, behind the outermost frame, has no f_back
+        frames.extend(accumulate(chain((sys._current_frames().get(thread),), repeat("f_back")), getattr))
+    frames.pop()
+    places.extend(map(_PLACE, frames))
+    frames.clear()  # a held frame keeps the variables of a function that has returned
+    return places
