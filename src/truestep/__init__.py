@@ -5,7 +5,7 @@
     for finding in session.findings:
         print(finding.message)
 
-Importing this package imports no torch and changes nothing.
+Importing this package does not import torch and changes nothing.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ _HOMES = {
 
 
 _ROOMS = {"data", "debugging", "schedules"}
-"""Modules that are public under their own names."""
+"""Public modules."""
 
 
 def __getattr__(name: str) -> object:

@@ -1,4 +1,4 @@
-"""Public names that are imported when they are first used, so that importing the package imports no torch."""
+"""Lazy imports of public names, so that importing the package does not import torch."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from truestep.errors import TorchMissing
 
 
 def attribute(package: str, homes: Mapping[str, str], name: str) -> object:
-    """Return a public name of a package from the module that defines it.
+    """Import and return a public name of a package.
 
     Args:
         package: name of the package.
-        homes: public name to module.
-        name: the name that is asked for.
+        homes: module of each public name.
+        name: the requested name.
 
     Raises:
         AttributeError: the package has no such name.

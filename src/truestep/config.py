@@ -1,4 +1,4 @@
-"""What a user chose: flags of a command over ``[tool.truestep]`` in pyproject.toml or truestep.toml."""
+"""Options of a user: flags of the command, then ``[tool.truestep]`` in pyproject.toml or truestep.toml."""
 
 from __future__ import annotations
 
@@ -18,25 +18,25 @@ Stop = Literal["never", "error"]
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """How to watch a run and report on it."""
+    """Options for watching a run and reporting on it."""
 
     select: tuple[str, ...] = ()
-    """Only these rules; empty means all."""
+    """Ids of the rules to run; empty means all."""
     ignore: tuple[str, ...] = ()
-    """Not these rules."""
+    """Ids of rules to leave out."""
     fail_on: Level = "never"
-    """From which severity on the exit code is 1; "never" keeps the script's own exit code."""
+    """Least severity of a finding that makes the exit code 1; "never" keeps the script's own exit code."""
     stop_on: Stop = "never"
     """"error" ends the script at the first error of high confidence."""
     active: bool = False
-    """Whether the program's own code may be called again, on copies, to check it."""
+    """Whether checks may call the program's own code again, on copies."""
     steps: int | None = None
     """Stop after this many optimizer steps."""
     budget: float = 0.01
-    """Share of the run's time that watching may cost before costly reads are given up."""
+    """Share of the run's time that watching may cost before costly reads stop."""
     format: Format = "text"
     output: Path | None = None
-    """Where the report goes; None is the error stream."""
+    """File for the report; None is the error stream."""
     record: Path | None = None
     """Folder for the record of the run."""
     quiet: bool = False
@@ -44,18 +44,18 @@ class Options:
 
 
 def load_options(start: Path, **flags: object) -> Options:
-    """Return the nearest configuration at or above a folder, with the flags of the command over it.
+    """Return the options: flags of the command, then the nearest configuration at or above a folder, then defaults.
 
-    ``truestep.toml`` is read before ``[tool.truestep]`` of a pyproject.toml in the same folder; a pyproject.toml
-    without that table is passed over.
+    In one folder ``truestep.toml`` wins over ``[tool.truestep]`` in pyproject.toml. A pyproject.toml without that
+    table is skipped.
 
     Args:
         start: a folder, or a file in it.
         flags: fields of `Options`; None means that the flag was not given.
 
     Raises:
-        BadConfiguration: a file cannot be read, or a key or value means nothing.
-        TypeError: a flag is no field of `Options`.
+        BadConfiguration: a file is unreadable, a key is unknown or a value is invalid.
+        TypeError: a flag is not a field of `Options`.
     """
     options, found = Options(), find_configuration(start)
     if found is not None:
@@ -73,7 +73,7 @@ def load_options(start: Path, **flags: object) -> Options:
 
 
 def find_configuration(start: Path) -> tuple[Path, dict[str, object]] | None:
-    """Return the nearest configuration file at or above a folder, and what it holds."""
+    """Return the nearest configuration file at or above a folder, with its table; None if none exists."""
     place = start.absolute()
     for folder in (place, *place.parents):
         own = folder / "truestep.toml"
@@ -89,7 +89,7 @@ def find_configuration(start: Path) -> tuple[Path, dict[str, object]] | None:
 
 
 def share(value: object, where: str = "budget") -> float:
-    """Read a share of time: 0.01, "0.01" or "1%".
+    """Parse a share of time: 0.01, "0.01" or "1%".
 
     >>> share("1%"), share(0.5)
     (0.01, 0.5)
@@ -138,7 +138,7 @@ _READERS: dict[str, Callable[[object, str], object]] = {
     "budget": share,
     "format": _one_of(Format),
 }
-"""The keys of a configuration file, each with what makes a value of it."""
+"""Parser of each key of a configuration file."""
 
 
 def _chosen(path: Path, table: dict[str, object]) -> dict[str, Any]:

@@ -1,45 +1,45 @@
-"""The exception tree. Each error says what happened, what was expected and got, and one remedy.
+"""The exception tree. Each error has a description, the expected and the actual value, and one remedy.
 
 TrueStepError
-├── UsageError          a command or a call was given something it cannot use (exit code 2)
-│   ├── NoSuchScript    unreadable or missing script, or no such module
+├── UsageError           invalid use of a command or a call (exit code 2)
+│   ├── NoSuchScript     missing or unreadable script, or unknown module
 │   ├── ScriptSyntaxError
-│   ├── TorchMissing    the command needs torch and it is not installed
-│   ├── UnknownRule     no rule of that name
-│   ├── UnknownTemplate no program of that name to begin with
-│   ├── FileExists      a file that was to be written is there already
+│   ├── TorchMissing     the command needs torch, which is not installed
+│   ├── UnknownRule      unknown rule id
+│   ├── UnknownTemplate  unknown name of a starter program
+│   ├── FileExists       an output file already exists
 │   ├── UnwritableFolder
 │   ├── BadConfiguration
 │   ├── UnknownPrecision
-│   ├── UnknownDevice   no such device, or none here
-│   ├── BadSchedule     an argument of a schedule that means nothing
-│   ├── UnboundSchedule a schedule was stepped before it knew how long the training is
-│   ├── BadSettings     a setting of a run that means nothing
-│   ├── BadPart         a model, an optimizer or an object that does not fit the run
-│   ├── UnknownModule   a model has no module of that name, or it is hidden
-│   ├── ModuleNotCalled the features of a module that was not called
-│   ├── BadPatch        what was to replace an activation does not fit
-│   ├── FolderHoldsRun  the folder holds the checkpoints of another run
-│   ├── BadLogValue     what was logged is no number
-│   ├── BadLoss         a loss or its weight that a step cannot use (a ValueError too)
-│   ├── MetricMissing   a plateau schedule follows a value that was not logged
-│   ├── BadData         a file or an argument of a data set that cannot be used
-│   │   └── NoSuchSample an index beyond the end of a data set (an IndexError too)
-│   ├── PackageMissing  a package that the call needs is not installed
-│   ├── BadLoader       a data set or an argument that a loader cannot use
-│   ├── UnsavableState  a checkpoint was to hold what does not come back from a file
-│   ├── BadCheckpoint   a checkpoint that is missing, damaged or of another run
-│   ├── KeysDoNotMatch  weights whose names or shapes are not those of the model
-│   ├── FolderInUse     another run is writing into the folder
+│   ├── UnknownDevice    unknown device, or one that this machine lacks
+│   ├── BadSchedule      invalid argument of a schedule
+│   ├── UnboundSchedule  a schedule was stepped before the length of the training was known
+│   ├── BadSettings      invalid setting of a run
+│   ├── BadPart          a model, an optimizer or another object that does not fit the run
+│   ├── UnknownModule    unknown or hidden module of a model
+│   ├── ModuleNotCalled  features requested from a module that was not called
+│   ├── BadPatch         a replacement activation that does not fit
+│   ├── FolderHoldsRun   the folder already holds the checkpoints of another run
+│   ├── BadLogValue      a logged value that is not a number
+│   ├── BadLoss          invalid loss or loss weight of a step (also a ValueError)
+│   ├── MetricMissing    a plateau schedule follows a metric that was not logged
+│   ├── BadData          invalid file or argument of a data set
+│   │   └── NoSuchSample an index beyond the end of a data set (also an IndexError)
+│   ├── PackageMissing   a required package is not installed
+│   ├── BadLoader        invalid data set or argument of a loader
+│   ├── UnsavableState   state for a checkpoint that cannot be restored from a file
+│   ├── BadCheckpoint    a checkpoint that is missing, damaged or from another run
+│   ├── KeysDoNotMatch   weights with other names or shapes than the model
+│   ├── FolderInUse      another run is writing into the folder
 │   ├── SeveralProcesses a run in one of several processes
-│   ├── NoExperiment    a script did not do what an experiment compares (exit code 3)
-│   └── BadRecord       a record that cannot be read
-├── DiskFull            a checkpoint did not fit on the disk; earlier ones are untouched
-├── NothingMeasured a mean was read before anything was added to it
-├── OpenWindow          a loop was left in the middle of a window of accumulation
-├── ScaledGradients     an optimizer was stepped by hand on gradients in the scale of fp16
-├── WorkerDied          a worker of a loader was killed or did not answer
-└── FindingsRaised      `truestep.testing.assert_clean` found something (an AssertionError too)
+│   ├── NoExperiment     the script did not do the thing that an experiment compares (exit code 3)
+│   └── BadRecord        an unreadable record
+├── DiskFull             a checkpoint did not fit on the disk; earlier ones are intact
+├── NothingMeasured      a mean was read before its first update
+├── OpenWindow           a loop was left in the middle of an accumulation window
+├── ScaledGradients      an optimizer was stepped by hand on gradients scaled for fp16
+├── WorkerDied           a worker of a loader was killed or timed out
+└── FindingsRaised       `truestep.testing.assert_clean` found a failure (also an AssertionError)
 """
 
 from __future__ import annotations
@@ -48,17 +48,17 @@ from pathlib import Path
 
 
 class TrueStepError(Exception):
-    """The root of all errors raised on purpose.
+    """Base class of all errors that TrueStep raises on purpose.
 
     Args:
-        happened: what happened, without a full stop.
-        expected: what was expected and what was got; may be empty.
+        happened: description of the error, without a full stop.
+        expected: the expected and the actual value; may be empty.
         remedy: one imperative sentence.
     """
 
     slug = "truestep-error"
     exit_code = 2
-    """Of a command that ends with it."""
+    """Exit code of a command that ends with this error."""
 
     def __init__(self, happened: str, *, expected: str = "", remedy: str = "") -> None:
         self.happened = happened
@@ -72,13 +72,13 @@ class TrueStepError(Exception):
 
 
 class UsageError(TrueStepError):
-    """A command or a call was given something it cannot use."""
+    """Invalid use of a command or a call: a wrong argument, setting, file or object."""
 
     slug = "usage"
 
 
 class NoSuchScript(UsageError):
-    """The script or module to run cannot be found or read."""
+    """The script or module to run does not exist or is unreadable."""
 
     slug = "no-such-script"
 
@@ -90,43 +90,43 @@ class ScriptSyntaxError(UsageError):
 
 
 class TorchMissing(UsageError):
-    """The command needs torch, and it cannot be imported."""
+    """The command needs torch, which cannot be imported."""
 
     slug = "torch-missing"
 
 
 class UnknownRule(UsageError):
-    """There is no rule of that name."""
+    """No rule has this id."""
 
     slug = "unknown-rule"
 
 
 class UnknownTemplate(UsageError):
-    """There is no template of that name."""
+    """No template has this name."""
 
     slug = "unknown-template"
 
 
 class FileExists(UsageError):
-    """A file that was to be written is there already."""
+    """An output file already exists."""
 
     slug = "file-exists"
 
 
 class UnwritableFolder(UsageError):
-    """A folder or file for output cannot be written."""
+    """An output folder or file is not writable."""
 
     slug = "unwritable-folder"
 
 
 class BadConfiguration(UsageError):
-    """The configuration holds a key or a value that means nothing."""
+    """The configuration has an unknown key or an invalid value."""
 
     slug = "bad-configuration"
 
 
 class BadSettings(UsageError):
-    """A setting of a run means nothing."""
+    """A setting of a run is invalid."""
 
     slug = "bad-settings"
 
@@ -138,73 +138,73 @@ class BadPart(UsageError):
 
 
 class UnknownModule(UsageError):
-    """A model has no module of that name, or hooks on it are not called."""
+    """A model has no module with this name, or hooks on that module are not called."""
 
     slug = "unknown-module"
 
 
 class ModuleNotCalled(UsageError):
-    """The features of a module were asked for that was not called."""
+    """Features were requested from a module that was not called."""
 
     slug = "module-not-called"
 
 
 class BadPatch(UsageError):
-    """What was to replace an activation does not fit into its place."""
+    """The replacement for an activation is None, or has another shape or type."""
 
     slug = "bad-patch"
 
 
 class FolderHoldsRun(UsageError):
-    """The folder of a new run holds the checkpoints of another one."""
+    """The folder of a new run already holds the checkpoints of another run."""
 
     slug = "folder-holds-run"
 
 
 class BadLogValue(UsageError):
-    """A logged value is no number, no text and no tensor of one element."""
+    """A logged value is not a number, a text or a tensor with one element."""
 
     slug = "bad-log-value"
 
 
 class BadLoss(UsageError, ValueError):
-    """A step was given a loss, or the weight of one, that it cannot use."""
+    """The loss of a step, or the weight of a loss, is invalid."""
 
     slug = "bad-loss"
 
 
 class MetricMissing(UsageError):
-    """A schedule follows a value that was not logged in this epoch."""
+    """A schedule follows a metric that was not logged in this epoch."""
 
     slug = "metric-missing"
 
 
 class NothingMeasured(TrueStepError):
-    """A mean was read before anything was added to it."""
+    """A mean was read before its first update."""
 
     slug = "nothing-measured"
 
 
 class OpenWindow(TrueStepError):
-    """A loop was left in the middle of a window of accumulation."""
+    """A loop was left in the middle of an accumulation window."""
 
     slug = "open-window"
 
 
 class ScaledGradients(TrueStepError):
-    """An optimizer was stepped by hand on gradients that carry the scale of fp16."""
+    """An optimizer was stepped by hand on gradients that still carry the loss scale of fp16."""
 
     slug = "scaled-gradients"
 
 
 class BadData(UsageError):
-    """A file of data, or what a data set is to be made of, cannot be used.
+    """A data file or an argument of a data set is invalid.
 
     Args:
-        happened: what happened, without a full stop.
-        path: the file or folder; empty where no file is to blame.
+        happened: description of the error, without a full stop.
+        path: the file or folder; empty if no file is at fault.
         where: the place in it, such as "line 7" or "index 3"; may be empty.
-        expected: what was expected and what was got; may be empty.
+        expected: the expected and the actual value; may be empty.
         remedy: one imperative sentence.
     """
 
@@ -220,49 +220,49 @@ class BadData(UsageError):
 
 
 class NoSuchSample(BadData, IndexError):
-    """An index lies beyond the end of a data set."""
+    """An index is beyond the end of a data set."""
 
     slug = "no-such-sample"
 
 
 class PackageMissing(UsageError):
-    """A package that the call needs is not installed."""
+    """A package required by the call is not installed."""
 
     slug = "package-missing"
 
 
 class BadLoader(UsageError):
-    """A loader was given a data set or an argument it cannot use."""
+    """The data set or an argument of a loader is invalid."""
 
     slug = "bad-loader"
 
 
 class WorkerDied(TrueStepError):
-    """A worker of a loader was killed, or did not answer in time."""
+    """A worker process of a loader was killed or timed out."""
 
     slug = "worker-died"
 
 
 class UnsavableState(UsageError):
-    """A checkpoint was to hold something that does not come back from a file as what it was."""
+    """State for a checkpoint could not be restored unchanged from a file."""
 
     slug = "unsavable-state"
 
 
 class BadCheckpoint(UsageError):
-    """A checkpoint or a file of weights is missing, damaged or not what was asked for."""
+    """A checkpoint or a weights file is missing, damaged or not the requested one."""
 
     slug = "bad-checkpoint"
 
 
 class KeysDoNotMatch(UsageError):
-    """The names or shapes of saved weights are not those of the model."""
+    """The names or shapes of saved weights do not match the model."""
 
     slug = "keys-do-not-match"
 
 
 class SeveralProcesses(UsageError):
-    """A run was made in one of several processes, each of which would train a copy of its own."""
+    """A run was created in one of several processes, each of which would train a separate copy."""
 
     slug = "several-processes"
 
@@ -274,22 +274,25 @@ class FolderInUse(UsageError):
 
 
 class DiskFull(TrueStepError):
-    """A checkpoint did not fit on the disk; those before it are untouched."""
+    """A checkpoint did not fit on the disk; earlier checkpoints are intact."""
 
     slug = "disk-full"
 
 
 class BadRecord(UsageError):
-    """A record of a run cannot be read."""
+    """The record of a run is unreadable."""
 
     slug = "bad-record"
 
 
 class NoExperiment(UsageError):
-    """A script did not do what an experiment compares.
+    """The script did not do the thing that an experiment compares, such as an optimizer step.
 
     Args:
-        said: the end of what it wrote.
+        happened: description of the error, without a full stop.
+        expected: the expected and the actual value; may be empty.
+        remedy: one imperative sentence.
+        said: the end of the script's output.
     """
 
     slug = "no-experiment"
@@ -301,70 +304,70 @@ class NoExperiment(UsageError):
 
 
 class BadSchedule(UsageError):
-    """An argument of a schedule, or how it is to be stepped, means nothing."""
+    """An argument of a schedule, or the way it is stepped, is invalid."""
 
     slug = "bad-schedule"
 
 
 class UnknownPrecision(UsageError):
-    """There is no precision of that name."""
+    """No precision has this name."""
 
     slug = "unknown-precision"
 
 
 class UnknownDevice(UsageError):
-    """There is no device of that name, or none on this machine."""
+    """No device has this name, or this machine lacks the device."""
 
     slug = "unknown-device"
 
 
 class UnboundSchedule(UsageError):
-    """A schedule was stepped before it knew how long the training is."""
+    """A schedule was stepped before the length of the training was known."""
 
     slug = "unbound-schedule"
 
 
 class FindingsRaised(TrueStepError, AssertionError):
-    """A test asked for other findings than there were."""
+    """The findings differ from those that a test expects."""
 
     slug = "findings"
 
 
 class TrueStepWarning(UserWarning):
-    """The root of all warnings given on purpose: what happened, in one line."""
+    """Base class of all warnings that TrueStep gives: a description in one line."""
 
 
 class SamplesReadAgain(TrueStepWarning):
-    """A stream without a state of its own was read from its beginning to get to where a run stopped."""
+    """A stream that keeps no state was read again from the beginning, up to the point where the run stopped."""
 
 
 class InexactResume(TrueStepWarning):
-    """A resumed run cannot repeat the one that was stopped."""
+    """A resumed run cannot reproduce the run that was stopped."""
 
 
 class SplitWindow(TrueStepWarning):
-    """Micro-steps of the last body of a loop came after the update of its window, and made another one."""
+    """The last body of a loop made more micro-steps than the others, so its window was split into two updates."""
 
 
 class OptimizerNotStepped(TrueStepWarning):
-    """An optimizer of a run never updates, or updates without a gradient, while others do."""
+    """An optimizer of a run never updates, or updates without gradients, while others do."""
 
 
 class NotInCheckpoint(TrueStepWarning):
-    """An optimizer trains parameters that no checkpoint of the run would hold."""
+    """An optimizer trains parameters that are missing from the checkpoints of the run."""
 
 
 class TraceNotWritten(TrueStepWarning):
-    """The trace of a profile could not be written; its tables are there."""
+    """The trace of a profile could not be written; its tables are available."""
 
 
 class DigitsLost(TrueStepWarning):
-    """Different numbers of a file are the same in float32."""
+    """Different numbers in a file become equal in float32."""
 
 
 class UnscaledImages(TrueStepWarning):
-    """Images of a file are no bytes, and are taken as they are."""
+    """Images in a file are not bytes and are used unscaled."""
 
 
 class BrokenCheckpoint(TrueStepWarning):
-    """A checkpoint in the folder is damaged; it is left alone, and an older one is taken."""
+    """A checkpoint in the folder is damaged: it is kept as it is, and an older one is used."""

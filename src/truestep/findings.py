@@ -1,4 +1,4 @@
-"""What the rules say: findings, and one verdict for every rule; and of what a run died, where that can be told."""
+"""Results of a watched run: findings, one verdict per rule, and the post-mortem of a crash if its cause is known."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from truestep.events import Site
 
 
 class Severity(enum.StrEnum):
-    """How bad a failure is when it is there."""
+    """Severity of a failure, once it is present."""
 
     ERROR = "error"
     """The trained result is wrong or worse."""
     WARNING = "warning"
-    """The result may be right; something was lost, wasted or left to chance."""
+    """The result may be right, but something was lost, wasted or left to chance."""
     SPEED = "speed"
-    """Only time or memory."""
+    """Only time or memory is lost."""
 
 
 class Confidence(enum.StrEnum):
-    """How sure the evidence is. Reports show high and medium unless asked for all."""
+    """Strength of the evidence. Reports show high and medium; low only on request."""
 
     HIGH = "high"
     MEDIUM = "medium"
@@ -28,7 +28,7 @@ class Confidence(enum.StrEnum):
 
 
 class Outcome(enum.StrEnum):
-    """What a rule came to after a run."""
+    """Result of a rule after a run."""
 
     FOUND = "found"
     CLEAR = "clear"
@@ -37,7 +37,7 @@ class Outcome(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """A line of the user's code and what happened there: lower case, no full stop."""
+    """A line of the user's code with a label: lower case, no full stop."""
 
     site: Site | None
     label: str
@@ -45,14 +45,14 @@ class Mark:
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """How often a finding was seen."""
+    """Number of times that a finding was seen."""
 
     count: int = 1
     total: int | None = None
-    """Out of how many, where that is known."""
+    """Number of units (steps by default) in which it could have been seen; None if unknown."""
     unit: str = "steps"
     first_step: int | None = None
-    """Number of the first step at which it was seen, counted from 0."""
+    """The first step at which it was seen, counted from 0."""
 
     def __str__(self) -> str:
         amount = f"{self.count} {self.unit if self.count != 1 else self.unit.removesuffix('s')}"
@@ -69,65 +69,65 @@ class Finding:
     severity: Severity
     confidence: Confidence
     message: str
-    """What happened: a fact, lower case, no full stop."""
+    """The failure as a fact: lower case, no full stop."""
     primary: Mark
     related: tuple[Mark, ...] = ()
     seen: Seen = field(default_factory=Seen)
     cost: str = ""
-    """What it costs, measured, and how it was measured."""
+    """The measured cost, and how it was measured."""
     help: str = ""
-    """One imperative sentence with the lines to write."""
+    """The fix: one imperative sentence with the lines to write."""
     suppressed: bool = False
     """Whether a comment in the code or the configuration allows it."""
     rank: int | None = None
     """The rank that saw it, in runs of several processes."""
     explained_by: str = ""
-    """The rule of the finding that it follows from, and is told under; empty where it stands for itself."""
+    """Id of the rule with the finding that causes this one and under which it is listed; empty for a root cause."""
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What one rule came to: found, clear, or not observed and why."""
+    """Result of one rule: found, clear, or not observed with a reason."""
 
     rule: str
     outcome: Outcome
     reason: str = ""
-    """For not-observed: what the run lacked, such as "no scheduler"."""
+    """For not-observed: the events that the run lacked, such as "no scheduler"."""
 
 
 @dataclass(frozen=True, slots=True)
 class PostMortem:
-    """What an error of torch that ended a run does not say: the cause, where it is certain."""
+    """Cause of the torch error that ended a run; made only if the cause is certain."""
 
     slug: str
-    """The kind of death, such as "modified-in-place"."""
+    """The kind of crash, such as "modified-in-place"."""
     error: str
     """The error's type and the first line of its message."""
     message: str
-    """What happened: a fact, lower case, no full stop."""
+    """The cause as a fact: lower case, no full stop."""
     primary: Mark
     """The user's line that failed."""
     related: tuple[Mark, ...] = ()
     facts: tuple[tuple[str, str], ...] = ()
-    """More evidence, each with a word that says what it is."""
+    """Further evidence, as pairs of a label and a text."""
     help: str = ""
-    """One imperative sentence with the lines to write."""
+    """The fix: one imperative sentence with the lines to write."""
 
 
 @dataclass(frozen=True, slots=True)
 class Chance:
-    """A classification loss that stayed where guessing is."""
+    """A classification loss that stayed at the level of random guessing."""
 
     classes: int
     loss: float
-    """Mean of the later half of the values that were read."""
+    """Mean of the later half of the loss values that were read."""
     step: int
-    """Step of the last one."""
+    """Step of the last value."""
 
 
 @dataclass(frozen=True, slots=True)
 class Coverage:
-    """How far a run came, beside its steps: what a report says before it calls anything clear."""
+    """Parts of a training that a run reached, apart from its steps; a report shows them before any clear verdict."""
 
     called: bool = True
     """Whether a model was called."""
@@ -136,42 +136,42 @@ class Coverage:
     error: str = ""
     """Type and first line of the exception that ended the run."""
     processes: int = 0
-    """How many processes the run started by multiprocessing; they are not watched."""
+    """Number of processes that the run started by multiprocessing; these are not watched."""
     started: Site | None = None
-    """Where it started the first of them."""
+    """Where the first of these processes was started."""
     chance: Chance | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """All there is to report about one watched run: what reports are made from."""
+    """Everything that a report shows about one watched run."""
 
     script: str
     how: str
     """How the run ended, see `truestep.events.RunEnded.how`."""
     steps: int
     findings: tuple[Finding, ...] = ()
-    """Suppressed ones and consequences of others included, marked as such; what costs most comes first."""
+    """Most costly first; includes suppressed findings and consequences of others, marked as such."""
     verdicts: tuple[Verdict, ...] = ()
     internal_errors: tuple[str, ...] = ()
     """Tracebacks of probes and rules that failed; the training went on."""
     torch: str = ""
     ranks: int = 1
     missing_ranks: tuple[int, ...] = ()
-    """Ranks whose record did not arrive."""
+    """Ranks without a record."""
     record: str = ""
-    """Folder of the record, where one was asked for."""
+    """Folder of the record, if one was requested."""
     post_mortem: PostMortem | None = None
-    """Of what the run died, where it died of an error whose cause could be told."""
+    """Cause of the error that ended the run; None without such an error, or if its cause is unknown."""
     coverage: Coverage = field(default_factory=Coverage)
 
     def shown(self, *, least: Confidence = Confidence.MEDIUM) -> tuple[Finding, ...]:
-        """Findings to show: not suppressed, no consequences of others, and at least this sure."""
+        """Return the findings that a report shows, see `truestep.findings.shown`."""
         return shown(self.findings, least=least)
 
 
 def shown(findings: tuple[Finding, ...], *, least: Confidence = Confidence.MEDIUM) -> tuple[Finding, ...]:
-    """Return the findings to show: not suppressed, no consequences of others, and at least this sure."""
+    """Return the findings that are not suppressed, not a consequence of others, and have at least this confidence."""
     order = list(Confidence)
     own = (f for f in findings if not f.suppressed and not f.explained_by)
     return tuple(f for f in own if order.index(f.confidence) <= order.index(least))

@@ -2,10 +2,10 @@
 
     scheduler = truestep.schedules.warmup_cosine(optimizer, warmup=0.05, total_steps=epochs * len(loader))
 
-Inside a run `total_steps` is left out: the run knows how long it is and tells the schedule when its loop starts. The
-factor on the first step is 1 / (warmup_steps + 1), and the minimum is reached at `total_steps`, one step after the last
-one: no step is made with an lr of 0. That is the convention of nanoGPT and torchtitan; Transformers' schedules begin
-with one step at 0. After `total_steps` the lr stays at the minimum.
+Inside a run, leave `total_steps` out: the run knows its length and sets it when its loop starts. The factor of the
+first step is 1 / (warmup_steps + 1). The minimum is reached at `total_steps`, one step after the last one, so no step
+has an lr of 0. This is the convention of nanoGPT and torchtitan; schedules of Transformers begin with one step at 0.
+After `total_steps` the lr stays at the minimum.
 """
 
 from __future__ import annotations
@@ -34,15 +34,15 @@ _FALLS: dict[str, Callable[[float], float]] = {
 
 @dataclass(slots=True)
 class Horizon:
-    """What one schedule knows of the length of the training.
+    """Length of the training, as one schedule knows it.
 
     Attributes:
         name: the function that made the schedule.
         warmup: a fraction of `total_steps` in [0, 1), or a number of steps.
-        ends: whether the schedule has an end, which has to be known.
-        total_steps: how often the schedule is stepped in the whole training; None while that is unknown.
-        given: whether `total_steps` was given by the caller.
-        arguments: what the function was called with, to tell a schedule that was changed between two starts.
+        ends: whether the schedule has an end, which then must be known.
+        total_steps: number of `step()` calls in the whole training; None while unknown.
+        given: whether the caller passed `total_steps`.
+        arguments: arguments of the function, to detect a schedule that was changed between two starts.
     """
 
     name: str
@@ -54,17 +54,17 @@ class Horizon:
 
     @property
     def needs_total(self) -> bool:
-        """Whether the schedule cannot be stepped before its length is known."""
+        """Return True if the schedule cannot be stepped until its length is known."""
         return self.total_steps is None and (self.ends or isinstance(self.warmup, float))
 
     @property
     def warmup_steps(self) -> int:
-        """Steps of the warm-up, once the length is known."""
+        """Return the number of warm-up steps; needs the length if `warmup` is a fraction."""
         return _steps(self.warmup, self.total_steps or 0)
 
 
 def horizon_of(scheduler: object) -> Horizon | None:
-    """Return what a schedule of this module knows of its length; None for any other scheduler."""
+    """Return the `Horizon` of a schedule made by this module; None for any other scheduler."""
     factors = getattr(scheduler, "lr_lambdas", None) or [None]
     horizon = getattr(factors[0], "horizon", None)
     return horizon if isinstance(horizon, Horizon) else None
@@ -76,14 +76,14 @@ def warmup_cosine(
     """Raise the lr linearly, then lower it along half a cosine.
 
     Args:
-        optimizer: its groups' lr are the peak, each group its own.
+        optimizer: the lr of each parameter group is the peak of that group.
         warmup: a float in [0, 1) is a fraction of `total_steps`, rounded to whole steps; an int is a number of steps.
-        min_lr_ratio: the lr from `total_steps` on, as a part of the peak, in [0, 1].
-        total_steps: how often `step()` will be called; may be left out inside a run.
+        min_lr_ratio: the lr from `total_steps` on, as a fraction of the peak, in [0, 1].
+        total_steps: number of `step()` calls; may be left out inside a run.
 
     Raises:
-        BadSchedule: an argument out of its range.
-        UnboundSchedule: by `scheduler.step()`, when the length is not known by then.
+        BadSchedule: an argument is out of range.
+        UnboundSchedule: by `scheduler.step()`, if the length is not known by then.
 
     Source: Loshchilov and Hutter, SGDR (arXiv:1608.03983), one period; warm-up as in nanoGPT.
 
@@ -123,19 +123,19 @@ def wsd(
     min_lr_ratio: float = 0.0,
     total_steps: int | None = None,
 ) -> LambdaLR:
-    """Raise the lr linearly, keep it, and lower it at the end (warm-up, stable, decay).
+    """Raise the lr linearly, keep it constant, and lower it at the end (warm-up, stable, decay).
 
     Args:
-        optimizer: its groups' lr are the peak, each group its own.
+        optimizer: the lr of each parameter group is the peak of that group.
         warmup: a float in [0, 1) is a fraction of `total_steps`, rounded to whole steps; an int is a number of steps.
-        decay: a float in [0, 1] is a fraction of `total_steps`, an int a number of steps; it never cuts the warm-up.
-        shape: how it falls over the decay's progress p: "linear" 1 - p, "cosine" half a cosine, "sqrt" 1 - sqrt(p).
-        min_lr_ratio: the lr from `total_steps` on, as a part of the peak, in [0, 1].
-        total_steps: how often `step()` will be called; may be left out inside a run.
+        decay: a float in [0, 1] is a fraction of `total_steps`, an int a number of steps; never shortens the warm-up.
+        shape: factor at progress p of the decay: "linear" 1 - p, "cosine" half a cosine, "sqrt" 1 - sqrt(p).
+        min_lr_ratio: the lr from `total_steps` on, as a fraction of the peak, in [0, 1].
+        total_steps: number of `step()` calls; may be left out inside a run.
 
     Raises:
-        BadSchedule: an argument out of its range.
-        UnboundSchedule: by `scheduler.step()`, when the length is not known by then.
+        BadSchedule: an argument is out of range.
+        UnboundSchedule: by `scheduler.step()`, if the length is not known by then.
 
     Source: Hu et al., MiniCPM (arXiv:2404.06395); shape and length of the decay: Hägele et al. (arXiv:2405.18392).
 
@@ -147,15 +147,14 @@ def wsd(
     """
     if shape not in _FALLS:
         raise BadSchedule(
-            f'"{shape}" is not a shape of a decay',
-            expected='expected "linear", "cosine" or "sqrt"',
+            f'shape must be "linear", "cosine" or "sqrt", got {shape!r}',
             remedy='pass shape="sqrt"',
         )
     if isinstance(decay, bool) or decay < 0 or (isinstance(decay, float) and decay > 1):
         raise BadSchedule(
-            f"decay={decay!r} is neither a part of the training nor a number of steps",
+            f"decay must be a fraction of the training or a number of steps, got {decay!r}",
             expected="expected a float in [0, 1] or an int of at least 0",
-            remedy="pass decay=0.2 for the last fifth",
+            remedy="pass decay=0.2 for the last fifth of the training",
         )
     return _decaying("wsd", optimizer, warmup, shape, min_lr_ratio, total_steps, decay)
 
@@ -163,20 +162,20 @@ def wsd(
 def inverse_sqrt(
     optimizer: Optimizer, warmup: float = 0.05, *, timescale: int | None = None, total_steps: int | None = None
 ) -> LambdaLR:
-    """Raise the lr linearly, then lower it with the inverse square root of the step. It has no end.
+    """Raise the lr linearly, then lower it with the inverse square root of the step. The schedule has no end.
 
     Args:
-        optimizer: its groups' lr are the peak, each group its own.
-        warmup: a float in [0, 1) is a fraction of `total_steps`; with an int, no length has to be known.
-        timescale: after the warm-up, steps in which the lr falls to 1 / sqrt(2) of the peak; the warm-up plus 1 unless
-            given.
-        total_steps: how often `step()` will be called; may be left out inside a run, or where `warmup` is an int.
+        optimizer: the lr of each parameter group is the peak of that group.
+        warmup: a float in [0, 1) is a fraction of `total_steps`; an int is a number of steps and needs no length.
+        timescale: number of steps after the warm-up in which the lr falls to 1 / sqrt(2) of the peak; default:
+            warm-up steps plus 1.
+        total_steps: number of `step()` calls; may be left out inside a run, or if `warmup` is an int.
 
     Raises:
-        BadSchedule: an argument out of its range.
-        UnboundSchedule: by `scheduler.step()`, when `warmup` is a fraction and the length is not known by then.
+        BadSchedule: an argument is out of range.
+        UnboundSchedule: by `scheduler.step()`, if `warmup` is a fraction and the length is not known by then.
 
-    Source: Vaswani et al. (arXiv:1706.03762), section 5.3, with their step number one higher than here.
+    Source: Vaswani et al. (arXiv:1706.03762), section 5.3; they count steps from 1, this function from 0.
 
     >>> import torch
     >>> optimizer = torch.optim.SGD([torch.nn.Parameter(torch.ones(1))], lr=1.0)
@@ -186,9 +185,8 @@ def inverse_sqrt(
     """
     if timescale is not None and (isinstance(timescale, bool) or timescale < 1):
         raise BadSchedule(
-            f"timescale={timescale!r} is not a number of steps",
-            expected="expected an int of at least 1",
-            remedy="leave timescale= out to take the warm-up's",
+            f"timescale must be a number of steps, at least 1, got {timescale!r}",
+            remedy="leave timescale= out to use the length of the warm-up",
         )
 
     def after(step: int, warmup_steps: int, total_steps: int) -> float:
@@ -200,16 +198,16 @@ def inverse_sqrt(
 
 
 def constant(optimizer: Optimizer, warmup: float = 0.05, *, total_steps: int | None = None) -> LambdaLR:
-    """Raise the lr linearly, then keep it. It has no end.
+    """Raise the lr linearly, then keep it constant. The schedule has no end.
 
     Args:
-        optimizer: its groups' lr are kept, each group its own.
-        warmup: a float in [0, 1) is a fraction of `total_steps`; with an int, no length has to be known.
-        total_steps: how often `step()` will be called; may be left out inside a run, or where `warmup` is an int.
+        optimizer: the lr of each parameter group is the lr after the warm-up.
+        warmup: a float in [0, 1) is a fraction of `total_steps`; an int is a number of steps and needs no length.
+        total_steps: number of `step()` calls; may be left out inside a run, or if `warmup` is an int.
 
     Raises:
-        BadSchedule: an argument out of its range.
-        UnboundSchedule: by `scheduler.step()`, when `warmup` is a fraction and the length is not known by then.
+        BadSchedule: an argument is out of range.
+        UnboundSchedule: by `scheduler.step()`, if `warmup` is a fraction and the length is not known by then.
 
     Source: Goyal et al. (arXiv:1706.02677), section 2.2, for the warm-up.
 
@@ -234,9 +232,8 @@ def _decaying(
     """Make a schedule that falls to `min_lr_ratio` at its end; without `decay` it falls from the warm-up on."""
     if isinstance(min_lr_ratio, bool) or not 0 <= min_lr_ratio <= 1:
         raise BadSchedule(
-            f"min_lr_ratio={min_lr_ratio!r} is not a part of the peak lr",
-            expected="expected a number in [0, 1]",
-            remedy="pass min_lr_ratio=0.1 to end at a tenth of the lr",
+            f"min_lr_ratio must be a fraction of the peak lr, in [0, 1], got {min_lr_ratio!r}",
+            remedy="pass min_lr_ratio=0.1 to end at a tenth of the peak lr",
         )
     fall = _FALLS[shape]
 
@@ -271,14 +268,13 @@ def _schedule(
 
     if isinstance(warmup, bool) or warmup < 0 or (isinstance(warmup, float) and warmup >= 1):
         raise BadSchedule(
-            f"warmup={warmup!r} is neither a part of the training nor a number of steps",
+            f"warmup must be a fraction of the training or a number of steps, got {warmup!r}",
             expected="expected a float in [0, 1) or an int of at least 0",
             remedy="pass warmup=0.05 for the first twentieth, or warmup=100 for 100 steps",
         )
     if total_steps is not None and (isinstance(total_steps, bool) or total_steps < 1):
         raise BadSchedule(
-            f"total_steps={total_steps!r} is not a number of steps",
-            expected="expected an int of at least 1",
+            f"total_steps must be a number of steps, at least 1, got {total_steps!r}",
             remedy="pass total_steps=epochs * len(loader), or leave it out inside a run",
         )
     given = {"warmup": warmup, "total_steps": total_steps, **(arguments or {})}
@@ -289,9 +285,9 @@ def _schedule(
             if step == 0:
                 return 1.0  # the scheduler is being built: nothing is stepped with this lr before a run binds it
             raise UnboundSchedule(
-                f"{name} was stepped and does not know how long the training is",
-                expected="expected total_steps=, or a run that tells it when its loop starts",
-                remedy="pass total_steps=epochs * len(loader): how often step() is called",
+                f"{name} was stepped before the length of the training was known",
+                expected="expected total_steps=, or a run that sets it when its loop starts",
+                remedy="pass total_steps=epochs * len(loader), the number of calls of step()",
             )
         warmup_steps = horizon.warmup_steps
         if step < warmup_steps and not (ends and step >= (horizon.total_steps or 0)):
@@ -303,5 +299,5 @@ def _schedule(
 
 
 def _steps(part: float, total_steps: int) -> int:
-    """Return a part of the training in steps: a float is a fraction of it, an int already steps."""
+    """Return a part of the training in steps: a float is a fraction of it, an int a number of steps already."""
     return int(part * total_steps + 0.5) if isinstance(part, float) else part

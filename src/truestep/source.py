@@ -1,8 +1,7 @@
-"""A user's file: its lines, as reports show them, and the comments in it that allow a finding.
+"""A user's source file: its lines, as reports show them, and its suppression comments.
 
-A comment ``# truestep: ignore[rule-id, other-id] reason`` allows these rules on the statement it stands in (on any of
-its lines) or, alone on its line, on the statement below. ``# truestep: ignore-file[rule-id] reason`` allows them in the
-whole file.
+A comment ``# truestep: ignore[rule-id, other-id] reason`` allows these rules in its statement (on any line of it) or,
+alone on its line, in the statement below. ``# truestep: ignore-file[rule-id] reason`` allows them in the whole file.
 """
 
 from __future__ import annotations
@@ -30,10 +29,10 @@ class Suppression:
     """A comment that allows some rules on some lines."""
 
     line: int
-    """Where the comment stands."""
+    """Line of the comment."""
     first: int
     last: int
-    """The lines it covers, both included."""
+    """First and last line that it covers, both included."""
     rules: tuple[str, ...]
     reason: str = ""
     whole_file: bool = False
@@ -44,7 +43,7 @@ class Suppression:
 
 @dataclass(frozen=True, slots=True)
 class Complaint:
-    """A suppression that does nothing: what is wrong with it, lower case, no full stop."""
+    """A problem with a suppression comment; the message is lower case, without a full stop."""
 
     path: str
     line: int
@@ -56,18 +55,18 @@ class Complaint:
 
 @dataclass(frozen=True, slots=True)
 class SourceFile:
-    """The text of a user's file. A file that is not there has no lines, and everything else still works."""
+    """The text of a user's file. A missing file has no lines, and all methods still work."""
 
     path: str
     lines: tuple[str, ...] = ()
     """Without line ends; ``lines[0]`` is line 1."""
     suppressions: tuple[Suppression, ...] = ()
     malformed: tuple[int, ...] = ()
-    """Lines with a ``# truestep:`` comment that says nothing known."""
+    """Lines with a ``# truestep:`` comment in an unknown form."""
 
     @classmethod
     def from_text(cls, path: str, text: str) -> SourceFile:
-        """Make a file of a text in memory.
+        """Return a file with a text from memory.
 
         >>> file = SourceFile.from_text("train.py", "opt.step()  # truestep: ignore[missing-zero-grad] on purpose")
         >>> file.suppressions[0].rules, file.suppressions[0].reason
@@ -82,7 +81,7 @@ class SourceFile:
         return self.lines[number - 1] if 1 <= number <= len(self.lines) else None
 
     def character(self, number: int, column: int) -> int:
-        """Turn a column as Python counts it (bytes of UTF-8) into one of characters, both counted from 0."""
+        """Return the column in characters for a column of Python (bytes of UTF-8); both count from 0."""
         text = self.line(number)
         if text is None or column < 0 or text.isascii():
             return column
@@ -93,7 +92,7 @@ class SourceFile:
         return next((s for s in self.suppressions if s.covers(rule, line)), None)
 
     def complaints(self, known: Collection[str]) -> list[Complaint]:
-        """Say what is wrong with the suppressions in this file.
+        """Return the problems with the suppression comments in this file, sorted by line.
 
         Args:
             known: ids of all rules.
@@ -116,10 +115,10 @@ class SourceFile:
 
 
 def read(path: str | os.PathLike[str]) -> SourceFile:
-    """Read a user's file in the encoding it declares; a missing or unreadable one has no lines.
+    """Return a user's file, decoded as it declares; a missing or unreadable one has no lines.
 
-    Cells of notebooks and other code that is no file are looked up where tracebacks find them (`linecache`). The text
-    is kept until the file changes.
+    Notebook cells and other code without a file come from `linecache`, as in tracebacks. The text is cached until the
+    file changes.
     """
     name = os.fspath(path)
     try:
@@ -131,21 +130,21 @@ def read(path: str | os.PathLike[str]) -> SourceFile:
 
 
 def suppressed(finding: Finding) -> bool:
-    """Return whether a comment in the user's code allows this finding on its primary line."""
+    """Return True if a comment in the user's code allows this finding on its primary line."""
     return suppression(finding) is not None
 
 
 def suppression(finding: Finding) -> Suppression | None:
-    """Return the comment that allows this finding, if there is one."""
+    """Return the comment that allows this finding, or None."""
     site = finding.primary.site
     return None if site is None else read(site.path).suppression(finding.rule, site.line)
 
 
 def displayed(path: str, *, base: Path | None = None) -> str:
-    """Return a path as reports show it: relative when it is below the base, unchanged otherwise.
+    """Return a path as reports show it: relative if it is below the base, unchanged otherwise.
 
     Args:
-        base: a folder; default is the working directory.
+        base: a folder; default: the working directory.
     """
     if not os.path.isabs(path):
         return path
@@ -156,13 +155,13 @@ def displayed(path: str, *, base: Path | None = None) -> str:
 
 
 def posix(path: str) -> str:
-    """Return a path with forward slashes, as URIs and other tools want it."""
+    """Return a path with forward slashes, as URIs and other tools need it."""
     return path.replace(os.sep, "/")
 
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """A site for people and other tools: lines and columns counted from 1, in characters; None where unknown."""
+    """A site for people and other tools: lines and columns count from 1, in characters; None if unknown."""
 
     path: str
     line: int
@@ -171,7 +170,7 @@ class Span:
     end_column: int | None
     """One after the last character."""
     text: str | None
-    """The first line of the expression, as it stands in the file."""
+    """The first line of the expression, as in the file."""
 
     def __str__(self) -> str:
         place = f"{self.path}:{self.line}"
@@ -179,7 +178,7 @@ class Span:
 
 
 def span(site: Site) -> Span:
-    """Return where a site is, in the units that reports use."""
+    """Return a site as a `Span`, in the units that reports use."""
     file = read(site.path)
     text = file.line(site.line)
     column = file.character(site.line, site.column) + 1 if site.column >= 0 else None
@@ -224,11 +223,11 @@ def _suppressions(text: str, lines: tuple[str, ...]) -> tuple[tuple[Suppression,
 
 
 def _comments(text: str, lines: tuple[str, ...]) -> Iterator[tuple[int, str, int, int]]:
-    """Give every comment with its line and the lines of the statement it belongs to."""
+    """Yield every comment with its line, its text, and the first and last line of its statement."""
     try:
         yield from _tokenized(list(tokenize.generate_tokens(io.StringIO(text).readline)))
     except (tokenize.TokenError, SyntaxError):
-        # A cell with magics or a half-written file: each comment then belongs to its own line.
+        # A cell with magics or an incomplete file: each comment then belongs to its own line.
         for number, line in enumerate(lines, start=1):
             if "#" in line:
                 yield number, line[line.index("#") :], number, number
@@ -247,7 +246,7 @@ def _tokenized(tokens: list[tokenize.TokenInfo]) -> list[tuple[int, str, int, in
             pending, first = [], None
         elif token.type not in silent and first is None:
             first = token.start[0]
-            # Comments alone on their lines above: they cover the statement only where nothing lies between.
+            # Comments alone on the lines above cover the statement only if no other line is between.
             pending = _adjacent(pending, first, found)
     found.extend((line, comment, line, line) for line, comment in pending)
     return sorted(found)

@@ -1,4 +1,4 @@
-"""For tests: what a rule says about events, what a block of training code does, and whether it is clean."""
+"""Test helpers: run one rule on hand-built events, capture the events of a block, assert its findings."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ __all__ = ["assert_clean", "assert_finds", "capture_events", "judge"]
 
 @contextmanager
 def capture_events() -> Iterator[list[Event]]:
-    """Collect every event of the training code inside, in order.
+    """Context manager: yield a list that collects every event of the training code inside, in order.
 
-    Needs torch. Use it to write the hand-built events of a rule's test.
+    Needs torch. Use it to find out the events to write by hand in a rule's test.
     """
     events: list[Event] = []
     with Session(also=events.append):
@@ -27,14 +27,14 @@ def capture_events() -> Iterator[list[Event]]:
 
 @contextmanager
 def assert_finds(*rules: str) -> Iterator[Session]:
-    """Fail unless the training code inside has exactly these failures (of medium or high confidence).
+    """Context manager: fail unless the code inside has exactly these failures (of medium or high confidence).
 
     Args:
         rules: ids, such as "missing-zero-grad".
 
     Raises:
-        UnknownRule: one of the names is no rule.
-        FindingsRaised: other failures were found, or not all of these.
+        UnknownRule: an id is unknown.
+        FindingsRaised: other failures were found, or one of these was not.
     """
     for id in rules:
         rule(id)
@@ -51,10 +51,10 @@ def assert_finds(*rules: str) -> Iterator[Session]:
 
 @contextmanager
 def assert_clean() -> Iterator[Session]:
-    """Fail if the training code inside has any failure of medium or high confidence.
+    """Context manager: fail if the training code inside has any failure of medium or high confidence.
 
     Raises:
-        FindingsRaised: something was found.
+        FindingsRaised: a failure was found.
     """
     with assert_finds() as session:
         yield session
@@ -66,12 +66,12 @@ def _listed(findings: Iterable[Finding]) -> str:
 
 
 def judge(rule: type[Rule], events: Iterable[Event], *, ended: str = "finished") -> list[Finding]:
-    """Return what one rule finds in a list of events (no torch needed).
+    """Return the findings of one rule for a list of events (needs no torch).
 
     Args:
-        rule: the rule's class.
-        events: the run, in order; a `RunEnded` is added at the end unless there is one.
-        ended: how the run ended, see `RunEnded.how`.
+        rule: class of the rule.
+        events: events of a run, in order; a `RunEnded` is appended if the last event is not one.
+        ended: `how` of the appended `RunEnded`.
     """
     judged, run = rule(), Progress()
     listed = list(events)

@@ -236,23 +236,25 @@ def test_the_state_holds_no_function_and_loads_with_weights_only(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("made", "given", "named"),
+    ("made", "given"),
     [
-        (schedules.warmup_cosine, {"warmup": 1.0}, "warmup=1.0"),
-        (schedules.warmup_cosine, {"warmup": -1}, "warmup=-1"),
-        (schedules.constant, {"warmup": True}, "warmup=True"),
-        (schedules.warmup_linear, {"min_lr_ratio": 1.5}, "min_lr_ratio=1.5"),
-        (schedules.warmup_linear, {"total_steps": 0}, "total_steps=0"),
-        (schedules.wsd, {"shape": "square"}, '"square"'),
-        (schedules.wsd, {"decay": 1.5}, "decay=1.5"),
-        (schedules.wsd, {"decay": -2}, "decay=-2"),
-        (schedules.inverse_sqrt, {"timescale": 0}, "timescale=0"),
+        (schedules.warmup_cosine, {"warmup": 1.0}),
+        (schedules.warmup_cosine, {"warmup": -1}),
+        (schedules.constant, {"warmup": True}),
+        (schedules.warmup_linear, {"min_lr_ratio": 1.5}),
+        (schedules.warmup_linear, {"total_steps": 0}),
+        (schedules.wsd, {"shape": "square"}),
+        (schedules.wsd, {"decay": 1.5}),
+        (schedules.wsd, {"decay": -2}),
+        (schedules.inverse_sqrt, {"timescale": 0}),
     ],
 )
-def test_an_argument_out_of_range_is_named(made, given, named):
+def test_an_argument_out_of_range_is_named(made, given):
     with pytest.raises(BadSchedule) as raised:
         made(optimizer(), **given)
-    assert named in str(raised.value)
+    ((name, value),) = given.items()
+    assert raised.value.happened.startswith(f"{name} must be ")
+    assert raised.value.happened.endswith(f", got {value!r}")
     assert raised.value.remedy
 
 
