@@ -311,7 +311,7 @@ def test_a_schedule_of_steps_is_stepped_after_each_of_them(stack, steps_itself):
 
 
 def test_a_help_that_asks_for_another_schedule_changes_nothing(stack):
-    change = aimed(stack, "pace-schedule", "as it is", "make `schedule` as long as it is stepped")
+    change = aimed(stack, "pace-schedule", "as it is", "set the length of `schedule` to the number of its steps")
     optimizer = optimizer_of()
     schedule = schedules.ExponentialLR(optimizer, 0.5)  # as it is
     for _ in DataLoader(TensorDataset(torch.ones(3))):

@@ -41,7 +41,7 @@ def test_targets_out_of_reach_are_found_at_the_second_look():
     looks = [loss("mse_loss", "SigmoidBackward0", beyond=80), STEP, loss("mse_loss", "SigmoidBackward0"), STEP]
     assert judge(ActivationClampsOutput, looks) == []
     (finding,) = judge(ActivationClampsOutput, [*looks, loss("mse_loss", "SigmoidBackward0", beyond=78)])
-    assert finding.cost == "78 % of the targets lie where a sigmoid cannot come (at a sampled step)"
+    assert finding.cost == "78 % of the targets are outside the range of a sigmoid (at a sampled step)"
     assert finding.seen.first_step == 0
 
 

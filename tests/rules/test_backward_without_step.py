@@ -38,7 +38,7 @@ def test_the_forgotten_one_of_two_optimizers_is_found_at_the_backward():
     assert "enc_opt" in finding.message
     assert (finding.seen.count, finding.seen.unit) == (12, "backward passes")
     assert finding.confidence is Confidence.HIGH
-    assert finding.cost == "2 parameters kept their first values"
+    assert finding.cost == "2 parameters kept their initial values"
 
 
 def test_no_step_at_all_is_found():

@@ -25,7 +25,7 @@ MIXED = SamplesCompared(
 def test_the_layer_is_named_at_its_line():
     (finding,) = judge(BatchFirstMissing, [*MET, TRAINED, MIXED])
     assert finding.primary.site == LAYER
-    assert finding.message == "LSTM runs over the 25 samples of a batch as over a sequence"
+    assert finding.message == "LSTM processes the 25 samples of a batch as a sequence"
     assert finding.confidence is Confidence.MEDIUM
     assert finding.cost == "on a copy of `net`, its result for a sample changed with the other samples"
 
@@ -33,7 +33,7 @@ def test_the_layer_is_named_at_its_line():
 def test_a_layer_whose_mixing_does_not_reach_the_result_is_named_too():
     hidden = SamplesCompared(model=1, samples=8, cause="batch_first", kind="GRU", before=(8, 5, 2), after=(8, 5, 2))
     (finding,) = judge(BatchFirstMissing, [*MET, TRAINED, hidden])
-    assert finding.cost == "on a copy of `net`, what the layer gives for a sample changed with the other samples"
+    assert finding.cost == "on a copy of `net`, the layer output for a sample changed with the other samples"
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""The catalogue: one silent failure per module, found by listing the folder. Needs no torch."""
+"""The catalogue of rules: one silent failure per module, discovered by listing the folder. Needs no torch."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ def all_rules() -> dict[str, type[Rule]]:
 
 
 def rule(id: str) -> type[Rule]:
-    """Return the rule of that id.
+    """Return the rule with this id.
 
     Raises:
-        UnknownRule: there is none; the message names the nearest ones.
+        UnknownRule: no rule has this id; the message lists the nearest ids.
 
     >>> rule("missing-zero-grad").severity.value
     'error'

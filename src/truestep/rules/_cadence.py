@@ -1,4 +1,4 @@
-"""Whether a schedule fits the run it is stepped in."""
+"""Mismatches between a schedule and the run that steps it: too many steps, too few, or a bad learning rate."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from truestep.rules._pace import Counts, Pace
 from truestep.rules._rule import Progress
 
 _DEAD = 1e-6
-"""A learning rate that has fallen to this part of its first value moves nothing any more."""
+"""A learning rate below this fraction of its first value has no effect any more."""
 _BEGUN = 0.2
 _TO_THE_END = ("CosineAnnealingLR", "OneCycleLR", "PolynomialLR", "SequentialLR", "LinearLR")
-"""Schedules that are made to be run to their end."""
+"""Schedules designed to be run to their end."""
 _EPOCHS = (100, 500)
-"""Horizons up to the first are surely epochs where a pass has more batches, up to the second probably."""
+"""A horizon below the batches of a pass counts epochs: surely up to the first value, probably up to the second."""
 
 
 @dataclass(frozen=True, slots=True)
 class Misfit:
-    """How a schedule does not fit the run."""
+    """A mismatch between a schedule and its run, as the parts of a finding."""
 
     confidence: Confidence
     message: str
@@ -29,7 +29,7 @@ class Misfit:
 
 
 def too_far(built: SchedulerBuilt, pace: Pace, counts: Counts, run: Progress, *, ended: bool) -> Misfit | None:
-    """Say how a schedule was stepped past what it is made for, None where it was not or where that does no harm."""
+    """Return how a schedule was stepped past its length; None if it was not, or if that does no harm."""
     if built.gamma is not None and built.horizon is None:
         return _died(built, pace, counts, run, ended=ended)
     horizon = built.horizon or 0
@@ -67,17 +67,17 @@ def too_far(built: SchedulerBuilt, pace: Pace, counts: Counts, run: Progress, *,
 
 
 def _is_of_epochs(built: SchedulerBuilt, counts: Counts) -> bool:
-    """Whether the end of a schedule, taken for epochs, comes late in the run but within it."""
+    """Return True if the schedule, counted in epochs, ends late in the run but within it."""
     least = 0.3 if built.kind == "MultiStepLR" else 0.8
     return counts.passes >= 3 and least * counts.passes <= (built.horizon or 0) <= 1.1 * counts.passes
 
 
 def run_down(built: SchedulerBuilt, pace: Pace, counts: Counts, run: Progress) -> Misfit | None:
-    """Say that the learning rate itself went below 0, or to nothing for half of the training; None where it did not."""
+    """Return a misfit if the learning rate was negative, or negligible for half of the training; else None."""
     if pace.negative >= 3:
         cost = f"{pace.negative} of {pace.steps} scheduler steps left the lr below 0"
         help = f"let the factor of `{built.name}` end at 0, or call `{built.name}.step()` less often"
-        return Misfit(Confidence.HIGH, "the schedule made the lr negative, so that steps climb the loss", cost, help)
+        return Misfit(Confidence.HIGH, "the schedule made the lr negative, so that steps increase the loss", cost, help)
     if pace.vanished < max(20, pace.steps - pace.vanished) or not counts.often(pace, run):
         return None
     cost = f"the latest {pace.vanished} of {pace.steps} scheduler steps left less than a millionth of the first lr"
@@ -86,7 +86,7 @@ def run_down(built: SchedulerBuilt, pace: Pace, counts: Counts, run: Progress) -
 
 
 def still_warming(built: SchedulerBuilt, pace: Pace, counts: Counts, run: Progress) -> Misfit | None:
-    """Say that a finished run, its schedule stepped once per epoch, never left the first tenth of a warm-up."""
+    """Return a misfit if a finished run with one scheduler step per epoch never left the first tenth of a warm-up."""
     updates, batches = counts.updates.get(built.optimizer, 0), counts.batches(run)
     if pace.warming < max(3, pace.steps) or not counts.once(pace) or batches < 5:
         return None
@@ -96,13 +96,13 @@ def still_warming(built: SchedulerBuilt, pace: Pace, counts: Counts, run: Progre
 
 
 def _whole_passes(horizon: int, counts: Counts, run: Progress) -> bool:
-    """Whether a horizon is a number of whole passes over the data, counted in batches."""
+    """Return True if a horizon, counted in batches, is a whole number of passes over the data."""
     batches = counts.batches(run)
     return batches > 1 and horizon % batches == 0
 
 
 def _died(built: SchedulerBuilt, pace: Pace, counts: Counts, run: Progress, *, ended: bool) -> Misfit | None:
-    """Judge decays by a factor, which have no end: only where they killed the learning rate."""
+    """Return a misfit for a decay by a factor, which has no end, if it made the learning rate negligible."""
     gamma = built.gamma or 0.0
     factor = gamma ** (pace.steps // (built.step_size or 1))
     if not 0 < gamma < 1 or factor > _DEAD or not counts.often(pace, run):
@@ -117,7 +117,7 @@ def _died(built: SchedulerBuilt, pace: Pace, counts: Counts, run: Progress, *, e
 
 
 def barely_begun(built: SchedulerBuilt, pace: Pace, counts: Counts, run: Progress) -> Misfit | None:
-    """Say how little of a schedule a finished run went through, None where it was enough."""
+    """Return a misfit if a finished run went through too little of its schedule; None if it was enough."""
     horizon = built.horizon or 0
     late = built.kind == "MultiStepLR" or built.step_size is not None
     horizon = horizon or built.step_size or 0
@@ -126,7 +126,7 @@ def barely_begun(built: SchedulerBuilt, pace: Pace, counts: Counts, run: Progres
         return None
     updates, batches = counts.updates.get(built.optimizer, 0), counts.batches(run)
     confidence = Confidence.LOW  # a run that stopped early leaves a schedule unfinished too
-    help = f"make `{built.name}` as long as it is stepped"
+    help = f"set the length of `{built.name}` to the number of its steps"
     if counts.once(pace) and batches > 1:
         help = f"call `{built.name}.step()` after every `{run.optimizer_name(built.optimizer)}.step()`"
         whole = _whole_passes(horizon, counts, run)
@@ -136,6 +136,6 @@ def barely_begun(built: SchedulerBuilt, pace: Pace, counts: Counts, run: Progres
         elif batches >= 10 and whole and horizon > _EPOCHS[0 if warms and horizon <= updates else 1]:
             confidence = Confidence.MEDIUM
     elif updates < counts.drawn and abs(counts.drawn - horizon) <= counts.passes:
-        confidence = Confidence.MEDIUM  # made for batches, stepped once in each window of several
+        confidence = Confidence.MEDIUM  # designed for batches, but stepped once per accumulation window
     cost = f"{pace.steps} of {horizon} scheduler steps were made in {updates} optimizer steps"
     return Misfit(confidence, "the run ended when the schedule had barely begun", cost, help)

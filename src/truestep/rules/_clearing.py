@@ -1,4 +1,4 @@
-"""How often gradients are cleared, for missing-zero-grad and zero-grad-once-per-epoch, which exclude each other."""
+"""Frequency of clearing gradients, for missing-zero-grad and zero-grad-once-per-epoch, which exclude each other."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from truestep.rules._rule import Draft, Progress, Rule
 
 @dataclass(slots=True)
 class Mixing:
-    """Steps at one line on gradients mixed with those of earlier steps."""
+    """Steps at one line that used gradients mixed with those of earlier steps."""
 
     site: Site | None
     optimizer: int
@@ -34,7 +34,7 @@ class Mixing:
 
 
 class Clearing:
-    """Follows the gradients of every optimizer from step to step, and where epochs begin between them."""
+    """Tracks the gradients of every optimizer from step to step, and the epoch starts between the steps."""
 
     def __init__(self) -> None:
         self.mixings: dict[Site | None, Mixing] = {}
@@ -47,18 +47,18 @@ class Clearing:
         self._stepped: set[int] = set()
         self._mixed: set[int] = set()
         self._looped: set[int] = set()
-        """Optimizers whose steps follow batches of a loader."""
+        """Optimizers with steps that follow batches of a loader."""
         self._announced: set[int] = set()
-        """Optimizers whose gradients were cleared by a call before the first batch of the run."""
+        """Optimizers with gradients that were cleared by a call before the first batch of the run."""
         self._renewed: set[int] = set()
-        """Optimizers that had clean gradients again when an epoch began."""
+        """Optimizers with clean gradients, after mixed ones, at the start of an epoch."""
         self._missed: set[int] = set()
-        """Optimizers that stepped on mixed gradients although an epoch had just begun."""
+        """Optimizers that stepped on mixed gradients at the start of an epoch."""
         self._cleared: set[int] = set()
-        """Optimizers that had clean gradients again at any moment, after mixed ones."""
+        """Optimizers with clean gradients, after mixed ones, at any moment."""
 
     def once_per_epoch(self, optimizer: int) -> bool:
-        """Whether its gradients are cleared when an epoch begins, and not for each step."""
+        """Return True if the optimizer's gradients are cleared at the start of an epoch and not for each step."""
         if optimizer in self._missed:
             return False
         if optimizer in self._looped:
@@ -66,11 +66,11 @@ class Clearing:
         return optimizer in self._cleared
 
     def cost(self, optimizer: int) -> str:
-        """What was measured about the mixture, empty where nothing was."""
+        """Return the measured effect of mixed gradients; empty if it was not measured."""
         return self._measured.get(optimizer, "")
 
     def observe(self, event: Event, run: Progress) -> None:
-        """Take up an event of the run."""
+        """Update the state with an event of the run."""
         match event:
             case LoaderStarted():
                 self._started.add(event.loader)
@@ -134,20 +134,20 @@ class Clearing:
         self._started.clear()
 
     def again(self, event: Event, times: int) -> None:
-        """Count steps that came again."""
+        """Count repeated steps."""
         if isinstance(event, OptimizerStepped) and event.mixed and event.site in self.mixings:
             self.mixings[event.site].count += times
 
 
 class MixedSteps(Rule):
-    """A rule about steps on gradients that still hold those of earlier steps."""
+    """Base class of rules about steps on gradients that still include those of earlier steps."""
 
     severity = Severity.ERROR
     watches = (BackwardEnded, OptimizerStepped, HandStepped, MixtureMeasured, LoaderStarted, GradientsZeroed)
     needs = (BackwardEnded,)
     leads_to = ("nan-or-inf",)
     of_epochs: ClassVar[bool]
-    """Whether the rule is about gradients that are cleared when an epoch begins, or about the others."""
+    """True: the rule covers gradients that are cleared at the start of an epoch; False: all others."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -160,7 +160,7 @@ class MixedSteps(Rule):
                 self._complete(self._tell(mixing, run), mixing)
 
     def _to_tell(self, event: OptimizerStepped) -> Iterator[Mixing]:
-        """Give the mixings that a step shows for the first time or again; withdraw those of the other rule."""
+        """Yield the mixings that a step shows, new or repeated; withdraw those that belong to the other rule."""
         for site, mixing in self._clearing.mixings.items():
             if self._clearing.once_per_epoch(mixing.optimizer) is not self.of_epochs:
                 self.withdraw(site)
@@ -186,16 +186,16 @@ class MixedSteps(Rule):
 
 
 def stepped_at(mixing: Mixing, run: Progress) -> str:
-    """Return what is written at the line of the step: which one it was, and of which optimizer."""
+    """Return the label for the line of the step: its number and the kind of the optimizer."""
     kind = run.optimizers[mixing.optimizer].kind if mixing.optimizer in run.optimizers else "optimizer"
     return f"step {mixing.first_step}, {kind}"
 
 
 def added_at(mixing: Mixing) -> tuple[Mark, ...]:
-    """Return the line that added to the gradients, where it is known."""
+    """Return a mark for the line that added to the gradients, or an empty tuple if it is unknown."""
     return (mixing.added,) if mixing.added.label else ()
 
 
 def _times(ratio: float) -> str:
-    """Return a factor with as many digits as it deserves: "2.0x", "41x", "1,220x"."""
+    """Return a factor with about two significant digits or all integer digits: "2.0x", "41x", "1,220x"."""
     return f"{ratio:.1f}x" if ratio < 10 else f"{ratio:,.0f}x"

@@ -1,4 +1,4 @@
-"""Clips in the wrong place, which found no fresh gradient: what clip-after-step and clip-before-backward share."""
+"""Clipping in the wrong place, without a fresh gradient: shared by clip-after-step and clip-before-backward."""
 
 from __future__ import annotations
 
@@ -19,31 +19,31 @@ from truestep.findings import Severity
 from truestep.rules._rule import Progress, Rule
 
 LOGGING = 1e6
-"""From this max_norm on, a clip is there to read the norm."""
+"""From this max_norm on, the clip only serves to read the norm."""
 
 
 class Place(Enum):
-    """Where in the loop a clip of no fresh gradient stands."""
+    """Position in the loop of a clip that found no fresh gradient."""
 
     AFTER_STEP = "after the step"
     BEFORE_BACKWARD = "before the backward pass"
 
 
 class Clipping:
-    """Follows clips between steps, and tells those that stand in the wrong place."""
+    """Tracks clips between steps, and detects those in the wrong place."""
 
     def __init__(self) -> None:
         self._stepped_at: dict[int | None, Site | None] = {}
-        """Optimizer to the line of its latest step; None for the latest of all."""
+        """Optimizer to the line of its latest step; key None: the latest step of any optimizer."""
         self._since_step = True
-        """Whether nothing of the next iteration has happened since the latest step."""
+        """Whether the next iteration has not begun since the latest step."""
         self._backward_ran = False
         self._bound: set[int | None] = set()
         self._proper: set[int | None] = set()
         """Optimizers that stepped on clipped gradients at least once."""
 
     def observe(self, event: Event, run: Progress) -> Place | None:
-        """Take up an event; return where it stands when it is a clip in the wrong place."""
+        """Update the state with an event; return its place if it is a clip in the wrong place."""
         match event:
             case BatchDrawn() | ModelCalled():
                 self._since_step = False
@@ -91,7 +91,7 @@ class Clipping:
 
 
 class MisplacedClip(Rule):
-    """A rule about clips that stand in one of the wrong places."""
+    """Base class of rules about clips in the wrong place."""
 
     severity = Severity.ERROR
     watches = (
@@ -112,5 +112,5 @@ class MisplacedClip(Rule):
 
 
 def is_limit(event: GradientsClipped) -> bool:
-    """Whether the clip is there to limit gradients, not only to read their norm."""
+    """Return True if the clip limits gradients and does not only read their norm."""
     return 0 < event.max_norm < LOGGING

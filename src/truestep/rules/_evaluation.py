@@ -1,4 +1,4 @@
-"""Which calls of a model train it, and which runs of calls without gradients stand between them."""
+"""Classification of model calls: training calls, and phases of calls without gradients between them."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ class Phase:
 
     first: ModelCalled
     batches: int = 0
-    """Batches of loaders that the model is not trained on."""
+    """Number of batches from loaders that the model is not trained on."""
     drawn: int = -1
     dismissed: bool = False
-    """Whether something shows that these calls are no evaluation."""
+    """Whether there is evidence that these calls are not an evaluation."""
 
 
 @dataclass(slots=True)
 class Trained:
-    """What is known about the training of one model."""
+    """State of the training of one model."""
 
     loaders: set[int] = field(default_factory=set)
     backwards: int = 0
     shared: bool = False
-    """Whether other models with parameters ran for the same backward pass."""
+    """Whether other models with parameters took part in the same backward pass."""
 
 
 class Calls:
-    """Sorts calls into training and phases without gradients."""
+    """Sorts calls into training calls and phases without gradients."""
 
     def __init__(self) -> None:
         self.phases: dict[int, Phase] = {}
@@ -39,13 +39,13 @@ class Calls:
         self.early: set[int] = set()
         """Models called without gradients before they were trained: rollouts, pseudo-labels, generators."""
         self.on_purpose: set[int] = set()
-        """Models put into train mode since they were last trained."""
+        """Models that were set to train mode since they were last trained."""
         self.drawn = 0
         self.evaluated = False
         self._grad: dict[int, set[int]] = {}
 
     def called(self, call: ModelCalled) -> None:
-        """Take up one call."""
+        """Update the state with one call."""
         if call.grad:
             self._grad.setdefault(call.model, set()).update(() if call.loader is None else (call.loader,))
             if call.same_input and call.model in self.phases:
@@ -62,7 +62,7 @@ class Calls:
             phase.drawn = self.drawn
 
     def backward(self, run: Progress) -> None:
-        """Take note of what a backward pass trained."""
+        """Record the models that a backward pass trained."""
         together = [m for m in self._grad if m not in run.models or run.models[m].parameters]
         for model, loaders in self._grad.items():
             trained = self.trained.setdefault(model, Trained())

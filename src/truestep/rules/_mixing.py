@@ -1,4 +1,4 @@
-"""What rules on samples that mix have in common: the check on a copy, and on what the model was trained."""
+"""Base class of rules on mixed samples: the check on a copy of the model, and the loaders that it was trained on."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from truestep.rules._rule import Progress, Rule
 
 
 class SamplesMixed(Rule):
-    """A rule on one cause for which samples of a batch are mixed."""
+    """Base class of rules for one cause of mixed samples within a batch."""
 
     cause: ClassVar[str]
     """The cause, as `SamplesCompared` names it."""
@@ -34,10 +34,10 @@ class SamplesMixed(Rule):
                 pass
 
     def mixed(self, event: SamplesCompared, run: Progress) -> None:
-        """Report it."""
+        """Report the failure that the comparison shows."""
         raise NotImplementedError
 
     def _in_any_order(self, event: SamplesCompared, run: Progress) -> bool:
-        """Whether the model is trained on samples in a random order: the dimension is then no sequence in itself."""
+        """Return True if the model is trained on shuffled samples: the batch dimension is then not a sequence."""
         loaders = (run.loaders.get(number) for number in self._trained_on.get(event.model, ()))
         return any(loader is not None and loader.shuffled for loader in loaders)

@@ -1,4 +1,4 @@
-"""How often schedules were stepped, against the updates and the passes over the data they were stepped in."""
+"""Number of scheduler steps, compared with the updates and the passes over the data."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ class Pace:
     first_step: int
     steps: int = 0
     by_epoch: bool = False
-    """Whether it was told the epoch or a metric."""
+    """Whether `step()` received an epoch or a metric."""
     died_at_once: bool = False
-    """Whether the learning rate fell to nothing within the first pass over the data."""
+    """Whether the learning rate became negligible within the first pass over the data."""
     vanished: int = 0
-    """How many of the latest steps came after an update and left next to nothing of the learning rate."""
+    """Number of latest steps in a row that came after an update and left a negligible learning rate."""
     negative: int = 0
-    """How many steps came after an update and left the learning rate below 0."""
+    """Number of steps that came after an update and left the learning rate below 0."""
     warming: int = 0
-    """How many steps left the learning rate at a tenth at most, rising."""
+    """Number of steps that left the learning rate rising and at most at a tenth."""
 
     def add(self, event: SchedulerStepped, times: int) -> None:
-        """Count a step of the schedule that came so many times."""
+        """Count a scheduler step that came ``times`` times."""
         self.steps += times
         trained = times if event.optimizer_steps else 0
         self.vanished = self.vanished + trained if event.rate == "vanished" else 0
@@ -46,7 +46,7 @@ class Pace:
 
 
 class Counts:
-    """Adds up a run: updates, passes over the loader that feeds the training, and steps of schedules."""
+    """Counters of a run: updates, passes over the training loader, and scheduler steps."""
 
     def __init__(self) -> None:
         self.paces: dict[int, Pace] = {}
@@ -57,7 +57,7 @@ class Counts:
         self._ended: set[int] = set()
 
     def observe(self, event: Event, run: Progress) -> None:
-        """Take up one event."""
+        """Update the counters with one event."""
         if isinstance(event, BackwardEnded) and not event.in_step:
             self._loader = event.loader
         elif isinstance(event, LoaderEnded):
@@ -71,7 +71,7 @@ class Counts:
         self.count(event, 1)
 
     def count(self, event: Event, times: int) -> None:
-        """Add up an event that came so many times."""
+        """Count an event that came ``times`` times."""
         match event:
             case OptimizerStepped():
                 self.updates[event.optimizer] = self.updates.get(event.optimizer, 0) + times
@@ -86,16 +86,16 @@ class Counts:
 
     @property
     def passes(self) -> int:
-        """How many passes over the training loader have begun, 0 without a loader."""
+        """Return the number of started passes over the training loader, 0 without a loader."""
         return 0 if self._loader is None else self._passes.get(self._loader, 0)
 
     @property
     def drawn(self) -> int:
-        """How many batches of the training loader were drawn."""
+        """Return the number of batches drawn from the training loader."""
         return 0 if self._loader is None else self._drawn.get(self._loader, 0)
 
     def batches(self, run: Progress) -> int:
-        """How many batches a pass has, 0 where that is not known."""
+        """Return the number of batches in a pass, 0 if it is unknown."""
         if self._loader is None:
             return 0
         met = run.loaders.get(self._loader)
@@ -104,9 +104,9 @@ class Counts:
         return self._drawn.get(self._loader, 0) // max(1, self.passes) if self._loader in self._ended else 0
 
     def often(self, pace: Pace, run: Progress) -> bool:
-        """Whether the schedule is stepped many times within each pass over the data."""
+        """Return True if the schedule is stepped many times within each pass over the data."""
         return self.batches(run) > 1 and pace.steps >= 5 * self.passes > 0
 
     def once(self, pace: Pace) -> bool:
-        """Whether the schedule is stepped once per pass over the data."""
+        """Return True if the schedule is stepped once per pass over the data."""
         return 0 < pace.steps <= self.passes + 1

@@ -1,4 +1,4 @@
-"""A rule's manual page: its docstring, cut into sections and written as Markdown. Pure text, needs no rule loaded."""
+"""Manual page of a rule: parse its docstring into sections and write it as Markdown. Text only; loads no rule."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Literal
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A paragraph, a list item or a piece of code. Names in prose stand in single backticks."""
+    """A paragraph, a list item or a code block. Names in prose are in single backticks."""
 
     kind: Literal["text", "item", "code"]
     text: str
@@ -18,7 +18,7 @@ class Block:
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A heading and what stands below it."""
+    """A heading and the blocks below it."""
 
     heading: str
     blocks: tuple[Block, ...]
@@ -29,7 +29,7 @@ class Page:
     """A manual page: one sentence, then sections."""
 
     title: str
-    """What the rule finds, one sentence with its full stop."""
+    """The failure in one sentence, with a full stop."""
     sections: tuple[Section, ...]
 
     def section(self, heading: str) -> Section | None:
@@ -41,7 +41,7 @@ class Page:
         return " ".join(block.text for block in section.blocks if block.kind != "code") if section else ""
 
     def markdown(self, *, level: int = 2, title: bool = True) -> str:
-        """Write the page as Markdown, its sections as headings of this level."""
+        """Return the page as Markdown, with section headings of this level."""
         parts = [self.title] if title else []
         for section in self.sections:
             parts.append(f"{'#' * level} {section.heading}")
@@ -55,7 +55,7 @@ class Page:
 
 
 def parse(docstring: str) -> Page:
-    """Cut a docstring into its sections.
+    """Parse a docstring into a title and sections.
 
     >>> page = parse("A step is lost.\\n\\nFix\\n---\\nWrite::\\n\\n    opt.step()\\n")
     >>> page.title, page.sections[0].heading, [block.kind for block in page.sections[0].blocks]

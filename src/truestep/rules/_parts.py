@@ -1,4 +1,4 @@
-"""Which parameters of a model belong together, judged by their names."""
+"""Groups of parameters that belong together in a model, derived from their names."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from truestep.rules._rule import Progress
 
 
 def in_leaf_modules(model: ModelMet, run: Progress) -> list[int]:
-    """Return trainable parameters of modules without submodules: such a module uses them whenever it runs.
+    """Return the trainable parameters of modules without submodules: such a module uses them whenever it runs.
 
-    A parameter beside submodules (a mask token, a class token) may be left out of a forward on purpose.
+    A parameter of a module with submodules (a mask token, a class token) may be left unused by a forward on purpose.
     """
     met = [run.parameters[p] for p in model.parameters if p in run.parameters]
     owners = {p.parameter: p.name.rpartition(".")[0] for p in met}
@@ -24,7 +24,7 @@ def in_leaf_modules(model: ModelMet, run: Progress) -> list[int]:
 
 
 def apart(left: Iterable[str], right: Iterable[str]) -> bool:
-    """Return whether two sets of parameters are different submodules, and not mixed within them.
+    """Return True if two sets of parameter names belong to different submodules and are not mixed within them.
 
     >>> apart(["net.head.weight"], ["net.body.0.weight", "net.body.1.weight"])
     True

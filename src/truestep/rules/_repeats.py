@@ -1,4 +1,4 @@
-"""Whether the workers of a loader give the same batches, as fingerprints of the first ones tell."""
+"""Detection of loader workers that give identical batches, by fingerprints of their first batches."""
 
 from __future__ import annotations
 
@@ -6,25 +6,25 @@ from truestep.events import BatchRead, Event, LoaderMet, LoaderStarted
 from truestep.rules._rule import Progress
 
 _LEAST_VARIETY = 8
-"""So many different fractions say that batches of different samples are not equal by chance."""
+"""With at least this many different fractions, batches of different samples are not equal by chance."""
 
 
 class Repeats:
     """Compares the batches of the first two rounds of a loader's workers.
 
     Args:
-        iterable: whether loaders over an IterableDataset are compared, or the others.
+        iterable: True compares loaders over an IterableDataset, False all others.
     """
 
     def __init__(self, *, iterable: bool) -> None:
         self._iterable = iterable
         self._prints: dict[int, dict[int, BatchRead]] = {}
-        """Loader to the batches read in the pass under way, by their place."""
+        """Loader to the batches read in the current pass, by their position."""
         self.compared = False
         """Whether a loader of this kind could be compared."""
 
     def found(self, event: Event, run: Progress) -> LoaderMet | None:
-        """Take up an event; return the loader when it shows that its workers give the same batches."""
+        """Update the state with an event; return the loader if its workers are now known to give identical batches."""
         if isinstance(event, LoaderStarted):
             self._prints.pop(event.loader, None)
             return None

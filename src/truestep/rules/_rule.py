@@ -1,7 +1,7 @@
-"""What a rule is: one failure, its manual page and its detector.
+"""Base class of rules: one failure with its manual page and its detector.
 
-A rule reads events and nothing else, keeps small state keyed by numbers, and reports a finding per site. Its class
-docstring is its manual page; `Rule.__init_subclass__` checks the form and registers it.
+A rule reads only events, keeps small state keyed by numbers, and reports one finding per site. Its class docstring is
+its manual page; `Rule.__init_subclass__` checks the form and registers the rule.
 """
 
 from __future__ import annotations
@@ -21,22 +21,22 @@ HEADINGS = ("What it does", "Why it matters", "Example", "Fix", "Known false ala
 
 @dataclass(slots=True)
 class Progress:
-    """Where a run stands and what its numbers stand for. Filled by the watching session, or by a replay."""
+    """Position of a run and the objects behind its numbers. Filled by the watching session or by a replay."""
 
     step: int = 0
-    """Number of the step under way, counted from 0: how many updates are done."""
+    """Number of the current step, counted from 0, which equals the number of completed updates."""
     models: dict[int, ev.ModelMet] = field(default_factory=dict)
     optimizers: dict[int, ev.OptimizerBuilt] = field(default_factory=dict)
     schedulers: dict[int, ev.SchedulerBuilt] = field(default_factory=dict)
     loaders: dict[int, ev.LoaderMet] = field(default_factory=dict)
     parameters: dict[int, ev.ParameterMet] = field(default_factory=dict)
     held_by: dict[int, set[int]] = field(default_factory=dict)
-    """Parameter number to the optimizers that hold it, by construction or add_param_group."""
+    """Parameter number to the optimizers that hold it, from construction or add_param_group."""
     met: set[type[Event]] = field(default_factory=set)
     """Kinds of events seen so far."""
 
     def note(self, event: Event) -> None:
-        """Take up what an event says about numbers (before the rules see it)."""
+        """Register the objects that an event introduces (called before the rules see the event)."""
         self.met.add(type(event))
         match event:
             case ev.ModelMet():
@@ -60,12 +60,12 @@ class Progress:
             self.held_by.setdefault(parameter, set()).add(optimizer)
 
     def advance(self, event: Event) -> None:
-        """Count a step when the event closed one (after the rules saw it)."""
+        """Count a step if the event ended one (called after the rules saw the event)."""
         if isinstance(event, ev.OptimizerStepped | ev.HandStepped):
             self.step += 1
 
     def name(self, event: Event | None, fallback: str) -> str:
-        """The user's name for an object, from the event that introduced it."""
+        """Return the user's name for an object, from the event that introduced it."""
         return str(getattr(event, "name", "") or fallback)
 
     def optimizer_name(self, number: int | None) -> str:
@@ -81,7 +81,7 @@ class Progress:
         return self.name(self.loaders.get(number or 0), "loader")
 
     def parameter_names(self, numbers: tuple[int, ...], limit: int = 3) -> str:
-        """Names of parameters for a sentence: the first few, and how many more."""
+        """Return names of parameters for a sentence: the first few and the number of the others."""
         known = [self.parameters[n].name for n in numbers if n in self.parameters]
         shown = ", ".join(known[:limit])
         return shown if len(known) <= limit else f"{shown} and {len(known) - limit} more"
@@ -89,7 +89,7 @@ class Progress:
 
 @dataclass(slots=True)
 class Draft:
-    """A finding in the making: one per site and rule, counted while the run goes on."""
+    """A finding under construction: one per site and rule, counted during the run."""
 
     rule: str
     severity: Severity
@@ -123,26 +123,26 @@ class Draft:
 class Rule(ABC):
     """One silent failure.
 
-    Subclasses give a manual page as docstring (see `HEADINGS`), the class attributes below and `observe`. They may
-    override `again` (to count events of steps that were the same as before and were not shown one by one) and `ended`
-    (for verdicts about whole runs).
+    Subclasses define a manual page as docstring (see `HEADINGS`), the class attributes below and `observe`. They may
+    override `again`, which counts events of repeated steps that are not shown one by one, and `ended`, for verdicts
+    about whole runs.
     """
 
     registry: ClassVar[dict[str, type[Rule]]] = {}
 
     id: ClassVar[str]
-    """Kebab-case name of the bad pattern; the module and the class are the same words."""
+    """Kebab-case name of the bad pattern; the module and the class use the same words."""
     since: ClassVar[str]
     severity: ClassVar[Severity]
     confidence: ClassVar[Confidence] = Confidence.HIGH
     watches: ClassVar[tuple[type[Event], ...]]
-    """Kinds of events that `observe` wants to see."""
+    """Kinds of events that are passed to `observe`."""
     needs: ClassVar[tuple[type[Event], ...]]
-    """Kinds of events without which nothing can be said: the verdict is then not-observed."""
+    """Kinds of events that the rule requires: if one is missing from a run, the verdict is not-observed."""
     explains: ClassVar[tuple[str, ...]] = ()
-    """Rules that see the same failure from another side: their findings are told under this one's."""
+    """Rules that detect the same failure from another side: their findings are listed under this rule's."""
     leads_to: ClassVar[tuple[str, ...]] = ()
-    """Rules whose findings are told under this one's where they came no earlier: what the failure grows into."""
+    """Rules for later effects of this failure: their findings are listed under this rule's unless they came earlier."""
     preview: ClassVar[bool] = False
 
     def __init__(self) -> None:
@@ -153,7 +153,7 @@ class Rule(ABC):
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
         words = cls.__module__.rpartition(".")[2]
-        if words.startswith("_"):  # what several rules share
+        if words.startswith("_"):  # a base class of several rules
             return
         expected = words.replace("_", "-")
         if cls.id != expected:
@@ -168,16 +168,16 @@ class Rule(ABC):
 
     @abstractmethod
     def observe(self, event: Event, run: Progress) -> None:
-        """Look at one event; report what is wrong."""
+        """Read one event and report the failure if the event shows it."""
 
     def again(self, event: Event, times: int) -> None:
-        """Take note that an event came ``times`` more times, in a sequence that was shown before."""
+        """Count an event that came ``times`` more times, in a sequence that was shown before."""
 
     def ended(self, event: ev.RunEnded, run: Progress) -> None:
-        """Say what can only be said when the run is over."""
+        """Report failures that only a complete run shows."""
 
     def unobserved(self, run: Progress) -> str:
-        """Say why the run could not tell whether this failure is there; empty where it could."""
+        """Return the reason why the run could not show this failure; empty if it could."""
         return next((need.absent for need in self.needs if need not in run.met), "")
 
     def report(
@@ -195,17 +195,17 @@ class Rule(ABC):
         unit: str = "steps",
         key: object = None,
     ) -> Draft:
-        """Report a failure at a site, or count it once more where it is known.
+        """Report a failure at a site, or count it once more if it is already known.
 
         Args:
-            site: the guilty line.
-            message: what happened, a fact in lower case without a full stop.
-            label: what stands under the guilty line.
+            site: the faulty line.
+            message: the failure as a fact, in lower case without a full stop.
+            label: text under the faulty line.
             help: one imperative sentence.
-            key: what makes this finding one finding (default: the site).
+            key: identity of the finding (default: the site); reports with the same key are counted together.
 
         Returns:
-            The draft: its cost, confidence or related lines may be set again when more evidence comes.
+            The draft; its cost, confidence and related lines may be changed when more evidence comes.
         """
         key = site if key is None else key
         draft = self._drafts.get(key)
@@ -228,15 +228,15 @@ class Rule(ABC):
         return draft
 
     def withdraw(self, key: object) -> None:
-        """Take back what later evidence disproved."""
+        """Remove a finding that later evidence disproved."""
         self._drafts.pop(key, None)
 
     def findings(self, run: Progress) -> list[Finding]:
-        """All findings so far, in the order they were first seen."""
+        """Return all findings so far, in the order in which they were first seen."""
         return [draft.finding(run.step) for draft in self._drafts.values()]
 
     def verdict(self, run: Progress) -> Verdict:
-        """Found, clear, or not observed and why."""
+        """Return the verdict: found, clear, or not observed with a reason."""
         if any(draft.confidence is not Confidence.LOW for draft in self._drafts.values()):
             return Verdict(self.id, Outcome.FOUND)
         reason = "too little evidence" if self._drafts else self.unobserved(run)

@@ -8,22 +8,23 @@ from truestep.rules._rule import Progress, Rule
 
 _LEAST_WINDOWS = 2
 _SUMMED = 1.5
-"""From this ratio on, the gradient stepped on is a sum; a mean of several is never larger than they are on average."""
+"""From this ratio on, the gradient stepped on is a sum; the mean of several has at most their average norm."""
 
 
 class AccumulationNotNormalised(Rule):
-    """Gradients of several batches are added up for one step, and never divided by their number.
+    """Gradients of several batches are summed for one step and never divided by their number.
 
     What it does
     ------------
-    Finds windows of several backward passes over batches of one loader, from the same line, whose losses are not
-    divided and whose sum is not scaled before the step. At sampled steps, the norm stepped on is measured against the
-    mean norm of one backward's share. For Adam and its kin only where gradients are also clipped.
+    Finds accumulation windows: several backward passes from the same line, over batches of one loader, before one step.
+    Reports a window if its losses are not divided and the sum is not scaled before the step. At sampled steps, the rule
+    compares the norm of the gradient with the mean norm of one backward's contribution. With Adam and similar
+    optimizers it reports only if gradients are also clipped.
 
     Why it matters
     --------------
-    The gradient is larger by up to the number of batches in a window, as if the learning rate were: changing the window
-    changes the training, and a limit on the norm cuts in that much earlier.
+    The gradient is up to N times larger for a window of N batches, as if the learning rate were N times larger. A
+    change of the window size then changes the training, and clipping sets in correspondingly earlier.
 
     Example
     -------
@@ -45,8 +46,8 @@ class AccumulationNotNormalised(Rule):
 
     Known false alarms
     ------------------
-    A learning rate that was made smaller by hand to make up for the sum. Several losses of one batch, losses with
-    ``reduction="sum"``, and gradients that are divided after the last backward pass are not reported.
+    A learning rate that was lowered by hand to compensate for the sum. Not reported: several losses of one batch,
+    losses with ``reduction="sum"``, and gradients that are divided after the last backward pass.
 
     References
     ----------
@@ -72,9 +73,9 @@ class AccumulationNotNormalised(Rule):
         super().__init__()
         self._open()
         self._windows: dict[tuple[int, Site | None], tuple[int, int]] = {}
-        """Optimizer and backward to how many such windows were seen, and the step of the first."""
+        """Optimizer and backward to the number of such windows, and the step of the first."""
         self._ratios: dict[int, tuple[float, int, int]] = {}
-        """Optimizer to the latest ratio measured in such a window, its number of backwards and its step."""
+        """Optimizer to the latest ratio measured in such a window, the window's number of backwards, and the step."""
         self._accumulates = False
 
     def unobserved(self, run: Progress) -> str:
@@ -83,7 +84,7 @@ class AccumulationNotNormalised(Rule):
     def _open(self) -> None:
         self._backwards: dict[Site | None, int] = {}
         self._healthy: set[Site | None] = set()
-        """Backwards that are divided, or that are not one per batch."""
+        """Backwards with a divided loss, or not exactly one per batch."""
         self._drawn: set[int] = set()
         self._clipped = self._summed = False
 
@@ -139,7 +140,7 @@ class AccumulationNotNormalised(Rule):
                 new = key not in self._drafts
                 draft = self.report(
                     site,
-                    "gradients of several batches were added up for one step and never divided by their number",
+                    "gradients of several batches were summed for one step and never divided by their number",
                     run=run,
                     label=f"{count} backward passes per step, the loss is not divided",
                     related=(Mark(event.site, f"{run.optimizer_name(event.optimizer)} steps on the sum"),),

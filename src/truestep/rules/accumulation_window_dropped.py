@@ -9,38 +9,37 @@ from truestep.rules._rule import Progress, Rule
 
 _LEAST_EPOCHS = 2
 _LEAST_SHARE = 0.2
-"""Of the batches of an epoch: fewer are left out at each end without a harm that shows, as by ``drop_last``."""
+"""Share of the batches of an epoch; leaving out fewer does no measurable harm, as with ``drop_last``."""
 
 
 @dataclass(slots=True)
 class _Windows:
-    """The steps at one line of one optimizer, each on the gradients of several batches."""
+    """Steps of one optimizer at one line, each on the gradients of several batches."""
 
     loader: int
     """The loader of the latest window."""
     size: int = 0
     """Batches in a window."""
     regular: bool = True
-    """Whether all windows had the same size, and what an epoch left over was never stepped on by itself."""
+    """Whether all windows had the same size, and the rest of an epoch never got a separate step."""
     dropped: int = 0
     leaked: int = 0
 
 
 class AccumulationWindowDropped(Rule):
-    """The last batches of each epoch do not fill a window of accumulation, and no step is made for them.
+    """The last batches of each epoch do not fill an accumulation window, and no step is made for them.
 
     What it does
     ------------
-    Counts the batches behind each step. Where every step uses the same number of batches, that number does not divide
-    the length of the loader, and at the end of at least two epochs a fifth of the batches or more are left over, it is
-    reported what becomes of them: their gradients are cleared unused, or stay and are stepped on together with the
-    first full window of the next epoch.
+    Counts the batches behind each step. Reports a loop if every step uses the same number of batches, this number does
+    not divide the length of the loader, and at least a fifth of the batches remain at the end of at least two epochs.
+    The message says how their gradients end: cleared unused, or carried over into the first step of the next epoch.
 
     Why it matters
     --------------
-    Cleared, these backward passes are computed for nothing, and the model learns from fewer steps and less data: in the
-    proof, with windows of 4 in an epoch of 7 batches, accuracy falls by 17 points. Left over, they make one step of
-    each epoch larger than the others, and a step of their own is missing: 8 points. A longer training makes up for it.
+    If the gradients are cleared, these backward passes are wasted, and the model learns from fewer steps and less data:
+    in the proof, with windows of 4 in an epoch of 7 batches, accuracy falls by 17 points. If they are carried over, one
+    step of each epoch is larger than the others, and one step is missing: 8 points. Longer training compensates.
 
     Example
     -------
@@ -64,8 +63,8 @@ class AccumulationWindowDropped(Rule):
 
     Known false alarms
     ------------------
-    None known. Windows that go on over the end of an epoch, windows of different sizes, loops that are left early,
-    loaders without a length, and less than a fifth of an epoch left over are not reported.
+    None known. Not reported: windows that continue across the end of an epoch, windows of different sizes, loops that
+    are left early, loaders without a length, and a rest of less than a fifth of an epoch.
 
     References
     ----------
@@ -101,9 +100,9 @@ class AccumulationWindowDropped(Rule):
     def _open(self) -> None:
         self._loader: int | None = None
         self._pending = 0
-        """Batches with a backward pass since the latest step or clearing."""
+        """Number of batches with a backward pass since the latest step or clearing."""
         self._tail = 0
-        """How many there were when their loader ended."""
+        """Value of `_pending` at the end of the loader."""
         self._backward: Site | None = None
 
     def observe(self, event: Event, run: Progress) -> None:
@@ -144,7 +143,7 @@ class AccumulationWindowDropped(Rule):
             self._tail = self._pending
 
     def _give_up(self) -> None:
-        """Say nothing of the latest windows any more: what is left over is used, or they are not all alike."""
+        """Stop judging the latest windows: the remaining batches are used, or the windows differ in size."""
         windows = self._windows.get(self._latest) if self._latest is not None else None
         if windows is not None:
             windows.regular = False
@@ -167,7 +166,7 @@ class AccumulationWindowDropped(Rule):
             self._give_up()
 
     def _concerns(self, event: ev.GradientsZeroed, run: Progress) -> bool:
-        """Whether a call clears what the latest window's optimizer holds."""
+        """Return True if a call clears gradients of the latest window's optimizer."""
         number = self._latest[0] if self._latest is not None else None
         if event.optimizer is not None or event.model is None:
             return event.optimizer in (None, number)
@@ -184,7 +183,7 @@ class AccumulationWindowDropped(Rule):
         self._open()
 
     def _is_left_over(self, windows: _Windows, run: Progress) -> bool:
-        """Whether the batches at the end of an epoch are what windows of this size leave over, and many."""
+        """Return True if the pending batches are the rest that windows of this size leave in an epoch, and many."""
         met = run.loaders.get(self._loader or 0)
         batches = met.batches if met is not None else None
         if not windows.regular or windows.size < 2 or not batches:
@@ -195,7 +194,7 @@ class AccumulationWindowDropped(Rule):
         tail, batches = self._tail, run.loaders[windows.loader].batches or 1
         related: tuple[Mark, ...] = (Mark(self._backward, "made the gradients"),)
         if site is not None:
-            related += (Mark(site, f"clears what the last {tail} made"),)
+            related += (Mark(site, f"clears the gradients of the last {tail}"),)
         self._report(
             windows,
             windows.dropped,
@@ -211,7 +210,7 @@ class AccumulationWindowDropped(Rule):
         self._report(
             windows,
             windows.leaked,
-            f"the last {tail} of the {batches} batches of each epoch were left to the next epoch's first step",
+            f"the last {tail} of the {batches} batches of each epoch were used only in the next epoch's first step",
             related=(Mark(self._backward, "adds to the gradients of the epoch before"),),
             cost=f"the first step of an epoch uses the gradients of {whole} batches for {windows.size} (counted)",
             run=run,
@@ -229,7 +228,7 @@ class AccumulationWindowDropped(Rule):
             run=run,
             label=f"steps after every {windows.size} batches only",
             related=related,
-            help=f"step at the end of `{run.loader_name(windows.loader)}` too, on what is left over",
+            help=f"step at the end of `{run.loader_name(windows.loader)}` too, on the remaining batches",
             cost=cost,
             unit="epochs",
             key=key,

@@ -15,28 +15,28 @@ _NAMES = {
 }
 _REGRESSION = ("mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss")
 _SHARE = 20
-"""From so many per cent of the targets on, they do not lie out of reach by noise or by chance."""
+"""From this percentage on, targets are not out of range by noise or by chance."""
 
 
 class ActivationClampsOutput(Rule):
-    """The last layer is an activation that cannot give the values that the loss asks for.
+    """The last layer is an activation that cannot output the values that the loss requires.
 
     What it does
     ------------
-    Finds training losses whose input comes straight from an activation with a limited reach:
+    Finds training losses with an input that comes directly from an activation with a limited range:
 
-    - ``cross_entropy`` of the outputs of a ReLU, a sigmoid or a tanh;
-    - ``binary_cross_entropy_with_logits`` of the outputs of a ReLU, a softplus or a tanh;
-    - a regression (``mse_loss`` and its kin) where, at sampled steps, at least 20 % of the targets lie clearly beyond
-      what a ReLU, softplus, sigmoid, softmax or tanh can give.
+    - ``cross_entropy`` on the outputs of a ReLU, a sigmoid or a tanh;
+    - ``binary_cross_entropy_with_logits`` on the outputs of a ReLU, a softplus or a tanh;
+    - a regression loss (``mse_loss`` and similar) where, at sampled steps, at least 20 % of the targets are clearly
+      outside the range of the ReLU, softplus, sigmoid, softmax or tanh.
 
     Why it matters
     --------------
-    What lies out of reach is never predicted, and where a ReLU has cut an output off it has no gradient, so that a
-    class that was cut off for all samples is lost for good. In the proof a classifier of ten classes with a ReLU at its
-    end gets 71 % of held-out points right instead of 98 %. A regression of standardised targets behind a ReLU explains
-    45 % of their variance instead of 84 %. A sigmoid or tanh before cross entropy leaves the order of the classes, but
-    not the probabilities: the log loss of ten classes stays at 1.50 or 0.85 where 0.06 was to be had.
+    Values outside the range are never predicted. Where a ReLU outputs 0 it passes no gradient, so a class with output 0
+    for all samples is lost for good. In the proof, a classifier of ten classes with a final ReLU gets 71 % of held-out
+    points right instead of 98 %. A regression of standardised targets behind a ReLU explains 45 % of their variance
+    instead of 84 %. A sigmoid or tanh before cross entropy keeps the order of the classes but not the probabilities:
+    the log loss of ten classes stays at 1.50 or 0.85 instead of 0.06.
 
     Example
     -------
@@ -47,16 +47,16 @@ class ActivationClampsOutput(Rule):
 
     Fix
     ---
-    End with a linear layer, or bring the targets into the reach of the activation::
+    End with a linear layer, or scale the targets into the range of the activation::
 
         model = nn.Sequential(nn.Linear(20, 64), nn.ReLU(), nn.Linear(64, 10))
 
     Known false alarms
     ------------------
-    A regression that is meant to learn only the reachable part of its targets: clamp the targets instead. Activations
-    that are pooled, scaled or shifted before the loss (the averaged ReLU of SqueezeNet, ``10 * tanh(x)``) are not
-    reported, nor are losses with ``reduction="none"``, which may be masked, targets that only noise carries out of
-    reach, and losses that track no gradients.
+    A regression that should learn only the targets within the range: clamp the targets instead. Not reported:
+    activations that are pooled, scaled or shifted before the loss (the averaged ReLU of SqueezeNet, ``10 * tanh(x)``),
+    losses with ``reduction="none"``, which may be masked, targets out of range by noise only, and losses that do not
+    track gradients.
 
     References
     ----------
@@ -86,7 +86,7 @@ class ActivationClampsOutput(Rule):
             limit = _of_two(event.made_by)
             message = f"binary cross entropy with logits got the outputs of a {name} where it expects logits"
         elif event.kind in _REGRESSION and event.reduction != "none" and (event.beyond or 0) >= _SHARE:
-            limit = f"{event.beyond} % of the targets lie where a {name} cannot come (at a sampled step)"
+            limit = f"{event.beyond} % of the targets are outside the range of a {name} (at a sampled step)"
             message = f"a regression compares the outputs of a {name} with targets that it cannot reach"
         else:
             return
@@ -96,7 +96,7 @@ class ActivationClampsOutput(Rule):
         known = key in self._drafts
         help = f"remove the {name} before the loss"
         if event.kind in _REGRESSION:
-            help += ", or bring the targets into its reach"
+            help += ", or scale the targets into its range"
         draft = self.report(
             event.site,
             message,
@@ -113,7 +113,7 @@ class ActivationClampsOutput(Rule):
 
 
 def _of_classes(made_by: str, classes: int) -> str:
-    """What such logits do to the classes, empty where nothing can be said.
+    """Return the effect of such logits on the classes; empty if it is unknown.
 
     >>> _of_classes("SigmoidBackward0", 10)
     'no class of 10 ever gets more than 23 % of the probability'

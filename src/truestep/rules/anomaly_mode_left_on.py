@@ -14,14 +14,14 @@ class AnomalyModeLeftOn(Rule):
 
     What it does
     ------------
-    Looks at sampled backward passes whether the anomaly detection of autograd is on. Reports where it was on after 100
-    steps, and still on after 200.
+    Checks at sampled backward passes if the anomaly detection of autograd is on. Reports a run in which it was on after
+    100 steps and still on after 200.
 
     Why it matters
     --------------
-    Every operation of the forward pass then stores a traceback, and every operation of the backward pass has its result
-    searched for NaN. On a CPU a step of a recurrent network took seven times as long, one of a small convolutional
-    network 1.6 times, one of a small fully connected network about twice. The results are the same.
+    With anomaly detection, every operation of the forward pass stores a traceback, and every result of the backward
+    pass is searched for NaN. On a CPU a step of a recurrent network took seven times as long, a step of a small
+    convolutional network 1.6 times, a step of a small fully connected network about twice. The results do not change.
 
     Example
     -------
@@ -33,15 +33,15 @@ class AnomalyModeLeftOn(Rule):
 
     Fix
     ---
-    Switch it on for the steps that are looked into, and nowhere else::
+    Turn it on only for the steps under investigation::
 
         with torch.autograd.detect_anomaly():
             criterion(model(x), y).backward()
 
     Known false alarms
     ------------------
-    A long hunt for a rare NaN is reported too: that is its price. Quiet: the first 100 steps of a run, and steps
-    looked into here and there.
+    A long search for a rare NaN is reported too, since it has the same cost. Not reported: the first 100 steps of a
+    run, and single steps under investigation.
 
     References
     ----------
@@ -57,7 +57,7 @@ class AnomalyModeLeftOn(Rule):
     def __init__(self) -> None:
         super().__init__()
         self._step = -1
-        """The latest sampled step in which it was on."""
+        """The latest sampled step with anomaly detection on."""
 
     def unobserved(self, run: Progress) -> str:
         return super().unobserved(run) or ("" if run.step > _STILL else "fewer than 200 optimizer steps")
@@ -74,7 +74,7 @@ class AnomalyModeLeftOn(Rule):
             run=run,
             label="stores a traceback for every operation, and searches every gradient for NaN",
             related=(Mark(event.site, "the backward passes that it slows down"),) if event.switch else (),
-            help="leave `set_detect_anomaly(True)` out, or switch it on around the steps that are looked into",
+            help="remove `set_detect_anomaly(True)`, or turn it on only for the steps under investigation",
             key=0,
         )
         draft.cost = "a step takes 1.6 to 7 times as long, as measured on small networks on a CPU"

@@ -1,4 +1,4 @@
-"""Judged on a copy of the data set: a sample that changes each time it is read, as those of the training do."""
+"""Evidence from a copy of the data set: evaluation samples change with every read, as those of the training do."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ class AugmentationInEvaluation(Rule):
 
     What it does
     ------------
-    With ``--active``, reads the first samples of a copy of the evaluation's data set several times. Reports inputs
-    that change from time to time while their label stays, where the training reads other samples through the same
+    With ``--active``, reads the first samples from a copy of the evaluation's data set several times. Reports inputs
+    that change between reads while their label stays the same, if the training reads other samples through the same
     data set (`random_split`) or the same transform.
 
     Why it matters
     --------------
-    The metric is measured on samples that were cropped, flipped or disturbed at random: it is lower than what the model
-    can do and differs from epoch to epoch, so that checkpoints and schedules which follow it follow noise. The proof
-    shows the accuracy that is lost.
+    The metric is measured on randomly cropped, flipped or distorted samples. It is lower than the model's true
+    performance and varies from epoch to epoch, so checkpoints and schedules that follow it follow noise. The proof
+    shows the lost accuracy.
 
     Example
     -------
@@ -31,14 +31,14 @@ class AugmentationInEvaluation(Rule):
 
     Fix
     ---
-    Give the evaluation a data set of its own over the same files::
+    Give the evaluation a separate data set over the same files::
 
         train = Subset(Pictures(transform=augment), indices[:800])
         val = Subset(Pictures(transform=plain), indices[800:])
 
     Known false alarms
     ------------------
-    A metric that is meant to be measured on disturbed samples, through the transform of the training. Quiet:
+    A metric that is measured on distorted samples on purpose, through the transform of the training. Not reported:
     test-time augmentation (the loader is read several times between two steps, or the transform is another one), random
     inputs without a class label, the accuracy on the training samples themselves, and data sets that cannot be copied.
 
@@ -59,7 +59,7 @@ class AugmentationInEvaluation(Rule):
         super().__init__()
         self._trained_on: dict[int, set[int]] = {}
         self._started: dict[int, tuple[int, int, Site | None]] = {}
-        """Loader to the step at which it was last started, how often it was, and where."""
+        """Loader to the step of its latest start, the number of its starts in that step, and their line."""
         self._several: set[int] = set()
         """Loaders that were read more than once between two steps."""
         self._skipped = ""

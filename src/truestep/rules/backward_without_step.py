@@ -9,18 +9,18 @@ _LEAST = 10
 
 
 class BackwardWithoutStep(Rule):
-    """Backward passes make gradients for the parameters of an optimizer that never steps.
+    """Backward passes compute gradients for the parameters of an optimizer that never steps.
 
     What it does
     ------------
-    At the end of a finished run, finds optimizers that never stepped although backward passes reached parameters that
-    only they hold: one of several optimizers was forgotten, or no optimizer stepped at all, because the call is missing
-    or a window of accumulation is never full.
+    At the end of a finished run, reports optimizers that never stepped although backward passes reached parameters that
+    only they hold. Either one of several optimizers was forgotten, or no optimizer stepped at all, because the call is
+    missing or an accumulation window is never full.
 
     Why it matters
     --------------
-    These parameters keep the values they were made with. The rest of the model learns around them, so the loss falls
-    and nothing looks broken.
+    These parameters keep their initial values. The rest of the model learns around them, so the loss falls and nothing
+    looks broken.
 
     Example
     -------
@@ -33,7 +33,7 @@ class BackwardWithoutStep(Rule):
 
     Fix
     ---
-    Step every optimizer whose parameters the loss should train::
+    Step every optimizer with parameters that the loss should train::
 
         loss.backward()
         encoder_optimizer.step()
@@ -41,9 +41,9 @@ class BackwardWithoutStep(Rule):
 
     Known false alarms
     ------------------
-    An optimizer that is built and cleared in each iteration, but is meant to begin only later than the run lasts.
-    Updates by hand, optimizers whose parameters another one steps, and runs that were stopped or broke off are not
-    reported.
+    An optimizer that is built, cleared in each iteration, and intended to start only after the end of this run. Not
+    reported: updates by hand, optimizers with parameters that another one steps, and runs that stopped early or
+    crashed.
 
     References
     ----------
@@ -73,7 +73,7 @@ class BackwardWithoutStep(Rule):
         self._zeroed: dict[int, int] = {}
         self._unchanged: frozenset[int] = frozenset()
         self._piling: set[Site | None] = set()
-        """Backwards of batches that added to gradients no step had used yet."""
+        """Backwards of batches that added to gradients that no step had used yet."""
         self._by_hand = self._trained = False
         self._how = ""
 
@@ -108,7 +108,7 @@ class BackwardWithoutStep(Rule):
                 pass
 
     def unobserved(self, run: Progress) -> str:
-        return super().unobserved(run) or ("" if self._how == "finished" else "the run did not come to its own end")
+        return super().unobserved(run) or ("" if self._how == "finished" else "the script did not run to its end")
 
     def ended(self, event: ev.RunEnded, run: Progress) -> None:
         self._how = event.how
@@ -124,7 +124,7 @@ class BackwardWithoutStep(Rule):
                 self._report(number, built, own, site, run)
 
     def _most_reaching(self, own: set[int]) -> Site | None:
-        """The backward that ran most often among those that reach these parameters, None where none did so often."""
+        """Return the most frequent backward that reaches these parameters; None if none ran `_LEAST` times."""
         counts = {
             site: count
             for site, count in self._backwards.items()
@@ -141,12 +141,12 @@ class BackwardWithoutStep(Rule):
         count = self._backwards[site]
         draft = self.report(
             site,
-            f"backward made gradients for the parameters of `{built.name}`, which never stepped",
+            f"backward computed gradients for the parameters of `{built.name}`, which never stepped",
             run=run,
-            label="makes gradients that no step uses",
+            label="computes gradients that no step uses",
             related=(Mark(built.site, f"{built.name} holds {len(own)} parameters that no other optimizer steps"),),
             help=f"call `{built.name}.step()` after the backward pass",
-            cost=f"{len(own)} parameters kept their first values" if own <= self._unchanged else "",
+            cost=f"{len(own)} parameters kept their initial values" if own <= self._unchanged else "",
             confidence=confidence,
             unit="backward passes",
             key=(site, number),

@@ -1,4 +1,4 @@
-"""Judged on a copy of the model: a result that depends on the other samples, and the first layer that makes it so."""
+"""Evidence from a copy of the model: a result depends on the other samples of its batch, from this layer on."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from truestep.rules._rule import Progress
 
 
 class BatchFirstMissing(SamplesMixed):
-    """A recurrent layer or attention goes over the samples of a batch as if they were a sequence.
+    """A recurrent layer or attention processes the samples of a batch as if they were a sequence.
 
     What it does
     ------------
-    With ``--active``, repeats an evaluation call on a copy of the model, twice: with the batch, and with all
-    samples but the last replaced by the last. Reports the first recurrent layer or attention without
-    ``batch_first`` whose result for the last sample differs, though its input for that sample does not and lies
-    along its first dimension.
+    With ``--active``, repeats an evaluation call on a copy of the model, twice: with the original batch, and with all
+    samples replaced by the last one. Reports the first recurrent or attention layer without ``batch_first`` that
+    returns another result for the last sample although its input for that sample is the same and lies along its first
+    dimension.
 
     Why it matters
     --------------
-    `nn.LSTM`, `nn.GRU`, `nn.MultiheadAttention` and the transformer layers take (sequence, batch, features) by
-    default. Given (batch, sequence, features) they raise nothing: each time step is alone, and the samples of a
-    batch see each other. In the proof, where the label depends on an early part of the sequence, the accuracy is
-    that of guessing; every prediction also depends on what else is in the batch.
+    `nn.LSTM`, `nn.GRU`, `nn.MultiheadAttention` and the transformer layers expect (sequence, batch, features) by
+    default. With (batch, sequence, features) they raise no error: time steps do not see each other, and the samples of
+    a batch do. In the proof, where the label depends on an early part of the sequence, the accuracy is that of
+    guessing. Every prediction also depends on the other samples in the batch.
 
     Example
     -------
@@ -34,15 +34,16 @@ class BatchFirstMissing(SamplesMixed):
 
     Fix
     ---
-    Say which dimension the batch is::
+    Set the batch dimension::
 
         self.lstm = nn.LSTM(4, 16, batch_first=True)
 
     Known false alarms
     ------------------
-    Attention between samples on purpose, built of `nn.MultiheadAttention` without ``batch_first`` and given several
-    positions at once, in a model without other attention. Quiet: attention between samples beside attention within
-    them, models trained in the order of a time series, layers given one position, and inputs that were transposed.
+    Attention between samples on purpose, built from `nn.MultiheadAttention` without ``batch_first`` and called with
+    several positions at once, in a model without other attention. Not reported: models with attention both between and
+    within samples, models trained in the order of a time series, layers called with one position, and transposed
+    inputs.
 
     References
     ----------
@@ -62,10 +63,10 @@ class BatchFirstMissing(SamplesMixed):
         name, length = run.model_name(event.model), event.before[1]
         self.report(
             event.site,
-            f"{event.kind} runs over the {event.samples} samples of a batch as over a sequence",
+            f"{event.kind} processes the {event.samples} samples of a batch as a sequence",
             run=run,
-            label=f"given {event.before}: {event.samples} samples of length {length}, the sequence expected first",
-            cost=f"on a copy of `{name}`, {'its result' if event.mixed else 'what the layer gives'} for a sample "
+            label=f"got {event.before}: {event.samples} samples of length {length}, but expects the sequence first",
+            cost=f"on a copy of `{name}`, the {'result' if event.mixed else 'layer output'} for a sample "
             "changed with the other samples",
             help="make the layer with `batch_first=True`",
             unit="checks",

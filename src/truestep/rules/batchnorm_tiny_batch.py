@@ -13,12 +13,12 @@ _FIRST_STEP = 10
 
 @dataclass(slots=True)
 class _Looks:
-    """What was seen of the batch statistics of one model."""
+    """Observed batch statistics of one model."""
 
     latest: BatchStatisticsTaken
     count: int = 0
     step: int = 0
-    """The latest step that was looked at."""
+    """The latest observed step."""
     first_step: int = 0
 
 
@@ -27,15 +27,15 @@ class BatchnormTinyBatch(Rule):
 
     What it does
     ------------
-    Counts, at sampled steps, the values that each layer of batch normalisation in train mode takes its statistics from:
-    samples times positions. Reports models in which no such layer had more than two per channel in any step looked at,
-    when the run is over.
+    Counts, at sampled steps, the values per channel behind the statistics of each batch normalisation layer in train
+    mode: samples times positions. At the end of the run, reports models in which no such layer had more than two values
+    per channel in any sampled step.
 
     Why it matters
     --------------
-    Of two values, the larger becomes 1 and the smaller -1, whatever they were: only which of the two is the larger is
-    left. In evaluation the running statistics give values that the next layers were never trained on. In the proof
-    the net ends at an accuracy of 0.40, and at 0.67 with `LayerNorm`. With eight values nothing is lost.
+    Two values always become 1 and -1: only their order is left. In evaluation, the running statistics produce values
+    that the next layers were never trained on. In the proof the net reaches an accuracy of 0.40, and 0.67 with
+    `LayerNorm`. With eight values nothing is lost.
 
     Example
     -------
@@ -46,15 +46,15 @@ class BatchnormTinyBatch(Rule):
 
     Fix
     ---
-    Normalise each sample by itself, or give the layer larger batches (accumulating gradients does not)::
+    Normalise each sample separately, or use larger batches (gradient accumulation does not help)::
 
         net = nn.Sequential(nn.Linear(20, 32), nn.LayerNorm(32), nn.ReLU(), nn.Linear(32, 4))
 
     Known false alarms
     ------------------
-    None known. Quiet are a last batch of two, a layer behind a global pooling beside others that have enough values,
-    layers in eval mode, layers without running statistics, `SyncBatchNorm`, batches that grow, and one batch that is
-    learned by heart.
+    None known. Not reported: a last batch of two, a layer behind global pooling if others have enough values, layers in
+    eval mode, layers without running statistics, `SyncBatchNorm`, batches that grow, and overfitting one batch on
+    purpose.
 
     References
     ----------
@@ -72,9 +72,9 @@ class BatchnormTinyBatch(Rule):
         super().__init__()
         self._looks: dict[int, _Looks] = {}
         self._enough: set[int] = set()
-        """Models that had more values at some step, or that learn one batch by heart."""
+        """Models that had more values at some step, or that overfit one batch."""
         self._waiting: dict[int, BatchStatisticsTaken] = {}
-        """Models whose backward pass is to come."""
+        """Models before their next backward pass."""
 
     def observe(self, event: Event, run: Progress) -> None:
         match event:
@@ -103,7 +103,7 @@ class BatchnormTinyBatch(Rule):
             return
         for model, looks in self._looks.items():
             if looks.count < _LEAST_LOOKS or looks.step - looks.first_step < _FIRST_STEP or 2 * looks.step < run.step:
-                continue  # too little of the training was looked at: batches may grow
+                continue  # too little of the training was observed: batches may grow
             latest = looks.latest
             layers = f"{latest.layers} layers" if latest.layers > 1 else "one layer"
             draft = self.report(
@@ -112,7 +112,7 @@ class BatchnormTinyBatch(Rule):
                 run=run,
                 label=f"{layers} of {latest.kind}, no more than two values per channel",
                 help="use `LayerNorm` or `GroupNorm`, or give the model larger batches",
-                cost="of two values, only which one is the larger is left in training",
+                cost="two values always become 1 and -1 in training: only their order is left",
                 unit="sampled steps",
             )
             draft.count = draft.total = looks.count

@@ -1,4 +1,4 @@
-"""Judged by memory: what a model is given to load is what it trained meanwhile."""
+"""Evidence from memory addresses: a model loads the same tensors that it trained meanwhile."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from truestep.findings import Mark, Severity
 from truestep.rules._rule import Progress, Rule
 
 _LEAST_STEPS = 10
-"""Fewer steps than these may lie between edits through a state dict that is kept on purpose, and loaded after each."""
+"""Fewer steps occur in programs that edit the weights through a kept state dict on purpose and load it after each."""
 
 
 class BestWeightsAliased(Rule):
@@ -15,14 +15,14 @@ class BestWeightsAliased(Rule):
 
     What it does
     ------------
-    Remembers when ``state_dict()`` was called. Finds a ``load_state_dict`` whose tensors are, all of them, the memory
-    of the very module that loads them, after optimizer steps or a load of other weights have changed them.
+    Remembers the calls of ``state_dict()``. Reports a ``load_state_dict`` with only tensors that share memory with the
+    module that loads them, after optimizer steps or a load of other weights have changed them.
 
     Why it matters
     --------------
-    ``state_dict()`` copies nothing: its tensors are the live weights. The "best" weights that an early stop keeps this
-    way are always the latest ones, "initial" weights are never reset, and nothing is raised. In the proof the model
-    that is reported with an accuracy of 0.77 on the validation data is tested at 0.63; a copy keeps 0.73.
+    ``state_dict()`` copies nothing: its tensors are the live weights. The "best" weights kept by early stopping are
+    then always the latest ones, "initial" weights are never reset, and no error is raised. In the proof, the model with
+    a reported validation accuracy of 0.77 has a test accuracy of 0.63; with a copy it has 0.73.
 
     Example
     -------
@@ -42,9 +42,9 @@ class BestWeightsAliased(Rule):
 
     Known false alarms
     ------------------
-    None known. Quiet: a state dict that is loaded within 10 steps (some programs write to the weights through it), one
-    of another model, and one with copies in it. A kept dict that is saved to a file, or loaded into another model, is
-    not judged: some programs mean its latest values.
+    None known. Not reported: a state dict that is loaded within 10 steps (some programs write to the weights through
+    it), a state dict of another model, and one that contains copies. A kept dict that is saved to a file or loaded into
+    another model is not judged: some programs want its latest values.
 
     References
     ----------
@@ -67,14 +67,14 @@ class BestWeightsAliased(Rule):
         name = f"`{run.model_name(event.model)}`" if event.model else "a model"
         self.report(
             event.taken,
-            f"{name} was given its own live weights to load, and nothing was restored",
+            f"{name} loaded its own live weights, and nothing was restored",
             run=run,
             label="kept without a copy: training changes it",
             related=(Mark(event.site, f"loads it {later}"),) if event.site else (),
             help="copy the weights when they are kept, `copy.deepcopy(model.state_dict())`",
-            cost="the model goes on with the weights that were loaded meanwhile"
+            cost="the model continues with the weights that were loaded meanwhile"
             if not event.taken_steps
-            else f"the model has the weights of {later.replace(' later', '')} after those that were kept",
+            else f"the model has the weights of {later.replace(' later', '')} after the state dict was kept",
             unit="loads",
         )
 

@@ -70,7 +70,7 @@ class LoaderStarvesTraining(Rule):
         self._how = ""
 
     def unobserved(self, run: Progress) -> str:
-        return super().unobserved(run) or ("" if self._how == "finished" else "the run did not come to its own end")
+        return super().unobserved(run) or ("" if self._how == "finished" else "the script did not run to its end")
 
     def observe(self, event: Event, run: Progress) -> None:
         match event:

@@ -6,18 +6,18 @@ from truestep.rules._rule import Draft, Progress
 
 
 class MissingZeroGrad(MixedSteps):
-    """An optimizer steps on gradients that still hold those of earlier steps.
+    """An optimizer steps on gradients that still include those of earlier steps.
 
     What it does
     ------------
-    Finds steps on gradients to which a backward pass added although an earlier step had already used them. It looks at
-    the gradients themselves, so every way of clearing counts: ``optimizer.zero_grad()``, ``model.zero_grad()``,
+    Reports steps on gradients that an earlier step had already used and that a backward pass then added to. The rule
+    reads the gradients themselves, so every way of clearing counts: ``optimizer.zero_grad()``, ``model.zero_grad()``,
     ``p.grad = None``, zeroing in place.
 
     Why it matters
     --------------
-    Each step then follows the sum of all gradients so far. The loss may still fall, because the sum acts like momentum
-    that never decays, and the result is another, usually much worse, model.
+    Each step follows the sum of all gradients so far. The loss may still fall, because the sum acts like momentum that
+    never decays, but the trained model is usually much worse.
 
     Example
     -------
@@ -38,10 +38,10 @@ class MissingZeroGrad(MixedSteps):
 
     Known false alarms
     ------------------
-    None known. Accumulating over several backward passes before a step is not reported: those gradients were not used
-    yet. Gradients that another optimizer's backward left behind are reported only when they are stepped on. Gradients
-    that are cleared when an epoch begins, and only then, belong to zero-grad-once-per-epoch; which of the two it is may
-    be known only when the second epoch begins.
+    None known. Gradient accumulation over several backward passes before a step is not reported: those gradients have
+    not been used yet. Gradients left behind by another optimizer's backward are reported only if a step uses them.
+    Gradients cleared only at the start of each epoch belong to zero-grad-once-per-epoch; it may take until the second
+    epoch to distinguish the two.
 
     References
     ----------
