@@ -27,7 +27,7 @@ def test_the_layer_is_named_at_its_line():
     assert finding.primary.site == LAYER
     assert finding.message == "LSTM processes the 25 samples of a batch as a sequence"
     assert finding.confidence is Confidence.MEDIUM
-    assert finding.cost == "on a copy of `net`, its result for a sample changed with the other samples"
+    assert finding.cost == "on a copy of `net`, the result for a sample changed with the other samples"
 
 
 def test_a_layer_whose_mixing_does_not_reach_the_result_is_named_too():

@@ -16,7 +16,7 @@ SAVED = PlainStateSaved(model=1, missing=("norm.mean", "shadow"), site=SAVE)
 def test_the_save_is_named_with_what_it_leaves_out(events):
     (finding,) = judge(CheckpointIncomplete, [MET, *events])
     assert finding.primary.site == SAVE
-    assert finding.message == "what was saved of `net` leaves out `norm.mean`, which its training has changed"
+    assert finding.message == "the saved state of `net` lacks `norm.mean`, which its training has changed"
     assert "register_buffer('mean', ...)" in finding.help
 
 

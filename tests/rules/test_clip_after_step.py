@@ -42,7 +42,7 @@ def test_a_clip_behind_step_and_clearing_is_found():
     zeroed = GradientsZeroed(site=STEP, optimizer=1, used=2, observed=2)
     window = [BatchDrawn(loader=1), ModelCalled(model=1), BACK, STEPPED, zeroed, clip(absent_grad=2)]
     (finding,) = judge(ClipAfterStep, [BUILT, *window * 4])
-    assert "cleared already" in finding.primary.label
+    assert "already cleared" in finding.primary.label
     assert judge(ClipBeforeBackward, [BUILT, *window * 4]) == []
 
 

@@ -30,7 +30,7 @@ def test_a_clip_of_nothing_is_found():
     (finding,) = judge(ClipWrongParameters, [D, *[BACK, NOTHING, D_STEP] * 4])
     assert finding.primary.site == CLIP
     assert finding.related[0].site == STEP
-    assert finding.primary.label == "no parameters were given to it"
+    assert finding.primary.label == "it got no parameters"
     assert (finding.seen.count, finding.confidence) == (4, Confidence.HIGH)
     assert "opt_d" in finding.help
 

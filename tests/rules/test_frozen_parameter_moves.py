@@ -23,13 +23,13 @@ def test_a_gradient_that_stays_moves_a_frozen_parameter():
     (finding,) = judge(FrozenParameterMoves, [*MET, *looks(), *looks(1, of=3)])
     assert finding.primary.site == STEP
     assert (finding.confidence, finding.severity) == (Confidence.HIGH, Severity.ERROR)
-    assert finding.message == "`optimizer` moves parameters that are frozen"
+    assert finding.message == "`optimizer` moves frozen parameters"
     assert finding.primary.label == "moves net.body.weight with a gradient from before they were frozen"
     assert finding.related[0].site == BUILT
     assert (finding.seen.count, finding.seen.total) == (3, 5)
 
 
-@pytest.mark.parametrize(("kind", "by"), [("zero", "weight decay or momentum"), ("bare", "a decay of its own")])
+@pytest.mark.parametrize(("kind", "by"), [("zero", "weight decay or momentum"), ("bare", "the optimizer's own decay")])
 def test_decay_and_momentum_are_a_warning(kind, by):
     (finding,) = judge(FrozenParameterMoves, [*MET, *looks(1, kind=kind)])
     assert finding.severity is Severity.WARNING

@@ -22,7 +22,7 @@ def test_a_mask_of_0_and_255_is_found_at_the_loss():
     assert finding.primary.site == LINE
     assert finding.severity is Severity.ERROR
     assert (finding.seen.count, finding.seen.first_step) == (3, 0)
-    assert finding.message == "binary cross entropy with logits got labels that are no probabilities"
+    assert finding.message == "binary cross entropy with logits got labels that are not probabilities"
     assert finding.help == "turn a mask of 0 and 255 into 0 and 1 with `(target > 0).float()`"
 
 

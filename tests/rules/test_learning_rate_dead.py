@@ -32,9 +32,9 @@ def test_a_warm_up_that_is_never_stepped_is_found_where_it_is_made():
     assert finding.primary.site == LINE
     assert finding.confidence is Confidence.HIGH
     assert finding.message == "`warmup` held the learning rate at 0 for the whole run"
-    assert finding.related[0].label == "asked for 0.001"
+    assert finding.related[0].label == "requests 0.001"
     assert finding.help == "call `warmup.step()` after every `optimizer.step()`"
-    assert finding.cost == "the learning rate was 0 at 1 looks in 20 optimizer steps"
+    assert finding.cost == "the learning rate was 0 whenever it was read: 1 times in 20 optimizer steps"
     assert (finding.seen.count, finding.seen.total) == (20, 20)
 
 

@@ -20,17 +20,17 @@ def test_a_prefix_before_all_keys_is_found_at_the_load():
     assert finding.primary.site == LOAD
     assert finding.confidence is Confidence.HIGH
     assert "the state dict has 6 of them" in finding.cost
-    assert "take `module.` out" in finding.help
+    assert "remove `module.`" in finding.help
 
 
 def test_a_prefix_that_is_lacking_is_found_although_the_head_is_new():
     (finding,) = judge(LoadNotStrictSilently, [load(found=4, lacking="backbone."), *USED])
-    assert "put `backbone.` before" in finding.help
+    assert "add `backbone.` before" in finding.help
 
 
 def test_a_whole_checkpoint_is_found():
     (finding,) = judge(LoadNotStrictSilently, [load(state=0, offered=0, found=6, inner="model"), *USED])
-    assert 'under "model"' in finding.help
+    assert 'key "model"' in finding.help
 
 
 def test_the_wrapped_part_of_a_model_is_found():

@@ -24,7 +24,7 @@ def test_waiting_is_found_where_the_loader_was_made():
     assert finding.severity is Severity.SPEED
     assert "75% of its time" in finding.message
     assert "num_workers" in finding.help
-    assert "9.0 s of 12.0 s went by for 1,200 batches" in finding.cost
+    assert "9.0 s of 12.0 s were spent waiting for 1,200 batches" in finding.cost
     assert (finding.seen.count, finding.seen.unit) == (1200, "batches")
 
 

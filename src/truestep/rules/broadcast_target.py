@@ -15,13 +15,13 @@ class BroadcastTarget(Rule):
 
     What it does
     ------------
-    Looks at the shapes at the call of an elementwise loss (``mse_loss``, ``l1_loss``, ``smooth_l1_loss``,
-    ``huber_loss``) and, for losses written by hand, at the sizes on the autograd tape.
+    Checks the shapes of the arguments of an elementwise loss (``mse_loss``, ``l1_loss``, ``smooth_l1_loss``,
+    ``huber_loss``) and, for losses written by hand, the sizes on the autograd tape.
 
     Why it matters
     --------------
-    Predictions of shape (N, 1) against targets of shape (N,) become N x N differences. The mean over them is smallest
-    when every prediction is the mean of the batch, so the model learns a constant. The loss falls all the same.
+    Predictions of shape (N, 1) and targets of shape (N,) become N x N differences. Their mean is smallest if every
+    prediction is the mean of the batch, so the model learns a constant. The loss still falls.
 
     Example
     -------
@@ -32,15 +32,16 @@ class BroadcastTarget(Rule):
 
     Fix
     ---
-    Give both the same shape::
+    Make both shapes equal::
 
         loss = F.mse_loss(prediction.squeeze(1), y)
 
     Known false alarms
     ------------------
-    Pairwise losses written on purpose. A loss of torch with (N, 1) against (1, N) and a mean or a sum is reported:
-    torch gives (N,) that shape on its way. Other pairs of equal rank, such as (N, Q, 1) against (N, 1, Q) in quantile
-    regression, have low confidence, and are quiet with ``reduction="none"``. A single number as a target is quiet.
+    Pairwise losses written on purpose. A torch loss of (N, 1) and (1, N) with a mean or a sum is reported, because
+    torch expands (N,) to (1, N) internally. Other pairs of equal rank, such as (N, Q, 1) and (N, 1, Q) in quantile
+    regression, are reported with low confidence, and not at all with ``reduction="none"``. A single number as a target
+    is not reported.
 
     References
     ----------
@@ -92,7 +93,7 @@ class BroadcastTarget(Rule):
         )
 
     def _tape(self, event: BroadcastOnTape, run: Progress) -> None:
-        """Judge a loss written by hand, at the second time: one look at sizes can be a coincidence."""
+        """Report a loss written by hand the second time it is seen: equal sizes can be a coincidence once."""
         first = self._taped.setdefault(event.site, run.step)
         if first == run.step:
             return
@@ -102,7 +103,7 @@ class BroadcastTarget(Rule):
             event.site,
             "a loss compares every prediction with every target",
             run=run,
-            label=f"the loss met {_text(event.shape)} and made it {_text(event.wide)}",
+            label=f"the loss broadcast {_text(event.shape)} to {_text(event.wide)}",
             cost=f"{math.prod(event.wide)} differences for {math.prod(event.shape)} predictions",
             help="give predictions and targets the same shape: `prediction.squeeze(1)` or `y.unsqueeze(1)`",
             confidence=Confidence.HIGH if exact else Confidence.MEDIUM,
@@ -119,7 +120,7 @@ def _wide(a: Shape, b: Shape) -> Shape:
 
 
 def _judge(input: Shape, target: Shape, reduction: str) -> Confidence | None:
-    """How sure it is that these two shapes were meant to be one; None where they were meant to differ.
+    """Return the confidence that these two shapes should be equal; None if they differ on purpose.
 
     >>> _judge((32, 1), (32,), "mean").value
     'high'

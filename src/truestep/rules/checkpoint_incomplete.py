@@ -1,4 +1,4 @@
-"""Judged on a copy of the model: what training changes in it, and what was written to a file, are compared."""
+"""Evidence from a copy of the model: tensors that training changes, compared with those written to a file."""
 
 from __future__ import annotations
 
@@ -8,18 +8,19 @@ from truestep.rules._rule import Progress, Rule
 
 
 class CheckpointIncomplete(Rule):
-    """A saved state dict leaves out tensors that the training has changed and the results depend on.
+    """A saved state dict lacks tensors that the training has changed and the results depend on.
 
     What it does
     ------------
-    With ``--active``, looks at the tensors that a model holds in plain attributes, neither parameters nor buffers. On
-    a copy it sees which of them the model's own `forward` writes in train mode only, and whether the results are others
-    with the values from before the training. Reports a save that holds the state of the model without them.
+    With ``--active``, checks the tensors that a model holds in plain attributes, neither parameters nor buffers. On a
+    copy of the model, the rule determines which of them the model's own `forward` writes in train mode only, and if the
+    results differ with the values from before the training. It reports a save of the model's state without them.
 
     Why it matters
     --------------
-    ``state_dict()`` leaves plain attributes out and ``load_state_dict`` does not miss them: the loaded model has their
-    first values, and gives other results than the one that was saved. The proof shows an accuracy of 0.32 for 0.99.
+    ``state_dict()`` ignores plain attributes, and ``load_state_dict`` does not notice that they are missing. The loaded
+    model has their initial values and returns other results than the saved one. The proof shows an accuracy of 0.32
+    instead of 0.99.
 
     Example
     -------
@@ -37,15 +38,16 @@ class CheckpointIncomplete(Rule):
 
     Fix
     ---
-    Register it::
+    Register the tensor as a buffer::
 
         self.register_buffer("mean", torch.zeros(n))
 
     Known false alarms
     ------------------
-    A tensor that the program writes to a file of its own without ``torch.save``. Quiet: tensors that only the program
-    around the model changes, that are also written in eval mode (hidden states, caches), that results do not depend
-    on, or that any other ``torch.save`` holds; models with their own `state_dict`, `train` or `load_state_dict`.
+    A tensor that the program writes to a separate file without ``torch.save``. Not reported: tensors that only the
+    program around the model changes, that are also written in eval mode (hidden states, caches), that do not affect the
+    results, or that any other ``torch.save`` includes; models with their own `state_dict`, `train` or
+    `load_state_dict`.
 
     References
     ----------
@@ -64,9 +66,9 @@ class CheckpointIncomplete(Rule):
         self._depends: dict[int, set[str]] = {}
         """Model to the attributes that belong to its state."""
         self._held: dict[int, set[str]] = {}
-        """Model to the attributes that some save holds."""
+        """Model to the attributes that are included in a save."""
         self._missing: dict[int, tuple[Site | None, set[str], int]] = {}
-        """Model to the first save that left attributes out, those attributes, and the step of that save."""
+        """Model to the first save without some attributes, these attributes, and the step of the save."""
         self._skipped = ""
 
     def unobserved(self, run: Progress) -> str:
@@ -99,10 +101,10 @@ class CheckpointIncomplete(Rule):
         names = ", ".join(f"`{attribute}`" for attribute in lost[:3])
         draft = self.report(
             site,
-            f"what was saved of `{name}` leaves out {names}, which its training has changed",
+            f"the saved state of `{name}` lacks {names}, which its training has changed",
             run=run,
-            label=f"`state_dict()` does not hold {'it' if len(lost) == 1 else 'them'}",
-            cost="a copy with the values from before the training gives other results",
+            label=f"`state_dict()` does not include {'it' if len(lost) == 1 else 'them'}",
+            cost="a copy with the values from before the training returns other results",
             help=f"register each of them in `__init__`, as in `self.register_buffer({first!r}, ...)`",
             unit="models",
         )

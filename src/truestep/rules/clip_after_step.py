@@ -11,13 +11,13 @@ class ClipAfterStep(MisplacedClip):
 
     What it does
     ------------
-    Finds clips that stand behind the step in the loop: all gradients they are given have been used by a step, or are
-    cleared already, and no backward pass has run since.
+    Reports clips that come after the step in the loop: a step has already used all gradients passed to the clip, or
+    they are cleared, and no backward pass has run since.
 
     Why it matters
     --------------
-    The step has followed the full gradient: a limit was asked for and none holds. One bad batch moves the parameters as
-    far as it would without the clip.
+    The step uses the full gradient, so the limit has no effect. One bad batch moves the parameters as far as without
+    the clip.
 
     Example
     -------
@@ -37,8 +37,8 @@ class ClipAfterStep(MisplacedClip):
 
     Known false alarms
     ------------------
-    None known. A clip with an infinite or very large ``max_norm``, which is there to read the norm, is not reported,
-    and neither is a second clip where the optimizer also steps on clipped gradients.
+    None known. Not reported: a clip with an infinite or very large ``max_norm``, which only reads the norm, and a
+    second clip if the optimizer also steps on clipped gradients.
 
     References
     ----------
@@ -52,12 +52,12 @@ class ClipAfterStep(MisplacedClip):
         place = self._clipping.observe(event, run)
         if not isinstance(event, GradientsClipped) or place is not Place.AFTER_STEP:
             return
-        state = "have been used by the step" if event.used else "are cleared already"
+        state = "were already used by the step" if event.used else "are already cleared"
         draft = self.report(
             event.site,
             "gradients were clipped after the step that used them",
             run=run,
-            label=f"all gradients given to it {state}",
+            label=f"all its gradients {state}",
             related=(Mark(self._clipping.step_of(event), "stepped on the gradients without the limit"),),
             help=f"move the clip between the backward pass and `{run.optimizer_name(event.optimizer)}.step()`",
             confidence=Confidence.LOW,

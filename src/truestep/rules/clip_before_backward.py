@@ -7,17 +7,17 @@ from truestep.rules._rule import Progress
 
 
 class ClipBeforeBackward(MisplacedClip):
-    """Gradients are clipped before the backward pass that makes them.
+    """Gradients are clipped before the backward pass that computes them.
 
     What it does
     ------------
-    Finds clips that are given no gradient at all, or only those of the last step, and are followed by the backward pass
-    and the step without another clip between.
+    Reports clips that get no gradient at all, or only those of the last step, if the backward pass and the step follow
+    without another clip between them.
 
     Why it matters
     --------------
-    The step follows the full gradient: a limit was asked for and none holds. The clip returns a norm of zero, or that
-    of the step before, so the logged norms are wrong as well.
+    The step uses the full gradient, so the limit has no effect. The clip returns a norm of zero or the norm of the
+    previous step, so logged norms are wrong as well.
 
     Example
     -------
@@ -38,8 +38,8 @@ class ClipBeforeBackward(MisplacedClip):
 
     Known false alarms
     ------------------
-    None known. A clip with an infinite or very large ``max_norm``, which is there to read the norm, is not reported,
-    and neither is a first clip where a second one follows the backward pass.
+    None known. Not reported: a clip with an infinite or very large ``max_norm``, which only reads the norm, and a first
+    clip if a second one follows the backward pass.
 
     References
     ----------
@@ -80,14 +80,14 @@ class ClipBeforeBackward(MisplacedClip):
         self._backward = None
 
     def _found(self, clip: GradientsClipped, step: OptimizerStepped, run: Progress) -> None:
-        state = "all gradients given to it are those of the last step" if clip.used else "no gradient is there yet"
+        state = "all its gradients are those of the last step" if clip.used else "no gradient exists yet"
         draft = self.report(
             clip.site,
-            "gradients were clipped before the backward pass that makes them",
+            "gradients were clipped before the backward pass that computes them",
             run=run,
             label=state,
             related=(
-                Mark(self._backward, "made the gradients afterwards"),
+                Mark(self._backward, "computed the gradients afterwards"),
                 Mark(step.site, "stepped on them without the limit"),
             ),
             help=f"move the clip between the backward pass and `{run.optimizer_name(step.optimizer)}.step()`",

@@ -8,7 +8,7 @@ from truestep.rules._rule import Progress, Rule
 _ORDINARY = 1000.0
 """Above this max_norm, a limit is probably multiplied by the scale on purpose."""
 _PART = 0.1
-"""So is one that is not much smaller than the first scale itself."""
+"""A limit above this fraction of the initial scale is probably multiplied on purpose, too."""
 
 
 class ClipBeforeUnscale(Rule):
@@ -16,12 +16,12 @@ class ClipBeforeUnscale(Rule):
 
     What it does
     ------------
-    Finds clips of gradients made from a scaled loss, without ``scaler.unscale_(optimizer)`` before them.
+    Reports clips of gradients from a scaled loss without ``scaler.unscale_(optimizer)`` before them.
 
     Why it matters
     --------------
-    The limit is compared with gradients that are too large by the scale, 65536 at first. Every step is cut down to
-    ``max_norm / scale``, so training all but stands still, and the steps change size whenever the scale does.
+    The limit is compared with gradients that are too large by the scale, initially 65536. Every step is limited to
+    ``max_norm / scale``, so training almost stops, and the size of the steps changes with the scale.
 
     Example
     -------
@@ -44,8 +44,8 @@ class ClipBeforeUnscale(Rule):
 
     Known false alarms
     ------------------
-    A limit multiplied by ``scaler.get_scale()`` is right without ``unscale_``. Limits above 1000, or above a tenth
-    of the first scale, are taken for that, and have low confidence.
+    A limit multiplied by ``scaler.get_scale()`` is correct without ``unscale_``. Limits above 1000, or above a tenth of
+    the initial scale, are assumed to be of this kind and have low confidence.
 
     References
     ----------
@@ -76,7 +76,7 @@ class ClipBeforeUnscale(Rule):
                     "gradients were clipped while they carried the scale of the GradScaler",
                     run=run,
                     label=f"compares max_norm {event.max_norm:g} with scaled gradients",
-                    related=(Mark(self._backward, "made scaled gradients"),) if self._backward else (),
+                    related=(Mark(self._backward, "computed scaled gradients"),) if self._backward else (),
                     help=f"call `scaler.unscale_({name})` before the clip",
                     confidence=Confidence.LOW if event.max_norm > self._ordinary else None,
                 )

@@ -8,24 +8,24 @@ from truestep.rules._rule import Progress, Rule
 
 
 class ClipWrongParameters(Rule):
-    """The parameters that are clipped are not those that the optimizer steps.
+    """The clipped parameters are not those that the optimizer steps.
 
     What it does
     ------------
-    Finds steps on fresh gradients whose only clip was given no parameters (a generator that was used up before), or
-    only parameters that this optimizer does not hold and whose clipped gradients no other optimizer goes on to use.
+    Reports steps on fresh gradients if the only clip before them got no parameters (an exhausted generator), or only
+    parameters that this optimizer does not hold and with clipped gradients that no other optimizer uses afterwards.
 
     Why it matters
     --------------
-    The step follows the full gradient: a limit was asked for and none holds. A clip of nothing returns a norm of zero;
-    PyTorch warns of an empty generator, but not of an empty ``filter``, ``map`` or list.
+    The step uses the full gradient, so the limit has no effect. A clip without parameters returns a norm of zero;
+    PyTorch warns about an empty generator, but not about an empty ``filter``, ``map`` or list.
 
     Example
     -------
     ::
 
         params = filter(lambda p: p.requires_grad, model.parameters())
-        optimizer = torch.optim.SGD(params, lr=0.05)            # uses the generator up
+        optimizer = torch.optim.SGD(params, lr=0.05)            # exhausts the generator
         ...
         loss.backward()
         torch.nn.utils.clip_grad_norm_(params, max_norm=1.0)    # clips nothing
@@ -33,15 +33,15 @@ class ClipWrongParameters(Rule):
 
     Fix
     ---
-    Keep the parameters in a list, or ask the model again::
+    Keep the parameters in a list, or call ``model.parameters()`` again::
 
         params = [p for p in model.parameters() if p.requires_grad]
         optimizer = torch.optim.SGD(params, lr=0.05)
 
     Known false alarms
     ------------------
-    None known. Clipping one part of a model, clipping its parts one by one, and clipping the parameters of one of two
-    optimizers that step on the same backward pass are not reported.
+    None known. Not reported: clipping one part of a model, clipping its parts one by one, and clipping the parameters
+    of one of two optimizers that step after the same backward pass.
 
     References
     ----------
@@ -66,7 +66,7 @@ class ClipWrongParameters(Rule):
         super().__init__()
         self._backward = False
         self._clips: list[ev.GradientsClipped] = []
-        """Clips since the latest step, behind the first backward pass."""
+        """Clips since the latest step, after the first backward pass."""
         self._doubtful: tuple[int, ev.GradientsClipped, ev.OptimizerStepped] | None = None
         """A clip of parameters of other optimizers, with the step that it did not limit and that step's number."""
         self._useful: set[Site | None] = set()
@@ -100,10 +100,10 @@ class ClipWrongParameters(Rule):
         if not is_limit(clip):
             return
         if not clip.given:
-            self._found(clip, event, run, "no parameters were given to it")
+            self._found(clip, event, run, "it got no parameters")
             return
         if clip.foreign == clip.given:
-            self._found(clip, event, run, "no optimizer holds the parameters given to it")
+            self._found(clip, event, run, "it got parameters that no optimizer holds")
         elif clip.observed == clip.given and event.optimizer not in clip.optimizers:
             if clip.fresh and clip.optimizers:
                 self._doubtful = (run.step, clip, event)
@@ -111,7 +111,7 @@ class ClipWrongParameters(Rule):
                 self._found(clip, event, run, _others(clip, run))
 
     def _used(self, event: ev.OptimizerStepped) -> None:
-        """An optimizer steps on what was clipped for it: the clip was meant for that step."""
+        """Accept the clips of parameters that the stepping optimizer holds: they are for this step."""
         for clip in [*self._clips, *([self._doubtful[1]] if self._doubtful else [])]:
             if event.optimizer in clip.optimizers:
                 self._useful.add(clip.site)
@@ -119,7 +119,7 @@ class ClipWrongParameters(Rule):
                 self.withdraw(clip.site)
 
     def _zeroed(self, event: ev.GradientsZeroed, run: Progress) -> None:
-        """What was clipped is thrown away before any step: the clip was of no use."""
+        """Report the doubtful clip if its gradients are cleared before any step: it had no effect."""
         if self._doubtful is None or not event.fresh:
             return
         number, clip, step = self._doubtful
@@ -137,7 +137,7 @@ class ClipWrongParameters(Rule):
             run=run,
             label=label,
             related=(Mark(step.site, f"{name} stepped on gradients without the limit"),),
-            help=f"give the clip the parameters that `{name}` holds, as a list",
+            help=f"pass the parameters that `{name}` holds to the clip, as a list",
             confidence=Confidence.LOW,
         )
         if draft.count > 1:
@@ -146,4 +146,4 @@ class ClipWrongParameters(Rule):
 
 def _others(clip: ev.GradientsClipped, run: Progress) -> str:
     names = ", ".join(run.optimizer_name(number) for number in clip.optimizers)
-    return f"only parameters of {names} were given to it"
+    return f"it got only parameters of {names}"

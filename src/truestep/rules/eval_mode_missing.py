@@ -23,13 +23,13 @@ class EvalModeMissing(Rule):
     ------------
     Finds calls without gradients on evaluation data while layers that depend on the mode (dropout, batch statistics,
     dropout inside recurrent layers and attention) are in train mode. Evaluation data is another loader than the one
-    the model is trained on, or a whole tensor that comes back between the training steps.
+    the model is trained on, or a whole tensor that recurs between training steps.
 
     Why it matters
     --------------
-    Dropout keeps deleting activations, so the metric is noisy and too low. Batch normalisation uses the statistics of
-    the evaluation batch, so one sample's result depends on its neighbours, and it moves its running statistics, so
-    evaluation data flows into the model.
+    Dropout keeps dropping activations, so the metric is noisy and too low. Batch normalisation uses the statistics of
+    the evaluation batch, so the result for one sample depends on its neighbours, and it updates its running statistics,
+    so evaluation data leaks into the model.
 
     Example
     -------
@@ -41,7 +41,7 @@ class EvalModeMissing(Rule):
 
     Fix
     ---
-    The two switches are independent. Set both, and set the mode back afterwards::
+    The two switches are independent. Set both, and restore train mode afterwards::
 
         model.eval()
         with torch.no_grad():
@@ -51,10 +51,10 @@ class EvalModeMissing(Rule):
 
     Known false alarms
     ------------------
-    Refreshing batch statistics by hand over another loader is quiet when the result is dropped
-    (``torch.optim.swa_utils.update_bn``, a bare ``model(x)``), not when it is kept. Quiet on purpose: pseudo-labels,
-    teachers, momentum encoders, rollouts, Monte Carlo dropout, ``model.train()`` called for the pass itself, and
-    generators of adversarial pairs.
+    Updating batch statistics by hand over another loader is reported if the result is kept, and not reported if it is
+    dropped (``torch.optim.swa_utils.update_bn``, a bare ``model(x)``). Not reported by design: pseudo-labels, teachers,
+    momentum encoders, rollouts, Monte Carlo dropout, ``model.train()`` called for this pass, and generators of
+    adversarial pairs.
 
     References
     ----------
@@ -74,7 +74,7 @@ class EvalModeMissing(Rule):
         self._before: dict[Site | None, tuple[int, int, int]] = {}
         self._mode: dict[int, Site | None] = {}
         self._steppers: set[int] = set()
-        """Optimizers that stepped right after a backward pass of their own."""
+        """Optimizers with a step directly after a backward pass."""
         self._backward = False
 
     def unobserved(self, run: Progress) -> str:
@@ -109,7 +109,7 @@ class EvalModeMissing(Rule):
         self._close(run)
 
     def _close(self, run: Progress) -> None:
-        """Judge the gradient-free calls that end here."""
+        """Judge the phases of calls without gradients that end here."""
         for model, phase in self._calls.phases.items():
             trained = self._calls.trained[model]
             if phase.dismissed or (trained.shared and len(self._steppers) > 1):
@@ -124,7 +124,7 @@ class EvalModeMissing(Rule):
         self._calls.phases.clear()
 
     def _recur(self, phase: Phase, trained: Trained, run: Progress) -> None:
-        """Judge calls on one batch or on a whole tensor: an evaluation when they come back between training steps."""
+        """Judge calls on one batch or a whole tensor: they are an evaluation if they recur between training steps."""
         site = phase.first.site
         first, step, backwards = self._before.get(site, (trained.backwards, -1, -1))
         self._before[site] = (first, run.step, trained.backwards)

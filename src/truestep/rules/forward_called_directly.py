@@ -8,7 +8,7 @@ from truestep.rules._rule import Progress, Rule
 
 
 class ForwardCalledDirectly(Rule):
-    """`forward` of a module is called directly, past its hooks.
+    """`forward` of a module is called directly, which skips its hooks.
 
     What it does
     ------------
@@ -16,9 +16,9 @@ class ForwardCalledDirectly(Rule):
 
     Why it matters
     --------------
-    A module is more than its forward: ``module(...)`` runs forward hooks and pre-hooks as well. Pruning, the older
-    weight and spectral normalisation, feature extraction, quantisation observers and profilers live there. Past them,
-    a pruned weight stays at the value it had when the mask was last applied, and features are not recorded.
+    ``module(...)`` runs forward hooks and pre-hooks as well as ``forward``. Pruning, the older weight and spectral
+    normalisation, feature extraction, quantisation observers and profilers are implemented as hooks. If they are
+    skipped, a pruned weight keeps its value from the last time the mask was applied, and features are not recorded.
 
     Example
     -------
@@ -34,7 +34,7 @@ class ForwardCalledDirectly(Rule):
 
     Known false alarms
     ------------------
-    Where no hook was skipped, nothing was lost in this run: that is reported with low confidence.
+    A call that skipped no hook has no effect in this run and is reported with low confidence.
 
     References
     ----------
@@ -60,7 +60,7 @@ class ForwardCalledDirectly(Rule):
                     f"`{name}.forward` was called directly",
                     run=run,
                     label=skipped if hooks else f"{event.kind}, which has no hooks",
-                    help=f"call `{name}(...)` in place of `{name}.forward(...)`",
+                    help=f"call `{name}(...)` instead of `{name}.forward(...)`",
                     cost=f"{skipped} in each call" if hooks else "",
                     confidence=Confidence.HIGH if hooks else Confidence.LOW,
                     unit="calls",

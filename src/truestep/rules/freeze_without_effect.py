@@ -8,19 +8,19 @@ _LEAST_STEPS = 3
 
 
 class FreezeWithoutEffect(Rule):
-    """An attribute that was meant to freeze parameters freezes nothing, and they are trained.
+    """An attribute intended to freeze parameters has no effect, and the parameters are trained.
 
     What it does
     ------------
-    Looks for modules that were given ``requires_grad = False``, and for parameters with a misspelt attribute such as
-    ``require_grad = False``, none of whose parameters is frozen. Reports those that the loss reaches and an optimizer
-    moves.
+    Looks for modules with an attribute ``requires_grad = False`` and for parameters with a misspelt attribute such as
+    ``require_grad = False``, if all their parameters are still trainable. Reports those that the loss reaches and an
+    optimizer moves.
 
     Why it matters
     --------------
-    Python lets any attribute be set on a module or a parameter, and torch reads only `requires_grad` of parameters.
-    The part that was to be kept is trained with everything else. In the proof, a small data set overwrites what a
-    pretrained body had learnt, and its first task suffers.
+    Python allows setting any attribute on a module or a parameter, but torch reads only `requires_grad` of parameters.
+    The part to be frozen is trained with everything else. In the proof, a small data set overwrites the features of a
+    pretrained body, and its first task suffers.
 
     Example
     -------
@@ -32,15 +32,14 @@ class FreezeWithoutEffect(Rule):
 
     Fix
     ---
-    Call the method of the module, which sets it on every parameter::
+    Call the method of the module, which freezes all its parameters::
 
         model.body.requires_grad_(False)
 
     Known false alarms
     ------------------
-    None known. A class whose own code speaks of ``requires_grad`` has the attribute for itself and is quiet; so are
-    parameters that were frozen once and are trained again, parts that are frozen as well in the right way, and parts
-    that no optimizer holds.
+    None known. Not reported: classes that use ``requires_grad`` in their own code, parameters that were frozen once and
+    are trained again, parts that are also frozen correctly, and parts that no optimizer holds.
 
     References
     ----------

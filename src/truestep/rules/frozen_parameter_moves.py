@@ -8,20 +8,20 @@ _LEAST_LOOKS = 2
 
 
 class FrozenParameterMoves(Rule):
-    """Steps of an optimizer move parameters that are frozen.
+    """Optimizer steps move frozen parameters.
 
     What it does
     ------------
-    Compares values right before a step with those right after it, at sampled steps, for parameters that an optimizer
-    holds and that do not require gradients. Reports those that moved at two of these steps, on a gradient that earlier
-    steps had used already, on a gradient of zeros, or without one by a decay of the optimizer's own.
+    At sampled steps, compares the values before and after the step of parameters that an optimizer holds and that do
+    not require gradients. Reports parameters that moved in two of these steps: on a gradient that an earlier step had
+    already used, on a gradient of zeros, or without a gradient, by the optimizer's own decay.
 
     Why it matters
     --------------
-    ``requires_grad_(False)`` ends new gradients; it does not take the parameter out of the optimizer, and it leaves
-    the last gradient where it is. If that is not removed, every step takes it again: in the proof a body that was
-    frozen after a first task is ruined, and the first task falls to guessing. With ``zero_grad(set_to_none=False)`` the
-    gradient is zero, and weight decay and momentum still move the parameter.
+    ``requires_grad_(False)`` stops new gradients. It neither removes the parameter from the optimizer nor clears the
+    last gradient, so every step applies that gradient again. In the proof, a body frozen after a first task is ruined,
+    and the accuracy of the first task falls to that of guessing. With ``zero_grad(set_to_none=False)`` the gradient is
+    zero, but weight decay and momentum still move the parameter.
 
     Example
     -------
@@ -32,11 +32,11 @@ class FrozenParameterMoves(Rule):
         for x, y in loader:
             model.head.zero_grad()      # the body keeps its last gradient
             criterion(model(x), y).backward()
-            optimizer.step()            # and is moved by it again and again
+            optimizer.step()            # and moves by it in every step
 
     Fix
     ---
-    Remove the gradient where the parameter is frozen; optimizers pass over parameters without one::
+    Clear the gradient when freezing a parameter; optimizers skip parameters without a gradient::
 
         for p in model.body.parameters():
             p.requires_grad_(False)
@@ -44,10 +44,9 @@ class FrozenParameterMoves(Rule):
 
     Known false alarms
     ------------------
-    None known. Copies that a script moves by itself (averages, momentum encoders, target networks) are quiet, because
-    only what changes within a step of an optimizer counts. So are parameters frozen between a backward pass and its
-    step (as for the other network of a GAN), gradients set by hand (evolution strategies), and optimizers that hold
-    nothing but frozen parameters.
+    None known. Not reported: copies that a script moves outside of an optimizer step (averages, momentum encoders,
+    target networks), parameters frozen between a backward pass and its step (as for the other network of a GAN),
+    gradients set by hand (evolution strategies), and optimizers that hold only frozen parameters.
 
     References
     ----------
@@ -65,7 +64,7 @@ class FrozenParameterMoves(Rule):
         super().__init__()
         self._looks: dict[int, int] = {}
         self._moved: dict[tuple[int, int], int] = {}
-        """Optimizer and parameter to how often it was seen to move while frozen."""
+        """Optimizer and parameter to the number of sampled steps in which it moved while frozen."""
 
     def observe(self, event: Event, run: Progress) -> None:
         if not isinstance(event, FrozenStepped):
@@ -87,21 +86,21 @@ class FrozenParameterMoves(Rule):
         by = {
             "used": "with a gradient from before they were frozen",
             "zero": "with a gradient of zeros: by weight decay or momentum",
-            "bare": "without a gradient: by a decay of its own",
+            "bare": "without a gradient: by the optimizer's own decay",
         }
         draft = self.report(
             event.site,
-            f"`{name}` moves parameters that are frozen",
+            f"`{name}` moves frozen parameters",
             run=run,
             label=f"moves {run.parameter_names(moving)} {by[kind]}",
             related=(Mark(built.site, f"`{name}` holds them"),) if built is not None and built.site else (),
-            help="set `parameter.grad = None` where `requires_grad_(False)` is called"
+            help="set `parameter.grad = None` after `requires_grad_(False)`"
             if kind != "bare"
-            else f"give `{name}` trainable parameters only",
+            else f"pass only trainable parameters to `{name}`",
             severity=Severity.ERROR if kind == "used" else Severity.WARNING,
             unit="sampled steps",
             key=(event.optimizer, event.site),
         )
         draft.total = self._looks[event.optimizer]
         draft.count = min(draft.total, max(self._moved[event.optimizer, p] for p in moving))
-        draft.cost = f"values compared before and after {draft.count} single steps differ"
+        draft.cost = f"values before and after {draft.count} single steps differ"

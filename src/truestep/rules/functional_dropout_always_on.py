@@ -17,7 +17,7 @@ from truestep.findings import Confidence, Mark, Severity
 from truestep.rules._rule import Progress, Rule
 
 _SAMPLED = 3
-"""So many calls for one batch, or passes between two steps, are samples of one distribution, asked for on purpose."""
+"""From this many calls for one batch, or passes between two steps, dropout is sampled on purpose."""
 
 
 @dataclass(slots=True)
@@ -35,7 +35,7 @@ class _Phase:
 
 @dataclass(slots=True)
 class _Noisy:
-    """What a line with dropout did to evaluations of a model."""
+    """Evaluations of a model that were affected by one line with dropout."""
 
     phase: _Phase
     step: int
@@ -44,19 +44,18 @@ class _Noisy:
 
 
 class FunctionalDropoutAlwaysOn(Rule):
-    """`F.dropout` is not given the mode of the model, and stays on in evaluation.
+    """`F.dropout` does not get the mode of the model and stays on in evaluation.
 
     What it does
     ------------
-    Finds calls of ``F.dropout``, ``F.dropout2d`` and their like without ``training=`` that drop values which the model
-    computed, while all of the model is in eval mode and is evaluated without gradients: each batch once, after it was
-    trained.
+    Finds calls of ``F.dropout``, ``F.dropout2d`` and similar functions without ``training=`` that drop values computed
+    by a trained model, while the whole model is in eval mode and is evaluated without gradients, each batch once.
 
     Why it matters
     --------------
-    The function's own default is ``training=True``: ``model.eval()`` does not reach it. Every prediction loses
-    activations at random, so metrics are too low and differ from call to call. In the proof the same trained net
-    gives an accuracy of 0.88 instead of 0.96.
+    The function defaults to ``training=True``, and ``model.eval()`` does not affect it. Every prediction loses
+    activations at random, so metrics are too low and vary from call to call. In the proof the same trained net has an
+    accuracy of 0.88 instead of 0.96.
 
     Example
     -------
@@ -68,16 +67,16 @@ class FunctionalDropoutAlwaysOn(Rule):
 
     Fix
     ---
-    Give the function the mode of the module, or use a module, which has it::
+    Pass the mode of the module to the function, or use ``nn.Dropout``, which follows the mode::
 
         x = F.dropout(torch.relu(self.body(x)), 0.5, training=self.training)
 
     Known false alarms
     ------------------
-    Dropout that is meant to stay on (decoders of some speech models, batches whose rows are repeated to sample them)
-    and says so nowhere: with ``training=True`` written out it is quiet. Quiet on purpose: Monte Carlo dropout (a batch
-    that is given several times, several passes), switches that turn it off in some evaluations, corrupted inputs,
-    random masks, and models that were not trained.
+    Dropout that stays on by design (decoders of some speech models, batches with repeated rows to sample them) and does
+    not say so: an explicit ``training=True`` is not reported. Also not reported: Monte Carlo dropout (a batch that is
+    used several times, several passes), switches that turn it off in some evaluations, corrupted inputs, random masks,
+    and untrained models.
 
     References
     ----------
@@ -100,17 +99,17 @@ class FunctionalDropoutAlwaysOn(Rule):
         self._sites: dict[int, set[Site]] = {}
         """Model to the lines that applied dropout in its evaluations."""
         self._noisy: dict[Site, _Noisy] = {}
-        """Reported when the run is over: samples of a prediction are often drawn last."""
+        """Reported at the end of the run: samples of a prediction are often drawn last."""
         self._on_purpose: set[Site] = set()
-        """Lines whose dropout is sampled several times, or left out in other evaluations."""
+        """Lines with dropout that is sampled several times, or left out in other evaluations."""
         self._without: set[int] = set()
         """Models that were evaluated without such dropout after they were trained."""
         self._whole: dict[int, int] = {}
         """Model to the step of its first evaluation on one whole tensor."""
         self._starts: dict[int, int] = {}
-        """Loader to how often it was started since the last step."""
+        """Loader to the number of its starts since the last step."""
         self._counted: Site | None = None
-        """The line of an evaluation that comes again and is only counted."""
+        """The line of a repeated evaluation that is only counted."""
         self._drawn = 0
         self._evaluated = False
 
@@ -170,7 +169,7 @@ class FunctionalDropoutAlwaysOn(Rule):
             self._excuse(call.model)
 
     def _excuse(self, model: int) -> None:
-        """Take it that dropout in a model is on because somebody wants it to be."""
+        """Treat the dropout in a model as on by design."""
         for site in self._sites.get(model, ()):
             self._on_purpose.add(site)
             self._noisy.pop(site, None)
@@ -205,7 +204,7 @@ class FunctionalDropoutAlwaysOn(Rule):
                 site,
                 f"dropout stays on while `{name}` is evaluated",
                 run=run,
-                label="the function is not given the mode, and its default is `training=True`",
+                label="the function does not get the mode, and its default is `training=True`",
                 related=(Mark(call.site, f"{over} in eval mode"),),
                 help="pass `training=self.training` to the dropout function",
                 confidence=Confidence.HIGH if noisy.sure else Confidence.MEDIUM,

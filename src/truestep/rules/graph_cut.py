@@ -13,13 +13,13 @@ class GraphCut(Rule):
 
     What it does
     ------------
-    Reads the autograd tape at sampled steps. Reports trainable parameters at the front of a model (or all of it) whose
-    modules ran with gradients on every time, that the stepping optimizer holds, and that no loss has ever reached.
-    Where a single expression between the last call that is not reached and the next one cuts, its line is shown.
+    Reads the autograd tape at sampled steps. Reports trainable parameters at the front of a model (or all of them) if
+    their modules always ran with gradients on, the stepping optimizer holds them, and no loss has ever reached them.
+    If exactly one expression between the last unreached call and the next call cuts the graph, its line is shown.
 
     Why it matters
     --------------
-    The parameters before the cut keep their initial values. The rest learns on top of them, so the loss may still fall.
+    The parameters before the cut keep their initial values. The rest learns on top of them, so the loss can still fall.
 
     Example
     -------
@@ -32,15 +32,15 @@ class GraphCut(Rule):
 
     Fix
     ---
-    Keep tensors between parameters and loss, and use ``.item()`` and ``.detach()`` for logging only::
+    Use only tensor operations between parameters and loss; ``.item()`` and ``.detach()`` are for logging::
 
         loss = criterion(head(encoder(x)), y)
 
     Known false alarms
     ------------------
-    A warm-up that detaches features is reported until the features are trained, then taken back. Quiet: what another
-    backward pass reaches (detached fakes), what no optimizer holds (target networks), what does not run every time
-    (experts, layer drop), and extra heads whose output is not used.
+    A warm-up that detaches features is reported until the features are trained; the finding is then withdrawn. Not
+    reported: parameters that another backward pass reaches (detached fakes), that no optimizer holds (target networks)
+    or that do not run every time (experts, layer drop), and extra heads with unused outputs.
 
     References
     ----------
@@ -92,12 +92,12 @@ class GraphCut(Rule):
                 pass
 
     def _renew(self) -> None:
-        """Forget the calls and tapes that a step has used, when something new begins."""
+        """Discard the calls and tapes of the last step once the next iteration begins."""
         if self._stepped:
             self._reads, self._order, self._stepped = [], [], False
 
     def _judge(self, step: OptimizerStepped, run: Progress) -> None:
-        """Compare what ran with what was reached, for the parameters of the optimizer that steps."""
+        """Compare the parameters that ran with those that were reached, for the stepping optimizer."""
         number, site = step.optimizer, self._reads[-1].site
         times, first = self._judged.get(number, (0, run.step))
         times += 1
@@ -116,7 +116,7 @@ class GraphCut(Rule):
             site,
             f"the loss cannot reach {len(cut)} of {held} parameters of `{name}`",
             run=run,
-            label=f"reaches none of {run.parameter_names(cut)}",
+            label=f"does not reach {run.parameter_names(cut)}",
             related=(
                 *((Mark(here.cut, f"{by} cuts the graph here"),) if here else ()),
                 Mark(step.site, f"`{name}` stepped without their gradients"),
@@ -124,12 +124,12 @@ class GraphCut(Rule):
             unit="tapes",
             help=f"remove {by} between these parameters and the loss",
         )
-        draft.cost = f"these {len(cut)} parameters got no gradient from any of {times} tapes that were read"
+        draft.cost = f"these {len(cut)} parameters got no gradient in any of the {times} tapes that were read"
         draft.count = draft.total = times
         draft.first_step = first
 
     def _front(self, optimizer: int, times: int, run: Progress) -> tuple[tuple[int, ...], int]:
-        """Parameters at the front of each model that were cut off every time, and how many there are in all."""
+        """Return the parameters at the front of each model that were always cut off, and the number of candidates."""
         cut: dict[int, None] = {}
         held: set[int] = set()
         for model in run.models.values():
@@ -145,7 +145,7 @@ class GraphCut(Rule):
         return not moved and p not in self._reached and self._cut.get(p, 0) >= times
 
     def _feeds(self, model: int, run: Progress) -> bool:
-        """Whether another model that the loss reaches ran after this one, or the loss reaches nothing at all."""
+        """Return True if a later model is reached by the loss, or if the loss reaches no parameter at all."""
         if not any(read.reached for read in self._reads):
             return True
         later = itertools.dropwhile(lambda m: m != model, self._order)

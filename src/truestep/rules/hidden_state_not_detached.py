@@ -10,19 +10,19 @@ _FIRST, _ENOUGH = 16, 32
 
 
 class HiddenStateNotDetached(Rule):
-    """Something carried from step to step keeps its graph, so each backward pass goes through all steps before it.
+    """A state carried from step to step keeps its graph, so each backward pass goes through all earlier steps.
 
     What it does
     ------------
-    Follows the graphs that ``backward(retain_graph=True)`` retains. Reports a line whose backward pass went through the
-    graphs of 16, and later of 32 earlier steps, with updates of the parameters between them.
+    Follows the graphs that ``backward(retain_graph=True)`` retains. Reports a line if its backward pass went through
+    the graphs of 16 and later of 32 earlier steps, with updates of the parameters between them.
 
     Why it matters
     --------------
-    Memory grows with every step, and a step takes longer than the one before. In the proof the peak grew by 42 MiB in
-    60 steps, instead of by none. Most optimizers make such a pass raise, because the weights it needs were changed
-    since; fused ones and updates by hand through ``.data`` do not, and the gradients of older steps are then taken with
-    weights that those steps never used.
+    Memory grows with every step, and each step takes longer than the one before. In the proof the peak grew by 42 MiB
+    in 60 steps, instead of 0. With most optimizers such a pass raises an error, because the weights that it needs have
+    changed. With fused optimizers and updates by hand through ``.data`` it does not, and the gradients of older steps
+    are computed with weights that those steps never used.
 
     Example
     -------
@@ -30,7 +30,7 @@ class HiddenStateNotDetached(Rule):
 
         hidden = torch.zeros(1, batch, 32)
         for x, y in windows:
-            output, hidden = cell(x, hidden)    # hidden brings the graphs of all windows before
+            output, hidden = cell(x, hidden)    # hidden carries the graphs of all earlier windows
             loss = criterion(head(output), y)
             optimizer.zero_grad()
             loss.backward(retain_graph=True)
@@ -38,14 +38,14 @@ class HiddenStateNotDetached(Rule):
 
     Fix
     ---
-    Cut the carried state off at the end of each window, and leave the flag out::
+    Detach the state at the end of each window, and remove ``retain_graph=True``::
 
         hidden = hidden.detach()                # an LSTM has two: tuple(h.detach() for h in hidden)
 
     Known false alarms
     ------------------
-    None known. Truncated backpropagation through time over a window of a few steps goes through that many graphs and
-    no more; several backward passes within one step, and graphs made with ``create_graph=True``, do not count.
+    None known. Truncated backpropagation through time over a window of a few steps goes through only that many graphs.
+    Several backward passes within one step, and graphs made with ``create_graph=True``, do not count.
 
     References
     ----------
@@ -65,7 +65,7 @@ class HiddenStateNotDetached(Rule):
         self._retained = 0
 
     def unobserved(self, run: Progress) -> str:
-        # A chain of graphs is certain after so many of them, and without a retained one the run would have crashed.
+        # A chain needs this many graphs to be certain; without retained graphs the run would have crashed.
         few = 0 < self._retained < _ENOUGH
         return super().unobserved(run) or (f"fewer than {_ENOUGH} passes with a retained graph" if few else "")
 
@@ -85,12 +85,12 @@ class HiddenStateNotDetached(Rule):
             return
         draft = self.report(
             event.site,
-            "the backward pass goes through the graphs of all steps before it",
+            "the backward pass goes through the graphs of all earlier steps",
             run=run,
             label=f"goes back through {event.steps} steps, and one more each time",
-            help="detach what is carried to the next step (`hidden.detach()`) and leave out `retain_graph=True`",
+            help="detach the state carried to the next step (`hidden.detach()`) and remove `retain_graph=True`",
         )
         draft.cost = (
-            f"{before} operations on the tape after {_FIRST} steps, {event.nodes} after {event.steps}, as counted"
+            f"{before} operations on the tape after {_FIRST} steps, {event.nodes} after {event.steps} (counted)"
         )
         draft.count, draft.first_step = event.steps, run.step - event.steps

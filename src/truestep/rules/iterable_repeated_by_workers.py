@@ -11,15 +11,14 @@ class IterableRepeatedByWorkers(Rule):
 
     What it does
     ------------
-    Compares a few of the first batches of a DataLoader over an ``IterableDataset`` with several workers. Batches come
-    from the workers in turn; where the first ones of two workers are equal, and the second ones too, but not the first
-    and the second, the workers give the same samples.
+    Compares some of the first batches of a DataLoader over an ``IterableDataset`` with several workers. Batches come
+    from the workers in turn. The workers give the same samples if the first batches of two workers are equal, their
+    second batches are equal too, and the first differs from the second.
 
     Why it matters
     --------------
-    An epoch is as many times longer as there are workers and holds nothing new: each batch is trained on several times
-    in a row. Where the number of steps is fixed, only a part of the data is ever seen: in the proof four workers cost
-    six points of accuracy.
+    With N workers an epoch is N times longer but has no new data: each batch is trained on N times in a row. With a
+    fixed number of steps, only a part of the data is ever used: in the proof four workers cost six points of accuracy.
 
     Example
     -------
@@ -27,13 +26,13 @@ class IterableRepeatedByWorkers(Rule):
 
         class Lines(IterableDataset):
             def __iter__(self):
-                yield from open(self.path)          # each worker runs this, from the first line
+                yield from open(self.path)          # every worker reads from the first line
 
         loader = DataLoader(Lines(), batch_size=32, num_workers=4)
 
     Fix
     ---
-    Give each worker its own share::
+    Give each worker a different share::
 
         class Lines(IterableDataset):
             def __iter__(self):
@@ -43,8 +42,8 @@ class IterableRepeatedByWorkers(Rule):
 
     Known false alarms
     ------------------
-    None known. Streams of random samples differ between workers and are quiet, unless all workers draw from equal
-    generators. Where samples are augmented at random, the repetition is not seen.
+    None known. Streams of random samples differ between workers and are not reported, unless all workers draw from
+    identical generators. If samples are augmented at random, the repetition is not detected.
 
     References
     ----------
@@ -62,7 +61,7 @@ class IterableRepeatedByWorkers(Rule):
         self._repeats = Repeats(iterable=True)
 
     def unobserved(self, run: Progress) -> str:
-        read = "no DataLoader with workers over an IterableDataset was read twice around"
+        read = "no DataLoader with workers over an IterableDataset gave two batches per worker"
         return super().unobserved(run) or ("" if self._repeats.compared else read)
 
     def observe(self, event: Event, run: Progress) -> None:
@@ -74,7 +73,7 @@ class IterableRepeatedByWorkers(Rule):
             f"{met.workers} workers of `{run.loader_name(met.loader)}` each give the same samples",
             run=run,
             label=f"each worker reads the whole `{met.dataset_kind}`",
-            help="give each worker its own share in `__iter__`, by `torch.utils.data.get_worker_info()`",
+            help="give each worker a different share in `__iter__`, by `torch.utils.data.get_worker_info()`",
             cost=f"each batch comes {met.workers} times in a pass",
             unit="passes read",
             key=met.dataset,

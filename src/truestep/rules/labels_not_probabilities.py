@@ -11,22 +11,22 @@ _CLASSES_HELP = "apply `softmax` to the labels, or give class indices"
 
 
 class LabelsNotProbabilities(Rule):
-    """A loss that expects probabilities as labels gets other numbers, and has no lower end.
+    """A loss that expects probabilities as labels gets other numbers and has no lower bound.
 
     What it does
     ------------
-    Reads, at sampled steps, the targets of ``binary_cross_entropy_with_logits`` and the class probabilities given to
-    ``cross_entropy``. Reports the first where some lie at -0.5 or below, or at 1.5 or above, and not all are the same,
-    and the second where most are not zero and at least 10 % lie at -0.5 or below; both at two steps or more. Where the
-    labels come from a model and the input does not, it says that the two are swapped.
+    Reads, at sampled steps, the targets of ``binary_cross_entropy_with_logits`` and the class probabilities passed to
+    ``cross_entropy``. It reports the former if some are at most -0.5 or at least 1.5 and they are not all equal, and
+    the latter if most are not zero and at least 10 % are at most -0.5; both only if this is seen at two steps or more.
+    If the labels come from a model and the input does not, the help says that the two are swapped.
 
     Why it matters
     --------------
-    Outside of 0 to 1 the loss falls for ever along one direction: the model learns to make its outputs large, and torch
-    says nothing (``BCELoss`` does raise). Masks of 0 and 255 left an overlap of 0.19 instead of 0.87, the share of the
-    foreground: everything became foreground. Labels of -1 and 1 gave 85 % instead of 93 % right with Adam, 76 % with
-    SGD, and an overlap of 0.00 on masks. Logits of a teacher as labels of ``cross_entropy`` left 10 % right of ten
-    classes instead of 98 %.
+    With labels outside of 0 to 1 the loss falls without bound along one direction: the model learns to make its outputs
+    large, and torch gives no error (``BCELoss`` does). With masks of 0 and 255 the overlap was 0.19 instead of 0.87,
+    which is the share of the foreground: everything became foreground. With labels of -1 and 1, 85 % instead of 93 %
+    were right with Adam, 76 % with SGD, and the overlap on masks was 0.00. With a teacher's logits as labels of
+    ``cross_entropy``, 10 % of samples in ten classes were right instead of 98 %.
 
     Example
     -------
@@ -37,16 +37,16 @@ class LabelsNotProbabilities(Rule):
 
     Fix
     ---
-    Turn labels into probabilities::
+    Convert the labels to probabilities::
 
         loss = F.binary_cross_entropy_with_logits(model(x), (mask > 0).float())
         loss = F.cross_entropy(student, teacher.softmax(1))
 
     Known false alarms
     ------------------
-    None known. Quiet: smoothed labels, also those of 1.2 or -0.1, mixed labels, one-hot labels with a factor (the loss
-    keeps its lower end), rewards times one-hot actions, labels that are ignored by a ``weight`` or after
-    ``reduction="none"``, and batches whose labels are all the same number (a task without labels there).
+    None known. Not reported: smoothed labels, including 1.2 or -0.1, mixed labels, one-hot labels times a factor (the
+    loss keeps its lower bound), rewards times one-hot actions, labels that are ignored by a ``weight`` or after
+    ``reduction="none"``, and batches of identical labels (a task without labels for them).
 
     References
     ----------
@@ -81,14 +81,14 @@ class LabelsNotProbabilities(Rule):
         name = "binary cross entropy with logits" if binary else "cross entropy"
         draft = self.report(
             event.site,
-            f"{name} got labels that are no probabilities",
+            f"{name} got labels that are not probabilities",
             run=run,
             label=f"labels from {low:g} to {high:g}, at sampled steps",
             help=_swapped_help(event) or (_help(low, high) if binary else _CLASSES_HELP),
             unit="sampled losses",
             key=key,
         )
-        draft.cost = "this loss has no lower end for them: it falls for as long as the outputs grow"
+        draft.cost = "with such labels this loss has no lower bound: it falls as long as the outputs grow"
         if not known:
             draft.count, draft.first_step = 2, step
 
@@ -98,7 +98,7 @@ def _swapped_help(event: ProbabilitiesRead) -> str:
 
 
 def _help(low: float, high: float) -> str:
-    """Say how such labels become probabilities.
+    """Return the help for converting such labels to probabilities.
 
     >>> _help(-1.0, 1.0)
     'turn labels of -1 and 1 into 0 and 1 with `(target + 1) / 2`'

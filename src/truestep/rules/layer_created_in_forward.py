@@ -6,17 +6,17 @@ from truestep.rules._rule import Progress, Rule
 
 
 class LayerCreatedInForward(Rule):
-    """A layer with parameters is created anew in every forward pass.
+    """A layer with parameters is created again in every forward pass.
 
     What it does
     ------------
-    Finds lines in a forward that, call after call, run a module with trainable parameters which was created during
-    that very call.
+    Finds lines in a forward that, in repeated calls, run a module with trainable parameters created during the same
+    call.
 
     Why it matters
     --------------
-    The layer has new random weights in every call and is thrown away afterwards. Nothing it learns is kept, the rest of
-    the model is trained against noise, and in evaluation the result changes from call to call.
+    The layer has new random weights in every call and is discarded afterwards. Nothing that it learns is kept, the rest
+    of the model is trained against noise, and in evaluation the result changes from call to call.
 
     Example
     -------
@@ -38,8 +38,8 @@ class LayerCreatedInForward(Rule):
 
     Known false alarms
     ------------------
-    A layer that is created in every call and given fixed weights, such as an edge filter, is reported unless its
-    parameters have ``requires_grad=False``. Layers created once, in the first call, are not reported.
+    A layer that is created with fixed weights in every call, such as an edge filter, is reported unless its parameters
+    have ``requires_grad=False``. Layers created once, in the first call, are not reported.
 
     References
     ----------
@@ -87,4 +87,4 @@ class LayerCreatedInForward(Rule):
         )
         if draft.count == 1:
             draft.count, draft.first_step = 2, self._first[event.site]
-        draft.cost = f"{draft.count} forward passes were seen, each with weights that no other has"
+        draft.cost = f"each of {draft.count} forward passes used different new weights"

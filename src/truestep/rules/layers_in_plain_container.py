@@ -10,13 +10,13 @@ class LayersInPlainContainer(Rule):
 
     What it does
     ------------
-    Finds modules that run inside a model's forward, that the loss reaches and whose trainable parameters neither the
-    model registers nor any optimizer holds: layers in a list, a dict, a tuple or a closure.
+    Finds modules that run inside a model's forward and that the loss reaches, with trainable parameters that neither
+    the model registers nor any optimizer holds: layers in a list, a dict, a tuple or a closure.
 
     Why it matters
     --------------
-    ``model.parameters()`` does not list them, so they keep their initial values. They are missing in the
-    ``state_dict`` too, and ``model.to(device)``, ``model.eval()`` and ``model.half()`` pass them by.
+    ``model.parameters()`` does not list these layers, so they keep their initial values. They are missing from the
+    ``state_dict`` too, and ``model.to(device)``, ``model.eval()`` and ``model.half()`` skip them.
 
     Example
     -------
@@ -30,15 +30,15 @@ class LayersInPlainContainer(Rule):
 
     Fix
     ---
-    Hold them in a container that registers::
+    Use a container that registers its layers::
 
         self.layers = nn.ModuleList(nn.Linear(64, 64) for _ in range(4))
 
     Known false alarms
     ------------------
-    A pretrained network that is hidden in a list on purpose and used with gradients is reported unless it is frozen:
-    say so with ``requires_grad_(False)``. Frozen networks, teachers without gradients, tied layers that another model
-    or an optimizer holds, and models of which no optimizer holds anything are quiet.
+    A pretrained network that is hidden in a list on purpose and used with gradients is reported unless it is frozen
+    with ``requires_grad_(False)``. Not reported: frozen networks, teachers without gradients, tied layers that another
+    model or an optimizer holds, and models without parameters in any optimizer.
 
     References
     ----------
@@ -74,7 +74,7 @@ class LayersInPlainContainer(Rule):
                 pass
 
     def _astray(self, event: UnregisteredModuleCalled, run: Progress) -> bool:
-        """Whether the layer learns nothing though its gradients are computed and the model around it is trained."""
+        """Return True if the layer gets gradients but no updates while the model around it is trained."""
         owned = {p for model in run.models.values() for p in model.parameters}
         met = run.models.get(event.model)
         return (
@@ -110,7 +110,7 @@ class LayersInPlainContainer(Rule):
 
 
 def _help(name: str) -> str:
-    """Say what to write, in the words of the model: ``layers[0]`` is held by ``self.layers``."""
+    """Return the help with the names of the model: ``layers[0]`` is held by ``self.layers``."""
     holder, bracket, key = name.partition("[")
     container = "nn.ModuleDict" if key[:1] in ("'", '"') else "nn.ModuleList"
     return f"make `self.{holder}` an `{container}`" if bracket and holder else "assign the layers to the model itself"

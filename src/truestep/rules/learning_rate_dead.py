@@ -20,13 +20,13 @@ class LearningRateDead(Rule):
     What it does
     ------------
     Follows the learning rates that schedules set, and reads them at sampled steps. Reports finished runs in which a
-    schedule put them to 0 before the first step, and in which they were never seen above 0.
+    schedule set them to 0 before the first step and they were never above 0 at a sampled step.
 
     Why it matters
     --------------
-    Every step is computed and none has an effect: in the proof the accuracy stays that of the first weights. The usual
-    cause is a warm-up that begins at 0 and whose ``step()`` is not called, called once per epoch instead of once per
-    step, or divided as whole numbers (``step // warmup``).
+    Every step is computed but has no effect: in the proof the accuracy stays that of the initial weights. The usual
+    cause is a warm-up that starts at 0 with a ``step()`` that is never called or is called once per epoch instead of
+    once per step, or a factor with integer division (``step // warmup``).
 
     Example
     -------
@@ -46,9 +46,9 @@ class LearningRateDead(Rule):
 
     Known false alarms
     ------------------
-    None known. A learning rate of 0 that the script gave the optimizer itself is not reported, nor one that rises
-    later, nor an optimizer that waits while another one trains. Runs that were stopped, interrupted or crashed are not
-    judged.
+    None known. Not reported: a learning rate of 0 that the script passed to the optimizer itself, a learning rate that
+    rises later, and an optimizer that waits while another one trains. Runs that were stopped, interrupted or crashed
+    are not judged.
 
     References
     ----------
@@ -68,7 +68,7 @@ class LearningRateDead(Rule):
         self._dead: dict[int, SchedulerBuilt] = {}
         """Optimizer to the schedule that has held its learning rates at 0 since before its first step."""
         self._looks: dict[int, int] = {}
-        """Optimizer to how often its learning rates were found to be 0."""
+        """Optimizer to the number of sampled steps at which its learning rates were 0."""
         self._schedule_steps: dict[int, int] = {}
 
     def observe(self, event: Event, run: Progress) -> None:
@@ -110,11 +110,11 @@ class LearningRateDead(Rule):
                 f"`{name}` held the learning rate at 0 for the whole run",
                 run=run,
                 label="sets the learning rate to 0",
-                related=(Mark(optimizer.site, f"asked for {optimizer.lr:g}"),) if optimizer.site else (),
+                related=(Mark(optimizer.site, f"requests {optimizer.lr:g}"),) if optimizer.site else (),
                 help=f"call `{name}.step()` after every `{run.optimizer_name(number)}.step()`"
                 if not moves
                 else f"give `{name}` factors above 0, or step it more often",
                 key=number,
             )
             draft.first_step, draft.count, draft.total = 0, steps, steps
-            draft.cost = f"the learning rate was 0 at {self._looks[number]} looks in {steps} optimizer steps"
+            draft.cost = f"the learning rate was 0 whenever it was read: {self._looks[number]} times in {steps} optimizer steps"

@@ -10,40 +10,40 @@ class LoaderStarvesTraining(Rule):
 
     What it does
     ------------
-    Measures how long a run waits for the batches of each DataLoader that it trains on. Reports a finished run that
-    waited for at least 8 seconds, and for three fifths of the time between the first batch and the last. The first
-    batch of all is left out: what is loaded or filled once is no habit.
+    Measures the time that a run waits for the batches of each DataLoader that it trains on. Reports a finished run that
+    waited for at least 8 seconds and for three fifths of the time between the first and the last batch. The very first
+    batch does not count, because it includes work that is done only once.
 
     Why it matters
     --------------
-    The processor or the accelerator that trains stands still meanwhile: a faster one would change little. In the proof
-    a sample takes 10 milliseconds to fetch; fetched a batch at a time, the run is 8 seconds shorter. The batches are
-    the same.
+    The training processor or accelerator is idle meanwhile, and a faster one would change little. In the proof, a
+    sample takes 10 milliseconds to fetch; if a whole batch is fetched at a time, the run is 8 seconds shorter. The
+    batches are the same.
 
     Example
     -------
     ::
 
         loader = DataLoader(ImageFolder("photos", transform), batch_size=64, shuffle=True)
-        for x, y in loader:                 # decodes 64 photos, while nothing is trained
+        for x, y in loader:                 # decodes 64 photos while the training waits
             ...
 
     Fix
     ---
-    Let workers make the batches beside the training::
+    Load the batches in worker processes, in parallel with the training::
 
         loader = DataLoader(
             ImageFolder("photos", transform), batch_size=64, shuffle=True, num_workers=4, persistent_workers=True
         )
 
-    Where that is not enough, do once what is done for every sample of every epoch (decode, resize, tokenise), or read
-    whole batches at a time with ``__getitems__``.
+    If this is not enough, move work that is repeated for every sample and epoch (decode, resize, tokenise) into one
+    preprocessing pass, or read whole batches at a time with ``__getitems__``.
 
     Known false alarms
     ------------------
-    None known. The time for which other programs had the processors is not counted (on Linux, which tells it). Runs
-    without optimizer steps, runs that were stopped, evaluation, and loaders without workers beside an accelerator
-    (which may work on meanwhile) are not reported.
+    None known. On Linux, time in which other programs had the processors is not counted. Not reported: runs without
+    optimizer steps, runs that were stopped, evaluation, and loaders without workers next to an accelerator (which may
+    be working meanwhile).
 
     References
     ----------
@@ -57,9 +57,9 @@ class LoaderStarvesTraining(Rule):
     needs = (LoaderStarted, BatchDrawn, OptimizerStepped)
 
     LEAST_S = 8.0
-    """Whoever waits less than this in a whole run has little to gain."""
+    """Least waiting time of a run, in seconds; shorter waits leave little to gain."""
     LEAST_SHARE = 0.6
-    """Of the time between the first and the last batch: more than all the rest of the training takes."""
+    """Least waiting time as a share of the time between the first and the last batch: more than all other work."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -94,9 +94,12 @@ class LoaderStarvesTraining(Rule):
                 continue
             share = _waited_s(timed) / timed.span_s
             label, help = (
-                (f"{met.workers} workers make its batches", "raise `num_workers`, or do less for each sample")
+                (f"{met.workers} workers load its batches", "raise `num_workers`, or do less work per sample")
                 if met.workers
-                else ("its batches are made by the training itself", "pass `num_workers=4` to make batches beside it")
+                else (
+                    "its batches are loaded in the training process",
+                    "pass `num_workers=4` to load batches in parallel",
+                )
             )
             draft = self.report(
                 met.site,
@@ -104,12 +107,13 @@ class LoaderStarvesTraining(Rule):
                 run=run,
                 label=label,
                 help=help,
-                cost=f"{_waited_s(timed):.1f} s of {timed.span_s:.1f} s went by for {timed.drawn:,} batches (measured)",
+                cost=f"{_waited_s(timed):.1f} s of {timed.span_s:.1f} s were spent waiting for {timed.drawn:,} batches "
+                "(measured)",
                 unit="batches",
             )
             draft.count, draft.total, draft.first_step = timed.drawn, timed.drawn, None
 
 
 def _waited_s(timed: LoaderTimed) -> float:
-    """Return how long the run waited for batches, not for workers to start: that is `workers-respawned`."""
+    """Return the time spent waiting for batches, without the start of workers, which is `workers-respawned`."""
     return timed.waited_s - timed.starting_s

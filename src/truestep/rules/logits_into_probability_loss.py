@@ -1,4 +1,4 @@
-"""Judged by what made the values and what the first of them were; for NLL also by what is minimised."""
+"""Evidence: the operation behind the loss input, and its first values; for NLL also the expression minimised."""
 
 from __future__ import annotations
 
@@ -17,17 +17,16 @@ class LogitsIntoProbabilityLoss(Rule):
 
     What it does
     ------------
-    Looks at the input of ``nll_loss`` and ``kl_div`` in training: made by a softmax or a sigmoid, rows that are
-    non-negative and sum to one, or the output of a linear or convolutional layer with values above zero, which no
-    logarithm of a probability has.
+    Checks the input of ``nll_loss`` and ``kl_div`` in training. Reports the result of a softmax or a sigmoid, rows that
+    are non-negative and sum to one, and the output of a linear or convolutional layer with values above zero, which a
+    log-probability cannot have.
 
     Why it matters
     --------------
-    Both losses multiply their input by the target and take no logarithm. Over logits they have no lower end: the loss
-    falls for ever while the model learns to make numbers large (accuracy 0.15 instead of 0.91 in the proof). Over
-    probabilities the penalty of a wrong and sure answer is bounded: with SGD the same model reached 0.68 instead of
-    0.90, with Adam the accuracy was nearly the same. ``kl_div`` on probabilities left a divergence of 1.1 instead of
-    0.19.
+    Both losses multiply their input by the target and take no logarithm. On logits they have no lower bound: the loss
+    falls without end while the model learns to make numbers large (accuracy 0.15 instead of 0.91 in the proof). On
+    probabilities the penalty of a confident wrong answer is bounded: with SGD the same model reached 0.68 instead of
+    0.90, with Adam nearly the same accuracy. ``kl_div`` on probabilities gave a divergence of 1.1 instead of 0.19.
 
     Example
     -------
@@ -39,17 +38,18 @@ class LogitsIntoProbabilityLoss(Rule):
 
     Fix
     ---
-    Give them log-probabilities; for logits and class indices there is ``cross_entropy``::
+    Pass log-probabilities; for logits and class indices use ``cross_entropy``::
 
         loss = F.cross_entropy(model(x), y)
         loss = F.kl_div(torch.log_softmax(student, 1), teacher, reduction="batchmean")
 
     Known false alarms
     ------------------
-    ``nll_loss`` on probabilities, minimised by itself, is 1 - p of the right class: a bounded loss that some use
-    against wrong labels. Write it as ``1 - p.gather(1, y)`` or allow it. Quiet: ``nll_loss`` as a part of another
-    expression (picking values, cross entropy by hand with ``logsumexp``) or with ``reduction="none"``, and ``kl_div``
-    of positive masses, whose input comes from a logarithm. ``BCELoss`` raises an error itself outside of [0, 1].
+    ``nll_loss`` on probabilities, minimised alone, is a bounded loss (1 - p of the right class up to a constant) that
+    some use against wrong labels. Write it as ``1 - p.gather(1, y)`` or allow the finding. Not reported: ``nll_loss``
+    as a part of another expression (picking values, cross entropy by hand with ``logsumexp``) or with
+    ``reduction="none"``, and ``kl_div`` of positive masses with an input from a logarithm. ``BCELoss`` itself raises an
+    error outside of [0, 1].
 
     References
     ----------
@@ -67,9 +67,9 @@ class LogitsIntoProbabilityLoss(Rule):
         super().__init__()
         self._seen: dict[Site | None, int] = {}
         self._unbounded: set[tuple[Site | None, str]] = set()
-        """Losses and makers of their input that were seen with values above zero."""
+        """Losses with an operation that gave them an input with values above zero."""
         self._pending: list[tuple[LossComputed, str]] = []
-        """NLL losses since the last backward pass, each with what is wrong with it, empty where nothing is."""
+        """NLL losses since the last backward pass, each with the result of `_wrong`."""
 
     def observe(self, event: Event, run: Progress) -> None:
         match event:
@@ -91,7 +91,7 @@ class LogitsIntoProbabilityLoss(Rule):
                 pass
 
     def _wrong(self, loss: LossComputed) -> str:
-        """Return what the loss got instead of log-probabilities, empty where that is not known."""
+        """Return "probabilities" or "logits" if the loss got them instead of log-probabilities; else empty."""
         if loss.kind == "nll_loss" and (loss.classes < 2 or loss.reduction == "none"):
             return ""
         if loss.made_by in _PROBABILITIES or loss.values == "probabilities":
@@ -111,7 +111,7 @@ class LogitsIntoProbabilityLoss(Rule):
             f"{name} got {wrong} where it expects log-probabilities",
             run=run,
             label=_label(loss, wrong),
-            cost="over logits this loss has no lower end: it falls for as long as the numbers grow"
+            cost="on logits this loss has no lower bound: it falls as long as the numbers grow"
             if wrong == "logits"
             else "",
             help=_help(loss, wrong),
@@ -137,4 +137,4 @@ def _help(loss: LossComputed, wrong: str) -> str:
         return "use `cross_entropy` on the logits, or `log_softmax` before this loss"
     if wrong == "logits":
         return "apply `log_softmax` to the input"
-    return "give the logarithm as input: `log_softmax` of the logits; the probabilities are its second argument"
+    return "pass the logarithm as input: `log_softmax` of the logits; the second argument takes probabilities"
