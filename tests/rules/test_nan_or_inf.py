@@ -103,7 +103,7 @@ def test_an_output_that_is_not_finite_is_marked_with_what_was_finite_before_it()
     )
     (finding,) = judge(NanOrInf, [bad, BACKWARD, STEPPED])
     assert finding.related[0].label.endswith("; `x`, `y` before it are")
-    assert "the loss looked at before was 0.31" in finding.cost
+    assert "the loss read before was 0.31" in finding.cost
 
 
 def test_outputs_of_parameters_that_were_not_finite_are_not_marked():
@@ -127,7 +127,7 @@ def test_outputs_of_parameters_that_were_not_finite_are_not_marked():
         "the first of 4; the nearest such one to the loss is `enc.2.bias`, the 3 nearer to it are finite"
         in finding.cost
     )
-    assert "`exp_avg` in the optimizer is not finite either: a gradient before was not" in finding.cost
+    assert "`exp_avg` in the optimizer is not finite either: an earlier gradient was not" in finding.cost
     assert "root" in finding.help
 
 

@@ -74,7 +74,7 @@ def test_one_call_on_a_whole_tensor_after_each_step_is_found_when_the_run_has_fi
     assert finding.confidence is Confidence.MEDIUM
     assert finding.primary.label.startswith("1 call, eval mode")
     assert (finding.seen.count, finding.seen.unit) == (5, "evaluations")
-    assert finding.cost == "1 graph with its activations recorded in one evaluation, not used"
+    assert finding.cost == "1 graph with its activations recorded in one evaluation and not used"
 
 
 def test_one_call_of_a_loader_with_one_batch_is_found():

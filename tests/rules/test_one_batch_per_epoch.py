@@ -39,7 +39,7 @@ def test_a_return_in_the_training_loop_is_found_at_the_return():
     assert (finding.primary.site.line, finding.primary.site.column) == (26, 8)
     assert finding.related[0].site == LOOP
     assert finding.confidence is Confidence.HIGH
-    assert finding.message == "the loop over `train_dl` trains on its first batch only and leaves out the other 29"
+    assert finding.message == "the loop over `train_dl` trains on its first batch only and skips the other 29"
     assert (finding.seen.count, finding.seen.unit) == (5, "passes")
 
 

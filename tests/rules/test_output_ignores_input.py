@@ -27,10 +27,10 @@ def test_a_model_that_learns_a_constant_is_found_at_its_call():
     assert finding.primary.site == LINE
     assert (finding.severity, finding.confidence) == (Severity.ERROR, Confidence.MEDIUM)
     assert (finding.seen.count, finding.seen.first_step) == (4, 10)
-    assert finding.message == "`model` gives the same output for every input"
+    assert finding.message == "`model` returns the same output for every input"
     assert finding.cost == (
         "from step 10 to step 200 it learnt a constant, by the rows of its outputs; "
-        "`3` (ReLU) gives zero for every sample"
+        "`3` (ReLU) returns zero for every sample"
     )
 
 

@@ -20,7 +20,7 @@ def test_padding_at_three_looks_is_found_at_the_loss():
     assert (finding.seen.count, finding.seen.first_step) == (4, 0)
     assert finding.message == "padding counts in the loss, and most targets are padding"
     assert finding.cost == "at least 68 % of the targets were padding at 4 sampled steps"
-    assert finding.help.startswith("give the loss `ignore_index=3`")
+    assert finding.help.startswith("pass `ignore_index=3` to the loss")
 
 
 @pytest.mark.parametrize(

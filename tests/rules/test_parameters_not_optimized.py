@@ -105,4 +105,4 @@ def test_values_that_were_not_looked_at_are_not_observed():
         progress.note(event)
         rule.observe(event, progress)
         progress.advance(event)
-    assert rule.verdict(progress).reason == "no look at the values of parameters"
+    assert rule.verdict(progress).reason == "no check of the values of parameters"

@@ -15,7 +15,7 @@ def reads(*alike, loader=1):
 def test_three_batches_of_one_sample_are_found_where_the_loader_is_made():
     (finding,) = judge(SamplesAllEqual, [MET, *reads(40, 40, 40)])
     assert finding.primary.site == SITE
-    assert finding.message == "`loader` gives one and the same sample under different labels"
+    assert finding.message == "`loader` returns the same sample with different labels"
     assert "all 40 samples" in finding.primary.label
     assert (finding.seen.count, finding.seen.total) == (3, 3)
 

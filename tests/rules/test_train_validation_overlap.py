@@ -30,7 +30,7 @@ def test_the_evaluation_is_named_at_its_loop():
     assert finding.primary.site == EVALUATION
     assert finding.related[0].site == TRAINING
     assert finding.message == "80 of the 100 samples of `val` were trained on"
-    assert finding.cost == "80 samples are training samples by their numbers, 20 are not"
+    assert finding.cost == "80 samples are training samples (compared by index), 20 are not"
 
 
 @pytest.mark.parametrize(
@@ -53,7 +53,7 @@ def test_another_mixture_is_quiet(facts):
 
 def test_equal_samples_that_do_not_repeat_by_nature_are_found():
     (finding,) = found(shared(by_value=True, shared=60, outside=40, repeated=1))
-    assert finding.cost == "60 samples are training samples by what they hold, 40 are not"
+    assert finding.cost == "60 samples are training samples (compared by value), 40 are not"
 
 
 def test_another_evaluation_on_samples_of_its_own_is_quiet():

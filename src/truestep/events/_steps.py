@@ -145,7 +145,7 @@ class LearningRateRead(Event):
 class FreezeIgnored(Event):
     """At a sampled step: an attribute says frozen, and the parameters are trainable all the same."""
 
-    absent: ClassVar[str] = "no look at the values of parameters"
+    absent: ClassVar[str] = "no check of the values of parameters"
     model: int
     holder: str
     """What has the attribute: the path of a module in the model, or the name of a parameter."""

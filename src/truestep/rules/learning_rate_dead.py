@@ -117,4 +117,5 @@ class LearningRateDead(Rule):
                 key=number,
             )
             draft.first_step, draft.count, draft.total = 0, steps, steps
-            draft.cost = f"the learning rate was 0 whenever it was read: {self._looks[number]} times in {steps} optimizer steps"
+            looks = self._looks[number]
+            draft.cost = f"the learning rate was 0 whenever it was read: {looks} times in {steps} optimizer steps"

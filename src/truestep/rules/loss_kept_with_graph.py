@@ -12,13 +12,13 @@ class LossKeptWithGraph(Rule):
 
     What it does
     ------------
-    Marks the graphs of past steps without keeping them, and counts how many are still alive. Reports when that number
+    Marks the graphs of past steps without keeping them alive, and counts those that still exist. Reports a number that
     grows with the steps.
 
     Why it matters
     --------------
-    A loss that is appended to a list, or added to a total, keeps the graph that made it. Memory grows with every step.
-    Where a backward pass ran, the operations stay; where none ran, the activations stay too.
+    A loss that is appended to a list or added to a total keeps its graph. Memory grows with every step: after a
+    backward pass the operations stay, without one the activations stay as well.
 
     Example
     -------
@@ -40,7 +40,7 @@ class LossKeptWithGraph(Rule):
     Known false alarms
     ------------------
     None known. A bounded number of graphs (accumulation, truncated backpropagation through time, an episode) does not
-    grow from one look to the next and is not reported.
+    grow from one check to the next and is not reported.
 
     References
     ----------
@@ -54,16 +54,16 @@ class LossKeptWithGraph(Rule):
     needs: ClassVar[tuple[type[Event], ...]] = ()
 
     ALIVE = 16
-    """Fewer graphs than these are a window, an episode or a buffer."""
+    """Least number of graphs; fewer can be a window, an episode or a buffer."""
     BACKWARDS = 24
-    """Fewer backward passes than these do not show whether graphs pile up."""
+    """Least number of backward passes; fewer do not show whether graphs accumulate."""
 
     def __init__(self) -> None:
         super().__init__()
         self._looks: dict[object, tuple[int, int]] = {}
-        """How many graphs were alive at the latest look, and in which step that was."""
+        """Number of live graphs at the latest check, and the step of that check."""
         self._unrolled: list[GraphsKept] = []
-        """Looks at graphs of calls that a backward pass may still use: a long roll-out."""
+        """Checks of graphs that a backward pass may still use, as in a long roll-out."""
         self._backwards = 0
 
     def unobserved(self, run: Progress) -> str:
@@ -91,7 +91,7 @@ class LossKeptWithGraph(Rule):
         self._settle(run)
 
     def _settle(self, run: Progress) -> None:
-        """Judge graphs of calls that no backward pass has used before the training went on."""
+        """Judge graphs that no backward pass has used by the time the training continues."""
         for kept in self._unrolled:
             self._judge(kept, run)
         self._unrolled.clear()
@@ -111,8 +111,8 @@ class LossKeptWithGraph(Rule):
                 event.site,
                 f"{name} keeps the graphs of past steps alive",
                 run=run,
-                label=f"keeps a tensor with its graph at every step, {state} included",
-                help="keep `loss.item()` or `loss.detach()` in place of the loss itself",
+                label=f"keeps a tensor with its graph at every step, including {state}",
+                help="keep `loss.item()` or `loss.detach()` instead of the loss itself",
                 unit="graphs",
                 key=key,
             )
@@ -123,7 +123,7 @@ class LossKeptWithGraph(Rule):
 
 
 def _amount(size_bytes: int) -> str:
-    """Write a size for a reader.
+    """Return a size with its unit.
 
     >>> _amount(2_500_000)
     '2.5 MB'

@@ -6,11 +6,11 @@ from truestep.rules._rule import Progress, Rule
 
 _LEAST_TAPES = 3
 _LEAST_STEPS = 8
-"""Fewer steps without any gradient can be batches at the start whose loss is a constant."""
+"""Fewer steps without any gradient can be batches with a constant loss at the start."""
 
 
 class LossWithoutParameters(Rule):
-    """The loss depends on no trainable parameter, so the optimizer steps on nothing.
+    """The loss depends on no trainable parameter, so the optimizer steps without gradients.
 
     What it does
     ------------
@@ -19,9 +19,9 @@ class LossWithoutParameters(Rule):
 
     Why it matters
     --------------
-    Nothing is learnt: in the proof the accuracy stays that of guessing. PyTorch raises an error when a loss tracks no
-    gradients at all; ``requires_grad_()`` on a tensor between the model and the loss, on the input or on the loss
-    silences the error and brings no gradient back.
+    Nothing is learnt: in the proof the accuracy stays that of guessing. PyTorch raises an error if a loss tracks no
+    gradients at all, but ``requires_grad_()`` on the loss, on the input or on a tensor between the model and the loss
+    silences the error without restoring any gradient.
 
     Example
     -------
@@ -35,7 +35,7 @@ class LossWithoutParameters(Rule):
 
     Fix
     ---
-    Compute the loss from what the model returned, and remove ``requires_grad_()``::
+    Compute the loss from the output of the model, and remove ``requires_grad_()``::
 
         loss = F.cross_entropy(model(x), y)
         loss.backward()
@@ -43,10 +43,10 @@ class LossWithoutParameters(Rule):
 
     Known false alarms
     ------------------
-    None known. Quiet: losses on inputs that an optimizer holds (style transfer, adversarial noise), parameters that are
-    updated by hand, gradients set by hand, and a batch now and then whose loss is a constant. A cut right after the
-    model is `graph-cut`, gradients switched off are `training-without-grad`, and neither is reported twice. That a loss
-    does not depend on the *input* is not seen: data is not on the tape.
+    None known. Not reported: losses on inputs that an optimizer holds (style transfer, adversarial noise), parameters
+    updated by hand, gradients set by hand, and occasional batches with a constant loss. A cut right after the model is
+    reported by `graph-cut`, disabled gradients by `training-without-grad`, and neither is reported twice. A loss that
+    does not depend on the *input* is not detected, because data is not on the tape.
 
     References
     ----------
@@ -65,9 +65,9 @@ class LossWithoutParameters(Rule):
         self._reads: list[TapeRead] = []
         self._stepped = self._readable = False
         self._fed: set[int] = set()
-        """Optimizers that had a gradient once, from wherever."""
+        """Optimizers that ever had a gradient, from any source."""
         self._empty: dict[int, tuple[int, int, int]] = {}
-        """Optimizer to the step of the first tape that reached nothing, how many such tapes and such steps."""
+        """Optimizer to the step of the first tape that reached no parameter, and the number of such tapes and steps."""
         self._by_hand = False
 
     def unobserved(self, run: Progress) -> str:
@@ -95,7 +95,7 @@ class LossWithoutParameters(Rule):
                 pass
 
     def _renew(self) -> None:
-        """Forget the tapes of a step when the next backward pass comes: several optimizers may step on one."""
+        """Discard the tapes of a step at the next backward pass: several optimizers may step after one pass."""
         if self._stepped:
             self._reads, self._stepped = [], False
 
@@ -121,13 +121,13 @@ class LossWithoutParameters(Rule):
             read.site,
             "the loss depends on no trainable parameter",
             run=run,
-            label="reaches a tensor that is no parameter" if read.reached else "from a tensor without a history",
+            label="reaches only a tensor that is not a parameter" if read.reached else "from a tensor without a graph",
             related=(Mark(step.site, f"`{name}` stepped without any gradient"),),
-            help="compute the loss from what the model returned, and remove `requires_grad_()` on the way to it",
+            help="compute the loss from the output of the model, and remove `requires_grad_()` between the two",
             confidence=Confidence.LOW,
             key=number,
         )
-        draft.cost = f"no parameter of `{name}` has had a gradient; none of {tapes} tapes that were read reaches one"
+        draft.cost = f"no parameter of `{name}` has had a gradient, or was reached in {tapes} tapes that were read"
         draft.first_step = first
         self._count(number, steps)
 
@@ -146,7 +146,7 @@ class LossWithoutParameters(Rule):
 
 
 def _reaches_nothing(read: TapeRead, run: Progress) -> bool:
-    """Whether a tape ends in no parameter, and is not that of a model whose output was cut off at once."""
+    """Return True if a tape reaches no parameter, unless the model's output was cut off directly (`graph-cut`)."""
     if read.opaque or any(p in run.held_by or _of_a_model(p, run) for p in read.reached):
         return False
     return bool(read.reached) or not any(p in run.held_by for p in read.forwarded)

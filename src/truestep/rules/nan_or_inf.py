@@ -26,25 +26,25 @@ REMEDIES = {
     "Atan2": "keep both arguments of `atan2` away from zero",
 }
 _OVERFLOWING = ("Pow", "Exp")
-"""Their gradient is finite wherever their result is."""
+"""Operations with a finite gradient wherever their result is finite."""
 _HUGE = 1e6
-"""A loss above it was on its way to infinity: no single operation is to blame."""
+"""A previous loss above this value was already diverging: no single operation is the cause."""
 
 
 class NanOrInf(Rule):
-    """A loss that is NaN or infinite is trained on.
+    """Training continues with a loss that is NaN or infinite.
 
     What it does
     ------------
-    Finds backward passes that start from a loss which is not finite and are followed by an optimizer step. Says where
-    such values were at that moment: the first variable of the loop that held one (a batch, an output), or the first
-    parameter, the one nearest to the loss, and whether what the optimizer keeps of its gradients was finite. Names the
-    operations near the loss that can make such a value. Nothing of this is read while losses are finite.
+    Finds backward passes that start from a non-finite loss and are followed by an optimizer step. The report shows
+    where such values were at that moment: the first variable of the loop with one (a batch, an output), or the first
+    parameter, the parameter nearest to the loss, and if its optimizer state was finite. It names the operations near
+    the loss that can produce such a value. While losses are finite, none of these values is read.
 
     Why it matters
     --------------
-    One such step writes NaN into the parameters and into the optimizer's state. From then on every output is NaN, and
-    clipping, a smaller lr or better data cannot bring the run back.
+    One such step writes NaN into the parameters and the optimizer state. From then on every output is NaN, and
+    clipping, a smaller lr or better data cannot recover the run.
 
     Example
     -------
@@ -56,7 +56,7 @@ class NanOrInf(Rule):
 
     Fix
     ---
-    Compute it in a form that stays finite, and stop at the first loss that is not::
+    Compute the loss in a form that stays finite, and stop at the first loss that is not::
 
         loss = F.cross_entropy(logits, target)
         if not torch.isfinite(loss):
@@ -64,8 +64,8 @@ class NanOrInf(Rule):
 
     Known false alarms
     ------------------
-    None known. Steps whose gradients are finite all the same (repaired with ``torch.nan_to_num``, or by hooks), steps
-    that a gradient scaler skips, and batches that the script skips are not reported.
+    None known. Not reported: steps with finite gradients in spite of the loss (repaired with ``torch.nan_to_num`` or by
+    hooks), steps that a gradient scaler skips, and batches that the script skips.
 
     References
     ----------
@@ -89,7 +89,7 @@ class NanOrInf(Rule):
             case LossNotFinite():
                 self._loss = event
             case BackwardEnded():
-                if not event.onto_fresh:  # what earlier backward passes made is gone or used
+                if not event.onto_fresh:  # gradients of earlier backward passes are cleared or used
                     self._pending = None
                 self._pending, self._loss = self._loss or self._pending, None
             case GradientsZeroed(fresh=fresh) if fresh:
@@ -107,14 +107,14 @@ class NanOrInf(Rule):
         mark = Mark(step.site, f"`{run.optimizer_name(step.optimizer)}` stepped on its gradients")
         draft = self.report(
             loss.site,
-            f"training went on from a loss that is {loss.value}",
+            f"training continued with a loss that is {loss.value}",
             run=run,
             label=f"the loss is {loss.value} at step {run.step}",
             related=(*_first_variable(loss), mark),
             cost="; ".join(_state(loss, run)),
             help=_help(loss, run),
             confidence=Confidence.MEDIUM,
-            key="run",  # NaN stays NaN: whatever follows, at any line, is the same failure
+            key="run",  # NaN stays NaN: every later one, at any line, is the same failure
         )
         if draft.count > 1 or not loss.parameters_finite:
             draft.confidence = Confidence.HIGH
@@ -133,10 +133,10 @@ def _first_variable(loss: LossNotFinite) -> tuple[Mark, ...]:
 
 
 def _state(loss: LossNotFinite, run: Progress) -> list[str]:
-    """Say what was finite at the loss and what was not, clause by clause."""
-    before = [] if loss.before is None else [f"the loss looked at before was {loss.before:g}"]
+    """Return clauses that describe the finite and non-finite values at the loss."""
+    before = [] if loss.before is None else [f"the loss read before was {loss.before:g}"]
     near = ", ".join(dict.fromkeys(loss.operations))
-    operations = [f"operations near the loss that can make it: {near}"] if near and not _is_given(loss) else []
+    operations = [f"operations near the loss that can produce it: {near}"] if near and not _is_given(loss) else []
     if loss.parameters_finite:
         return ["all parameters were finite before this step", *operations, *before]
     state = f"`{loss.first_parameter or 'a parameter'}` was already not finite"
@@ -149,14 +149,14 @@ def _state(loss: LossNotFinite, run: Progress) -> list[str]:
     if loss.moment:
         finite = "is finite, and so were its gradients" if loss.moment_finite else "is not finite either"
         if loss.moment == "exp_avg" and not loss.moment_finite:
-            finite += ": a gradient before was not"
+            finite += ": an earlier gradient was not"
         said.append(f"its `{loss.moment}` in the optimizer {finite}")
         said += [] if loss.moment_finite else operations
     return said + before
 
 
 def _is_given(loss: LossNotFinite) -> bool:
-    """Whether the first variable that was not finite was given, not computed from parameters."""
+    """Return True if the first non-finite variable is an input, not computed from parameters."""
     return bool(loss.variable) and not loss.variable_tracked
 
 
@@ -165,11 +165,11 @@ def _listed(names: tuple[str, ...]) -> str:
 
 
 def _help(loss: LossNotFinite, run: Progress) -> str:
-    """Return the remedy: for data that is not finite, for the first operation that has one, else the general one."""
+    """Return the remedy: for non-finite data, for the first operation with a known remedy, else the general one."""
     if loss.moment and loss.moment_finite and _dtype(loss.first_parameter, run) == "float16":
         return "keep the weights in float32 under `torch.autocast`, or give an `eps` of 1e-4: 1e-8 is zero in float16"
     if loss.parameters_finite and _is_given(loss):
-        return f"keep values that are not finite out of `{loss.variable}`: check the data where it is read"
+        return f"keep non-finite values out of `{loss.variable}`: check the data after reading it"
     exploded = loss.before is not None and abs(loss.before) > _HUGE
     if not exploded and (loss.parameters_finite or not loss.moment_finite):
         for operation in loss.operations:

@@ -18,7 +18,7 @@ from truestep.rules._rule import Draft, Progress, Rule
 
 @dataclass(slots=True)
 class _Phase:
-    """Calls of one model in eval mode with gradients on, none of which a backward pass has used so far."""
+    """Calls of one model in eval mode with gradients on that no backward pass has used so far."""
 
     first: ModelCalled
     step: int
@@ -29,7 +29,7 @@ class _Phase:
 
 @dataclass(slots=True)
 class _Closed:
-    """A pass over a loader that the training of its model ended. The next backward pass may still use its graphs."""
+    """A pass over a loader that ended with further training. The next backward pass may still use its graphs."""
 
     draft: Draft
     backwards: int = 0
@@ -40,26 +40,26 @@ class NoGradMissing(Rule):
 
     What it does
     ------------
-    Finds phases of calls in eval mode whose results track gradients, with no backward pass and no gradient taken before
-    the model is trained again or the run ends. A phase is a pass over a loader, or calls without one (a whole tensor,
-    slices) that come back between the training steps.
+    Finds phases of calls in eval mode with results that track gradients, and no backward pass or ``autograd.grad``
+    before the model is trained again or the run ends. A phase is a pass over a loader, or calls without a loader (a
+    whole tensor, slices) that recur between training steps.
 
     Why it matters
     --------------
-    Every such call keeps its activations until its result is freed: memory for nothing, and time for recording. Where
-    results are collected, all graphs stay alive together, and the evaluation runs out of memory where training fits.
+    Every such call keeps its activations until its result is freed, which wastes memory and the time of recording. If
+    results are collected, all graphs stay alive, and the evaluation runs out of memory although the training fits.
 
     Example
     -------
     ::
 
-        model.eval()                        # changes layers, not the recording
+        model.eval()                        # sets the mode of layers; gradients stay on
         for x, y in val_loader:
             outputs.append(model(x))        # each with its whole graph
 
     Fix
     ---
-    Switch the recording off for the evaluation::
+    Turn gradients off for the evaluation::
 
         model.eval()
         with torch.no_grad():
@@ -68,10 +68,10 @@ class NoGradMissing(Rule):
 
     Known false alarms
     ------------------
-    None known. Calls whose results reach a backward pass or ``torch.autograd.grad`` (saliency, adversarial examples,
-    derivatives by the input) are not reported, nor are frozen models, whose results track nothing. A target that is
-    computed in eval mode for the next loss looks the same until the run is over: calls without a loader are reported
-    with medium confidence where the run finished with such calls, and with low confidence elsewhere.
+    None known. Not reported: calls with results that reach a backward pass or ``torch.autograd.grad`` (saliency,
+    adversarial examples, derivatives by the input), and frozen models, which track no gradients. A target that is
+    computed in eval mode for the next loss looks the same until the end of the run. Calls without a loader are
+    therefore reported with medium confidence if the run finished with such calls, and with low confidence otherwise.
 
     References
     ----------
@@ -129,14 +129,14 @@ class NoGradMissing(Rule):
                 self._close(model, run, over=True)
 
     def _outlived(self) -> None:
-        """Confirm passes over a loader that two backward passes have followed, as after an epoch's evaluation."""
+        """Confirm passes over a loader after two later backward passes, as after an epoch's evaluation."""
         for model, closed in list(self._closed.items()):
             closed.backwards += 1
             if closed.backwards == 2:
                 self._closed.pop(model).draft.confidence = Confidence.HIGH
 
     def _close(self, model: int, run: Progress, *, over: bool = False) -> None:
-        """Judge a phase at whose end its model is trained again, or the run is over."""
+        """Judge a phase that ended because its model is trained again or the run is over."""
         phase = self._phases.pop(model, None)
         if phase is None or model not in self._trained:
             return
@@ -155,7 +155,7 @@ class NoGradMissing(Rule):
             f"an evaluation of `{name}` recorded graphs that no backward pass used",
             run=run,
             label=f"{calls}{where}, eval mode, gradients on",
-            cost=f"{graphs} recorded in one evaluation, {'not' if phase.calls == 1 else 'none of them'} used",
+            cost=f"{graphs} recorded in one evaluation and not used",
             help="wrap the evaluation in `with torch.no_grad():`",
             confidence=Confidence.LOW,
             unit="evaluations",

@@ -19,29 +19,29 @@ from truestep.rules._rule import Progress, Rule
 
 _LEAST_PASSES = 3
 _MOST_OF_BATCHES = 2
-"""More passes than so many times the batches are not epochs but steps, where nothing else tells an epoch."""
+"""More passes than this multiple of the batches are steps and not epochs, without other evidence of epochs."""
 
 
 @dataclass(slots=True)
 class _Loop:
-    """The passes that begin at one site and are left in their first round."""
+    """Passes that start at one site and are left in their first iteration."""
 
     start: LoaderStarted
     going: bool = False
-    """Whether a pass is under way that can be judged."""
+    """Whether the current pass can be judged."""
     drawn: int = 0
-    """Batches drawn in the pass under way."""
+    """Number of batches drawn in the current pass."""
     trained: bool = False
-    """Whether the model was trained in the pass under way: inside the loop where there is one."""
+    """Whether the model was trained in the current pass, and inside the loop if there is one."""
     used: bool = False
-    """Whether a model was called inside the loop in the pass under way."""
+    """Whether a model was called inside the loop in the current pass."""
     evaluated: bool = False
     """Whether another loader was read to its end since this pass began."""
     passes: int = 0
     epochs: bool = True
-    """Whether another loader was read to its end in each of them."""
+    """Whether another loader was read to its end in each of these passes."""
     whole: bool = False
-    """Whether some pass went on after its first batch, or is one step of several between evaluations."""
+    """Whether a pass continued after its first batch, or is one of several steps between evaluations."""
 
 
 class OneBatchPerEpoch(Rule):
@@ -49,15 +49,16 @@ class OneBatchPerEpoch(Rule):
 
     What it does
     ------------
-    Finds loops over a DataLoader of several batches whose body always ends in ``return`` or ``break``, and that train a
-    model on one batch only, in each of three passes or more. A ``break``, and ``next(iter(loader))`` in the place of a
-    loop, count only where another loader is read to its end after each of these batches: then that one batch is what
-    the program takes for an epoch. An evaluation is reported where the loop that is left adds something up.
+    Finds loops over a DataLoader of several batches with a body that always ends in ``return`` or ``break`` and that
+    train a model on only one batch, in each of at least three passes. A ``break``, or ``next(iter(loader))`` instead of
+    a loop, counts only if another loader is read to its end after each of these batches, which shows that the program
+    treats the one batch as an epoch. An evaluation is reported if the loop accumulates a sum.
 
     Why it matters
     --------------
-    All other batches are never used, and an epoch is a single step. The loss falls and the metric rises, only far
-    slower: in the proof 12 epochs end 24 points of accuracy lower. In an evaluation the metric is that of one batch.
+    All other batches are never used, and an epoch is a single step. The loss falls and the metric rises, but far more
+    slowly: in the proof the accuracy after 12 epochs is 24 points lower. In an evaluation, the metric is that of one
+    batch.
 
     Example
     -------
@@ -73,7 +74,7 @@ class OneBatchPerEpoch(Rule):
 
     Fix
     ---
-    Leave the loop when it is done::
+    Leave the function after the loop::
 
         def train_one_epoch(model, loader, optimizer):
             for x, y in loader:
@@ -85,10 +86,10 @@ class OneBatchPerEpoch(Rule):
 
     Known false alarms
     ------------------
-    A ``break`` that is left in on purpose to overfit one batch, beside a whole evaluation in each epoch. Quiet are a
+    A ``break`` on purpose, to overfit one batch, combined with a whole evaluation in each epoch. Not reported: a
     ``break`` or ``return`` under a condition (dry runs, early stopping), one batch that is drawn before the loop and
-    trained on again and again, iterators that live on (``it = iter(loader)``), random batches drawn for every step, a
-    few predictions made for a picture, and loaders of one batch.
+    reused for training, iterators that stay alive (``it = iter(loader)``), random batches drawn for every step, a few
+    predictions for a plot, and loaders of one batch.
 
     References
     ----------
@@ -184,11 +185,11 @@ class OneBatchPerEpoch(Rule):
         name, batches = run.loader_name(start.loader), _batches(start.loader, run)
         how = f"`{start.left}`"
         if start.left == "next":
-            message = f"`{name}` begins anew for every batch: an epoch is one of its {batches} batches"
-            label, help = "always the first batch of a new pass", f"go over `{name}` with a `for` loop in each epoch"
+            message = f"`{name}` restarts for every batch: an epoch is one of its {batches} batches"
+            label, help = "always the first batch of a new pass", f"read `{name}` with a `for` loop in each epoch"
         else:
             what = "trains" if loop.trained else "evaluates"
-            message = f"the loop over `{name}` {what} on its first batch only and leaves out the other {batches - 1}"
+            message = f"the loop over `{name}` {what} on its first batch only and skips the other {batches - 1}"
             label, help = f"{how} leaves the loop in its first round", f"move the {how} out of the loop over `{name}`"
         line, column, end_line, end_column = start.left_at
         place = start.site or Site("", line)
@@ -214,7 +215,7 @@ def _batches(loader: int, run: Progress) -> int:
 
 
 def _is_inside(site: Site | None, start: LoaderStarted) -> bool:
-    """Whether a site lies in the lines of a loop."""
+    """Return True if a site is within the lines of a loop."""
     if site is None or start.site is None or not start.body:
         return False
     return site.path == start.site.path and start.body[0] <= site.line <= start.body[1]

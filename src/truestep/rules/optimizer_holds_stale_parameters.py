@@ -15,7 +15,7 @@ from truestep.findings import Mark, Severity
 from truestep.rules._rule import Progress, Rule
 
 _IDLE = 10
-"""A model that is not called for so many steps is not in use."""
+"""A model that is not called for this many steps is not in use."""
 
 
 class OptimizerHoldsStaleParameters(Rule):
@@ -23,13 +23,13 @@ class OptimizerHoldsStaleParameters(Rule):
 
     What it does
     ------------
-    Finds optimizers that step again and again over parameters without gradients that belong to no model that runs,
-    while a model that runs has parameters like them which no optimizer holds.
+    Finds optimizers that repeatedly step over parameters that have no gradients and belong to no running model, while a
+    running model has similar parameters that no optimizer holds.
 
     Why it matters
     --------------
-    The optimizer updates what was replaced: a head that was swapped, a model that was built again, copied or
-    re-parametrised after the optimizer was made. The new parameters get gradients and never move.
+    The optimizer holds parameters that were replaced: a head that was swapped, or a model that was rebuilt, copied or
+    re-parametrised after the optimizer was created. The new parameters get gradients and never move.
 
     Example
     -------
@@ -40,16 +40,16 @@ class OptimizerHoldsStaleParameters(Rule):
 
     Fix
     ---
-    Build the optimizer when the model is complete::
+    Build the optimizer after the model is complete::
 
         model.fc = nn.Linear(512, 10)
         optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
 
     Known false alarms
     ------------------
-    None known. Moving a model with ``model.to(device)`` or casting it keeps its parameters, and is not reported. Copies
-    in another precision, meta-learning and shared models whose gradients are assigned by hand have gradients and are
-    quiet. A model that waits for its turn is quiet as long as nothing in use takes its place.
+    None known. Not reported: moving a model with ``model.to(device)`` or casting it, which keeps its parameters; copies
+    in another precision, meta-learning and shared models with gradients assigned by hand, which have gradients; and a
+    model that waits for its turn, unless a model in use replaces it.
 
     References
     ----------
@@ -70,7 +70,7 @@ class OptimizerHoldsStaleParameters(Rule):
         self._empty: dict[int, int] = {}
         self._steps = 0
         self._called: dict[int, int] = {}
-        """Model to the number of steps before its latest call; of calls that were only counted, before the last one."""
+        """Model to the number of steps before its latest call; for calls that are only counted, before the last one."""
         self._unchanged: set[int] | None = None
 
     def observe(self, event: Event, run: Progress) -> None:
@@ -140,17 +140,17 @@ class OptimizerHoldsStaleParameters(Rule):
             f"`{name}` holds {stale} parameters that are in no model in use",
             run=run,
             label=f"{stale} of {held} parameters belong to no model that runs",
-            related=(Mark(model.site, f"`{run.model_name(model.model)}` has {missing} in their place"),),
+            related=(Mark(model.site, f"`{run.model_name(model.model)}` has {missing} instead"),),
             help=f"build `{name}` after the last change to `{run.model_name(model.model)}`, from its parameters",
             unit="parameters",
             key=built.optimizer,
         )
-        draft.cost = f"none of them had a gradient in {self._empty[built.optimizer]} steps"
+        draft.cost = f"they had no gradient in {self._empty[built.optimizer]} steps"
         draft.count, draft.total = stale, held
 
 
 def _alike(new: ParameterMet, old: ParameterMet | None) -> bool:
-    """Whether one parameter can stand in the place of another: same name, same shape, or another number of outputs."""
+    """Return True if one parameter can replace another: same name, same shape, or another number of outputs."""
     if old is None:
         return False
     head = len(new.shape) == len(old.shape) >= 2 and new.shape[1:] == old.shape[1:]

@@ -7,7 +7,7 @@ from truestep.findings import Confidence, Severity
 from truestep.rules._rule import Progress, Rule
 
 _LEAST_LOOKS = 2
-"""Looks at which the output had moved since the look before, and a layer was known."""
+"""Least number of sampled steps with an output that changed since the previous one, and a known layer."""
 _LEAST_SPAN = 90
 _LEAST_STEPS = 100
 """At the beginning rows may be equal for a while: a last layer of zeros, a warm-up."""
@@ -15,29 +15,29 @@ _LEAST_STEPS = 100
 
 @dataclass(slots=True)
 class _Stretch:
-    """Looks in a row at which all outputs of a model were equal."""
+    """Consecutive sampled steps with equal outputs of a model."""
 
     first: int
     looks: int = 0
 
 
 class OutputIgnoresInput(Rule):
-    """A model that is being trained gives the same output whatever its input.
+    """A model in training returns the same output for every input.
 
     What it does
     ------------
-    Compares the rows of what a model returns in training, at sampled steps, where the rows of its input differ. Reports
-    models whose rows are equal but for rounding at every look over 90 steps or more, beyond step 100, while what they
-    return does change from look to look: they are trained, and learn a constant. Then the layers are compared as well:
-    it takes a layer of torch that got rows that differ and returned equal ones, with a layer with weights after it, or
-    one with weights that got nothing but equal rows of 0, 1 and -1. That layer is named.
+    At sampled steps in training, compares the rows of a model's output for inputs with different rows. Reports a model
+    if its rows are equal up to rounding at every sampled step over at least 90 steps, beyond step 100, while its output
+    changes between these steps: it is trained, but learns a constant. The rule also compares the layers and requires
+    one to name: a torch layer that turned different rows into equal ones, with a layer with weights after it, or a
+    layer with weights that got only equal rows of 0, 1 and -1.
 
     Why it matters
     --------------
-    Such a model guesses: it has learnt how frequent the classes are, or the mean of the targets, and its loss stays
-    there. Often all units of a ReLU died in a step that was too large, or so many saturated layers follow each other
-    that nothing of the input is left in single precision. It does not recover: where the activations have no gradient,
-    nothing moves. In the proof a lr a hundred times too large leaves 22 % of held-out points right instead of 58 %.
+    Such a model guesses: it has learnt the frequencies of the classes or the mean of the targets, and its loss stays
+    there. Often all units of a ReLU died in a step that was too large, or a series of saturated layers removed the
+    input in single precision. The model does not recover, because dead activations pass no gradient. In the proof, an
+    lr a hundred times too large gives 22 % of held-out points right instead of 58 %.
 
     Example
     -------
@@ -47,17 +47,17 @@ class OutputIgnoresInput(Rule):
 
     Fix
     ---
-    Lower the lr, normalise the inputs, and use an initialisation and activations that let the input through::
+    Lower the lr, normalise the inputs, and use an initialisation and activations that preserve the input::
 
         optimizer = torch.optim.Adam(model.parameters(), lr=1e-2)
 
     Known false alarms
     ------------------
-    A regression under a penalty so strong that its weights are zero on purpose. Not reported: outputs that have not
-    moved either (a value function before the first reward, a last layer of zeros), outputs that are all 0, 1 or -1
-    (choices), a saturated last activation (actions at their bounds), rows made equal between layers (averages over a
-    graph or a set, outputs that are parameters), layers in half precision, models with a single weight or with several
-    tensors as a result, and samples that become equal in a layer that is not torch's own.
+    A regression with a penalty so strong that its weights are zero on purpose. Not reported: outputs that do not change
+    between steps (a value function before the first reward, a last layer of zeros), outputs that are all 0, 1 or -1
+    (choices), a saturated last activation (actions at their bounds), rows that become equal between layers (averages
+    over a graph or a set, outputs that are parameters), layers in half precision, models with a single weight or with
+    several output tensors, and samples that become equal in a layer that is not from torch.
 
     References
     ----------
@@ -102,16 +102,16 @@ class OutputIgnoresInput(Rule):
         name = run.model_name(event.model)
         draft = self.report(
             event.site,
-            f"`{name}` gives the same output for every input",
+            f"`{name}` returns the same output for every input",
             run=run,
             label=f"{event.samples} different samples, one output",
-            help="lower the lr, normalise the inputs, and initialise the layers so that the input gets through",
+            help="lower the lr, normalise the inputs, and initialise the layers so that they preserve the input",
             unit="sampled steps",
             key=event.model,
         )
         draft.cost = f"from step {stretch.first} to step {event.steps} it learnt a constant, by the rows of its outputs"
         where = f"`{event.layer}` ({event.kind})" if event.layer else event.kind
-        gives = "gives zero for every sample" if event.zero else "is where the samples become equal"
+        gives = "returns zero for every sample" if event.zero else "is the layer at which the samples become equal"
         draft.cost += f"; {where} {gives}"
         draft.first_step = stretch.first
         draft.count = stretch.looks

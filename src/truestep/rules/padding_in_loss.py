@@ -9,41 +9,41 @@ _LEAST_LOOKS = 3
 
 
 class PaddingInLoss(Rule):
-    """Most targets of a loss on tokens are padding, and they count.
+    """Most targets of a loss on tokens are padding and count in the loss.
 
     What it does
     ------------
-    Reads, at sampled steps, the class targets of ``cross_entropy`` and ``nll_loss`` whose input comes from an
-    ``nn.Embedding`` with a ``padding_idx`` and as many entries as there are classes. Reports losses in which this index
-    makes up at least half of the targets at three looks in a row, stands only at the ends of the rows, and is neither
-    ignored nor weighted.
+    Reads, at sampled steps, the class targets of ``cross_entropy`` and ``nll_loss`` with an input from an
+    ``nn.Embedding`` that has a ``padding_idx`` and as many entries as there are classes. Reports losses in which this
+    index makes up at least half of the targets at three sampled steps in a row, appears only at the ends of the rows,
+    and is neither ignored nor weighted.
 
     Why it matters
     --------------
-    Padding is easy to predict and there is much of it: the average loss falls at once, and what is left of the gradient
-    for tokens is divided by the padding too. In the proof, with three quarters of padding and SGD, a model predicts
-    21 % of the tokens right instead of 71 %. With longer rows it was 55 % for 89 % (Adam: 79 % for 92 %) at three
-    quarters, 84 % for 92 % at one half, and 90 % for 93 % at one third, where nothing is reported.
+    Padding is frequent and easy to predict, so the average loss falls at once, and the gradient of real tokens is
+    divided by the number of padding targets too. In the proof, with three quarters of padding and SGD, a model predicts
+    21 % of the tokens right instead of 71 %. With longer rows it was 55 % instead of 89 % (Adam: 79 % instead of 92 %)
+    at three quarters, 84 % instead of 92 % at one half, and 90 % instead of 93 % at one third, which is not reported.
 
     Example
     -------
     ::
 
         self.embedding = nn.Embedding(vocabulary, 64, padding_idx=0)
-        loss = F.cross_entropy(logits.transpose(1, 2), targets)                     # 0 is a class like others
+        loss = F.cross_entropy(logits.transpose(1, 2), targets)                     # 0 counts as a class
 
     Fix
     ---
-    Leave padding out of the average. Where padding was also what ended a row, end rows with a token of its own::
+    Exclude padding from the average. If padding also marks the end of a row, use a separate end token::
 
         loss = F.cross_entropy(logits.transpose(1, 2), targets, ignore_index=0)
 
     Known false alarms
     ------------------
-    A model that is meant to produce rows of a fixed length, padding included. Quiet: losses with class weights or with
-    ``reduction="none"`` (masked afterwards), labels from another vocabulary than the embedding's, an end token that
-    appears once in a row, and vocabularies whose index 0 is a token (no ``padding_idx``). A loss that is computed one
-    position at a time is not looked at, nor is a model inside ``torch.compile``.
+    A model that should produce rows of a fixed length including padding. Not reported: losses with class weights or
+    with ``reduction="none"`` (masked afterwards), labels from another vocabulary than the embedding's, an end token
+    that appears once per row, and vocabularies in which index 0 is a token (no ``padding_idx``). Losses computed one
+    position at a time, and models inside ``torch.compile``, are not checked.
 
     References
     ----------
@@ -61,7 +61,7 @@ class PaddingInLoss(Rule):
     def __init__(self) -> None:
         super().__init__()
         self._looks: dict[tuple[Site | None, str], list[tuple[int, int]]] = {}
-        """Losses to the step and the share of padding of the looks in a row at which there was too much."""
+        """Loss to the steps with too much padding in a row, each with its share of padding in percent."""
 
     def observe(self, event: Event, run: Progress) -> None:
         if not isinstance(event, PaddingRead):
@@ -81,8 +81,8 @@ class PaddingInLoss(Rule):
             event.site,
             "padding counts in the loss, and most targets are padding",
             run=run,
-            label=f"index {event.index}, the `padding_idx` of the embedding, is a target like others here",
-            help=f"give the loss `ignore_index={event.index}`, and let each row end with a token of its own",
+            label=f"index {event.index}, the `padding_idx` of the embedding, counts as an ordinary target",
+            help=f"pass `ignore_index={event.index}` to the loss, and end each row with a separate end token",
             unit="sampled losses",
             key=key,
         )

@@ -14,13 +14,13 @@ class ParametersNotOptimized(Rule):
 
     What it does
     ------------
-    Finds parameters of a model that require gradients, that the loss reaches, that no optimizer holds, and whose values
-    have not changed, while an optimizer trains other parameters of the same model.
+    Finds parameters of a model that require gradients, that the loss reaches, that no optimizer holds, and that keep
+    their values, while an optimizer trains other parameters of the same model.
 
     Why it matters
     --------------
-    They stay at their initial values. The trained part adapts to a random part, the loss falls, and the model is
-    smaller than it looks. Gradients are computed for them all the same.
+    These parameters keep their initial values. The trained part adapts to a random part, the loss falls, and the model
+    is smaller than it looks. Their gradients are computed for nothing.
 
     Example
     -------
@@ -30,16 +30,17 @@ class ParametersNotOptimized(Rule):
 
     Fix
     ---
-    Give the optimizer all of them, and freeze what shall not move::
+    Pass all parameters to the optimizer, and freeze those that must not move::
 
         optimizer = torch.optim.Adam(model.parameters())
 
     Known false alarms
     ------------------
-    Training a head, a prompt or adapters on a backbone that was not frozen in name is healthy and wastes only time: it
-    is reported with low confidence. High confidence needs the left-out part to be the smaller one, and trained
-    parameters to lie behind it, farther from the loss. A random output layer that is left fixed on purpose is reported;
-    say so with ``requires_grad_(False)``. Parameters that a script moves by hand are quiet.
+    Training a head, a prompt or adapters on a backbone without ``requires_grad_(False)`` is healthy and wastes only
+    time; it is reported with low confidence. High confidence requires that the left-out part is the smaller one and
+    that some trained parameters are farther from the loss than this part. A random output layer that is fixed on
+    purpose is reported unless it is frozen with ``requires_grad_(False)``. Parameters that a script moves by hand are
+    not reported.
 
     References
     ----------
@@ -54,8 +55,8 @@ class ParametersNotOptimized(Rule):
     needs = (OptimizerBuilt, TapeRead)
 
     MARGIN = 3
-    """Operations between a trained parameter and a left-out one that make it lie behind it: one linear layer and an
-    activation. Weight and bias of one layer differ by one, a reparametrised weight by two."""
+    """Least number of operations by which a trained parameter must be farther from the loss than a left-out one: one
+    linear layer and an activation. Weight and bias of one layer differ by one, a reparametrised weight by two."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -85,7 +86,7 @@ class ParametersNotOptimized(Rule):
         if run.step < 10:
             return ParametersUnchanged.absent
         left = any(not run.held_by.get(p) and _trainable(p, run) for p in self._reads)
-        return "no look at the values of parameters" if left and ParametersUnchanged not in run.met else ""
+        return "no check of the values of parameters" if left and ParametersUnchanged not in run.met else ""
 
     def ended(self, event: RunEnded, run: Progress) -> None:
         if event.how == "finished":
@@ -114,18 +115,18 @@ class ParametersNotOptimized(Rule):
             run=run,
             label=f"`{name}` holds {len(trained)} parameters of `{model_name}`, not {run.parameter_names(tuple(left))}",
             related=(Mark(model.site, f"`{model_name}` runs with all of them"),) if model.site else (),
-            help=f"give `{name}` all of `{model_name}.parameters()`, or call `requires_grad_(False)` on the rest",
+            help=f"pass all of `{model_name}.parameters()` to `{name}`, or call `requires_grad_(False)` on the rest",
             unit="parameters",
             key=model.model,
         )
         draft.confidence = Confidence.HIGH if self._sure(left, trained, run) else Confidence.LOW
-        draft.cost = f"these {len(left)} parameters got gradients and kept their first values up to step {run.step}"
+        draft.cost = f"these {len(left)} parameters got gradients and kept their initial values up to step {run.step}"
         draft.count, draft.total = len(left), len(left) + len(trained)
         draft.first_step = min(self._first[p] for p in left)
         return True
 
     def _sure(self, left: list[int], trained: list[int], run: Progress) -> bool:
-        """Whether the left-out part is the smaller one and gradients flow through it to trained parameters."""
+        """Return True if the left-out part is the smaller one and gradients flow through it to trained parameters."""
         depths = [self._depth[p] for p in left if p in self._depth]
         behind = [self._depth[p] for p in trained if p in self._depth]
         if len(left) > len(trained) or not depths or not behind or max(behind) - min(depths) < self.MARGIN:
@@ -134,7 +135,7 @@ class ParametersNotOptimized(Rule):
         return apart(*names) or _values(left, run) < _values(trained, run)
 
     def _stale(self, optimizer: int, run: Progress) -> bool:
-        """Whether the optimizer holds parameters of no model in use: optimizer-holds-stale-parameters speaks then."""
+        """Return True if the optimizer holds parameters of no model in use (optimizer-holds-stale-parameters)."""
         used = {p for model in run.models.values() for p in model.parameters}
         return any(optimizer in held and p not in used and p not in self._reads for p, held in run.held_by.items())
 

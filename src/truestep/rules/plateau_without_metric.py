@@ -14,16 +14,16 @@ _LEAST_PER_PASS = 3
 
 @dataclass(slots=True)
 class _Tally:
-    """How often one schedule was stepped at one line, and with what."""
+    """Counts of the steps of one schedule at one line, by the kind of value."""
 
     site: Site | None
     first_step: int
     steps: int = 0
     """All steps of the schedule."""
     per_step: int = 0
-    """Those with the training loss of one batch, one for each optimizer step."""
+    """Steps with the training loss of one batch, one for each optimizer step."""
     per_pass: int = 0
-    """Those with the training loss of one batch, after several optimizer steps."""
+    """Steps with the training loss of one batch, after several optimizer steps."""
 
 
 class PlateauWithoutMetric(Rule):
@@ -32,13 +32,13 @@ class PlateauWithoutMetric(Rule):
     What it does
     ------------
     Finds ``ReduceLROnPlateau`` schedules that are stepped after every optimizer step with the loss that backward has
-    just used, those stepped once per epoch with the loss of its last batch, and those that wait for a training loss to
-    rise (``mode="max"``).
+    just used, that are stepped once per epoch with the loss of the last batch, or that wait for a training loss to rise
+    (``mode="max"``).
 
     Why it matters
     --------------
-    The loss of single batches jumps up and down, so it rarely beats its best value so far: ``patience`` counts batches
-    instead of epochs, and the learning rate falls to nothing while the model still improves.
+    The loss of single batches fluctuates, so it rarely beats its best value so far. ``patience`` then counts batches
+    instead of epochs, and the learning rate becomes negligible while the model still improves.
 
     Example
     -------
@@ -59,8 +59,8 @@ class PlateauWithoutMetric(Rule):
 
     Known false alarms
     ------------------
-    None known. Training on the whole set at once has no batches, and its loss is a metric: without a DataLoader, and
-    with one batch per epoch, nothing is reported above low confidence.
+    None known. Training on the whole data set at once has no batches, so its loss is a metric: without a DataLoader, or
+    with one batch per epoch, confidence is never above low.
 
     References
     ----------
@@ -143,7 +143,7 @@ class PlateauWithoutMetric(Rule):
             f"{_KIND} was stepped with the loss of a training batch",
             run=run,
             label=label,
-            related=(Mark(built.site, f"{built.name} is made{patience}"),) if built.site else (),
+            related=(Mark(built.site, f"{built.name} is built{patience}"),) if built.site else (),
             help=f"step `{built.name}` once per epoch, with a metric of the validation set",
             confidence=confidence,
             unit="scheduler steps",

@@ -14,16 +14,16 @@ class RetainGraphInLoop(Rule):
 
     What it does
     ------------
-    Follows the graphs that ``backward(retain_graph=True)`` retains until they are gone. Reports a line whose first 24
-    graphs were used by no other backward pass, in whole or in part, and were still in memory when the model recorded
-    the next one.
+    Follows the graphs that ``backward(retain_graph=True)`` retains until they are freed. Reports a line if no other
+    backward pass used any of its first 24 graphs, in whole or in part, and each was still in memory when the model
+    recorded the next one.
 
     Why it matters
     --------------
-    A backward pass frees the activations of its graph as it goes. A retained graph keeps them until the loss variable
-    is given another value, which is after the next forward pass: two steps are in memory at once. In the proof the
-    peak grew by 113 MiB instead of 68. The flag also hides errors: without it, a second pass through a graph that was
-    forgotten somewhere (a hidden state, a running loss) raises.
+    A backward pass frees the activations of its graph as it runs. A retained graph keeps them until the loss variable
+    is assigned again, which is after the next forward pass, so two steps are in memory at once. In the proof the peak
+    grew by 113 MiB instead of 68. The flag also hides errors: without it, a second pass through a graph that is kept by
+    mistake (a hidden state, a running loss) raises an error.
 
     Example
     -------
@@ -37,16 +37,16 @@ class RetainGraphInLoop(Rule):
 
     Fix
     ---
-    Leave the flag out::
+    Remove the flag::
 
         loss.backward()
 
     Known false alarms
     ------------------
-    A loop that retains for a second pass which comes for the first time late in the run is reported until then, then
-    taken back. Quiet on purpose: programs with more than one line of ``backward`` (GANs, several losses), graphs that
-    ``autograd.grad`` or a later pass goes through, ``create_graph=True``, and a step in a function of its own, which
-    drops its graph when it returns.
+    A loop that retains graphs for a second pass is reported until the first such pass; the finding is then withdrawn.
+    Not reported: programs with more than one line of ``backward`` (GANs, several losses), graphs that
+    ``autograd.grad`` or a later pass goes through, ``create_graph=True``, and a step in a separate function, which
+    frees its graph when it returns.
 
     References
     ----------
@@ -89,7 +89,7 @@ class RetainGraphInLoop(Rule):
                 pass
 
     def _met(self, site: Site | None, lines: set[Site | None]) -> None:
-        """Take back what was found when a new line begins passes: the graph may be retained for it."""
+        """Register a line; withdraw the findings if it is new, because the graphs may be retained for it."""
         if site not in lines and len(lines) < _MOST_LINES:
             lines.add(site)
             self._take_back()
@@ -104,17 +104,17 @@ class RetainGraphInLoop(Rule):
             "every backward pass retains its graph, and no other pass uses it",
             run=run,
             label="retains the graph with its activations",
-            help="leave out `retain_graph=True`",
+            help="remove `retain_graph=True`",
             unit="graphs",
         )
         size = f" that hold {_amount(event.kept_bytes)}" if event.kept_bytes else ""
-        draft.cost = f"a graph of {event.nodes} operations{size} in memory beside the next one, counted from the tape"
+        draft.cost = f"a graph of {event.nodes} operations{size} in memory together with the next, counted on the tape"
         draft.count = draft.total = event.followed
         draft.first_step = 0
 
 
 def _amount(size_bytes: int) -> str:
-    """Write a size for a reader.
+    """Return a size with its unit.
 
     >>> _amount(2_500_000)
     '2.5 MB'

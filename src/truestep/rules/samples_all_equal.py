@@ -8,17 +8,17 @@ _LEAST_READS = 3
 
 
 class SamplesAllEqual(Rule):
-    """A loader gives one and the same sample over and over, under different labels.
+    """A loader returns the same sample over and over, with different labels.
 
     What it does
     ------------
-    Reads the first batches of each DataLoader on the CPU. Reports a loader whose batches hold one sample many times:
-    all rows of the inputs are equal, at least 8 numbers wide and not constant, while the labels beside them differ.
+    Reads the first batches of each DataLoader on the CPU. Reports a loader with batches of one repeated sample: all
+    rows of the inputs are equal, at least 8 numbers wide and not constant, while their labels differ.
 
     Why it matters
     --------------
-    The model sees one input for all labels and can only learn how frequent they are. In the proof accuracy ends at
-    0.51, of three classes, instead of 1.00; the loss still falls a little.
+    The model gets one input for all labels and can learn only their frequencies. In the proof, with three classes, the
+    final accuracy is 0.51 instead of 1.00; the loss still falls a little.
 
     Example
     -------
@@ -31,13 +31,13 @@ class SamplesAllEqual(Rule):
 
     Fix
     ---
-    Copy each sample when it is kept; ``torch.from_numpy`` and ``torch.as_tensor`` do not::
+    Copy each sample before storing it; ``torch.from_numpy`` and ``torch.as_tensor`` do not copy::
 
         samples.append(torch.from_numpy(buffer.copy()))
 
     Known false alarms
     ------------------
-    None known. Quiet are constant inputs (all zeros, an intercept), inputs without labels, and batches in which any
+    None known. Not reported: constant inputs (all zeros, an intercept), inputs without labels, and batches in which any
     other tensor differs from row to row.
 
     References
@@ -54,7 +54,7 @@ class SamplesAllEqual(Rule):
     def __init__(self) -> None:
         super().__init__()
         self._alike: dict[int, int] = {}
-        """Loader to how many batches of equal samples it gave; -1 once it gave another."""
+        """Loader to the number of its batches of equal samples; -1 after any other batch."""
 
     def observe(self, event: Event, run: Progress) -> None:
         if not isinstance(event, BatchRead):
@@ -67,11 +67,11 @@ class SamplesAllEqual(Rule):
             return
         draft = self.report(
             run.loaders[event.loader].site,
-            f"`{run.loader_name(event.loader)}` gives one and the same sample under different labels",
+            f"`{run.loader_name(event.loader)}` returns the same sample with different labels",
             run=run,
             label=f"all {event.alike} samples of a batch are equal",
-            help="copy each sample when it is kept: `torch.from_numpy(buffer.copy())`",
-            cost="the inputs tell nothing about the labels",
+            help="copy each sample before storing it: `torch.from_numpy(buffer.copy())`",
+            cost="the inputs have no information about the labels",
             unit="batches read",
             key=event.loader,
         )

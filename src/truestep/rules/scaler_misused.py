@@ -6,29 +6,29 @@ from truestep.rules._rule import Progress, Rule
 
 
 class ScalerMisused(Rule):
-    """Gradients with the scale of a GradScaler and gradients without it are taken for each other.
+    """Gradients with and without the scale of a GradScaler are confused.
 
     What it does
     ------------
-    Reads from the tape, at sampled steps, which backward passes came from a scaled loss, and finds three mistakes:
+    Determines from the tape, at sampled steps, which backward passes came from a scaled loss. Reports three mistakes:
 
     - an optimizer steps on gradients that carry the scale: `optimizer.step()` instead of `scaler.step(optimizer)`;
     - `scaler.step()` divides the gradients of a loss that was never scaled;
-    - a backward pass adds scaled gradients to gradients that `unscale_()` has divided already.
+    - a backward pass adds scaled gradients to gradients that `unscale_()` has already divided.
 
     Why it matters
     --------------
-    A step is too large by the scale, 65536 at first, or one of the losses counts that much less, or that much more,
-    than the others. In the proof the second of two losses was not scaled (scale 1024), and its task was hardly learnt:
-    39 % of the held-out points instead of 97 %. PyTorch raises for other misuse (a missing or early `update()`,
-    `unscale_()` twice), but not for these.
+    A step is too large by the scale, initially 65536, or one of the losses counts less or more than the others by that
+    factor. In the proof the second of two losses was not scaled (scale 1024), and its task was hardly learnt: 39 % of
+    the held-out points were right instead of 97 %. PyTorch raises an error for other misuse (a missing or early
+    `update()`, `unscale_()` twice), but not for these mistakes.
 
     Example
     -------
     ::
 
         scaler.scale(loss_a).backward()
-        loss_b.backward()               # not scaled, and yet divided by the scale
+        loss_b.backward()               # not scaled, but later divided by the scale
         scaler.step(optimizer)
         scaler.update()
 
@@ -38,15 +38,15 @@ class ScalerMisused(Rule):
 
         scaler.scale(loss_a).backward()
         scaler.scale(loss_b).backward()
-        scaler.unscale_(optimizer)      # only where gradients are read or clipped
+        scaler.unscale_(optimizer)      # only to read or clip gradients
         scaler.step(optimizer)
         scaler.update()
 
     Known false alarms
     ------------------
-    None known. Losses and gradients that are scaled or unscaled by hand, losses from compiled functions, scalers with a
-    `scale` of their own, and optimizers that are given the scale are not judged. Adam and its kin do not care for the
-    size of gradients: their own steps on scaled gradients have low confidence.
+    None known. Not judged: losses and gradients that are scaled or unscaled by hand, losses from compiled functions,
+    scalers with a custom `scale` method, and optimizers that receive the scale. The updates of Adam and similar
+    optimizers do not depend on the size of gradients: their own steps on scaled gradients have low confidence.
 
     References
     ----------
@@ -69,7 +69,7 @@ class ScalerMisused(Rule):
                 "a backward pass added scaled gradients to gradients that were unscaled before",
                 run=run,
                 label="adds gradients that carry the scale",
-                related=(Mark(event.unscaled, "unscaled the gradients of before"),) if event.unscaled else (),
+                related=(Mark(event.unscaled, "unscaled the earlier gradients"),) if event.unscaled else (),
                 help=f"call `scaler.unscale_({name})` once, after the last backward pass before the step",
                 unit="sampled steps",
             )
@@ -78,8 +78,8 @@ class ScalerMisused(Rule):
                 event.site,
                 "the optimizer stepped on gradients that carry the scale of the GradScaler",
                 run=run,
-                label=f"{name} steps past the scaler",
-                related=(Mark(event.scaled, "made scaled gradients"),),
+                label=f"{name} steps without the scaler",
+                related=(Mark(event.scaled, "computed scaled gradients"),),
                 help=f"call `scaler.step({name})`, then `scaler.update()`",
                 confidence=Confidence.LOW if built is not None and built.scale_free else None,
                 unit="sampled steps",

@@ -8,7 +8,7 @@ from truestep.findings import Mark, Severity
 from truestep.rules._rule import Progress, Rule
 
 _STREAK = 100
-"""A scale of 65536 that is halved so often is below any that 16 bits need."""
+"""A scale of 65536 that is halved this often is below any scale that 16 bits need."""
 
 
 @dataclass(slots=True)
@@ -18,23 +18,23 @@ class _Attempts:
     made: int = 0
     skipped: int = 0
     streak: int = 0
-    """Skipped in a row until now."""
+    """Number of calls skipped in a row, up to the latest."""
 
 
 class ScalerSkipsSteps(Rule):
-    """The GradScaler skips step after step, because gradients are not finite at any scale.
+    """The GradScaler skips every step, because gradients are not finite at any scale.
 
     What it does
     ------------
-    Counts calls of ``scaler.step(optimizer)`` that made no step. Reports the line once 100 in a row were skipped while
-    the losses themselves were finite: by then the scale has been halved far below what any gradient needs.
+    Counts calls of ``scaler.step(optimizer)`` that skipped the step. Reports the line after 100 skipped calls in a row
+    with finite losses: by then the scale has been halved far below the need of any gradient.
 
     Why it matters
     --------------
-    A GradScaler that meets infinite or NaN gradients skips the step, halves its scale and says nothing. That is right
-    for the first few steps, until a scale is found. Where a gradient is NaN by itself (``sqrt`` at 0, a division that
-    ``torch.where`` hides), it goes on for ever: the loop runs, the loss is finite, and the model keeps the weights it
-    had. In the proof 9 % of held-out points find a neighbour of their class instead of 82 %.
+    For infinite or NaN gradients, a GradScaler skips the step and halves its scale without a message. This is correct
+    in the first few steps, until the scale fits. If a gradient is NaN at any scale (``sqrt`` at 0, a division hidden by
+    ``torch.where``), it never ends: the loop runs, the loss is finite, and the weights do not change. In the proof 9 %
+    of held-out points find a neighbour of their class instead of 82 %.
 
     Example
     -------
@@ -47,14 +47,14 @@ class ScalerSkipsSteps(Rule):
 
     Fix
     ---
-    Make the gradient finite where it comes from; ``torch.autograd.set_detect_anomaly(True)`` names the operation::
+    Make the gradient finite at its source; ``torch.autograd.set_detect_anomaly(True)`` names the operation::
 
         distance = ((a - b).pow(2).sum(-1) + 1e-8).sqrt()
 
     Known false alarms
     ------------------
-    None known. The skipped steps in which a scale is found (16 to 40 from the default one) are not reported, nor are
-    losses that are NaN themselves, which another rule names. Fused optimizers skip by themselves, which is not seen.
+    None known. Not reported: the skipped steps until the scale fits (16 to 40 from the default scale), and losses that
+    are NaN, which belong to `nan-or-inf`. Fused optimizers skip steps internally, which is not detected.
 
     References
     ----------
@@ -98,11 +98,11 @@ class ScalerSkipsSteps(Rule):
         built, name = run.optimizers.get(number), run.optimizer_name(number)
         draft = self.report(
             event.site,
-            f"the GradScaler skipped the steps of `{name}`, {_STREAK} and more in a row",
+            f"the GradScaler skipped at least {_STREAK} steps of `{name}` in a row",
             run=run,
-            label="makes no step",
+            label="skips the step",
             related=(Mark(built.site, f"built {name}"),) if built is not None and built.site is not None else (),
-            help="find the operation whose gradient is not finite: `torch.autograd.set_detect_anomaly(True)`",
+            help="find the operation with the non-finite gradient: `torch.autograd.set_detect_anomaly(True)`",
             unit="scaler steps",
             key=number,
         )

@@ -12,7 +12,7 @@ _FEW_CALLS = 10
 
 @dataclass(slots=True)
 class _Order:
-    """What is known of a line that stepped a schedule before the first step of its optimizer."""
+    """State of a line that stepped a schedule before the first step of its optimizer."""
 
     sure: bool
     first_step: int
@@ -25,13 +25,13 @@ class SchedulerBeforeOptimizer(Rule):
 
     What it does
     ------------
-    Finds lines that step a schedule before the first step of its optimizer, at the very beginning of the training, and
-    then again and again, each time before the optimizer's own steps of that epoch or of that batch.
+    Finds lines that step a schedule before the first step of its optimizer, at the very start of the training, and then
+    repeatedly before the optimizer's steps of that epoch or batch.
 
     Why it matters
     --------------
-    The first value of the schedule is never used: the whole schedule runs one step early. For schedules that fall by a
-    large factor per epoch, the first epoch trains with a learning rate that is too small by that factor.
+    The first value of the schedule is never used, and the whole schedule runs one step early. With schedules that fall
+    by a large factor per epoch, the learning rate of the first epoch is too small by that factor.
 
     Example
     -------
@@ -55,9 +55,9 @@ class SchedulerBeforeOptimizer(Rule):
 
     Known false alarms
     ------------------
-    A warm-up written with ``LambdaLR`` that is stepped first on purpose, to skip a first learning rate of zero (medium
-    confidence). Steps that a GradScaler skipped count as steps. Schedules that are given the epoch or a metric are not
-    reported, nor are steps that bring a schedule to where an earlier run stopped.
+    A warm-up with ``LambdaLR`` that is stepped first on purpose, to skip a first learning rate of zero (medium
+    confidence). Steps that a GradScaler skipped count as steps. Not reported: schedules that are stepped with an epoch
+    or a metric, and steps that advance a schedule to the position of an earlier run.
 
     References
     ----------
@@ -139,7 +139,7 @@ class SchedulerBeforeOptimizer(Rule):
 
 
 def _above(step: Site | None, schedule: Site | None) -> bool:
-    """Whether the optimizer's line stands above the schedule's in the same function: then it runs first in a loop."""
+    """Return True if the optimizer's line is above the schedule's in the same function, so it runs first in a loop."""
     if step is None or schedule is None:
         return False
     return (step.path, step.function) == (schedule.path, schedule.function) and step.line < schedule.line

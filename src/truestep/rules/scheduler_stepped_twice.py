@@ -12,27 +12,27 @@ _ENOUGH = 3
 
 @dataclass(slots=True)
 class _Extra:
-    """Calls at one line that came with nothing trained since the call before."""
+    """Calls at one line without any training since the previous call."""
 
     evaluating: bool
     after: Site | None
-    """Where the schedule was stepped before."""
+    """Line of the previous scheduler step."""
     first_step: int
     calls: int = 0
 
 
 class SchedulerSteppedTwice(Rule):
-    """A schedule is stepped a second time for the same unit of training, or in the evaluation too.
+    """A schedule is stepped twice for the same unit of training, or also in the evaluation.
 
     What it does
     ------------
-    Finds lines that step a schedule when nothing has been trained since the same schedule was stepped before: always
-    once more after the step at another line, or during an evaluation, between calls of the model without gradients on
-    batches of a loader that it is not trained on.
+    Finds lines that step a schedule without any training since its previous step: always once more after the step at
+    another line, or during an evaluation, between calls of the model without gradients on batches of a loader that it
+    is not trained on.
 
     Why it matters
     --------------
-    The schedule runs twice as fast as it was planned, or at a pace that hangs on the size of the validation set. In the
+    The schedule runs twice as fast as planned, or at a pace that depends on the size of the validation set. In the
     proof a learning rate that falls by a quarter in every epoch is stepped twice: 73 % of held-out points are right
     instead of 84 %.
 
@@ -47,7 +47,7 @@ class SchedulerSteppedTwice(Rule):
 
     Fix
     ---
-    Step a schedule at one line only::
+    Step a schedule at only one line::
 
         for epoch in range(epochs):
             train_one_epoch(model, loader, optimizer)
@@ -56,9 +56,10 @@ class SchedulerSteppedTwice(Rule):
 
     Known false alarms
     ------------------
-    A schedule whose length counts both steps on purpose has low confidence where the run ends with it. Steps that bring
-    a new schedule to where an earlier run stopped, several steps by one line (as Accelerate makes them for several
-    processes), schedules that are given an epoch or a metric, and steps beside a skipped update are not reported.
+    A schedule with a length that counts both steps on purpose has low confidence if the run ends with the schedule. Not
+    reported: steps that advance a new schedule to the position of an earlier run, several steps by one line (as by
+    Accelerate for several processes), schedules that are stepped with an epoch or a metric, and steps at a skipped
+    update.
 
     References
     ----------
@@ -75,10 +76,10 @@ class SchedulerSteppedTwice(Rule):
         super().__init__()
         self._trained_on: set[int | None] = {None}
         self._idle: dict[int, bool] = {}
-        """Schedules stepped since the latest backward pass, and whether an evaluation went on since they were."""
+        """Schedules stepped since the latest backward pass, and whether an evaluation has run since that step."""
         self._latest: dict[int, Site | None] = {}
         self._paced: dict[tuple[int, Site | None], int] = {}
-        """How often a line stepped a schedule after something was trained."""
+        """Schedule and line to the number of steps that followed training."""
         self._extra: dict[tuple[int, Site | None], _Extra] = {}
         self._steps: dict[int, int] = {}
 
@@ -109,7 +110,7 @@ class SchedulerSteppedTwice(Rule):
             self._judge(key, extra, run)
 
     def _other(self, before: Site | None, event: ev.SchedulerStepped) -> bool:
-        """Whether another line stepped the schedule before, and after something was trained."""
+        """Return True if another line made the previous scheduler step, and does so after training."""
         return before is not None and before != event.site and (event.scheduler, before) in self._paced
 
     def again(self, event: Event, times: int) -> None:
@@ -131,11 +132,11 @@ class SchedulerSteppedTwice(Rule):
             self.withdraw(key)
             return
         name = run.scheduler_name(scheduler)
-        message = "the schedule was stepped in the evaluation, with nothing trained since its last step"
-        help = f"call `{name}.step()` in the training only"
+        message = "the schedule was stepped in the evaluation, without any training since its last step"
+        help = f"call `{name}.step()` only in the training"
         if twice:
-            message = "the schedule was stepped a second time, with nothing trained since its last step"
-            help = f"call `{name}.step()` at one of the two lines only"
+            message = "the schedule was stepped a second time, without any training since its last step"
+            help = f"call `{name}.step()` at only one of the two lines"
         draft = self.report(
             site,
             message,
@@ -143,13 +144,13 @@ class SchedulerSteppedTwice(Rule):
             label=f"steps {name} again",
             related=(Mark(extra.after, "stepped it before"),) if extra.after not in (None, site) else (),
             help=help,
-            confidence=Confidence.MEDIUM if paced else Confidence.HIGH,  # a round without training, perhaps
+            confidence=Confidence.MEDIUM if paced else Confidence.HIGH,  # may be an iteration without training
             unit="scheduler steps",
             key=key,
         )
         total = self._steps[scheduler]
         draft.count, draft.total, draft.first_step = extra.calls, total, extra.first_step
-        draft.cost = f"{total} scheduler steps were made where {total - extra.calls} followed any training"
+        draft.cost = f"{total} scheduler steps were made, of which only {total - extra.calls} followed any training"
 
     def ended(self, event: ev.RunEnded, run: Progress) -> None:
         for key, extra in self._extra.items():

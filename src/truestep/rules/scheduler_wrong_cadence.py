@@ -22,16 +22,16 @@ class SchedulerWrongCadence(Rule):
 
     What it does
     ------------
-    Compares what a schedule is made for (``T_max``, ``total_steps``, ``total_iters``, milestones) with how often it is
-    stepped, and reads from the optimizer where the learning rates stand, whatever the schedule: cosines that run past
-    their end and rise again, polynomials that stay at zero, milestones and lines that are over in the first epochs,
-    learning rates that were negative, or next to nothing for half of the training, and, at the end of a finished run,
-    schedules and warm-ups that have barely begun.
+    Compares the length of a schedule (``T_max``, ``total_steps``, ``total_iters``, milestones) with the number of its
+    steps, and reads the learning rates from the optimizer, for every kind of schedule. Reports cosines that run past
+    their end and rise again, polynomials that stay at zero, milestones and linear schedules that end in the first
+    epochs, learning rates that were negative, or negligible for half of the training, and, at the end of a finished
+    run, schedules and warm-ups that have barely begun.
 
     Why it matters
     --------------
-    The learning rate is not the one that was asked for: it goes up and down many times, falls to nothing early, or
-    never leaves its first values. The loss still falls, so nothing looks broken.
+    The learning rate is not the intended one: it rises and falls many times, becomes negligible early, or never leaves
+    its initial values. The loss still falls, so nothing looks broken.
 
     Example
     -------
@@ -46,16 +46,16 @@ class SchedulerWrongCadence(Rule):
 
     Fix
     ---
-    Step where the schedule counts, or make it as long as it is stepped::
+    Step the schedule in the unit that it counts, or set its length to the number of its steps::
 
         scheduler = CosineAnnealingLR(optimizer, T_max=epochs * len(loader))
 
     Known false alarms
     ------------------
-    A ``CosineAnnealingLR`` that is meant to go up and down within an epoch (``CosineAnnealingWarmRestarts`` and
-    ``CyclicLR`` say so, and are not reported). Runs that stop early by design have low confidence, as have cosines that
-    go up again from epoch to epoch. Not reported: warm-ups that lie behind, learning rates that are switched off at
-    once, and any pace of warm restarts, cycles, a ``ConstantLR`` or an ``SWALR``, which none of them rules out.
+    A ``CosineAnnealingLR`` that rises and falls within an epoch on purpose (``CosineAnnealingWarmRestarts`` and
+    ``CyclicLR`` are made for that and are not reported). Runs that stop early by design have low confidence, as do
+    cosines that rise again from epoch to epoch. Not reported: warm-ups that are over, learning rates that are turned
+    off at once, and any pace of warm restarts, cycles, a ``ConstantLR`` or an ``SWALR``, which all allow any pace.
 
     References
     ----------
@@ -102,7 +102,7 @@ class SchedulerWrongCadence(Rule):
             misfit = still_warming(built, pace, self._counts, run) or misfit
         if misfit is None:
             return
-        made = f"made for {built.horizon} of its own steps" if built.horizon else f"{built.kind} is made"
+        made = f"built for {built.horizon} scheduler steps" if built.horizon else f"{built.kind} is built"
         draft = self.report(
             pace.site,
             misfit.message,

@@ -12,15 +12,14 @@ class SigmoidBeforeBceWithLogits(Rule):
 
     What it does
     ------------
-    Finds training losses of ``binary_cross_entropy_with_logits`` whose input was made by a sigmoid or a softmax, also
-    where it was reshaped or indexed in between.
+    Finds training losses of ``binary_cross_entropy_with_logits`` with an input from a sigmoid or a softmax, even if it
+    was reshaped or indexed in between.
 
     Why it matters
     --------------
-    The loss applies a sigmoid itself. Of a number between 0 and 1 that makes a probability between 0.5 and 0.73, so
-    even a perfect answer costs 0.31 for a positive and 0.69 for a negative label. The lowest loss is reached with
-    outputs pushed to 0 and 1: they say nothing about how sure the model is, and on the way there the first sigmoid
-    saturates.
+    The loss applies a sigmoid itself. It turns a number between 0 and 1 into a probability between 0.5 and 0.73, so
+    even a perfect answer costs 0.31 for a positive and 0.69 for a negative label. The lowest loss requires outputs of
+    exactly 0 and 1, which do not express the confidence of the model, and the first sigmoid saturates on the way.
 
     Example
     -------
@@ -31,14 +30,14 @@ class SigmoidBeforeBceWithLogits(Rule):
 
     Fix
     ---
-    Give it the logits, and take the sigmoid for reading only::
+    Pass the logits to the loss, and use the sigmoid only for predictions::
 
         loss = F.binary_cross_entropy_with_logits(model(x), y)
 
     Known false alarms
     ------------------
-    None known. Probabilities as *targets* (distillation) are right, as is a sigmoid that is scaled or shifted before
-    the loss (a gate, a temperature), and neither is reported, nor is a loss that tracks no gradients.
+    None known. Not reported: probabilities as *targets* (distillation) and a sigmoid that is scaled or shifted before
+    the loss (a gate, a temperature), which are both correct, and losses that do not track gradients.
 
     References
     ----------

@@ -12,14 +12,14 @@ class SoftmaxBeforeCrossEntropy(Rule):
 
     What it does
     ------------
-    Finds training losses of ``cross_entropy`` whose input was made by a softmax over the classes, or whose rows are
-    non-negative and sum to one.
+    Finds training losses of ``cross_entropy`` with an input from a softmax over the classes, or with input rows that
+    are non-negative and sum to one.
 
     Why it matters
     --------------
-    ``cross_entropy`` applies log-softmax itself. Over probabilities its own softmax is almost flat: even a perfect
-    answer among C classes costs log(1 + (C - 1) / e), and gradients vanish as the first softmax saturates. Training is
-    slow and stops early, with a loss that cannot come near zero.
+    ``cross_entropy`` applies log-softmax itself. On probabilities its own softmax is almost flat: even a perfect answer
+    among C classes costs log(1 + (C - 1) / e), and gradients vanish as the first softmax saturates. Training is slow
+    and stops improving early, with a loss that cannot come near zero.
 
     Example
     -------
@@ -30,14 +30,14 @@ class SoftmaxBeforeCrossEntropy(Rule):
 
     Fix
     ---
-    Give it the logits, and take the softmax for reading only::
+    Pass the logits to the loss, and use the softmax only for predictions::
 
         loss = F.cross_entropy(model(x), y)
 
     Known false alarms
     ------------------
-    None known. ``log_softmax`` before cross entropy changes nothing (it is idempotent) and is not reported, nor is the
-    logarithm of probabilities, a softmax over another dimension, or a loss that tracks no gradients.
+    None known. Not reported: ``log_softmax`` before cross entropy, which changes nothing (it is idempotent), the
+    logarithm of probabilities, a softmax over another dimension, and losses that do not track gradients.
 
     References
     ----------
@@ -72,7 +72,7 @@ class SoftmaxBeforeCrossEntropy(Rule):
             run=run,
             label="its input comes from a softmax" if softmax else "the rows of its input sum to one",
             cost=f"with {event.classes} classes the loss cannot fall below {least:.2f}" if known else "",
-            help="give the loss the output of the last linear layer, and remove the softmax before it",
+            help="pass the output of the last linear layer to the loss, and remove the softmax before it",
             confidence=Confidence.HIGH if softmax else Confidence.MEDIUM,
             unit="losses",
         )

@@ -1,4 +1,4 @@
-"""Judged by sizes: a softmax over the classes ran over as many numbers as the loss has classes."""
+"""Evidence from sizes: a softmax over the classes normalises as many numbers as the loss has classes."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ class SoftmaxWrongDim(Rule):
 
     What it does
     ------------
-    Looks at the softmax or log_softmax that made the input of a training loss. Before ``nll_loss`` and
-    ``cross_entropy`` it has to run over as many numbers as there are classes; before any loss, over more than one. Also
-    finds ``cross_entropy`` itself over one class, with targets that are not indices.
+    Checks the softmax or log_softmax that computed the input of a training loss. Before ``nll_loss`` and
+    ``cross_entropy`` it must run over as many numbers as there are classes; before any loss, over more than one number.
+    Also reports ``cross_entropy`` itself over one class, with targets that are not indices.
 
     Why it matters
     --------------
-    Over the batch, the prediction for a sample depends on the other samples beside it: the loss falls, and samples
-    that are classified one at a time all get class 0 (accuracy 0.05 instead of 0.91 in the proof). Over one class, the
-    result is always 1, the loss is a constant, and no gradient reaches the model.
+    Over the batch, the prediction for a sample depends on the other samples: the loss falls, but samples classified one
+    at a time all get class 0 (accuracy 0.05 instead of 0.91 in the proof). Over one class, the result is always 1, the
+    loss is a constant, and no gradient reaches the model.
 
     Example
     -------
@@ -36,16 +36,16 @@ class SoftmaxWrongDim(Rule):
 
     Fix
     ---
-    Name the dimension of the classes, and use a sigmoid where there is one output::
+    Pass the dimension of the classes, and use a sigmoid for a single output::
 
         loss = F.nll_loss(F.log_softmax(model(x), dim=1), y)
         loss = F.binary_cross_entropy_with_logits(model(x), y)
 
     Known false alarms
     ------------------
-    None known. Quiet: the columns of a square matrix of similarities (contrastive losses in both directions), a softmax
-    over a list of scores before ``kl_div`` (ranking), softmaxes that the loss is not given directly (attention), a head
-    with one class and its index as the target, and lists of which some have one entry.
+    None known. Not reported: the columns of a square matrix of similarities (contrastive losses in both directions), a
+    softmax over a list of scores before ``kl_div`` (ranking), softmaxes that are not the direct input of the loss
+    (attention), a head with one class and its index as the target, and lists if only some have one entry.
 
     References
     ----------
@@ -93,7 +93,7 @@ class SoftmaxWrongDim(Rule):
 
 
 def _over(loss: LossComputed) -> str:
-    """Return what the softmax before or inside a loss ran over, empty where that is right or unknown."""
+    """Return the dimension that a softmax before or inside a loss wrongly ran over; empty if correct or unknown."""
     over = loss.softmax_over
     if loss.kind in _OF_CLASSES and loss.classes == 1:
         values = loss.kind == "cross_entropy" and loss.input_rank == loss.target_rank == 2
@@ -119,10 +119,10 @@ def _label(loss: LossComputed, over: str) -> str:
         return f"each of its {loss.classes} classes sums to one over the samples"
     if over == "other":
         return f"it ran over another number of values than the {loss.classes} classes"
-    return "its input has one class" if loss.kind == "cross_entropy" else "its input is 1 whatever the model says"
+    return "its input has one class" if loss.kind == "cross_entropy" else "its input is always 1"
 
 
 def _help(over: str) -> str:
     if over == "one":
         return "use `binary_cross_entropy_with_logits` for one output, or give the model one output per class"
-    return "give the softmax the dimension of the classes, `dim=1` for predictions of shape (N, C)"
+    return "pass the dimension of the classes to the softmax, `dim=1` for predictions of shape (N, C)"

@@ -22,19 +22,20 @@ _READS_GRADIENTS = {
 
 
 class StepWithoutBackward(Rule):
-    """An optimizer steps although no backward pass made a gradient since the last step.
+    """An optimizer steps although no backward pass has computed a gradient since the last step.
 
     What it does
     ------------
-    Finds steps on the very gradients that an earlier step of the same optimizer has used, with no backward pass between
-    them; runs that draw batches or call a model for each step, but never run a backward pass; and whole runs in which
-    the optimizer of a model that is called steps without ever having a gradient, while another optimizer trains.
+    Finds three cases: steps on unchanged gradients that an earlier step of the same optimizer has used, with no
+    backward pass between them; runs that draw batches or call a model for each step, but never run a backward pass; and
+    whole runs in which the optimizer of a model that is called never has a gradient, while another optimizer trains.
 
     Why it matters
     --------------
-    The first repeats an update that belongs to another batch: the effective lr of that batch doubles, momentum and the
-    moments of Adam count it twice, and schedules run ahead. The second learns nothing, and neither does the model of
-    the third: a generator whose samples are detached for its own loss too, a critic whose loss is never differentiated.
+    The first case repeats an update for an earlier batch: the effective lr of that batch doubles, momentum and the
+    moments of Adam count it twice, and schedules run ahead. In the second case nothing is learnt. In the third case
+    one model learns nothing: a generator with samples that are detached even for its own loss, or a critic with a loss
+    that is never differentiated.
 
     Example
     -------
@@ -55,10 +56,10 @@ class StepWithoutBackward(Rule):
 
     Known false alarms
     ------------------
-    A benchmark that times ``optimizer.step()`` alone does this on purpose. Gradients set by hand (evolution strategies,
-    federated averaging), closures, steps of a GradScaler and optimizers that share parameters are not reported. An
-    optimizer whose part waits (warm-up, a weight of zero, experts that are not used) is reported with low confidence;
-    with medium confidence where each optimizer of the run has a backward pass of its own right before its step.
+    A benchmark that times only ``optimizer.step()``. Not reported: gradients set by hand (evolution strategies,
+    federated averaging), closures, steps of a GradScaler and optimizers that share parameters. An optimizer for a part
+    that waits (warm-up, a weight of zero, unused experts) is reported with low confidence, or with medium confidence if
+    each optimizer of the run has a separate backward pass right before its step.
 
     References
     ----------
@@ -78,18 +79,18 @@ class StepWithoutBackward(Rule):
         self._fed: dict[int, Site | None] = {}
         """Optimizers that have stepped on gradients of a backward pass, and the line of that step."""
         self._active: dict[int, tuple[int, int]] = {}
-        """The first and the latest of these steps."""
+        """Optimizer to the first and the latest of these steps."""
         self._had: set[int] = set()
         """Optimizers that may have had a gradient."""
         self._together: set[int] = set()
-        """Optimizers that stepped with no backward pass since the step of another one: they share a loss."""
+        """Optimizers that stepped with no backward pass since another optimizer's step: they share a loss."""
         self._tracked: set[int] = set()
         """Models that were called with gradients."""
         self._empty: dict[tuple[int, Site | None], tuple[int, int]] = {}
-        """Optimizers that stepped without any gradient after a model call or a batch, and where: the number of the
-        first such step, how many."""
+        """Optimizer and line of steps without any gradient after a model call or a batch, to the number of the first
+        such step and their count."""
         self._absent: dict[int, tuple[Site | None, int, int]] = {}
-        """Optimizers that stepped without any gradient: the line and number of the first such step, how many."""
+        """Optimizer to the line and number of its first step without any gradient, and the count of such steps."""
 
     def observe(self, event: Event, run: Progress) -> None:
         match event:
@@ -134,7 +135,7 @@ class StepWithoutBackward(Rule):
             self._empty[number, site] = (first, count + 1)
 
     def _shares(self, number: int, run: Progress) -> bool:
-        """Whether another optimizer at work holds some of its parameters: the gradient may have been the other's."""
+        """Return True if another active optimizer holds some of its parameters: the gradient may be for the other."""
         rivals = {other for owners in run.held_by.values() if number in owners for other in owners} - {number}
         begun = self._active[number][0]
         return any(other in self._active and self._active[other][1] > begun for other in rivals)
@@ -146,7 +147,7 @@ class StepWithoutBackward(Rule):
             "optimizer stepped again on a gradient that a step had already used, with no backward pass between",
             run=run,
             label="no backward pass since the last step",
-            related=(Mark(fed, "a step that used the gradient of its own backward pass"),) if fed != event.site else (),
+            related=(Mark(fed, "a step that used the gradient of a backward pass"),) if fed != event.site else (),
             help=f"remove this `{run.optimizer_name(event.optimizer)}.step()`, or run a backward pass before it",
             confidence=Confidence.LOW,
         )
@@ -177,14 +178,14 @@ class StepWithoutBackward(Rule):
                 site,
                 "optimizer stepped without any gradient: no backward pass has run",
                 run=run,
-                label="none of the parameters has a gradient",
+                label="no parameter has a gradient",
                 help=f"call `loss.backward()` before `{built.name}.step()`",
                 confidence=Confidence.HIGH if self._forward_ever else Confidence.MEDIUM,
             )
             draft.count, draft.first_step = count, first
 
     def _starved(self, run: Progress) -> None:
-        """Report optimizers of models that ran which never had a gradient, while another optimizer trained."""
+        """Report optimizers that never had a gradient, of models that ran, while another optimizer trained."""
         for number, (site, first, count) in self._absent.items():
             built, model = run.optimizers.get(number), self._model_of(number, run)
             trained = next((fed for other, fed in self._fed.items() if other != number), None)
@@ -206,7 +207,7 @@ class StepWithoutBackward(Rule):
             draft.count, draft.total, draft.first_step = count, count, first
 
     def _model_of(self, number: int, run: Progress) -> ev.ModelMet | None:
-        """Return a model that ran with gradients, and has all of its trainable parameters in an optimizer."""
+        """Return a model that ran with gradients and has all its trainable parameters in this optimizer, or None."""
         for model in run.models.values():
             known = [p for p in model.parameters if p in run.parameters and run.parameters[p].trainable]
             if model.model in self._tracked and known and all(number in run.held_by.get(p, ()) for p in known):

@@ -11,30 +11,30 @@ _LEAST_ZERO_WEIGHTS = 2
 
 
 class SymmetricInitialisation(Rule):
-    """A layer starts with equal rows and keeps them: all of its units compute the same.
+    """A layer starts with equal rows and keeps them equal, so all its units compute the same function.
 
     What it does
     ------------
-    Looks for weights of two dimensions or more whose rows (units, output channels) are all equal when training begins,
-    and looks again at sampled steps. Reports those that have been trained meanwhile and whose rows are still equal, and
-    models of several layers whose weights are all zero and stay zero although the loss reaches them.
+    Checks weights of two or more dimensions at the start of training and again at sampled steps. Reports weights with
+    rows (units, output channels) that are all equal at the start and still equal after training steps, and models of
+    several layers with weights that are all zero and stay zero although the loss reaches them.
 
     Why it matters
     --------------
-    Equal units with equal weights after them get equal gradients, so they stay equal: a layer of 64 units works like
-    one unit. In the proof constants instead of random numbers cost 17 points of accuracy. Where two layers that
-    follow each other are zero, neither ever gets a gradient, and only the last bias learns.
+    Equal units followed by equal weights get equal gradients, so they stay equal: a layer of 64 units works like one
+    unit. In the proof constants instead of random numbers cost 17 points of accuracy. If two consecutive layers are
+    zero, neither ever gets a gradient, and only the last bias learns.
 
     Example
     -------
     ::
 
         for layer in (model.hidden, model.output):
-            nn.init.constant_(layer.weight, 0.1)        # and nn.init.zeros_ likewise
+            nn.init.constant_(layer.weight, 0.1)        # nn.init.zeros_ has the same effect
 
     Fix
     ---
-    Begin with random weights, as the layers of torch do by themselves; only biases begin at zero::
+    Start with random weights, the default of torch's layers; only biases start at zero::
 
         for layer in (model.hidden, model.output):
             nn.init.kaiming_uniform_(layer.weight)
@@ -42,10 +42,10 @@ class SymmetricInitialisation(Rule):
 
     Known false alarms
     ------------------
-    None known. One constant layer is healthy where its neighbours are random (a last layer of zeros, LoRA, zero
-    convolutions, gates): its rows part at the first step, and it is not reported. Nor are weights that only decay, that
-    the loss does not reach, or that have a single row. Gates of an LSTM in one weight differ, so an LSTM of constants
-    is missed; so are layers whose symmetry dropout breaks.
+    None known. One constant layer is healthy if its neighbours are random (a last layer of zeros, LoRA, zero
+    convolutions, gates): its rows differ after the first step, and it is not reported. Also not reported: weights that
+    only decay, that the loss does not reach, or that have a single row. Not detected: an LSTM of constants, because its
+    gates are rows of one weight and become different, and layers with a symmetry that dropout breaks.
 
     References
     ----------
@@ -64,7 +64,7 @@ class SymmetricInitialisation(Rule):
         super().__init__()
         self._reached = set[int]()
         self._looks: dict[int, int] = {}
-        """Weight to how often it was seen trained, its rows still equal."""
+        """Weight to the number of sampled steps at which it was trained and its rows were still equal."""
 
     def observe(self, event: Event, run: Progress) -> None:
         match event:
@@ -100,7 +100,7 @@ class SymmetricInitialisation(Rule):
             key=model.model,
         )
         shape = run.parameters[weights[0]].shape if weights[0] in run.parameters else ()
-        draft.cost = f"after {steps} steps the {shape[0]} units of the first one work like one" if shape else ""
+        draft.cost = f"after {steps} steps the {shape[0]} units of the first weight work like one" if shape else ""
         draft.count = draft.total = steps
 
     def _zero(self, model: ModelMet, weights: tuple[int, ...], steps: int, run: Progress) -> None:
@@ -113,12 +113,12 @@ class SymmetricInitialisation(Rule):
             confidence=Confidence.MEDIUM,
             key=model.model,
         )
-        draft.cost = f"after {steps} steps the loss, which reaches them, has not moved one of them"
+        draft.cost = f"after {steps} steps they have not moved, although the loss reaches them"
         draft.count = draft.total = steps
 
 
 def _all(model: ModelMet, weights: tuple[int, ...], run: Progress) -> bool:
-    """Whether these are all weights of a model that can be trained."""
+    """Return True if these are all trainable weights of a model."""
     met = [run.parameters[p] for p in model.parameters if p in run.parameters]
     return {p.parameter for p in met if p.trainable and len(p.shape) > 1} <= set(weights)
 

@@ -12,32 +12,32 @@ class _Model:
     trained_at: set[tuple[Site | None, int]] = field(default_factory=set)
     """Call sites of training steps in train mode, with the optimizer that stepped."""
     switched: Site | None = None
-    """Where it was last put into eval mode."""
+    """Line that last set eval mode."""
     evaluated: bool = False
-    """Whether it was evaluated since."""
+    """Whether it was evaluated since then."""
     calls: list[ModelCalled] = field(default_factory=list)
     """Calls with gradients since the last step or change of mode."""
     frozen: int = 0
-    """Training steps in eval mode since the evaluation."""
+    """Number of training steps in eval mode since the evaluation."""
     first: int = 0
     set_off: Site | None = None
-    """Where eval mode was set before any training step in train mode."""
+    """Line that set eval mode before any training step in train mode."""
 
 
 class TrainModeNotRestored(Rule):
-    """Training goes on in eval mode after an evaluation.
+    """Training continues in eval mode after an evaluation.
 
     What it does
     ------------
     Finds training steps of a model in eval mode, at a line that trained it in train mode before, after an evaluation
-    switched the mode and nothing switched it back. A model that is in eval mode in all of its training steps is
-    reported with low confidence.
+    set eval mode and nothing restored train mode. A model that is in eval mode in all its training steps is reported
+    with low confidence.
 
     Why it matters
     --------------
-    From the first evaluation on, dropout is off and batch normalisation no longer learns its statistics: it normalises
-    with those of the first epoch while the weights move away from them. The regularisation that the script asks for
-    exists only in its first epoch.
+    From the first evaluation on, dropout is off, and batch normalisation no longer updates its statistics: it
+    normalises with those of the first epoch while the weights move on. The regularisation of the script is active only
+    in its first epoch.
 
     Example
     -------
@@ -51,7 +51,7 @@ class TrainModeNotRestored(Rule):
 
     Fix
     ---
-    Set train mode where the training epoch begins, not once before the loop::
+    Set train mode at the start of each training epoch, not once before the loop::
 
         for epoch in range(10):
             model.train()
@@ -61,9 +61,9 @@ class TrainModeNotRestored(Rule):
 
     Known false alarms
     ------------------
-    None known. Training in eval mode from the first step to the last is how some models are fine-tuned on purpose: low
-    confidence. Frozen submodules inside a model in train mode, a later stage with its own optimizer or its own training
-    line, and saliency or adversarial passes without a step are not reported.
+    None known. Some models are fine-tuned in eval mode from the first step to the last on purpose, which is reported
+    with low confidence. Not reported: frozen submodules inside a model in train mode, a later stage with its own
+    optimizer or its own training line, and saliency or adversarial passes without a step.
 
     References
     ----------
@@ -117,7 +117,7 @@ class TrainModeNotRestored(Rule):
                 pass
 
     def _trained(self, number: int, model: _Model, step: OptimizerStepped, run: Progress) -> None:
-        """Judge the calls that this step learnt from."""
+        """Judge the calls behind this training step."""
         met = run.models.get(number)
         if met is None or not any(step.optimizer in run.held_by.get(p, ()) for p in met.parameters):
             return
@@ -142,14 +142,14 @@ class TrainModeNotRestored(Rule):
             f"`{name}` was trained in eval mode after an evaluation",
             run=run,
             label=f"step {model.first}: {kinds} in eval mode",
-            related=(Mark(model.switched, "eval mode was set here, and train mode never again before the step"),),
-            help=f"call `{name}.train()` after the evaluation, where the next training epoch begins",
+            related=(Mark(model.switched, "eval mode was set here, and train mode was not restored before the step"),),
+            help=f"call `{name}.train()` after the evaluation, at the start of the next training epoch",
         )
         if draft.count == 1:
             draft.count, draft.first_step = 2, model.first
 
     def _never_in_train_mode(self, number: int, model: _Model, call: ModelCalled, run: Progress) -> None:
-        """Report a step in eval mode of a model that was never trained in train mode so far."""
+        """Report a step in eval mode of a model that has not been trained in train mode so far."""
         name, kinds = run.model_name(number), ", ".join(dict.fromkeys(run.models[number].sensitive)) or "layers"
         self.report(
             call.site,
@@ -157,7 +157,7 @@ class TrainModeNotRestored(Rule):
             run=run,
             label=f"{kinds} in eval mode",
             related=(Mark(model.set_off, "eval mode was set here"),) if model.set_off else (),
-            help=f"call `{name}.train()` before the training, unless these layers are meant to stay as they are",
+            help=f"call `{name}.train()` before the training, unless these layers must stay in eval mode",
             confidence=Confidence.LOW,
             key=("throughout", number),
         )

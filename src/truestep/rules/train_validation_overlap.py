@@ -1,4 +1,4 @@
-"""Judged over the whole run: the one evaluation draws a part of its samples from those of the training."""
+"""Evidence from the whole run: the only evaluation draws a part of its samples from those of the training."""
 
 from __future__ import annotations
 
@@ -25,19 +25,19 @@ _CHANCE = 10
 
 
 class TrainValidationOverlap(Rule):
-    """Many of the samples that the model is evaluated on are samples that it was trained on.
+    """The model is evaluated on many samples that it was trained on.
 
     What it does
     ------------
-    With ``--active``, compares the samples that the loader of an evaluation draws with those of the loaders that were
-    trained on: by their numbers where both read one data set, or two that hold equal samples, else by what they hold.
-    Reports an evaluation of which at least a tenth was trained on (a fifth by what samples hold), and a part was not,
-    while it leaves out a part of the training samples: two splits that should have been one.
+    With ``--active``, compares the samples drawn by the loader of an evaluation with those of the training loaders: by
+    index if both read one data set, or two with equal samples, otherwise by value. Reports an evaluation if at least a
+    tenth of its samples were trained on (a fifth if compared by value), some were not, and some training samples are
+    not in it: two splits that should be one.
 
     Why it matters
     --------------
-    The model knows the answers by heart. The proof splits one data set twice: the accuracy on the validation samples
-    is 25 points higher than on fresh ones, and of two models the one that has learned more by heart is chosen.
+    The model has memorised the answers. The proof splits one data set twice: the accuracy on the validation samples is
+    25 points higher than on fresh samples, and of two models the one that memorised more is selected.
 
     Example
     -------
@@ -48,17 +48,17 @@ class TrainValidationOverlap(Rule):
 
     Fix
     ---
-    Split once, and use the same numbers for both::
+    Split once, and use the same indices for both::
 
         order = torch.randperm(len(plain)).tolist()
         train, val = Subset(augmented, order[:800]), Subset(plain, order[800:])
 
     Known false alarms
     ------------------
-    A run without any other evaluation that looks at a mixture of training samples and others on purpose. Quiet:
-    accuracy on training samples, an evaluation of all samples there are, folds and splits of models that begin anew,
-    samples that repeat by nature, and every run with another evaluation on samples that were never trained on, or
-    that could not be compared.
+    A run with a single evaluation, on a mixture of training samples and others, on purpose. Not reported: accuracy on
+    training samples, an evaluation of all samples, folds and splits with a new model each, samples that repeat
+    naturally, and every run with another evaluation on samples that were never trained on, or that could not be
+    compared.
 
     References
     ----------
@@ -75,11 +75,11 @@ class TrainValidationOverlap(Rule):
     def __init__(self) -> None:
         super().__init__()
         self._compared: dict[int, SamplesShared] = {}
-        """Loader of an evaluation to what was last told of it."""
+        """Loader of an evaluation to its latest comparison."""
         self._leaking: dict[int, SamplesShared] = {}
         self._trained: set[int] = set()
         self._called: set[int | None] = set()
-        """Loaders whose batches a model was called on without a backward, None for what came from no loader."""
+        """Loaders with batches that a model was called on without a backward; None: batches without a loader."""
         self._started: dict[int, Site | None] = {}
         self._stepped = False
         self._skipped = ""
@@ -119,28 +119,28 @@ class TrainValidationOverlap(Rule):
     def _found(self, loader: int, shared: SamplesShared, run: Progress) -> None:
         name = run.loader_name(loader)
         training = next((run.loaders[number] for number in shared.trained if number in run.loaders), None)
-        how = "by what they hold" if shared.by_value else "by their numbers"
+        how = "by value" if shared.by_value else "by index"
         self.report(
             self._started.get(loader) or shared.site,
             f"{shared.shared} of the {shared.samples} samples of `{name}` were trained on",
             run=run,
             label="evaluated on training samples",
             related=() if training is None or training.site is None else (Mark(training.site, "trained on these"),),
-            cost=f"{shared.shared} samples are training samples {how}, {shared.outside} are not",
-            help="split the data once, and draw training and evaluation from the two parts of that split",
+            cost=f"{shared.shared} samples are training samples (compared {how}), {shared.outside} are not",
+            help="split the data once, and use the two parts of that split for training and evaluation",
             unit="evaluations",
             key=self._started.get(loader) or loader,
         )
 
 
 def _made(loader: int, run: Progress) -> Site | None:
-    """Return the line that made a loader: loaders of every epoch come and go."""
+    """Return the line that created a loader, which identifies loaders that are rebuilt in every epoch."""
     met = run.loaders.get(loader)
     return None if met is None else met.site
 
 
 def _leaks(event: SamplesShared) -> bool:
-    """Whether a part of an evaluation was trained on, and a part was not, and it is not all of the training."""
+    """Return True if an evaluation has training samples and others, and lacks some of the training samples."""
     share = _LEAST_EQUAL_SHARE if event.by_value else _LEAST_SHARE
     least = max(_LEAST_SHARED, share * event.samples, _CHANCE * event.repeated)
     others = max(_LEAST_OTHERS, _LEAST_OTHER_SHARE * event.samples)
@@ -150,5 +150,5 @@ def _leaks(event: SamplesShared) -> bool:
 
 
 def _is_clean(event: SamplesShared) -> bool:
-    """Whether hardly any sample of an evaluation was trained on."""
+    """Return True if hardly any sample of an evaluation was trained on."""
     return event.shared < _LEAST_SHARE * event.samples

@@ -16,32 +16,32 @@ class _Pass:
 
     sorted: bool = True
     labels: list[tuple[int, ...]] = field(default_factory=list)
-    """First and last label of each of these batches, and how many different ones."""
+    """First label, last label and number of different labels of each of these batches."""
     stepped: int = 0
-    """After how many of them an optimizer stepped before the next was read."""
+    """Number of these batches after which an optimizer stepped before the next one was read."""
     waits: bool = False
 
 
 class TrainingDataNotShuffled(Rule):
-    """Training batches come in the order of the dataset, and there the classes lie one after another.
+    """Training batches come in the order of a dataset that is sorted by class.
 
     What it does
     ------------
-    Reads the labels of a few batches, spread over the first passes of each DataLoader. Reports a loader with
-    torch's ``SequentialSampler`` (``shuffle`` was not asked for) whose labels never fall from the first batch read to
-    the last, in two passes, while an optimizer steps between these batches.
+    Reads the labels of some batches, spread over the first passes of each DataLoader. Reports a loader with torch's
+    ``SequentialSampler`` (no ``shuffle=True``) if its labels never decrease from the first batch read to the last, in
+    two passes, while an optimizer steps between these batches.
 
     Why it matters
     --------------
-    For many steps the model sees one class only, learns to answer with it, and forgets the others. In the proof
-    accuracy ends at 0.38 instead of 0.81. With Adam and small steps less is lost: two points on the same data.
+    For many steps the model sees only one class, learns to predict it, and forgets the others. In the proof the final
+    accuracy is 0.38 instead of 0.81. With Adam and small steps less is lost: two points on the same data.
 
     Example
     -------
     ::
 
         train_data = ImageFolder("train")                   # all cats, then all dogs
-        loader = DataLoader(train_data, batch_size=32)      # and read in that order
+        loader = DataLoader(train_data, batch_size=32)      # read in this order
 
     Fix
     ---
@@ -51,8 +51,8 @@ class TrainingDataNotShuffled(Rule):
 
     Known false alarms
     ------------------
-    Classes that are learned one after another on purpose, several times, from one loader. Quiet are single passes over
-    a stream, samplers of one's own, IterableDatasets, data in order of time, and data that was shuffled before.
+    Classes that are learned one after another on purpose, several times, from one loader. Not reported: single passes
+    over a stream, custom samplers, IterableDatasets, data in order of time, and data that was shuffled before.
 
     References
     ----------
@@ -68,9 +68,9 @@ class TrainingDataNotShuffled(Rule):
     def __init__(self) -> None:
         super().__init__()
         self._passes: dict[int, _Pass] = {}
-        """Loader to the pass under way."""
+        """Loader to its current pass."""
         self._sorted: dict[int, int] = {}
-        """Dataset to how many passes over it were sorted."""
+        """Dataset to the number of sorted passes over it."""
         self._labelled = False
 
     def unobserved(self, run: Progress) -> str:

@@ -6,17 +6,17 @@ from truestep.rules._rule import Progress, Rule
 
 
 class TrainingWithoutGrad(Rule):
-    """Training steps are computed with gradients switched off.
+    """Training steps run with gradients disabled.
 
     What it does
     ------------
-    Finds steps whose model calls all ran without gradients, whose loss had no history, and whose optimizer found no
-    gradient on any parameter.
+    Finds steps in which all model calls ran without gradients, the loss had no graph, and no parameter of the optimizer
+    had a gradient.
 
     Why it matters
     --------------
-    Nothing is learnt: the backward pass starts and ends at the loss itself. PyTorch would raise an error here, and
-    ``loss.requires_grad_()`` silences that error without bringing the graph back.
+    Nothing is learnt: the backward pass starts and ends at the loss itself. PyTorch would raise an error here, but
+    ``loss.requires_grad_()`` silences it without restoring the graph.
 
     Example
     -------
@@ -25,7 +25,7 @@ class TrainingWithoutGrad(Rule):
         with torch.no_grad():
             output = model(x)               # no graph is recorded
         loss = criterion(output, y)
-        loss.requires_grad_()               # makes backward() run, on nothing
+        loss.requires_grad_()               # backward() runs, but reaches nothing
         loss.backward()
         optimizer.step()
 
@@ -40,8 +40,8 @@ class TrainingWithoutGrad(Rule):
 
     Known false alarms
     ------------------
-    None known. A step is reported only when no parameter of its optimizer had a gradient from any source, so evolution
-    strategies and gradients set by hand are quiet, as are frozen features followed by a head that tracks gradients.
+    None known. A step is reported only if no parameter of its optimizer had a gradient from any source. Evolution
+    strategies, gradients set by hand, and frozen features followed by a head that tracks gradients are not reported.
 
     References
     ----------
@@ -94,12 +94,12 @@ class TrainingWithoutGrad(Rule):
             call.site,
             f"`{run.model_name(call.model)}` was called without gradients in a training step",
             run=run,
-            label="gradients are switched off here",
+            label="gradients are disabled here",
             related=(
-                Mark(self._backward, "backward from a loss without a history"),
+                Mark(self._backward, "backward from a loss without a graph"),
                 Mark(step.site, "no parameter had a gradient"),
             ),
-            cost=f"0 of the {step.observed} parameters looked at had a gradient at the step",
+            cost=f"0 of the {step.observed} observed parameters had a gradient at the step",
             help="call the model outside `torch.no_grad()` and remove `requires_grad_()` from the loss",
         )
         if draft.count == 1:

@@ -14,35 +14,35 @@ _LEAST_LOOKS_OF_WHOLE = 3
 
 @dataclass(slots=True)
 class _Looks:
-    """What was seen of one optimizer."""
+    """Observations of one optimizer at sampled steps."""
 
     count: int = 0
     worked: bool = False
-    """Whether a step was seen that changed more than a few values."""
+    """Whether a sampled step changed more than a few values."""
     first_lr: float = 0.0
     steady: bool = True
-    """Whether the learning rate was the same at all looks."""
+    """Whether the learning rate was the same at all sampled steps."""
     full: bool = False
-    """Whether a look was at the learning rate that the optimizer was built with, or near it."""
+    """Whether the learning rate at a sampled step was, or was close to, the initial one of the optimizer."""
     rising: bool = False
     latest: UpdateRounded | None = None
     most: float = 0.0
 
 
 class UpdateRoundsToZero(Rule):
-    """Parameters of 16 bits take steps smaller than their rounding, and keep their values.
+    """Updates of 16-bit parameters are smaller than their rounding, so the parameters keep their values.
 
     What it does
     ------------
-    Compares, at sampled steps, values of float16 and bfloat16 parameters before and after a step of an optimizer of
-    torch. Reports optimizers whose steps never changed more than 10 % of the elements that had a gradient, nor elements
-    with more than 10 % of the gradient.
+    Compares, at sampled steps, values of float16 and bfloat16 parameters before and after a step of a torch optimizer.
+    Reports optimizers with steps that never changed more than 10 % of the elements with a gradient, nor elements with
+    more than 10 % of the gradient.
 
     Why it matters
     --------------
-    A bfloat16 number has 8 significant bits: near 0.3, steps below 0.001 are rounded away, at every step anew. The
-    loss falls a little (small weights do move) and then stays. In the proof a model that trains in float32 stays
-    at the accuracy of its first values. Optimizers of torch keep no second copy of the weights in higher precision.
+    A bfloat16 number has 8 significant bits: near 0.3, updates below 0.001 are rounded away in every step. The loss
+    falls a little (small weights do move) and then stays. In the proof, a model that trains in float32 stays at the
+    accuracy of its initial values. Torch optimizers keep no second copy of the weights in higher precision.
 
     Example
     -------
@@ -61,9 +61,9 @@ class UpdateRoundsToZero(Rule):
 
     Known false alarms
     ------------------
-    None known. Optimizers with stochastic rounding, with compensated sums or with their own copies in float32 are not
-    judged: only those of `torch.optim` are. A learning rate that is still rising (warm-up) is quiet, and so is one that
-    has fallen after steps that worked. Elements without a gradient do not count.
+    None known. Only optimizers of `torch.optim` are judged, not those with stochastic rounding, compensated sums or
+    float32 copies of the weights. Not reported: a learning rate that is still rising (warm-up), and one that has fallen
+    after steps that changed the weights. Elements without a gradient do not count.
 
     References
     ----------
@@ -109,7 +109,7 @@ class UpdateRoundsToZero(Rule):
     def _judge(self, number: int, looks: _Looks, run: Progress) -> None:
         latest = looks.latest
         if latest is None or looks.rising or not (looks.steady or looks.full):
-            return  # the learning rate may be on its way up
+            return  # the learning rate may still rise
         draft = self._drafts.get(number) or self.report(
             latest.site,
             f"nearly every update of `{run.optimizer_name(number)}` is rounded away",
@@ -120,4 +120,4 @@ class UpdateRoundsToZero(Rule):
             key=number,
         )
         draft.count = draft.total = looks.count
-        draft.cost = f"of the elements with a gradient, at most {looks.most:.2%} changed in any step looked at"
+        draft.cost = f"of the elements with a gradient, at most {looks.most:.2%} changed in any sampled step"

@@ -1,4 +1,4 @@
-"""Judged on a copy of the model: a result that depends on the other samples, and the view after which it does."""
+"""Evidence from a copy of the model: a result depends on the other samples of its batch, from this view on."""
 
 from __future__ import annotations
 
@@ -9,35 +9,33 @@ from truestep.rules._rule import Progress
 
 
 class ViewInsteadOfPermute(SamplesMixed):
-    """A view swaps the sizes of the batch and of another dimension, and so cuts the samples to pieces.
+    """A view swaps the sizes of the batch and another dimension, which mixes the samples.
 
     What it does
     ------------
-    With ``--active``, repeats an evaluation call on a copy of the model, twice: with the batch, and with all
-    samples but the last replaced by the last. Reports the first ``view`` or ``reshape`` before which the last
-    sample lies in one place of the batch, and after which it lies in none, though the batch's size stands where the
-    samples are expected.
+    With ``--active``, repeats an evaluation call on a copy of the model, twice: with the original batch, and with all
+    samples replaced by the last one. Reports the first ``view`` or ``reshape`` that takes a batch with the last sample
+    at one index and returns one without it at any index, although the batch size is in the expected dimension.
 
     Why it matters
     --------------
-    ``view`` gives the same numbers another shape; it moves none. (batch, sequence, features) viewed as (sequence,
-    batch, features) has the right shape and wrong contents: what the model takes for one sample are pieces of
-    several. In the proof the accuracy is that of guessing; every prediction also depends on what else is in the
-    batch.
+    ``view`` changes the shape without moving the numbers. (batch, sequence, features) viewed as (sequence, batch,
+    features) has the right shape but wrong contents: each supposed sample consists of pieces of several. In the proof
+    the accuracy is that of guessing. Every prediction also depends on the other samples in the batch.
 
     Example
     -------
     ::
 
         batch, length, features = x.shape
-        out, _ = self.lstm(x.view(length, batch, features))     # the right shape, pieces of all samples
+        out, _ = self.lstm(x.view(length, batch, features))     # right shape, but pieces of all samples
 
         out, (h, c) = self.lstm(x)                              # h is (2, batch, hidden) for two directions
-        y = self.head(h.view(batch, -1))                        # the same
+        y = self.head(h.view(batch, -1))                        # the same failure
 
     Fix
     ---
-    Move the dimension first, then join what is to be joined::
+    Move the dimension first, then merge dimensions::
 
         out, _ = self.lstm(x.permute(1, 0, 2))
 
@@ -45,8 +43,8 @@ class ViewInsteadOfPermute(SamplesMixed):
 
     Known false alarms
     ------------------
-    None known. Quiet: views that split or join dimensions, views within a sample, views of dimensions of equal
-    size, and models whose results do not depend on the other samples.
+    None known. Not reported: views that split or merge dimensions, views within a sample, views of dimensions of equal
+    size, and models with results that do not depend on the other samples.
 
     References
     ----------
@@ -67,8 +65,8 @@ class ViewInsteadOfPermute(SamplesMixed):
             event.site,
             f"a {event.kind} of {event.before} as {event.after} scrambles the {event.samples} samples of a batch",
             run=run,
-            label="the shape is another one, the numbers stay where they are",
+            label="changes the shape without moving the numbers",
             cost=f"on a copy of `{run.model_name(event.model)}`, a sample's result changed with the other samples",
-            help="move the dimension with `permute` or `transpose` before the shape is changed",
+            help="move the dimension with `permute` or `transpose` before changing the shape",
             unit="checks",
         )

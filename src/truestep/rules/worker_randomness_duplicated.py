@@ -14,14 +14,15 @@ class WorkerRandomnessDuplicated(Rule):
 
     What it does
     ------------
-    Compares a few of the first batches of a shuffled DataLoader with several workers. Batches come from the workers in
-    turn and hold different indices; where the first ones of two workers are equal, and the second ones too, but not the
-    first and the second, in two passes, the samples come from equal generators and not from the indices.
+    Compares some of the first batches of a shuffled DataLoader with several workers. Batches come from the workers in
+    turn and have different indices. The samples come from identical generators and not from the indices if, in two
+    passes, the first batches of two workers are equal, their second batches are equal too, and the first differs from
+    the second.
 
     Why it matters
     --------------
-    A generator made in `__init__` is copied into every worker, and without ``persistent_workers`` again in every epoch:
-    the epochs hold few different samples, which the model learns by heart. In the proof two workers and 12 epochs
+    A generator created in `__init__` is copied into every worker, and without ``persistent_workers`` again in every
+    epoch. The epochs then have few different samples, which the model memorises. In the proof two workers and 12 epochs
     give 20 samples instead of 480, and a squared error of 5.6 instead of 0.4.
 
     Example
@@ -47,8 +48,8 @@ class WorkerRandomnessDuplicated(Rule):
 
     Known false alarms
     ------------------
-    None known. Not seen: random changes of samples that differ themselves (noise, crops), batches of fewer than four
-    samples, and loaders that are not shuffled, whose batches may repeat by themselves.
+    None known. Not detected: random changes of samples that are different anyway (noise, crops), batches of fewer than
+    four samples, and unshuffled loaders, which can have repeated batches for other reasons.
 
     References
     ----------
@@ -66,10 +67,10 @@ class WorkerRandomnessDuplicated(Rule):
         super().__init__()
         self._repeats = Repeats(iterable=False)
         self._passes: dict[int, int] = {}
-        """Dataset to how many passes over it repeated a worker's batches."""
+        """Dataset to the number of passes over it with repeated batches."""
 
     def unobserved(self, run: Progress) -> str:
-        read = "no shuffled DataLoader with workers was read twice around"
+        read = "no shuffled DataLoader with workers gave two batches per worker"
         return super().unobserved(run) or ("" if self._repeats.compared else read)
 
     def observe(self, event: Event, run: Progress) -> None:
@@ -85,7 +86,7 @@ class WorkerRandomnessDuplicated(Rule):
             run=run,
             label=f"each worker has a copy of the generator of `{met.dataset_kind}`",
             help="draw from torch's generators in the dataset, or give each worker a generator in `worker_init_fn`",
-            cost="batches of other indices, read by other workers, were equal",
+            cost="batches with different indices, from different workers, were equal",
             unit="passes read",
             key=met.dataset,
         )

@@ -6,18 +6,18 @@ from truestep.rules._rule import Progress, Rule
 
 
 class WorkersRespawned(Rule):
-    """The workers of a DataLoader are started anew in every epoch, and the training waits for it.
+    """The workers of a DataLoader are restarted in every epoch, and the training waits for them.
 
     What it does
     ------------
-    Measures how long each pass over a loader is held up before its first batch, less the time from that batch to the
-    next one of the same worker, which is at least what making a batch takes. Reports a loader that the training draws
-    from where at least 5 seconds, and a fifth of the time, went into starting workers again, in 5 passes or more.
+    Measures the delay before the first batch of each pass over a loader, less the time from that batch to the next one
+    of the same worker, which is at least the time to load a batch. Reports a training loader if at least 5 seconds, and
+    a fifth of the time, were spent on restarting workers, in at least 5 passes.
 
     Why it matters
     --------------
-    A start imports torch and the script (with ``spawn`` and ``forkserver``) and opens the data anew, while the training
-    stands still. In the proof, where a worker takes 0.6 seconds to open its data, 13 short epochs take 7 seconds
+    Every start imports torch and the script (with ``spawn`` and ``forkserver``) and opens the data again, while the
+    training waits. In the proof, a worker takes 0.6 seconds to open its data, and 13 short epochs take 7 seconds
     longer. The batches are the same.
 
     Example
@@ -37,9 +37,9 @@ class WorkersRespawned(Rule):
 
     Known false alarms
     ------------------
-    Workers that have to be started anew, because the script changes the dataset between epochs: those that stay would
-    keep their copy of it. The first start of all is not counted; loaders without workers, evaluation, passes with
-    no more batches than workers, and runs for which other programs left no processor are not judged.
+    Workers that must be restarted because the script changes the dataset between epochs: persistent workers would keep
+    their old copy. The very first start does not count. Not judged: loaders without workers, evaluation, passes with no
+    more batches than workers, and runs in which other programs occupied the processors.
 
     References
     ----------
@@ -54,11 +54,11 @@ class WorkersRespawned(Rule):
     explains = ("loader-starves-training",)
 
     LEAST_S = 5.0
-    """Whoever waits less than this in a whole run has nothing to gain."""
+    """Least waiting time of a run, in seconds; shorter waits leave nothing to gain."""
     LEAST_SHARE = 0.2
-    """Of the time between the first and the last batch: less is within what a busy machine adds."""
+    """Least waiting time as a share of the time between the first and the last batch; a busy machine can add less."""
     LEAST_PASSES = 5
-    """Few long epochs pay for a start."""
+    """Least number of passes; in few long epochs a restart costs little."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -81,11 +81,11 @@ class WorkersRespawned(Rule):
             return
         draft = self.report(
             met.site,
-            f"the workers of `{met.name}` were started again {again} times, and the training waited for them",
+            f"the workers of `{met.name}` were restarted {again} times, and the training waited for them",
             run=run,
             label=f"starts {met.workers} workers for every pass",
             help="pass `persistent_workers=True`, unless the dataset changes between epochs",
-            cost=f"{event.starting_s:.1f} s of {event.span_s:.1f} s went into starting workers (measured)",
+            cost=f"{event.starting_s:.1f} s of {event.span_s:.1f} s were spent on starting workers (measured)",
             unit="passes",
         )
         draft.count, draft.total, draft.first_step = again, event.passes, None

@@ -12,20 +12,20 @@ class ZeroGradBeforeStep(Rule):
 
     What it does
     ------------
-    Finds optimizers whose gradients were made by a backward pass and cleared again before every step, or before most of
-    them, so that the step finds none.
+    Finds optimizers with gradients that a backward pass computes and that are cleared before every step, or before most
+    steps, so that the step has no gradient.
 
     Why it matters
     --------------
-    Nothing is learned: the step has no gradient to follow. With ``set_to_none=False`` the gradients are zero instead of
-    absent, and weight decay and momentum go on moving the parameters, which looks like training.
+    Nothing is learned, because the steps have no gradients. With ``set_to_none=False`` the gradients are zero instead
+    of absent, and weight decay and momentum keep moving the parameters, which looks like training.
 
     Example
     -------
     ::
 
         loss.backward()
-        optimizer.zero_grad()       # throws away what backward just made
+        optimizer.zero_grad()       # discards the new gradients
         optimizer.step()
 
     Fix
@@ -38,8 +38,8 @@ class ZeroGradBeforeStep(Rule):
 
     Known false alarms
     ------------------
-    None known. Clearing the gradients of single parameters to keep them fixed, clearing what another network's loss
-    left behind, and giving up single steps by clearing (a loss that is not finite) are not reported.
+    None known. Not reported: clearing the gradients of single parameters to keep them fixed, clearing gradients left by
+    another network's loss, and skipping single steps by clearing (after a non-finite loss).
 
     References
     ----------
@@ -56,16 +56,16 @@ class ZeroGradBeforeStep(Rule):
         super().__init__()
         self._backward: Site | None = None
         self._cleared_at: dict[int, tuple[Site | None, Site | None]] = {}
-        """Optimizer to the line that cleared its fresh gradients, and the line of the backward that made them."""
+        """Optimizer to the line that cleared its fresh gradients, and the line of their backward."""
         self._lost: dict[int, int] = {}
         self._kept: dict[int, int] = {}
         self._first: dict[int, int] = {}
         self._guilty: dict[int, Site | None] = {}
         self._cleared = self._steps = 0
-        """Calls that cleared gradients which no step had used, and steps."""
+        """Number of calls that cleared unused gradients, and number of steps."""
 
     def unobserved(self, run: Progress) -> str:
-        # Most gradients of the run were thrown away, and a line that does so in the steps cannot be told from it.
+        # If most gradients of the run are discarded, a line that discards those of the steps cannot be identified.
         most = self._cleared > 2 * self._steps
         return super().unobserved(run) or ("most gradients were cleared before any step" if most else "")
 
@@ -113,9 +113,9 @@ class ZeroGradBeforeStep(Rule):
             site,
             "gradients were cleared after the backward pass, before the step could use them",
             run=run,
-            label="clears what the backward pass made",
+            label="clears the gradients of the backward pass",
             related=(
-                Mark(backward, "made the gradients"),
+                Mark(backward, "computed the gradients"),
                 Mark(event.site, f"{run.optimizer_name(number)} stepped without any gradient"),
             ),
             help=f"move this call before the backward pass or after `{run.optimizer_name(number)}.step()`",

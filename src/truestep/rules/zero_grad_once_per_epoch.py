@@ -5,18 +5,18 @@ from truestep.rules._rule import Draft, Progress
 
 
 class ZeroGradOncePerEpoch(MixedSteps):
-    """Gradients are cleared when an epoch begins, and pile up over all of its steps.
+    """Gradients are cleared only at the start of an epoch and accumulate over all its steps.
 
     What it does
     ------------
-    Finds steps on gradients to which a backward pass added although an earlier step had already used them, in runs that
-    do clear them, but only where a pass over the loader begins: ``zero_grad()`` stands in the loop over epochs instead
-    of the loop over batches. It looks at the gradients, so ``p.grad = None`` at that place counts as well.
+    Reports steps on gradients that an earlier step had already used and that a backward pass then added to, in runs
+    that clear gradients only at the start of a pass over the loader: ``zero_grad()`` is in the loop over epochs instead
+    of the loop over batches. The rule reads the gradients themselves, so ``p.grad = None`` at that place counts, too.
 
     Why it matters
     --------------
-    Step k of an epoch follows the sum of k gradients. Within the epoch this acts like momentum that never decays, then
-    it starts from nothing again: the size of the updates depends on how many batches an epoch has.
+    Step k of an epoch follows the sum of k gradients. Within the epoch this acts like momentum that never decays, and
+    every epoch starts from zero again: the size of the updates depends on the number of batches in an epoch.
 
     Example
     -------
@@ -42,8 +42,8 @@ class ZeroGradOncePerEpoch(MixedSteps):
 
     Known false alarms
     ------------------
-    None known. Accumulation clears after each step and is not reported, also where one step is made per epoch. In a run
-    of a single epoch, a call before the first batch is taken for one at the top of the epoch.
+    None known. Gradient accumulation clears after each step and is not reported, even with one step per epoch. In a run
+    of a single epoch, a call before the first batch counts as a call at the start of the epoch.
 
     References
     ----------
