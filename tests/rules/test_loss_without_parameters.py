@@ -42,7 +42,7 @@ def test_a_loss_that_reaches_a_tensor_of_nobody_is_found_at_the_backward():
 
 def test_a_loss_without_history_and_without_a_model_is_found():
     (finding,) = judge(LossWithoutParameters, [*MET, *step(reached=(), forwarded=(), leaf_root=True) * 3])
-    assert "without a history" in finding.primary.label
+    assert "without a graph" in finding.primary.label
 
 
 def test_a_few_empty_steps_are_too_little_to_be_sure():

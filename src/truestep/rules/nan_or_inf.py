@@ -39,7 +39,7 @@ class NanOrInf(Rule):
     Finds backward passes that start from a non-finite loss and are followed by an optimizer step. The report shows
     where such values were at that moment: the first variable of the loop with one (a batch, an output), or the first
     parameter, the parameter nearest to the loss, and if its optimizer state was finite. It names the operations near
-    the loss that can produce such a value. While losses are finite, none of these values is read.
+    the loss that can produce such a value. These values are read only after a non-finite loss.
 
     Why it matters
     --------------
