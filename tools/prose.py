@@ -17,7 +17,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 WORDINGS = {
-    "what-clause": r"\bwhat(?:ever)? (?!to\b|if\b|about\b|kind\b|else\b)[a-z_`*]",
+    "what-clause": r"\bwhat(?:ever)? (?!to\b|if\b|about\b|kind\b|else\b|it does$)[a-z_`*]",
     "whom": r"\b(?:whom|whose|whoever)\b",
     "is no": r"\b(?:is|are|was|were|be) no (?!longer\b|more\b|other\b)[a-z]",
     "told": r"\b(?:is|are|was|were|be|been|gets?) told\b|\btold (?:apart|of|about|by|to)\b|\btells? (?:an?|the|of)\b",
