@@ -1,4 +1,4 @@
-"""The two trainings of `exactness.py`: a window that stays partial, and a run that dies in its eighth step."""
+"""The two trainings of `exactness.py`: a partial last window, and a run that dies in its eighth step."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SAMPLES, BATCH, SAVED_AT = 160, 4, 7
 
 
 class Ones(Dataset[Any]):
-    """Ten samples, one of each micro-batch; every one gives the single weight a gradient of 1."""
+    """Ten samples, one per micro-batch; each gives the single weight a gradient of 1."""
 
     def __init__(self, *, named: bool = False) -> None:
         self.named = named
@@ -29,7 +29,7 @@ class Ones(Dataset[Any]):
 
 
 class Weight(nn.Module):
-    """One weight that begins at 0; SGD with lr 1 takes off each update's gradient, so it ends at minus their sum."""
+    """One weight, initially 0; SGD with lr 1 subtracts the gradient of each update, so it ends at minus their sum."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -45,7 +45,7 @@ class Weight(nn.Module):
 
 @dataclass(frozen=True)
 class Case:
-    """One way to make a resume hard.
+    """One difficulty for a resume.
 
     Attributes:
         name: the column.
@@ -73,10 +73,10 @@ class Training:
     """One process of a training.
 
     Attributes:
-        case: what makes it hard.
+        case: the difficulty.
         folder: where checkpoints are kept, shared by the process that dies and the one that resumes.
-        dies: whether it ends without a word in the step after its first checkpoint.
-        resumes: whether it goes on from that checkpoint.
+        dies: whether it exits without cleanup in the step after its first checkpoint.
+        resumes: whether it continues from that checkpoint.
     """
 
     case: Case
@@ -92,7 +92,7 @@ class Training:
 
 
 class Net(nn.Module):
-    """An MLP with dropout, in whose forward pass the process can end.
+    """An MLP with dropout and a forward pass that can end the process.
 
     Args:
         dropout: its probability.

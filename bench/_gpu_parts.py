@@ -29,7 +29,7 @@ class Timing:
 
     Args:
         where: the device.
-        until: when, by `time.monotonic`, the rounds end.
+        until: end of the rounds, in `time.monotonic` seconds.
         quick: whether a round has few steps, and there are few rounds.
     """
 
@@ -47,12 +47,12 @@ class Timing:
         return (time.perf_counter() - begun) / steps * 1e3
 
     def block(self, loop: Loop, seconds: float = 0.3) -> int:
-        """Return how many steps of a loop take so long."""
+        """Return the number of steps of a loop that take this long."""
         loop(2)
         return 2 if self.quick else max(5, int(seconds * 1e3 / self.ms(loop, 5)))
 
     def turns(self, loops: dict[str, Loop], steps: int, until: float) -> dict[str, list[float]]:
-        """Return the milliseconds of a step of each loop, by round; every round begins with another one."""
+        """Return the milliseconds of a step of each loop, by round; every round starts with another loop."""
         times: dict[str, list[float]] = {name: [] for name in loops}
         names = list(loops)
         for turn in range(2 if self.quick else 30):
@@ -64,7 +64,7 @@ class Timing:
 
 
 def compared(times: dict[str, list[float]], base: str) -> Iterator[Row]:
-    """Give one row for each loop: its time, and the median over rounds of its ratio to the base."""
+    """Yield one row for each loop: its time, and the median over rounds of its ratio to the base."""
     for name, own in times.items():
         ratios = [one / other for one, other in zip(own, times[base], strict=True)]
         yield {
@@ -76,7 +76,7 @@ def compared(times: dict[str, list[float]], base: str) -> Iterator[Row]:
 
 
 def machine(where: Place) -> Row:
-    """Return what was measured on."""
+    """Return a description of the machine."""
     gpu = torch.cuda.get_device_properties(0) if where.kind == "cuda" else None
     return {
         "machine": platform.processor() if gpu is None else gpu.name,
@@ -147,7 +147,7 @@ def step(timing: Timing) -> Iterator[Row]:
         with supervision:
             loop(10 if quick else 80)
         scene = supervision.scene
-        scene.step = 1001  # past the steps that are read closely, and no other one comes
+        scene.step = 1001  # past the steps that are read closely, without another one to come
         scene.frugal, scene.sampled, scene.ledger.sampled = True, False, False
         scene.ledger.refresh()
 

@@ -1,7 +1,7 @@
-"""The two programs of `lab.py`: the lab as its author meant it, and the same model trained with the toolkit.
+"""The two programs of `lab.py`: the lab as its author intended it, and the same model trained with the toolkit.
 
-Each is called in a process of its own, reads the files, trains, and tells after every epoch how many of the 10,000 test
-images it names correctly. Reading, normalising and testing are part of the time.
+Each runs in a separate process, reads the files, trains, and prints after every epoch how many of the 10,000 test
+images it classifies correctly. Reading, normalising and testing are part of the time.
 """
 
 from __future__ import annotations
@@ -39,14 +39,14 @@ class FashionClassifier(nn.Module):
 
 
 def to_tensor(image: Image.Image) -> torch.Tensor:
-    """Do what `torchvision.transforms.ToTensor` does to a Pillow image of bytes, without its checks."""
+    """Convert a Pillow image of bytes like `torchvision.transforms.ToTensor`, without its checks."""
     made = torch.from_numpy(numpy.array(image, numpy.uint8, copy=True))
     made = made.view(image.size[1], image.size[0], 1).permute((2, 0, 1)).contiguous()
     return made.to(dtype=torch.get_default_dtype()).div(255)
 
 
 def normalize(made: torch.Tensor, mean: tuple[float, ...], std: tuple[float, ...]) -> torch.Tensor:
-    """Do what `torchvision.transforms.Normalize` does, without its checks of the arguments."""
+    """Normalise like `torchvision.transforms.Normalize`, without its checks of the arguments."""
     made = made.clone()
     means = torch.as_tensor(mean, dtype=made.dtype, device=made.device)
     stds = torch.as_tensor(std, dtype=made.dtype, device=made.device)
@@ -56,7 +56,7 @@ def normalize(made: torch.Tensor, mean: tuple[float, ...], std: tuple[float, ...
 
 
 class FashionMNIST(Dataset):
-    """What `torchvision.datasets.FashionMNIST` does: bytes in memory, a Pillow image per item, transformed."""
+    """A copy of `torchvision.datasets.FashionMNIST`: bytes in memory, a Pillow image per item, transformed."""
 
     def __init__(self, folder: Path, part: str) -> None:
         from truestep.data.idx_files import read_idx

@@ -1,4 +1,4 @@
-"""The trainings of `_exact_tasks.py` in other people's frameworks, resumed as their documentation says."""
+"""The trainings of `_exact_tasks.py` in other frameworks, resumed according to their documentation."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def loader(training: Training, *, seed: int | None = None) -> DataLoader[Any]:
 
 
 class LightningWeight(lightning.LightningModule):
-    """The one weight as Lightning wants it."""
+    """The one weight as Lightning expects it."""
 
     def __init__(self, model: Weight) -> None:
         super().__init__()
@@ -53,7 +53,7 @@ class LightningWeight(lightning.LightningModule):
 
 
 class LightningNet(lightning.LightningModule):
-    """The net as Lightning wants it."""
+    """The net as Lightning expects it."""
 
     def __init__(self, model: Net) -> None:
         super().__init__()
@@ -171,7 +171,7 @@ def ignite_deterministic_resume(training: Training) -> Net:
 
 
 class Losing(nn.Module):
-    """A model as HF Trainer wants it: what it returns has its loss under that name."""
+    """A model as HF Trainer expects it: its output has a field `loss`."""
 
     def __init__(self, model: nn.Module) -> None:
         super().__init__()

@@ -1,6 +1,6 @@
-"""The training of `_steps.py` in other people's frameworks, each as its own documentation writes it.
+"""The training of `_steps.py` in other frameworks, each written as in its documentation.
 
-`..._off` has nothing switched on; `..._on` clips, moves a schedule every step, and logs the loss every 50th step.
+`..._off` uses no features; `..._on` clips, moves a schedule every step, and logs the loss every 50th step.
 """
 
 from __future__ import annotations
@@ -162,7 +162,7 @@ def ignite_on(task: Task) -> nn.Module:
 
 
 class Module(lightning.LightningModule):
-    """The model as Lightning wants it."""
+    """The model as Lightning expects it."""
 
     def __init__(self, *, on: bool) -> None:
         super().__init__()
@@ -217,7 +217,7 @@ def lightning_default_on(task: Task) -> nn.Module:
 
 
 class Labelled(nn.Module):
-    """The model as HF Trainer wants it: it computes its own loss."""
+    """The model as HF Trainer expects it: it computes its loss."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -228,7 +228,7 @@ class Labelled(nn.Module):
 
 
 class ReadyTrainer(Trainer):
-    """A Trainer whose batches are there already."""
+    """A Trainer with prepared batches."""
 
     ready: Any
 

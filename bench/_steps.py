@@ -1,4 +1,4 @@
-"""What every loop of `toolkit_step.py` trains, and the clock that they all walk past."""
+"""The task of all loops of `toolkit_step.py`, and the clock that they iterate over."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MAX_NORM, LOG_EVERY, RISING = 1.0, 50, 100
 
 @dataclass
 class Clock:
-    """Reads the processor's time when a loop asks for the first timed batch, and when it asks for the one after them.
+    """Reads the processor time at the request for the first timed batch, and for the batch after the last one.
 
     Args:
         warm: steps before the timed ones.
@@ -33,7 +33,7 @@ class Clock:
 
     @property
     def steps(self) -> int:
-        """All steps; one more than are timed, since a loop that knows its length need not ask again."""
+        """All steps; one more than are timed, since a loop with a known length does not request another batch."""
         return self.warm + self.count + 1
 
     @property
@@ -41,7 +41,7 @@ class Clock:
         return (self.ended - self.begun) / self.count * 1e6
 
     def over(self, batches: Iterable[Item]) -> Iterator[Item]:
-        """Give the batches of somebody else."""
+        """Yield the batches of another iterable."""
         for number, batch in enumerate(batches):
             if number == self.warm:
                 self.begun = time.process_time()
@@ -51,7 +51,7 @@ class Clock:
 
 
 class Ready(Iterable[Any], Sized):
-    """A loader whose batches are there already: what a loader costs is measured in `loader.py`."""
+    """A loader with prepared batches: `loader.py` measures the cost of a loader."""
 
     def __init__(self, clock: Clock, batch: Any) -> None:
         self.clock, self.batch = clock, batch
@@ -65,7 +65,7 @@ class Ready(Iterable[Any], Sized):
 
 @dataclass(frozen=True)
 class Task:
-    """One training: batches, a clock, and a folder for what a loop writes."""
+    """One training: batches, a clock, and a folder for the output of a loop."""
 
     clock: Clock
     folder: Path
@@ -87,7 +87,7 @@ Loop = Callable[[Task], nn.Module]
 
 
 def net() -> nn.Module:
-    """The smallest step there is: an MLP 16-32-1."""
+    """The smallest step: an MLP 16-32-1."""
     torch.manual_seed(0)
     return nn.Sequential(nn.Linear(16, 32), nn.ReLU(), nn.Linear(32, 1))
 

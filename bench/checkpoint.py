@@ -1,7 +1,7 @@
-"""How long a checkpoint keeps the training waiting: our saves against `torch.save`, in turns in one process.
+"""Time that the training waits for a checkpoint: our saves against `torch.save`, in turns in one process.
 
 The model has 100 MB of weights, Adam twice that. `torch.save` writes one file and flushes nothing: a power cut loses it
-and a kill while it writes leaves half of it. The row with fsync is what a safe save costs at least.
+and a kill while it writes leaves half of it. The row with fsync is the least cost of a safe save.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class Savers:
         return checkpoints.last_stall_s
 
     def ways(self) -> dict[str, Callable[[int], float]]:
-        """Return every way by its name."""
+        """Return all savers by name."""
         return {
             "torch.save": self.torch_save,
             "torch.save and fsync": lambda step: self.torch_save(step, flush=True),

@@ -1,4 +1,4 @@
-"""What `deterministic=True` costs: the same steps with and without it, in turns, in processor time."""
+"""Cost of `deterministic=True`: the same steps with and without it, in turns, in processor time."""
 
 from __future__ import annotations
 

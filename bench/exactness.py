@@ -1,13 +1,13 @@
-"""Whether accumulation and resuming are exact, beside other frameworks: the right answer, or how far from it.
+"""Exactness of accumulation and resuming, next to other frameworks: the right answer, or the distance from it.
 
 Window: ten micro-batches, accumulate 4, SGD with lr 1, each gradient 1. The windows hold 4, 4 and 2 micro-steps, the
 mean of each is 1, so the updates add up to 3.
 
 Resume: 40 steps of shuffled batches. A run saves after step 7 and dies in step 8 (`os._exit`); another process resumes
 from the checkpoint, as the framework's documentation says. The figure is the largest difference between its weights
-and those of a run that nobody stopped. In the columns the model has dropout 0.3 ("dropout"), `__getitem__` draws random
-numbers ("draws"), or both, with two workers ("all"). Every figure comes from processes of their own with the same seed,
-and two runs that nobody stopped are compared, too: where these differ already, nothing can be said about resuming.
+and those of an uninterrupted run. In the columns the model has dropout 0.3 ("dropout"), `__getitem__` draws random
+numbers ("draws"), or both, with two workers ("all"). Every figure comes from separate processes with the same seed, and
+two uninterrupted runs are compared, too: if these already differ, the figure does not apply to resuming.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def our_resume(training: Training) -> Net:
 
 
 def apart(call: Callable[..., Any], *arguments: Any) -> Any:
-    """Return what a call returns in a process of its own; None where that process ends without an answer."""
+    """Return the result of a call in a separate process; None if that process ends without an answer."""
     ours, theirs = multiprocessing.get_context("fork").Pipe(duplex=False)
     child = multiprocessing.get_context("fork").Process(target=_answer, args=(theirs, call, arguments))
     child.start()
@@ -75,7 +75,7 @@ def apart(call: Callable[..., Any], *arguments: Any) -> Any:
 
 
 def _answer(pipe: Any, call: Callable[..., Any], arguments: tuple[Any, ...]) -> None:
-    """Run the call without its output, and send what it returns; a text is what it raised."""
+    """Run the call without its output, and send its result, or the text of its exception."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, 1)
     os.dup2(nowhere, 2)

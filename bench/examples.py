@@ -1,6 +1,6 @@
-"""What the examples reach as they are, and how long they take, beside simple methods and published figures.
+"""Results and times of the unchanged examples, next to simple methods and published figures.
 
-Every example runs in a process of its own with its own settings. The time of the process counts all its threads.
+Every example runs in a separate process with its default settings. The time of the process counts all its threads.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def reviews_regression() -> float:
 
 
 def shakespeare_counts(order: int = 5) -> float:
-    """Return the bits of a character by counts of what followed the last characters (Witten-Bell), same split."""
+    """Return the bits of a character from counts of characters after the last ones (Witten-Bell), same split."""
     text = (DATA / "tinyshakespeare/input.txt").read_text("utf-8")
     end = round(0.9 * len(text))
     followed: dict[str, Counter[str]] = defaultdict(Counter)
@@ -99,15 +99,15 @@ def houses_boosted() -> float:
 
 @dataclass(frozen=True)
 class Example:
-    """One example, and what it is compared with.
+    """One example, and its comparison.
 
     Attributes:
         script: the name of its template.
-        figure: what it prints last, as a pattern with one group.
+        figure: its last printed result, as a pattern with one group.
         what: the figure's name and unit.
         simple: measures a simple method on the same split; None where `lab.py` measures one.
         beside: that method's name.
-        published: what others report, and where.
+        published: results of others, with the source.
     """
 
     script: str
@@ -159,7 +159,7 @@ EXAMPLES = (
 
 
 def measured(example: Example) -> dict[str, object]:
-    """Run one example with its own settings, and what it is compared with."""
+    """Run one example with its default settings, and the simple method."""
     with tempfile.TemporaryDirectory() as folder:
         command = [
             sys.executable,

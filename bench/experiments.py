@@ -1,6 +1,6 @@
-"""What each experiment says about the plain programs of `examples/raw`, and how long it takes.
+"""Results and times of each experiment on the plain programs of `examples/raw`.
 
-Every command runs as a user types it, in a folder of its own that holds the program alone.
+Every command runs as a user types it, in a separate folder that contains only the program.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Case:
 
     @property
     def line(self) -> str:
-        """What a user types."""
+        """Return the command line that a user types."""
         return " ".join(["truestep", self.command, *self.options, f"{self.program}.py", *self.arguments])
 
 
@@ -70,7 +70,7 @@ def thinned(value: Any) -> Any:
 
 
 def measured(case: Case) -> dict[str, Any]:
-    """Run a case, print what it says, and return it with its exit code and seconds."""
+    """Run a case, print its output, and return it with its exit code and seconds."""
     with tempfile.TemporaryDirectory() as folder:
         shutil.copy(ROOT / "examples" / "raw" / f"{case.program}.py", folder)
         command = [sys.executable, "-m", "truestep", case.command, "--format", "json", *case.options]
@@ -94,7 +94,7 @@ def measured(case: Case) -> dict[str, Any]:
 
 
 def main() -> None:
-    """Run the cases that are asked for."""
+    """Run the requested cases."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("only", nargs="*", help="commands or programs; all without one")
     parser.add_argument("--save", action="store_true", help="keep the numbers in bench/results")

@@ -1,11 +1,11 @@
-"""What cannot be known without a GPU: checks, costs and speeds, in less than ten minutes, with torch and numpy alone.
+"""Checks, costs and speeds that need a GPU, in less than ten minutes, with torch and numpy alone.
 
     make gpu
-    python bench/gpu.py --device cpu --quick    # every line of it, where there is none
+    python bench/gpu.py --device cpu --quick    # every line of it, without a GPU
 
-Each part runs in a process of its own and writes its rows as they come, so that an error of the device, or the end of
-its time, ends that part alone. Ratios are medians over rounds in which both sides take turns in the same process.
-Exits with 1 where a check failed or a part did not end well, with 2 where there is no such device.
+Each part runs in a separate process and writes each row when it is measured, so an error of the device, or the time
+limit, ends only that part. Ratios are medians over rounds in which both sides take turns in the same process. The exit
+code is 1 if a check or a part failed, and 2 without such a device.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ Row = dict[str, Any]
 
 
 def no_device(kind: str) -> str:
-    """Return why a device cannot be used, "" where it can: asked in a process that ends before the parts begin."""
+    """Return the reason that a device cannot be used, or "": checked in a process that ends before the parts begin."""
     asked = "import torch; print(torch.cuda.is_available(), torch.__version__)" if kind == "cuda" else "print(True)"
     try:
         done = subprocess.run([sys.executable, "-c", asked], capture_output=True, text=True, timeout=180, check=False)
@@ -88,7 +88,7 @@ def show(name: str, rows: list[Row], end: Row) -> None:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--device", default="cuda", choices=("cuda", "cpu", "standin"))
-    parser.add_argument("--quick", action="store_true", help="tiny sizes: whether it runs, not what it costs")
+    parser.add_argument("--quick", action="store_true", help="tiny sizes, to test that it runs")
     parser.add_argument("--budget", type=float, default=540.0, help="seconds for all parts (default: %(default)g)")
     parser.add_argument("--only", nargs="*", choices=tuple(PARTS), default=tuple(PARTS), help="parts")
     parser.add_argument("--out", type=Path, help="where results go (default: bench/results/gpu.json, on CUDA only)")

@@ -1,8 +1,8 @@
 """FashionMNIST to 88.3 % of the test set: the lab's own script against the toolkit, same model, in turns.
 
-Each program runs in a process of its own. Its time begins after `import torch`, holds reading the files, training and a
-pass over the test set after each epoch, and ends at the first pass that names at least `--goal` correctly. The time of
-the process counts all its threads; on a machine with other work it says more than that of the wall.
+Each program runs in a separate process. Its time begins after `import torch`, includes reading the files, training and
+a pass over the test set after each epoch, and ends at the first pass with at least `--goal` correct. The time of
+the process counts all its threads; on a busy machine it is more reliable than wall time.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ DATA = Path(os.environ.get("TRUESTEP_DATA", "../shared/data")) / "fashion-mnist"
 
 
 def one(program: str, seed: int, goal: float, threads: int) -> dict[str, object]:
-    """Run one program in this process, and return what it took."""
+    """Run one program in this process, and return its times."""
     torch.set_num_threads(threads)
     wall, process = time.perf_counter(), time.process_time()
     accuracies: list[float] = []

@@ -1,8 +1,8 @@
-"""The loader against torch's DataLoader and against plain indexing, alternating in one process, and what seeds cost.
+"""The loader against torch's DataLoader and plain indexing, alternating in one process, and the cost of seeding.
 
 Each round times one epoch of every way of reading 60000 samples of 784 floats in batches of 256, shuffled; the figures
-are medians over rounds, and the best rounds of each: on a machine with other work the best say more. The costs of
-seeding a sample and of lending the generators are timed alone.
+are medians over rounds, and the best rounds of each: on a busy machine the best are more reliable. The costs of
+seeding a sample and of switching the generators are timed alone.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ SAMPLES, WIDTH, BATCH = 60_000, 784, 256
 
 
 class Rows(Dataset):
-    """The same tensors, sample by sample: what a data set with code of its own costs."""
+    """The same tensors, sample by sample: the cost of a custom data set."""
 
     def __init__(self, x: torch.Tensor, y: torch.Tensor) -> None:
         self.x, self.y = x, y
@@ -39,7 +39,7 @@ class Rows(Dataset):
 
 
 def ways() -> dict[str, Callable[[int], Iterable[object]]]:
-    """Return what gives the batches of an epoch."""
+    """Return functions that yield the batches of an epoch."""
     x, y = torch.randn(SAMPLES, WIDTH), torch.randint(0, 10, (SAMPLES,))
     fast = Loader(TensorDataset(x, y), batch_size=BATCH, shuffle=True)
     each = Loader(Rows(x, y), batch_size=BATCH, shuffle=True)
@@ -58,7 +58,7 @@ def ways() -> dict[str, Callable[[int], Iterable[object]]]:
 
 
 def epoch_us(batches: Iterable[object]) -> float:
-    """Return the time of a batch, an epoch long."""
+    """Return the time of a batch, averaged over an epoch."""
     begun, count = time.perf_counter(), 0
     for _ in batches:
         count += 1
@@ -66,7 +66,7 @@ def epoch_us(batches: Iterable[object]) -> float:
 
 
 def seeding_us() -> dict[str, float]:
-    """Return what single parts of seeding take."""
+    """Return the times of single parts of seeding."""
 
     def timed(call: Callable[[], object], times: int = 5000) -> float:
         begun = time.perf_counter()

@@ -1,6 +1,6 @@
 """Memory and record over a million tiny steps under supervision: one table.
 
-The resident memory is read after every tenth of the run; it must not grow once the first tenth is over.
+The resident memory is read after every tenth of the run; it must not grow after the first tenth.
 """
 
 from __future__ import annotations

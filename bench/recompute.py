@@ -1,4 +1,4 @@
-"""What `recompute=` gives and costs: bytes that a forward pass keeps for the backward pass, and the time of a step.
+"""Gain and cost of `recompute=`: bytes that a forward pass keeps for the backward pass, and the time of a step.
 
 A stack of transformer layers with dropout, in fp32 on the CPU; plain and recomputed steps in turns.
 """
@@ -34,7 +34,7 @@ class Deep(nn.Module):
 
 
 def kept_bytes(model: nn.Module, x: torch.Tensor) -> int:
-    """Bytes of all storages, but for those of parameters, that the backward pass of one forward pass waits for."""
+    """Bytes of all storages, except those of parameters, that one forward pass keeps for the backward pass."""
     own = {parameter.untyped_storage().data_ptr() for parameter in model.parameters()}
     sizes: dict[int, int] = {}
 
@@ -46,7 +46,7 @@ def kept_bytes(model: nn.Module, x: torch.Tensor) -> int:
 
     with torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor):
         loss = model(x).square().mean()
-        kept = sum(sizes.values())  # before the backward pass computes anything again
+        kept = sum(sizes.values())  # before the backward pass recomputes
         loss.backward()
     return kept
 

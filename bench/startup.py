@@ -1,4 +1,4 @@
-"""What starting costs: ``import truestep``, and an empty script under ``truestep run`` against python alone."""
+"""Cost of starting: ``import truestep``, and an empty script under ``truestep run`` against python alone."""
 
 from __future__ import annotations
 

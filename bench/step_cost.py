@@ -30,7 +30,7 @@ Loop = Callable[[int], None]
 
 
 def tiny() -> Loop:
-    """An MLP 16-32-1 on batches of 32: the smallest step there is."""
+    """An MLP 16-32-1 on batches of 32: the smallest step."""
     torch.manual_seed(0)
     model = nn.Sequential(nn.Linear(16, 32), nn.ReLU(), nn.Linear(32, 1))
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
@@ -39,7 +39,7 @@ def tiny() -> Loop:
 
 
 def millisecond() -> Loop:
-    """An MLP whose step takes about a millisecond on this machine."""
+    """An MLP with a step of about a millisecond on this machine."""
     torch.manual_seed(0)
     model = nn.Sequential(nn.Linear(64, 256), nn.ReLU(), nn.Linear(256, 256), nn.ReLU(), nn.Linear(256, 10))
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
@@ -101,7 +101,7 @@ def _loop(model: nn.Module, optimizer: torch.optim.Optimizer, criterion: nn.Modu
 
 
 class Supervision:
-    """Probes that can be put up and taken down around the same loop, past the first sampled steps."""
+    """Probes that can be installed and removed around the same loop, past the first sampled steps."""
 
     def __init__(self) -> None:
         self.judge = Judge(all_rules().values())
@@ -117,7 +117,7 @@ class Supervision:
         for probe in self.probes:
             known = dict(vars(probe))
             probe.install(self.stack)
-            vars(probe).update(known)  # what it knew when it was taken down: a long run, not a beginning
+            vars(probe).update(known)  # its state at the removal: a long run, not a beginning
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -129,7 +129,7 @@ def compare(name: str, loop: Loop, rounds: int, seconds: float) -> dict[str, obj
     supervision = Supervision()
     loop(20)
     with supervision:
-        loop(80)  # past the first calls of each line, which are looked at in full
+        loop(80)  # past the first calls of each line, which are observed in full
     supervision.scene.step = 1001  # past the steps that are read closely
     supervision.scene.frugal = True  # and no other one comes
     supervision.scene.sampled = supervision.scene.ledger.sampled = False
@@ -163,7 +163,7 @@ def compare(name: str, loop: Loop, rounds: int, seconds: float) -> dict[str, obj
 
 def _time(loop: Loop, block: int) -> float:
     loop(10)
-    begun = time.process_time()  # processor time: what other programs take of the machine is not counted
+    begun = time.process_time()  # processor time: other programs are not counted
     loop(block)
     return (time.process_time() - begun) / block
 

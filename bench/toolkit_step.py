@@ -1,10 +1,11 @@
-"""What a step of the toolkit costs over a hand-written loop, beside other frameworks, alternating in one process.
+"""Cost of a step of the toolkit over a hand-written loop, next to other frameworks, alternating in one process.
 
-An MLP 16-32-1 on batches of 32, one thread, processor time. Every round runs every loop once; a loop's cost is the
-median over rounds of its step less the step of its twin, the hand-written loop, in the same round. Before that, every
-loop trains once and its weights are compared with its twin's: what it costs means nothing if it trains something else.
+An MLP 16-32-1 on batches of 32, one thread, processor time. Every round runs every loop once; the cost of a
+loop is the median over rounds of the difference to the step of its twin, the hand-written loop, in the same round.
+Before that, every loop trains once and its weights are compared with those of its twin: otherwise the cost is
+meaningless.
 
-Batches are there already, except in the rows "loader": data in memory, read by `run.loader` on one side and by indexing
+Batches are prepared, except in the rows "loader": data in memory, read by `run.loader` on one side and by indexing
 on the other. With everything on, gradients are clipped, a schedule moves every step and the loss is logged: TrueStep
 keeps every value, the others every 50th. Supervision is timed past its first 500 steps, some of which it reads closely.
 """
@@ -116,7 +117,7 @@ def steps_on(task: Task, *, watch: bool) -> nn.Module:
 
 @dataclass
 class Way:
-    """One loop, its twin, and what was measured."""
+    """One loop, its twin, and the measurements."""
 
     name: str
     on: bool
@@ -153,7 +154,7 @@ def ways(*, peers: bool) -> list[Way]:
 
 @contextlib.contextmanager
 def quiet() -> Iterator[None]:
-    """Keep what frameworks print out of the table."""
+    """Suppress the output of frameworks."""
     with (
         contextlib.redirect_stdout(io.StringIO()),
         contextlib.redirect_stderr(io.StringIO()),
@@ -172,13 +173,13 @@ def trained(way: Way, warm: int, count: int) -> tuple[float, torch.Tensor]:
 
 
 def differences(made: list[Way]) -> dict[str, float]:
-    """Train 120 steps in every way; return the largest difference from the twin's weights."""
+    """Train 120 steps with every loop; return the largest difference from the twin's weights."""
     weights = {way.key: trained(way, 0, 120)[1] for way in made}
     return {way.key: (weights[way.key] - weights[way.twin]).abs().max().item() for way in made if way.twin}
 
 
 def measured(made: list[Way], rounds: int, count: int) -> dict[str, list[float]]:
-    """Return the times of a step of each way, by round; every round begins with another one."""
+    """Return the times of a step of each loop, by round; every round starts with another loop."""
     times: dict[str, list[float]] = {way.key: [] for way in made}
     for turn in range(rounds):
         begin = turn * len(made) // rounds

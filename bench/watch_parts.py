@@ -1,8 +1,8 @@
-"""What watching costs, by part: each probe in each kind of step, and each rule.
+"""Cost of supervision by part: each probe in each kind of step, and each rule.
 
 A step is plain, coasting (only compared with the round before), seen in full, or sampled (gradients and tape are read).
-What a kind costs is timed against plain steps in turns, in processor time; how it is shared out among the modules is
-taken from a profile of the same steps, which slows all of them alike. A rule is timed by itself, on a step's events.
+The cost of a kind is timed against plain steps in turns, in processor time; its share for each module comes from a
+profile of the same steps, which slows all of them equally. A rule is timed alone, on the events of a step.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ ROUNDS = 15
 
 
 def settled(loop: Loop) -> Supervision:
-    """Return probes that have watched a loop for a while."""
+    """Return probes after some steps of a loop."""
     supervision = Supervision()
     with supervision:
         loop(120)
@@ -42,7 +42,7 @@ def settled(loop: Loop) -> Supervision:
 
 @contextmanager
 def kept_to(supervision: Supervision, kind: str) -> Iterator[None]:
-    """Let all steps inside be of one kind."""
+    """Force all steps inside to be of one kind."""
     scene = supervision.scene
     scene.coast.wake()
     before = scene.is_sampled, scene.coast.repeating
@@ -58,7 +58,7 @@ def kept_to(supervision: Supervision, kind: str) -> Iterator[None]:
 
 
 def costs(loop: Loop, kind: str, steps: int, rounds: int) -> float:
-    """Return the microseconds that a step of one kind costs more than a plain one: the median over rounds."""
+    """Return the microseconds that a step of one kind takes longer than a plain one: the median over rounds."""
     supervision = settled(loop)
     found = []
     for turn in range(rounds):
@@ -77,7 +77,7 @@ def timed(loop: Loop, steps: int) -> float:
 
 
 def shares(loop: Loop, kind: str, steps: int) -> dict[str, float]:
-    """Return the share of each of our modules in what a step of one kind costs, what they call of torch included."""
+    """Return the share of each of our modules in the cost of a step of one kind, including their calls of torch."""
     supervision = settled(loop)
     profile = cProfile.Profile()
     with supervision, kept_to(supervision, kind):

@@ -1,4 +1,4 @@
-"""Watch two training loops that differ in one line, compare what they learned, and prove what that line does.
+"""Supervise two training loops that differ in one line, compare the results, and prove the effect of that line.
 
 `make demo` runs this.
 """
@@ -50,7 +50,7 @@ FRAME = """<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}
 
 @dataclass
 class Told:
-    """What a supervised program printed about itself, and what was found in it."""
+    """Printed results of a supervised program, and the findings in it."""
 
     losses: dict[int, float] = field(default_factory=dict)
     accuracy: float = 0.0
@@ -60,7 +60,7 @@ class Told:
     """Its lines, from the first finding on."""
 
     def hear(self, line: str) -> None:
-        """Take up one line of output."""
+        """Read one line of output."""
         if told := re.match(r"epoch +(\d+): training loss (\S+)", line):
             self.losses[int(told[1])] = float(told[2])
         elif told := re.match(r"held-out accuracy (\S+)%", line):
@@ -74,12 +74,12 @@ class Told:
 
 
 def lines(command: list[str], console: Console, fine: tuple[int, ...] = (0,)) -> Iterator[str]:
-    """Run a command, on a terminal of its own where there is one here, and give what it writes line by line.
+    """Run a command, on a pseudo-terminal if stdout is a terminal, and yield its output line by line.
 
     Args:
-        command: what to run.
-        console: how wide the terminal is.
-        fine: exit codes with which it does not fail.
+        command: the command line.
+        console: for the width of the terminal.
+        fine: exit codes that are not failures.
 
     Raises:
         SystemExit: the command failed.
@@ -100,13 +100,13 @@ def lines(command: list[str], console: Console, fine: tuple[int, ...] = (0,)) ->
             for line in stream:
                 yield line.rstrip("\r\n")
         except OSError:
-            pass  # how a terminal says that the other side has gone
+            pass  # the other side of the terminal was closed
     if child.wait() not in fine:
         raise SystemExit(f"{' '.join(command)} ended with {child.returncode}")
 
 
 def supervise(script: str, console: Console) -> Told:
-    """Run `truestep run SCRIPT`, pass on what it writes, and return what it told."""
+    """Run `truestep run SCRIPT`, print its output, and return its results."""
     told = Told()
     console.print()
     console.print(Text.assemble(("$ ", "dim"), (f"truestep run {script}", "bold")))
@@ -123,7 +123,7 @@ def supervise(script: str, console: Console) -> Told:
 
 
 def prove(script: str, console: Console) -> bool:
-    """Run `truestep prove` on a script, pass on what it writes, and return whether its finding makes a difference."""
+    """Run `truestep prove` on a script, print its output, and return True if its finding makes a difference."""
     console.print()
     console.print(Text.assemble(("$ ", "dim"), (f"truestep prove --steps 5000 {script}", "bold")))
     before = ""
@@ -135,7 +135,7 @@ def prove(script: str, console: Console) -> bool:
 
 
 def quote(report: list[str], page: Path) -> None:
-    """Put the lines of a report in the place of those that a page quotes."""
+    """Replace the report that a page quotes."""
     text = page.read_text(encoding="utf-8")
     quoted = re.compile(r"^    error\[missing-zero-grad\]: optimizer(?:.*\n    )+.*", re.MULTILINE)
     lines = "\n".join(f"    {line}" for line in report)
@@ -143,7 +143,7 @@ def quote(report: list[str], page: Path) -> None:
 
 
 def compare(accident: Told, corrected: Told, console: Console) -> None:
-    """Print both results side by side, and what follows from them."""
+    """Print both results side by side, and the conclusion."""
     console.print()
     table = Table(box=None, pad_edge=False, padding=(0, 4, 0, 0))
     table.add_column("")
@@ -167,9 +167,11 @@ def compare(accident: Told, corrected: Told, console: Console) -> None:
 
 
 def main() -> int:
-    """Run the demo on the terminal; keep a picture of it where one was asked for."""
+    """Run the demo on the terminal; save a picture of it on request."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--svg", type=Path, help="file for a picture of the whole demo; renews the pages that quote it")
+    parser.add_argument(
+        "--svg", type=Path, help="file for a picture of the whole demo; also updates the pages that quote it"
+    )
     picture = parser.parse_args().svg
     width = WIDEST if picture else min(Console().width, WIDEST)
     console = Console(width=width, highlight=False, record=bool(picture), force_terminal=bool(picture) or None)

@@ -16,7 +16,7 @@ MEASURED = "[measured]"
 
 @dataclass(frozen=True)
 class Measurement:
-    """What the two programs of one proof printed, and whether the difference exceeds the stated margin."""
+    """Results of the two programs of one proof, and whether the difference exceeds the stated margin."""
 
     rule: str
     better: str

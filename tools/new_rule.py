@@ -1,6 +1,6 @@
 """Write the skeletons of a rule: its module, its test and its proof. `make new-rule ID=my-rule` runs this.
 
-Every file says `FILL IN` where the author must write; the tests refuse the rule until none is left.
+Every file has `FILL IN` where the author must write; the tests refuse the rule until all are replaced.
 """
 
 from __future__ import annotations
@@ -28,17 +28,17 @@ class $CLASS(Rule):
 
     What it does
     ------------
-    FILL IN: what is found, and by which evidence. State what counts as evidence, not which function was called.
+    FILL IN: the failure, and the evidence for it. Name a state as evidence, not the function that was called.
 
     Why it matters
     --------------
-    FILL IN: what happens to the trained result. State what proofs/$ID measured.
+    FILL IN: the effect on the trained result. Quote the measurement of proofs/$ID.
 
     Example
     -------
     ::
 
-        FILL_IN  # the shortest code that has the failure, with a comment at the guilty line
+        FILL_IN  # the shortest code that has the failure, with a comment at the line at fault
 
     Fix
     ---
@@ -48,7 +48,7 @@ class $CLASS(Rule):
 
     Known false alarms
     ------------------
-    FILL IN: code that is reported and right, and why; "None known." where there is none.
+    FILL IN: correct code that is reported, and the reason; or "None known."
 
     References
     ----------
@@ -59,10 +59,10 @@ class $CLASS(Rule):
     since = "$SINCE"
     severity = Severity.ERROR  # FILL IN: error, warning or speed
     watches = (OptimizerStepped,)  # FILL IN: the kinds of events that `observe` reads
-    needs = (OptimizerStepped,)  # FILL IN: the kinds without which nothing can be said
+    needs = (OptimizerStepped,)  # FILL IN: the kinds without which the rule is not observed
 
     def observe(self, event: Event, run: Progress) -> None:
-        # FILL IN: self.report(event.site, "what happened", run=run, label="under the guilty line", help="do this")
+        # FILL IN: self.report(event.site, "the failure", run=run, label="under the line at fault", help="do this")
         pass
 '''
 
@@ -86,10 +86,10 @@ def test_the_corrected_code_is_quiet():
 
 
 def test_a_healthy_style_that_looks_alike_is_quiet():
-    pytest.fail("FILL IN: the code that comes nearest to the failure and is right")
+    pytest.fail("FILL IN: correct code that is most similar to the failure")
 """
 
-PROGRAM = '''"""FILL IN: what is trained, in one sentence; the same in both programs."""
+PROGRAM = '''"""FILL IN: the training, in one sentence; the same in both programs."""
 
 import sys
 
@@ -105,7 +105,7 @@ print(f"result: {result:.4f}")
 '''
 
 PROOF = """rule = "$ID"
-metric = "FILL IN: what the programs print as their result"
+metric = "FILL IN: the number that the programs print as their result"
 better = "higher"
 margin = 0.0  # FILL IN: the least harm that the proof must show, above 0
 seeds = [0, 1, 2]
@@ -131,7 +131,7 @@ def files(id: str) -> dict[str, str]:
     texts = {
         f"src/truestep/rules/{module}.py": RULE,
         f"tests/rules/test_{module}.py": TEST,
-        f"proofs/{id}/bad.py": PROGRAM.replace("$WHAT", "; end the guilty line with `# error: $ID`"),
+        f"proofs/{id}/bad.py": PROGRAM.replace("$WHAT", "; end the line at fault with `# error: $ID`"),
         f"proofs/{id}/good.py": PROGRAM.replace("$WHAT", "; bad.py without the failure, and nothing else changed"),
         f"proofs/{id}/proof.toml": PROOF,
     }
@@ -156,7 +156,7 @@ def write(id: str, root: Path) -> list[Path]:
 
 
 def main() -> None:
-    """Write the skeletons and say what to do next."""
+    """Write the skeletons and print the next steps."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("id", help="name of the bad pattern in kebab case, such as clip-after-step")
     try:
@@ -166,7 +166,7 @@ def main() -> None:
     for path in written:
         print(path.relative_to(ROOT))
     print("\nWrite the proof first, and measure it: python proofs/measure.py ID --write")
-    print("The tests refuse the rule until nothing is left to FILL IN.")
+    print("The tests refuse the rule until every FILL IN is replaced.")
 
 
 if __name__ == "__main__":

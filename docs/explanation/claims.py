@@ -1,7 +1,7 @@
 """Measure the claims of what-breaks.md here: `python docs/explanation/claims.py [NAME ...]` prints one figure for each.
 
-This file holds the order of the loop, the modes and the loss; its neighbours hold the rest. Claims whose
-names begin with "slow_" run only when named. Times are those of one thread (OMP_NUM_THREADS=1).
+This file has the order of the loop, the modes and the loss; the other files have the rest. Claims with names
+that begin with "slow_" run only if named. Times are those of one thread (OMP_NUM_THREADS=1).
 """
 # ruff: noqa: E501
 import statistics

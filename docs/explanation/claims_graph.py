@@ -1,4 +1,4 @@
-"""Claims about the graph, memory, gradients on or off, and what PyTorch refuses by itself."""
+"""Claims about the graph, memory, gradients on or off, and errors of PyTorch."""
 # ruff: noqa: E501
 import io
 import warnings

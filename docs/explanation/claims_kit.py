@@ -1,4 +1,4 @@
-"""What the claims are measured with: the digits of scikit-learn, a small network, time and memory."""
+"""Tools for the claims: the digits of scikit-learn, a small network, time and memory."""
 # ruff: noqa: E501
 import statistics
 import time

@@ -14,9 +14,9 @@ class Adam:
     direction, however large the gradient is.
 
     Args:
-        parameters: what to train.
+        parameters: to train.
         lr: learning rate, above 0.
-        betas: what remains of the two averages after each step, in [0, 1).
+        betas: decay of the two averages per step, in [0, 1).
         eps: keeps the division finite.
 
     Source: Kingma and Ba, Adam: a method for stochastic optimization (arXiv:1412.6980), algorithm 1.

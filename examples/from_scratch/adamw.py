@@ -14,7 +14,7 @@ class AdamW(Adam):
     hardly decay at all.
 
     Args:
-        parameters: what to train.
+        parameters: to train.
         lr: learning rate, above 0.
         weight_decay: at least 0.
         **options: those of `Adam`.

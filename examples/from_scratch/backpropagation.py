@@ -1,4 +1,4 @@
-"""What `loss.backward()` does, written out for a perceptron of two layers."""
+"""Backpropagation, as in `loss.backward()`, written out for a perceptron of two layers."""
 
 from cross_entropy import cross_entropy, cross_entropy_backward
 from linear import linear_backward
@@ -8,8 +8,8 @@ from relu import relu, relu_backward
 def backward(x, y, first, second):
     """Compute the loss of second(relu(first(x))), and add its gradients to those of both layers.
 
-    Forward from the input to the loss, keeping what is needed later; back from the loss to the input, one line for each
-    line of the forward pass, in reverse order. That is the chain rule, and all of backpropagation.
+    Forward from the input to the loss, keeping the values that the way back needs; back from the loss to the input, one
+    line for each line of the forward pass, in reverse order. That is the chain rule, and all of backpropagation.
 
     Args:
         x: inputs, (batch, in_features).
@@ -34,6 +34,6 @@ def backward(x, y, first, second):
 
 
 def add(layer, grad_weight, grad_bias):
-    """Add to the gradients that are there, as torch does: who wants those of this batch alone clears them before."""
+    """Add to the existing gradients, as torch does: clear them before to get those of this batch alone."""
     for p, gradient in (layer.weight, grad_weight), (layer.bias, grad_bias):
         p.grad = gradient if p.grad is None else p.grad + gradient

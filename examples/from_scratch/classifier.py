@@ -1,4 +1,4 @@
-"""Train a perceptron on scikit-learn's digits, 8 x 8 pixels, with nothing but the pieces of this folder.
+"""Train a perceptron on scikit-learn's digits, 8 x 8 pixels, with only the pieces of this folder.
 
 python examples/from_scratch/classifier.py             # gradients from loss.backward()
 python examples/from_scratch/classifier.py --by-hand   # gradients from backpropagation.py
@@ -39,13 +39,13 @@ def digits():
 
 
 def accuracy(model, x, y):
-    """Return the share of images whose largest score is that of the right class."""
+    """Return the share of images with the largest score at the right class."""
     with torch.no_grad():
         return (model(x).argmax(dim=1) == y).float().mean().item()
 
 
 def train(model, loader, epochs, lr=1e-2, by_hand=False):
-    """Train a model; give the mean loss of each epoch."""
+    """Train a model; yield the mean loss of each epoch."""
     optimizer = AdamW(model.parameters(), lr)
     step, total = 0, epochs * len(loader)
     for _ in range(epochs):

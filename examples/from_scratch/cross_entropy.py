@@ -24,7 +24,7 @@ def cross_entropy(logits, targets):
 
 
 def cross_entropy_backward(logits, targets):
-    """Return the gradient of the logits: what is believed minus what is true.
+    """Return the gradient of the logits: predicted minus true probabilities.
 
         dL/dx = (softmax(x) - onehot(target)) / batch
 

@@ -4,16 +4,16 @@ import torch
 
 
 class Loader:
-    """Give batches of tensors that belong together, in a new random order every time it is walked over.
+    """Yield batches of tensors of equal length, in a new random order in each pass.
 
     A batch is one indexing per tensor; `torch.utils.data.DataLoader` reads sample by sample and stacks them.
 
     Args:
         *tensors: of the same length, such as inputs and labels.
         batch_size: samples in a batch.
-        shuffle: whether each pass has an order of its own.
-        drop_last: whether a last batch that is smaller is left out.
-        generator: where the order comes from; the same seed gives the same orders.
+        shuffle: whether each pass has a new random order.
+        drop_last: whether a smaller last batch is dropped.
+        generator: for the random order; the same seed gives the same orders.
 
     Source: the conventions of `torch.utils.data.DataLoader`.
 

@@ -10,9 +10,9 @@ class SGD:
         p <- p - lr * v
 
     Args:
-        parameters: what to train.
+        parameters: to train.
         lr: learning rate, above 0.
-        momentum: what remains of the sum after each step, in [0, 1); 0 is plain gradient descent.
+        momentum: decay of the sum per step, in [0, 1); 0 is plain gradient descent.
 
     Source: Polyak, Some methods of speeding up the convergence of iteration methods (1964); in this form Sutskever et
     al., On the importance of initialization and momentum in deep learning (ICML 2013).

@@ -1,4 +1,4 @@
-"""The same net, whose samples are normalised one by one."""
+"""The same net, with samples normalised one by one."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""Classify points with a network whose activations fill the memory."""
+"""Classify points with a network with activations that fill the memory."""
 
 import ctypes
 import sys
@@ -7,7 +7,7 @@ from resource import RUSAGE_SELF, getrusage
 import torch
 from torch import nn
 
-ctypes.CDLL(None).mallopt(-3, 1 << 20)  # M_MMAP_THRESHOLD: what is freed leaves the memory at once
+ctypes.CDLL(None).mallopt(-3, 1 << 20)  # M_MMAP_THRESHOLD: freed memory is returned immediately
 torch.set_num_threads(1)
 seed = int(sys.argv[1]) if len(sys.argv) > 1 else 0
 torch.manual_seed(seed)

@@ -1,4 +1,4 @@
-"""Samples are made by a generator of the data set: every worker has a copy, and begins it anew in every epoch."""
+"""Samples come from a generator of the data set: every worker has a copy, and restarts it in every epoch."""
 
 import sys
 

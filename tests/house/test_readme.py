@@ -33,6 +33,14 @@ def test_the_table_of_rules_is_up_to_date():
     assert len(re.findall(r"^\| `[a-z-]+` \| (?:error|warning|speed) \|", page, re.MULTILINE)) == len(all_rules())
 
 
+def test_claims_name_rules_that_exist():
+    page = (ROOT / "docs" / "explanation" / "what-breaks.md").read_text(encoding="utf-8")
+    cells = re.findall(r"^\|.+\|.+\|.+\| (.+) \|$", page.replace("truestep verify-resume", ""), re.MULTILINE)
+    named = {name for cell in cells for name in re.findall(r"\b[a-z]+(?:-[a-z]+)+\b", re.sub(r"\(\S+?\)", "", cell))}
+    assert named
+    assert named <= set(all_rules())
+
+
 def test_every_command_is_in_the_table_of_commands():
     page = (ROOT / "docs" / "reference" / "commands.md").read_text(encoding="utf-8")
     assert set(re.findall(r"^\| \[?`truestep ([a-z-]+)", page, re.MULTILINE)) == set(COMMANDS)
