@@ -78,7 +78,7 @@ class TestLayout:
 class TestLines:
     def test_a_header_is_no_class(self, tmp_path):
         path = write(tmp_path / "x.tsv", "sentence\tlabel\ngood\t1\nbad\t0\n")
-        with pytest.raises(BadData, match="line 1 has the label 'label'") as caught:
+        with pytest.raises(BadData, match="line 1 is the only line with the label 'label'") as caught:
             data.text(path)
         assert "header=True" in caught.value.remedy
         made = data.text(path, header=True)

@@ -85,7 +85,7 @@ def test_a_damaged_packed_file_is_made_again(folder, tmp_path, damage):
 
 def test_a_foreign_file_is_not_written_over(folder, tmp_path):
     (tmp_path / "thesis.doc").write_text("three years of work")
-    with pytest.raises(BadData, match="in the way"):
+    with pytest.raises(BadData, match="a file of another kind"):
         data.images(folder, size=4, pack=tmp_path / "thesis.doc")
     assert (tmp_path / "thesis.doc").read_text() == "three years of work"
 
@@ -100,7 +100,7 @@ def test_a_pack_that_fails_leaves_nothing_behind(folder, tmp_path):
 
 def test_images_of_different_sizes_are_packed_with_a_size_only(folder, tmp_path):
     Image.fromarray(noise(1, 9, 9)).save(folder / "dog" / "0.png")
-    with pytest.raises(BadData, match="9 by 9 pixels and the first one is 6 by 8"):
+    with pytest.raises(BadData, match="9 by 9 pixels, but the first one is 6 by 8"):
         data.images(folder, pack=tmp_path / "p")
     assert data.images(folder, size=(3, 7), pack=tmp_path / "p")[0][0].shape == (3, 3, 7)
 
@@ -202,9 +202,9 @@ def test_the_error_survives_a_pickle():
 @pytest.mark.parametrize(
     ("change", "happened"),
     [
-        (lambda folder: [path.rename(folder / path.name) for path in (folder / "cat").glob("0.png")], "outside of the"),
+        (lambda folder: [path.rename(folder / path.name) for path in (folder / "cat").glob("0.png")], "outside the"),
         (lambda folder: (folder / "bird").mkdir(), "class 'bird' has no images"),
-        (lambda folder: folder.rename(folder.with_name("gone")), "no such folder"),
+        (lambda folder: folder.rename(folder.with_name("gone")), "the folder does not exist"),
     ],
 )
 def test_folders_that_are_no_classes_are_errors(folder, change, happened):
@@ -219,7 +219,7 @@ def test_an_empty_folder_is_an_error(tmp_path):
 
 
 def test_a_folder_that_is_no_class_is_an_error(folder):
-    with pytest.raises(BadData, match="'dog' is none of the classes"):
+    with pytest.raises(BadData, match="'dog' is not among the classes"):
         data.images(folder, classes=["cat"])
 
 

@@ -144,7 +144,7 @@ def test_describe_counts_fields_and_bytes(made):
 @pytest.mark.parametrize(
     ("fields", "happened"),
     [
-        ((), "no tensors"),
+        ((), "got none"),
         ((torch.zeros(3), torch.zeros(4)), "different numbers of samples"),
         ((torch.zeros(3), [1, 2, 3]), "field 1 is a list"),
         ((torch.zeros(()),), "field 0 is one number"),

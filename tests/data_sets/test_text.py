@@ -153,7 +153,7 @@ def test_a_line_ends_at_a_newline_only(tmp_path):
         (b"one\tx\ny\tz\tx\n", "the line has 2 tabs", "line 2"),
         (b"one\tx\n\ntwo\tx\n", "the line is empty", "line 2"),
         (b"one\tx\n \tx\n", "the line has no tokens", "line 2"),
-        (b"one\tx\ncaf\xe9\tx\n", "byte 0xe9 is no text in utf-8", "line 2"),
+        (b"one\tx\ncaf\xe9\tx\n", "byte 0xe9 cannot be decoded as utf-8", "line 2"),
         (b"", "the file is empty", ""),
     ],
 )
@@ -166,7 +166,7 @@ def test_damaged_files_are_errors_with_their_line(tmp_path, held, happened, wher
 
 
 def test_an_unknown_label_is_named_with_its_line(reviews):
-    with pytest.raises(BadData, match="'poor' is none of the classes") as caught:
+    with pytest.raises(BadData, match="'poor' is not among the classes") as caught:
         data.text(reviews, classes=["good"])
     assert caught.value.where == "line 2"
 
@@ -174,11 +174,11 @@ def test_an_unknown_label_is_named_with_its_line(reviews):
 @pytest.mark.parametrize(
     ("options", "happened"),
     [
-        ({"min_count": 0}, "min_count=0"),
-        ({"max_length": 0}, "max_length=0"),
-        ({"label": "middle"}, "no side of a tab"),
-        ({"vocab": ["a", "b"]}, "no vocabulary"),
-        ({"tokenizer": 3}, "a int is no tokenizer"),
+        ({"min_count": 0}, "min_count must be at least 1, got 0"),
+        ({"max_length": 0}, "max_length must be at least 1, got 0"),
+        ({"label": "middle"}, "label must be"),
+        ({"vocab": ["a", "b"]}, "not a vocabulary"),
+        ({"tokenizer": 3}, "tokenizer must be .*, got a int"),
         ({"tokenizer": len, "min_count": 2}, "its own vocabulary"),
     ],
 )
@@ -192,7 +192,7 @@ def test_folders_that_tell_no_classes_are_errors(tmp_path):
         data.text(tmp_path)
     for name in ("a.txt", "a.b.txt"):
         (tmp_path / name).write_text("x")
-    with pytest.raises(BadData, match="do not tell their classes"):
+    with pytest.raises(BadData, match="classes cannot be derived"):
         data.text(tmp_path)
 
 

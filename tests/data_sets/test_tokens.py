@@ -77,7 +77,7 @@ def test_a_number_of_blocks_is_the_length_of_the_first_part(tmp_path):
 
 def test_blocks_are_not_split_at_random(tmp_path):
     made = data.tokens(numbers(tmp_path / "t.bin", range(100)), block=4, unit="uint16")
-    with pytest.raises(BadData, match="by their place"):
+    with pytest.raises(BadData, match="split by position"):
         made.split(0.5, seed=0)
     with pytest.raises(BadData, match="without a block"):
         made.split(0.98)
@@ -140,12 +140,12 @@ def test_bytes_of_a_text_compressed_or_not_are_the_same(tmp_path):
         (b"12", {"unit": "uint16"}, "the file has 1 tokens"),
         (b"", {"unit": "uint16"}, "the file has 0 tokens"),
         (b"", {"unit": "characters"}, "the file has 0 tokens"),
-        (b"123456", {}, "not said what a token"),
-        (b"123456", {"unit": "words"}, "no unit of tokens"),
-        (b"123456", {"unit": "bytes", "block": 0}, "no number of tokens"),
-        (b"\xff\xfe", {"unit": "characters"}, "byte 0xff is no text"),
-        (b"ok", {"unit": "characters", "encoding": "utf-99"}, "no encoding"),
-        (b"\x93NUMPY" + bytes(80), {"unit": "uint16"}, "numpy's header"),
+        (b"123456", {}, "unit must be .* got None"),
+        (b"123456", {"unit": "words"}, "unit must be .* got 'words'"),
+        (b"123456", {"unit": "bytes", "block": 0}, "block must be at least 1, got 0"),
+        (b"\xff\xfe", {"unit": "characters"}, "byte 0xff cannot be decoded"),
+        (b"ok", {"unit": "characters", "encoding": "utf-99"}, "encoding must be one that Python knows"),
+        (b"\x93NUMPY" + bytes(80), {"unit": "uint16"}, "header of numpy"),
     ],
 )
 def test_files_that_are_no_tokens_are_errors(tmp_path, held, options, happened):
@@ -162,7 +162,7 @@ def test_a_missing_file_is_an_error(tmp_path):
 def test_a_token_beyond_the_vocabulary_is_named_by_its_index(tmp_path):
     path = numbers(tmp_path / "t.bin", [1, 2, 60000, 3])
     assert len(data.tokens(path, block=2, unit="uint16", vocab_size=60001)) == 1
-    with pytest.raises(BadData, match="token 60000 is not below") as caught:
+    with pytest.raises(BadData, match=r"tokens must be below vocab_size=.*, got 60000") as caught:
         data.tokens(path, block=2, unit="uint16", vocab_size=60000)
     assert caught.value.where == "index 2"
 

@@ -58,7 +58,11 @@ def pictures():
         (dense, torch.ones(3, 4, device="meta"), r"`x` is on meta, the weights of `model\.0` are on cpu"),
         (dense, torch.ones(3, 5), r"`model\.0` takes 4 numbers per sample and was given 5"),
         (dense, torch.ones(3, 2, 2), r"takes 4 numbers per sample and was given them unflattened.*x\.flatten\(1\)"),
-        (pictures, torch.ones(2, 4, 4, 3), r"channels stand last, torch wants them second.*x\.permute\(0, 3, 1, 2\)"),
+        (
+            pictures,
+            torch.ones(2, 4, 4, 3),
+            r"channels are last, but torch expects them second.*x\.permute\(0, 3, 1, 2\)",
+        ),
         (pictures, torch.ones(2, 3, 4, 4).byte(), r"`x` is uint8, the weights.*x\.float\(\) / 255"),
         (lambda: nn.Embedding(5, 2), torch.ones(3), r"`model` looks rows up by whole numbers and was given float32"),
     ],

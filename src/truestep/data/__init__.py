@@ -1,10 +1,10 @@
-"""Data sets that are made once and read fast.
+"""Data sets that are read from files once, and then fast.
 
     train = truestep.data.idx("data/train-images", "data/train-labels")
     x, y = train[0]
 
-Each set in memory or in a memory map is read a whole batch at a time (`Batched`), without workers. It is a map-style
-data set too: any `DataLoader` takes it. What is wrong in a file is a `BadData` error that names the file and the line.
+Each set in memory or in a memory map is read a whole batch at a time (`Batched`), without workers. It is also a
+map-style data set for any `DataLoader`. A mistake in a file raises a `BadData` error with the file and the line.
 """
 
 from __future__ import annotations

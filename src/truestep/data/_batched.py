@@ -10,10 +10,10 @@ if TYPE_CHECKING:
 
 @runtime_checkable
 class Batched(Protocol):
-    """A data set that gives whole batches by index; the loader reads it without workers."""
+    """A data set that returns whole batches by index; the loader reads it without workers."""
 
     def __len__(self) -> int:
-        """How many samples there are."""
+        """Return the number of samples."""
 
     def batch(self, indices: torch.Tensor) -> tuple[torch.Tensor, ...]:
         """Return the samples at `indices`.
@@ -26,8 +26,8 @@ class Batched(Protocol):
         """
 
     def to(self, device: torch.device) -> Self:
-        """Move the data to a device where they fit, in place; data on a disk stay where they are."""
+        """Move the data to a device in place, if they fit; memory-mapped data stay on the disk."""
 
     @property
     def device(self) -> torch.device:
-        """Where the data are."""
+        """The device of the data."""

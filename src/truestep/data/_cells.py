@@ -1,4 +1,4 @@
-"""The cells of a CSV file as text, and the line that each one is on."""
+"""The cells of a CSV file as text, with their line numbers."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """How the cells are written.
+    """The format of the cells.
 
     Attributes:
         separator: one character between cells.
-        header: whether the first line names the columns.
-        columns: the names of the columns; None takes the header's, or numbers them.
-        null_values: cells that hold no value, once white space around them is gone.
-        replace: cells and what is read instead of them, before anything else.
-        encoding: of the file.
+        header: True if the first line has the names of the columns.
+        columns: names of the columns; None takes those of the header, or numbers them.
+        null_values: cells without a value, compared after white space is stripped.
+        replace: cells and their replacements, applied before anything else.
+        encoding: encoding of the file.
     """
 
     separator: str
@@ -39,19 +39,19 @@ class Layout:
 
 
 class Cells:
-    """A CSV file, read.
+    """The contents of a CSV file.
 
     Args:
         path: the file, gzip or not.
-        layout: how its cells are written.
+        layout: the format of its cells.
 
     Attributes:
-        unnamed: the columns without a name in the header, under the names that they have here.
-        frame: text without white space around it, null where a cell holds no value; lines without anything are gone.
+        unnamed: the names given here to columns without a name in the header.
+        frame: text with white space stripped, null for a cell without a value; empty lines are dropped.
 
     Raises:
-        BadData: an empty file, lines with different numbers of cells, columns without or with equal names, bytes that
-            are no text.
+        BadData: an empty file, lines with different numbers of cells, columns without a name or with equal names, bytes
+            that cannot be decoded.
         PackageMissing: polars is not installed.
     """
 
@@ -62,7 +62,7 @@ class Cells:
         self.unnamed: tuple[str, ...] = ()
         self._text = decoded(path, layout.encoding)
         if "\n" not in self._text:
-            self._text = self._text.replace("\r", "\n")  # the line ends of old Macs
+            self._text = self._text.replace("\r", "\n")  # line ends of classic Mac OS
         if not self._text.strip():
             raise BadData("the file is empty", path=path, remedy="check the path")
         names = self._names()
@@ -86,16 +86,16 @@ class Cells:
         )
 
     def line(self, row: int) -> int:
-        """Return the line that a row of `frame` begins on, counted from 1."""
+        """Return the number of the line on which a row of `frame` begins, counted from 1."""
         filled = (number for number, cells in self._records() if any(map(str.strip, cells)) or len(cells) > 1)
         return next(islice(filled, row + self._layout.header, None))
 
     def place(self, row: int, column: str) -> str:
-        """Return where a cell is, for an error."""
+        """Return the place of a cell as text, for an error."""
         return f"line {self.line(row)}, column {column!r}"
 
     def _records(self) -> Iterator[tuple[int, list[str]]]:
-        """Give the cells of each record with the line it begins on; a quoted cell goes over several lines."""
+        """Yield each record's first line number and cells; a quoted cell can span several lines."""
         reader = csv.reader(io.StringIO(self._text, newline=""), delimiter=self._layout.separator)
         line = 1
         for cells in reader:
@@ -105,7 +105,7 @@ class Cells:
     def _names(self) -> list[str]:
         layout = self._layout
         if len(layout.separator.encode()) != 1:
-            raise BadData(f"separator={layout.separator!r} is not one character", remedy='pass ",", ";" or "\\t"')
+            raise BadData(f"separator must be one character, got {layout.separator!r}", remedy='pass ",", ";" or "\\t"')
         first = next((cells for _, cells in self._records() if any(cells)), [])
         self._check_separator(first)
         names = [cell.strip() for cell in first] if layout.header else [f"column_{at}" for at in range(len(first))]
@@ -116,7 +116,7 @@ class Cells:
             names = list(layout.columns)
         if len(names) != len(first):
             raise BadData(
-                f"{len(names)} columns are named",
+                f"{len(names)} columns have names",
                 path=self.path,
                 where="line 1",
                 expected=f"expected {len(first)} names, one for each cell",
@@ -134,7 +134,7 @@ class Cells:
         return names
 
     def _check_separator(self, first: list[str]) -> None:
-        """Raise an error if the first two lines are one cell each, with as many of another separator in both."""
+        """Raise an error if the first two lines are one cell each, but have equally many of another separator."""
         filled = [cells for _, cells in islice(self._records(), 3) if any(cells)]
         if len(first) != 1 or len(filled) < 2 or len(filled[1]) != 1:
             return
@@ -150,7 +150,7 @@ class Cells:
                     )
 
     def _whole(self, frame: polars.DataFrame) -> polars.DataFrame:
-        """Return the rows that have anything; raise for one that ends early, which polars fills up."""
+        """Return the rows that are not empty; raise for a row that ends early, which polars would pad with nulls."""
         filled: list[bool] = []
         begun = not self._layout.header
         for number, cells in self._records():
@@ -168,7 +168,7 @@ class Cells:
         return frame if all(filled) else frame.filter(filled)
 
     def _explain(self, width: int, error: Exception) -> NoReturn:
-        """Raise an error that names the line that polars could not read."""
+        """Raise an error with the line that polars could not read."""
         try:
             for number, cells in self._records():
                 if len(cells) != width and any(map(str.strip, cells)):
@@ -181,7 +181,7 @@ class Cells:
         raise BadData(
             "the file cannot be read as CSV",
             path=self.path,
-            expected=f"expected quotes that are closed; the reader says: {told}",
+            expected=f"expected closed quotes; message of the reader: {told}",
             remedy="correct the file",
         )
 

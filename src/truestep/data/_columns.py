@@ -1,4 +1,4 @@
-"""The cells of each column as numbers, by a plan."""
+"""Conversion of the cells of each column to numbers, according to a plan."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """The rows of a table as tensors, before anything is filled in.
+    """The rows of a table as tensors, before missing values are filled in.
 
     Attributes:
-        numbers: float64, shape (rows, columns), NaN where a cell has no value.
-        onehot: int64, shape (rows, columns): the place of the category.
-        codes: the same of the columns that stay codes.
-        target: int64 of shape (rows,) for classes, float32 of shape (rows, 1) for numbers; None without one.
+        numbers: float64, shape (rows, columns), NaN for a cell without a value.
+        onehot: int64, shape (rows, columns): the index of the category.
+        codes: like `onehot`, for the columns that stay codes.
+        target: int64 of shape (rows,) for classes, float32 of shape (rows, 1) for numbers; None without a target.
     """
 
     numbers: torch.Tensor
@@ -45,17 +45,17 @@ class Rows:
 
 @dataclass(slots=True)
 class Reader:
-    """Turns cells into rows, and says where a cell is that cannot be turned."""
+    """Converts cells to rows; an error has the place of the cell."""
 
     cells: Cells
     plan: Plan
     dropped: set[int] = field(default_factory=set)
 
     def rows(self) -> Rows:
-        """Return the rows, without those that are to be dropped.
+        """Return the rows, without those to drop.
 
         Raises:
-            BadData: text among numbers, a value that is missing and has no choice, an unknown category or class.
+            BadData: text among numbers, a missing value without a choice, an unknown category or class.
         """
         plan = self.plan
         numbers = [self._number(name, ("median", "mean", "drop", "a number")) for name in plan.numbers]
@@ -70,7 +70,7 @@ class Reader:
         return made.at(kept)
 
     def _number(self, name: str, choices: Sequence[str]) -> torch.Tensor:
-        """Return a column as float64, with NaN for what is missing."""
+        """Return a column as float64, with NaN for missing values."""
         import polars
 
         text = self.cells.frame[name]
@@ -78,11 +78,11 @@ class Reader:
         strange = (numbers.is_null() & text.is_not_null()).arg_true()
         if len(strange):
             raise BadData(
-                f"{text[strange[0]]!r} is no number",
+                f"{text[strange[0]]!r} is not a number",
                 path=self.cells.path,
                 where=self.cells.place(strange[0], name),
                 expected="expected numbers, or a choice for a column of text",
-                remedy=f'pass categorical=["{name}"], drop=["{name}"], or null_values with what stands for no value',
+                remedy=f'pass categorical=["{name}"], drop=["{name}"], or null_values with the marks of missing values',
             )
         endless = (numbers.is_infinite() | (numbers.is_finite() & (numbers.abs() > 3.4e38))).arg_true()
         if len(endless):
@@ -99,7 +99,7 @@ class Reader:
         return torch.from_numpy(numbers.fill_null(math.nan).to_numpy().copy())
 
     def _warn_of_digits(self, name: str, numbers: polars.Series) -> None:
-        """Warn of whole numbers that differ and are the same in float32, which holds 24 bits of them."""
+        """Warn of different integers that become equal in float32, which has 24 bits of precision."""
         import polars
 
         large = numbers.filter((numbers.abs() >= 2**24) & (numbers == numbers.round()))
@@ -111,8 +111,8 @@ class Reader:
         row = int(((numbers - numbers.cast(polars.Float32).cast(polars.Float64)).abs() > 0).arg_true()[0])
         warnings.warn(
             f"{large.n_unique():,} different numbers above 2**24 become {held.n_unique():,} in float32, such as "
-            f"{self.cells.frame[name][row]} ({self.cells.path}, {self.cells.place(row, name)}): leave out a column of "
-            "ids by drop=, or subtract an offset",
+            f"{self.cells.frame[name][row]} ({self.cells.path}, {self.cells.place(row, name)}): drop a column of ids "
+            "with drop=, or subtract an offset",
             DigitsLost,
             stacklevel=2,
         )
@@ -149,7 +149,7 @@ class Reader:
         strange = (~text.is_in(list(known)) & text.is_not_null()).arg_true()
         if len(strange):
             raise BadData(
-                f"{text[strange[0]]!r} is no known {what}",
+                f"{text[strange[0]]!r} is not a known {what}",
                 path=self.cells.path,
                 where=self.cells.place(strange[0], name),
                 expected=f"expected {', '.join(known[:8])}",
@@ -157,14 +157,14 @@ class Reader:
             )
 
     def _allow(self, name: str, empty: polars.Series, choices: Sequence[str]) -> None:
-        """Note the rows to drop; raise for cells without a value for which nothing was chosen."""
+        """Record the rows to drop; raise for missing values without a choice."""
         choice = chosen(self.plan.missing, name)
         rows = empty.arg_true()
         if not len(rows):
             return
         if (choice if isinstance(choice, str | None) else "a number") not in choices:
             raise BadData(
-                f"column {name!r} has no value in {len(rows)} of {len(empty)} rows, here first",
+                f"column {name!r} has no value in {len(rows)} of {len(empty)} rows, first here",
                 path=self.cells.path,
                 where=self.cells.place(rows[0], name),
                 expected=f"expected a choice for them in missing=: {', '.join(choices)}",

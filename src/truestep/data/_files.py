@@ -1,4 +1,4 @@
-"""Reading files whole: compressed or not, decoded, and with a place for what is wrong in them."""
+"""Reading of whole files, compressed or not, and decoding; errors have the place in the file."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ _GZIP = b"\x1f\x8b"
 
 
 def contents(path: Path) -> bytes:
-    """Return what a file holds, decompressed if it is gzip.
+    """Return the bytes of a file, decompressed if it is gzip.
 
     Raises:
-        BadData: there is no such file, it cannot be read, or its compressed part is damaged.
+        BadData: the file does not exist, cannot be read, or is damaged gzip.
     """
     try:
         held = path.read_bytes()
@@ -36,44 +36,44 @@ def contents(path: Path) -> bytes:
             "the compressed file is damaged",
             path=path,
             expected=f"expected a whole gzip file, got {len(held)} bytes and: {error}",
-            remedy="fetch the file again",
+            remedy="download the file again",
         ) from error
 
 
 def decoded(path: Path, encoding: str) -> str:
-    """Return a file's text, its line ends as they are.
+    """Return a file's text, with its line ends unchanged.
 
     Raises:
-        BadData: a byte that is no text in `encoding`, or no such encoding.
+        BadData: a byte that `encoding` cannot decode, or an unknown encoding.
     """
     held = contents(path)
     try:
         return held.decode(encoding).removeprefix("\ufeff")
     except LookupError as error:
         raise BadData(
-            f"{encoding!r} is no encoding that Python knows",
+            f"encoding must be one that Python knows, got {encoding!r}",
             path=path,
             remedy='pass encoding="utf-8" or "latin-1"',
         ) from error
     except UnicodeDecodeError as error:
         line = held.count(b"\n", 0, error.start) + 1
         raise BadData(
-            f"byte 0x{held[error.start]:02x} is no text in {encoding}",
+            f"byte 0x{held[error.start]:02x} cannot be decoded as {encoding}",
             path=path,
             where=f"line {line}",
-            remedy='pass the encoding that the file was written in, such as encoding="latin-1"',
+            remedy='pass the encoding of the file, such as encoding="latin-1"',
         ) from error
 
 
 def package(name: str, what: str) -> Any:
-    """Return a package that data sets of one kind need.
+    """Import and return an optional package.
 
     Args:
-        name: as it is imported.
-        what: what needs it, for the error.
+        name: name of the module.
+        what: the user of the package, for the error.
 
     Raises:
-        PackageMissing: it is not installed.
+        PackageMissing: the package is not installed.
     """
     try:
         return importlib.import_module(name)

@@ -1,4 +1,4 @@
-"""What is learnt from the training rows of a table, and the features that it makes."""
+"""Statistics of the training rows of a table, and the features computed with them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from truestep.errors import BadData
 
 @dataclass(frozen=True, slots=True)
 class Learnt:
-    """What is learnt from the training rows: float64, shape (columns,)."""
+    """Statistics of the training rows: each float64 of shape (columns,)."""
 
     fill: torch.Tensor
     mean: torch.Tensor
@@ -21,7 +21,7 @@ class Learnt:
 
 
 def learn(rows: Rows, plan: Plan) -> Learnt:
-    """Learn what fills cells without a value, and the scale of each column of numbers.
+    """Return the fill values, means and standard deviations of the columns of numbers.
 
     Raises:
         BadData: a column without any value.
@@ -34,18 +34,18 @@ def learn(rows: Rows, plan: Plan) -> Learnt:
         if choice in ("mean", "median"):
             held = column[~column.isnan()]
             if not len(held):
-                raise BadData(f"column {name!r} has no value at all", remedy=f'pass drop=["{name}"]')
+                raise BadData(f"column {name!r} has no values", remedy=f'pass drop=["{name}"]')
             fill[at] = held.mean() if choice == "mean" else _median(held)
         elif isinstance(choice, int | float):
             fill[at] = float(choice)
     filled = torch.where(numbers.isnan(), fill, numbers)
     mean = filled.mean(0)
-    std = filled.std(0, correction=0) if plan.numbers else mean  # torch warns of a deviation of no column
+    std = filled.std(0, correction=0) if plan.numbers else mean  # torch warns about zero columns
     return Learnt(fill, mean, torch.where(std > 0, std, torch.ones_like(std)))
 
 
 def _median(values: torch.Tensor) -> torch.Tensor:
-    """Return the middle value, or the mean of the two middle ones; torch's own is the lower one of the two."""
+    """Return the median, the mean of the two middle values if their number is even; torch returns the lower one."""
     ordered = values.sort().values
     return (ordered[(len(values) - 1) // 2] + ordered[len(values) // 2]) / 2
 

@@ -1,4 +1,4 @@
-"""Lines of text, each with its class."""
+"""Lines of text with their classes."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ class Line:
     """One line of a file.
 
     Attributes:
-        text: without the label and the line's end.
-        label: the name of its class.
-        path, number: where it is; lines are counted from 1.
+        text: the text, without label and line end.
+        label: name of its class.
+        path, number: its file and line number, counted from 1.
     """
 
     text: str
@@ -30,19 +30,21 @@ class Line:
 
 
 _HEADER = frozenset({"label", "labels", "class", "category", "target", "sentiment", "y"})
-"""What a header calls the column of labels."""
+"""Usual names of the column of labels in a header, in lower case."""
 
 
 def labelled_lines(
     source: str | Path | Mapping[str, str | Path], encoding: str, label: Side, *, header: bool = False
 ) -> tuple[list[Line], tuple[str, ...]]:
-    """Return the lines of a source of `text`, and the classes in the order of their labels.
+    """Return the lines of the source of `text`, and the classes in the order of their labels.
 
     Raises:
-        BadData: nothing there, an empty line, or a line without a tab.
+        BadData: a missing or empty file, an empty line, or a line without a tab.
     """
     if label not in ("first", "last"):
-        raise BadData(f"label={label!r} is no side of a tab", remedy='pass "first" or "last"')
+        raise BadData(
+            f'label must be "first" or "last", got {label!r}', remedy="pass the side of the tab with the label"
+        )
     if isinstance(source, Mapping):
         return _by_file({name: Path(path) for name, path in source.items()}, encoding)
     path = Path(source)
@@ -57,23 +59,23 @@ def labelled_lines(
         and lines[0].label not in {line.label for line in lines[1:]}
     ):
         raise BadData(
-            f"line 1 has the label {lines[0].label!r}, which no other line has",
+            f"line 1 is the only line with the label {lines[0].label!r}",
             path=path,
             where="line 1",
             expected=f"expected a text and its label, got a header: {lines[0].text[:40]!r}",
-            remedy="pass header=True to leave the line out, or delete it",
+            remedy="pass header=True to skip the line, or delete it",
         )
     return lines, tuple(sorted({line.label for line in lines}))
 
 
 def _begins_with_header(lines: Sequence[Line]) -> bool:
-    """Return True if the first line has the name of a column of labels, which is the label of no other line."""
+    """Return True if the label of the first line is a usual column name, and no other line has that label."""
     first = lines[0].label
     return len(lines) > 1 and first.lower() in _HEADER and all(line.label != first for line in lines[1:])
 
 
 def _classes_of(folder: Path) -> dict[str, Path]:
-    """Return the files of a folder by class: by the name without its end, or by the end where only that differs."""
+    """Return the files of a folder by class: the name without suffix, or the suffix if only that differs."""
     files = sorted(path for path in folder.iterdir() if path.is_file() and not path.name.startswith("."))
     if not files:
         raise BadData("the folder holds no files", path=folder, remedy="check the path")
@@ -81,7 +83,7 @@ def _classes_of(folder: Path) -> dict[str, Path]:
         if len(set(names)) == len(files) and all(names):
             return dict(sorted(zip(names, files, strict=True)))
     raise BadData(
-        "the files' names do not tell their classes",
+        "the classes cannot be derived from the names of the files",
         path=folder,
         expected=f"expected one file per class, got {', '.join(path.name for path in files[:4])}",
         remedy='pass {"class": path, ...}',
@@ -117,7 +119,7 @@ def _tabbed(path: Path, encoding: str, label: Side) -> Iterator[Line]:
 
 
 def _filled(path: Path, encoding: str) -> Iterator[tuple[int, str]]:
-    """Give the numbered lines of a file; its lines end at a newline only, which latin-1's 0x85 is not."""
+    """Yield the numbers and texts of a file's lines. Only a newline ends a line, not 0x85 of latin-1."""
     lines = decoded(path, encoding).removesuffix("\n").split("\n")
     if lines == [""]:
         raise BadData("the file is empty", path=path, remedy="check the path")
@@ -128,16 +130,16 @@ def _filled(path: Path, encoding: str) -> Iterator[tuple[int, str]]:
 
 
 def labels_of(lines: Sequence[Line], classes: Sequence[str]) -> list[int]:
-    """Return the place of each line's label among the classes.
+    """Return the index of each line's label in the classes.
 
     Raises:
-        BadData: a label that is none of them.
+        BadData: a label that is not among the classes.
     """
     places = {name: place for place, name in enumerate(classes)}
     for line in lines:
         if line.label not in places:
             raise BadData(
-                f"label {line.label!r} is none of the classes",
+                f"label {line.label!r} is not among the classes",
                 path=line.path,
                 where=f"line {line.number}",
                 expected=f"expected {', '.join(classes[:8])}",

@@ -1,4 +1,4 @@
-"""Decoded images in one file, which is mapped: pixels, labels, a description in JSON, its length, a mark."""
+"""Decoded images in one memory-mapped file: pixels, labels, a description in JSON, its length, a magic number."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ from truestep.errors import BadData
 
 _MARK = b"TSIMAGE1"
 _CHECKED = 2**31
-"""Bytes up to which a file is read whole to compare its checksum, which takes a second."""
+"""Largest file, in bytes, with a checksum that is verified; reading 2 GiB takes a second."""
 _TAIL = len(_MARK) + 8
 _AHEAD = 256
 
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """What a packed file was made of; one that was made of something else is made again."""
+    """The sources and settings of a packed file. If they change, the file is written again."""
 
     files: str
-    """The names, sizes and times of the files, hashed."""
+    """Hash of the names, sizes and modification times of the files."""
     classes: tuple[str, ...]
     channels: int
     size: tuple[int, int] | None
@@ -39,7 +39,7 @@ class Origin:
 def origin(
     folder: Path, files: Sequence[Path], classes: Sequence[str], channels: int, size: tuple[int, int] | None
 ) -> Origin:
-    """Return what a packed file of these images is made of."""
+    """Return the origin of a packed file of these images."""
     hashed = hashlib.sha256()
     for path in files:
         told = path.stat()
@@ -50,10 +50,10 @@ def origin(
 def opened(
     path: Path, files: Sequence[Path], labels: Sequence[int], made_of: Origin
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """Return the images of a packed file, uint8 and mapped, and the labels, int64; write the file where it is missing.
+    """Return the images of a packed file (uint8, mapped) and the labels (int64); write the file if it is missing.
 
     Raises:
-        BadData: as `write`, or what was written cannot be read back.
+        BadData: as `write`, or the written file cannot be read back.
     """
     held = read(path, made_of)
     if held is None:
@@ -63,19 +63,19 @@ def opened(
         raise BadData(
             "the packed file cannot be read back",
             path=path,
-            remedy="pack to a disk that keeps what is written to it",
+            remedy="pack to another disk: this one lost data",
         )
     return held
 
 
 def read(path: Path, wanted: Origin) -> tuple[torch.Tensor, torch.Tensor] | None:
-    """Return the images of a packed file, uint8 and mapped, and the labels, int64.
+    """Return the images of a packed file (uint8, mapped) and the labels (int64).
 
     Returns:
-        None where there is no such file, it is no packed file, or it was made of something else.
+        None if the file does not exist, is not a packed file, or has another origin.
 
     Raises:
-        BadData: its checksum is wrong; files above 2 GiB are not read for that.
+        BadData: the checksum is wrong; files above 2 GiB are not checked.
     """
     try:
         length = path.stat().st_size
@@ -100,7 +100,7 @@ def read(path: Path, wanted: Origin) -> tuple[torch.Tensor, torch.Tensor] | None
             "the packed file is damaged",
             path=path,
             expected=f"expected the checksum {crc} that it was written with",
-            remedy="delete it, so that it is made again of the images; look after the disk",
+            remedy="delete it, so that it is made again from the images, and check the disk",
         )
     pixels = torch.from_file(str(path), shared=False, size=math.prod(shape), dtype=torch.uint8)
     return pixels.view(shape), labels
@@ -117,16 +117,16 @@ def _crc32(path: Path, length: int) -> str:
 
 
 def write(path: Path, files: Sequence[Path], labels: Sequence[int], made_of: Origin) -> None:
-    """Decode images and write them to a packed file; it appears whole or not at all.
+    """Decode images and write them to a packed file, which appears whole or not at all.
 
     Raises:
-        BadData: an image that cannot be decoded, images of different sizes, or a file there that is no packed one.
+        BadData: an image cannot be decoded, images have different sizes, or `path` is a file of another kind.
     """
     if path.exists() and not _tail(path).endswith(_MARK):
         raise BadData(
-            "a file that is no packed file is in the way",
+            "pack= names a file of another kind",
             path=path,
-            remedy="pass another name in pack=, or move the file away",
+            remedy="pass another name, or move the file away",
         )
     path.parent.mkdir(parents=True, exist_ok=True)
     unfinished = path.with_name(f"{path.name}.{os.getpid()}.unfinished")
@@ -138,10 +138,10 @@ def write(path: Path, files: Sequence[Path], labels: Sequence[int], made_of: Ori
                 shape = shape or pixels.shape
                 if pixels.shape != shape:
                     raise BadData(
-                        f"the image is {_size(pixels.shape)} and the first one is {_size(shape)}",
+                        f"the image is {_size(pixels.shape)}, but the first one is {_size(shape)}",
                         path=place,
                         expected="expected images of one size in a packed file",
-                        remedy="pass size=224 to bring all images to one size",
+                        remedy="pass size=224 to scale all images to one size",
                     )
                 data = pixels.numpy().tobytes()
                 crc = zlib.crc32(data, crc)
@@ -158,14 +158,14 @@ def write(path: Path, files: Sequence[Path], labels: Sequence[int], made_of: Ori
 
 
 def _tail(path: Path) -> bytes:
-    """Return the last bytes of a file: the description's length and the mark, if it is a packed one."""
+    """Return the last bytes of a file: length of the description and magic number, if it is a packed file."""
     with path.open("rb") as file:
         file.seek(max(0, path.stat().st_size - _TAIL))
         return file.read()
 
 
 def _decoded(files: Sequence[Path], made_of: Origin) -> Iterator[torch.Tensor]:
-    """Decode in threads, a few images ahead: Pillow lets go of the interpreter while it decodes."""
+    """Yield the decoded images. Threads decode a few images ahead: Pillow releases the GIL while it decodes."""
     decode = partial(pixels_of, channels=made_of.channels, size=made_of.size)
     with ThreadPoolExecutor() as pool:
         for start in range(0, len(files), _AHEAD):

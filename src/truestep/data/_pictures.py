@@ -1,4 +1,4 @@
-"""Image files: where they are, of which class, and their pixels."""
+"""Image files: their paths, classes and pixels."""
 
 from __future__ import annotations
 
@@ -18,24 +18,24 @@ _MODES = {1: "L", 3: "RGB"}
 def labelled_files(folder: Path, classes: Sequence[str] | None) -> tuple[list[Path], list[int], tuple[str, ...]]:
     """Return the image files of a folder per class, their labels, and the classes.
 
-    Files whose name begins with a dot, and those that are no images by their suffix, are left out.
+    Files with a name that begins with a dot, or with a suffix other than those of images, are skipped.
 
     Args:
-        folder: one folder per class; images are looked for at any depth in it.
-        classes: the classes, in the order of their labels; the folders' names, sorted, where None.
+        folder: one folder per class; images may be at any depth in it.
+        classes: the classes, in the order of their labels; None takes the names of the folders, sorted.
 
     Raises:
-        BadData: no such folder, no class, an image outside of the classes' folders, a class without images, or a folder
-            that is none of `classes`.
+        BadData: a missing folder, no class, an image outside the folders of classes, a class without images, or a
+            folder that is not among `classes`.
     """
     if not folder.is_dir():
-        raise BadData("there is no such folder", path=folder, remedy="check the path")
+        raise BadData("the folder does not exist", path=folder, remedy="check the path")
     inside = sorted(entry for entry in folder.iterdir() if not entry.name.startswith("."))
     folders = [entry for entry in inside if entry.is_dir()]
     strays = [entry for entry in inside if entry.suffix.lower() in SUFFIXES and entry.is_file()]
     if strays or not folders:
         raise BadData(
-            "images lie outside of the classes' folders" if strays else "the folder holds no folders",
+            "images lie outside the folders of classes" if strays else "the folder holds no folders",
             path=folder,
             where=strays[0].name if strays else "",
             expected="expected one folder per class with its images",
@@ -47,7 +47,7 @@ def labelled_files(folder: Path, classes: Sequence[str] | None) -> tuple[list[Pa
     for entry in folders:
         if entry.name not in names:
             raise BadData(
-                f"folder {entry.name!r} is none of the classes",
+                f"folder {entry.name!r} is not among the classes",
                 path=folder,
                 expected=f"expected {', '.join(names[:8])}",
                 remedy="add it to classes=, or move it away",
@@ -70,15 +70,15 @@ def labelled_files(folder: Path, classes: Sequence[str] | None) -> tuple[list[Pa
 
 
 def pixels_of(path: Path, channels: int, size: tuple[int, int] | None) -> torch.Tensor:
-    """Return the pixels of an image file, turned as its camera says: uint8 of shape (channels, height, width).
+    """Return the pixels of an image file, rotated by its EXIF orientation: uint8 of shape (channels, height, width).
 
     Args:
-        path: what Pillow can open.
+        path: a file that Pillow can open.
         channels: 3 for colours, 1 for grey.
-        size: height and width; the image is scaled to cover them, and its middle is taken. None keeps its own.
+        size: height and width; the image is scaled to cover them, and cropped at its centre. None keeps its size.
 
     Raises:
-        BadData: the file is no image, is cut short, or has more than 8 bits per channel.
+        BadData: the file is not an image, is truncated, or has more than 8 bits per channel.
         PackageMissing: Pillow is not installed.
     """
     import numpy
@@ -95,18 +95,18 @@ def pixels_of(path: Path, channels: int, size: tuple[int, int] | None) -> torch.
             if size is not None:
                 image = operations.fit(image, (size[1], size[0]), method=kinds.Resampling.BILINEAR)
             values = torch.from_numpy(numpy.array(image))
-    except Exception as error:  # what a decoder raises on a damaged file is its own affair
+    except Exception as error:  # decoders raise all kinds of errors on damaged files
         raise BadData(
             "the image cannot be decoded",
             path=path,
             expected=f"Pillow says: {str(error).splitlines()[0] if str(error) else type(error).__name__}",
-            remedy="fetch the file again, or move it away",
+            remedy="download the file again, or move it away",
         ) from error
     if deep:
         raise BadData(
             "the image has more than 8 bits per channel",
             path=path,
             expected="expected 8 bits per channel",
-            remedy="convert it to 8 bits with the range that its pixels have",
+            remedy="convert it to 8 bits, scaled by the range of its pixels",
         )
     return values.unsqueeze(0) if channels == 1 else values.permute(2, 0, 1).contiguous()

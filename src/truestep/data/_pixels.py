@@ -1,4 +1,4 @@
-"""Pixels of 0 ... 255 as numbers that a model takes."""
+"""Conversion of pixels from 0 ... 255 to normalized numbers."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ Numbers = float | Sequence[float]
 
 
 class Pixels:
-    """Turns uint8 images into `dtype`: divided by 255, then less `mean`, divided by `std`.
+    """Converts uint8 images to `dtype`: (pixels / 255 - `mean`) / `std`.
 
     Args:
-        channels: of the images, whose shape is (batch, channels, height, width).
-        dtype: a floating dtype or its name; uint8 leaves the bytes as they are.
-        mean: of the pixels in [0, 1], one number or one per channel; None for none.
-        std: likewise.
+        channels: number of channels of the images, which have shape (batch, channels, height, width).
+        dtype: a floating dtype or its name; uint8 leaves the bytes unchanged.
+        mean: mean of the pixels in [0, 1], one number or one per channel; None subtracts nothing.
+        std: standard deviation of the pixels in [0, 1], one number or one per channel; None does not divide.
 
     Raises:
-        BadData: a dtype, mean or std that means nothing.
+        BadData: an invalid dtype, mean or std.
 
-    Source: the operations and their order are those of torchvision's `ToTensor` and `Normalize`.
+    Source: operations and their order are those of torchvision's `ToTensor` and `Normalize`.
 
     >>> Pixels(1, mean=0.5, std=0.5)(torch.tensor([[[[0, 255]]]], dtype=torch.uint8))
     tensor([[[[-1.,  1.]]]])
@@ -40,14 +40,13 @@ class Pixels:
         self.dtype = dtype_of(dtype)
         if self.dtype == torch.uint8 and (mean is not None or std is not None):
             raise BadData(
-                "bytes cannot be normalised",
-                expected="expected a floating dtype with mean and std, got uint8",
+                "dtype must be floating with mean and std, got uint8",
                 remedy="leave out dtype, or leave out mean and std",
             )
         self._mean = _per_channel("mean", mean, channels)
         self._std = _per_channel("std", std, channels)
         if self._std is not None and not bool((self._std > 0).all()):
-            raise BadData(f"std={std!r} is not above 0", remedy="pass the standard deviation of pixels in [0, 1]")
+            raise BadData(f"std must be above 0, got {std!r}", remedy="pass the standard deviation of pixels in [0, 1]")
 
     def __call__(self, images: torch.Tensor) -> torch.Tensor:
         if self.dtype == torch.uint8:
@@ -62,24 +61,27 @@ class Pixels:
         return made.to(self.dtype)
 
     def bytes_for(self, images: torch.Tensor) -> int:
-        """What the turned images take, and the float32 ones they are made from."""
+        """Return the bytes for the converted images and their float32 intermediates."""
         return images.numel() * (self.dtype.itemsize + (0 if self.dtype in (torch.uint8, torch.float32) else 4))
 
 
 def dtype_of(dtype: torch.dtype | str) -> torch.dtype:
-    """Return the dtype of that name, for those that images come in."""
+    """Return the dtype of that name.
+
+    Raises:
+        BadData: it is not a dtype for images.
+    """
     found = getattr(torch, dtype, None) if isinstance(dtype, str) else dtype
     if not isinstance(found, torch.dtype) or not (found.is_floating_point or found == torch.uint8):
         raise BadData(
-            f"dtype={dtype!r} is no type for images",
-            expected='expected "float32", "float16", "bfloat16", "float64" or "uint8"',
+            f'dtype must be "float32", "float16", "bfloat16", "float64" or "uint8", got {dtype!r}',
             remedy="leave it out for float32",
         )
     return found
 
 
 def fits_in_memory(nbytes: int) -> bool:
-    """Whether half of the memory that programs can still get holds that much; True where the system does not tell."""
+    """Return True if `nbytes` fit into half of the available memory, or if the system does not report it."""
     try:
         told = Path("/proc/meminfo").read_text(encoding="ascii")
         free = int(told.partition("MemAvailable:")[2].split()[0]) * 1024
@@ -94,8 +96,7 @@ def _per_channel(what: str, value: Numbers | None, channels: int) -> torch.Tenso
     numbers = [float(value)] if isinstance(value, int | float) else [float(number) for number in value]
     if len(numbers) not in (1, channels):
         raise BadData(
-            f"{what}={value!r} has {len(numbers)} numbers",
-            expected=f"expected one, or {channels}: one per channel",
+            f"{what} must be one number or {channels}, one per channel, got {value!r}",
             remedy=f"pass one {what} for all channels",
         )
     return torch.tensor(numbers, dtype=torch.float32).view(-1, 1, 1)

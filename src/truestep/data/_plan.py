@@ -1,4 +1,4 @@
-"""What each column of a table becomes."""
+"""The plan of a table: the kind of each column, and the choices for missing values."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from truestep.data._cells import Cells
 from truestep.errors import BadData
 
 MISSING = "(missing)"
-"""The category of cells without a value, where that is asked for."""
+"""The category of cells without a value, for missing="category"."""
 
 _AS = ("onehot", "codes")
 _FILLS = ("mean", "median", "drop", "category")
@@ -20,15 +20,15 @@ Choice = str | float
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What each column becomes.
+    """The kind of each column.
 
     Attributes:
         numbers: the columns of numbers.
-        onehot, codes: the columns of categories, and the categories of each.
-        missing: what becomes of cells without a value, by column; the key None stands for every other column.
-        target: the column of the target; None without one.
-        classes: the classes of the target; empty where it is a number.
-        standardize: whether columns of numbers get mean 0 and standard deviation 1.
+        onehot, codes: the columns of categories, with the categories of each.
+        missing: the choice for cells without a value, by column; the key None stands for every other column.
+        target: the column of the target; None without a target.
+        classes: the classes of the target; empty if it is a number.
+        standardize: True to scale columns of numbers to mean 0 and standard deviation 1.
     """
 
     numbers: tuple[str, ...]
@@ -41,22 +41,22 @@ class Plan:
 
     @property
     def columns(self) -> list[str]:
-        """The columns that are read, in the order of the features."""
+        """The columns to read, in the order of the features."""
         return [*self.numbers, *self.onehot, *self.codes]
 
     @property
     def features(self) -> tuple[str, ...]:
-        """The names of the features: a column's, or column=category."""
+        """Names of the features: the column, or column=category."""
         return (*self.numbers, *(f"{name}={category}" for name, found in self.onehot.items() for category in found))
 
 
 def chosen(missing: Mapping[str | None, Choice], name: str) -> Choice | None:
-    """Return what was chosen for a column's cells without a value."""
+    """Return the choice for a column's cells without a value; None without a choice."""
     return missing.get(name, missing.get(None))
 
 
 def categories_of(cells: Cells, name: str, wanted: Any, missing: Mapping[str | None, Choice]) -> tuple[str, ...]:
-    """Return the categories of a column: those that were given, or those that occur, sorted."""
+    """Return the categories of a column: those passed, or those that occur, sorted."""
     if isinstance(wanted, str):
         found = sorted(set(cells.frame[name].drop_nulls().to_list()))
     else:
@@ -74,10 +74,10 @@ def plan_of(
     *,
     standardize: bool,
 ) -> Plan:
-    """Return what each column becomes, as `csv` was asked.
+    """Return the plan for the arguments of `csv`.
 
     Raises:
-        BadData: a name that is no column, or a choice that means nothing.
+        BadData: a name that is not a column, or an invalid choice.
     """
     names = cells.frame.columns
     kinds: dict[str, Any] = (
@@ -96,23 +96,21 @@ def plan_of(
         for name in used:
             if name not in names:
                 raise BadData(
-                    f"{what}={name!r} is no column",
+                    f"{what}={name!r} is not a column",
                     path=cells.path,
                     expected=f"expected one of {', '.join(names[:16])}",
-                    remedy="correct the name, or pass header= and columns= as the file has them",
+                    remedy="correct the name, or pass the header= and columns= of the file",
                 )
     for wanted in kinds.values():
         if isinstance(wanted, str) and wanted not in _AS:
             raise BadData(
-                f"{wanted!r} is no form of a category",
-                expected='expected "onehot", "codes", or a list of the categories',
+                f'categorical must be "onehot", "codes" or a list of the categories, got {wanted!r}',
                 remedy='pass "onehot" for columns of 0 and 1, "codes" for an embedding',
             )
     for choice in choices.values():
         if isinstance(choice, bool) or (isinstance(choice, str) and choice not in _FILLS):
             raise BadData(
-                f"missing={choice!r} is no choice",
-                expected='expected "drop", "mean", "median", "category" or a number',
+                f'missing must be "drop", "mean", "median", "category" or a number, got {choice!r}',
                 remedy='pass missing={"column": "median"}',
             )
     _refuse_unnamed(cells, drop)
@@ -130,7 +128,7 @@ def plan_of(
 
 
 def _refuse_unnamed(cells: Cells, drop: Sequence[str]) -> None:
-    """Raise an error for a column without a name that is not left out."""
+    """Raise an error for a column without a name that is not dropped."""
     names = cells.frame.columns
     for name in cells.unnamed:
         if name not in drop:
@@ -139,12 +137,12 @@ def _refuse_unnamed(cells: Cells, drop: Sequence[str]) -> None:
                 path=cells.path,
                 where="line 1",
                 expected=f"expected a name for each column, got {', '.join(map(repr, names[:12]))}",
-                remedy=f'pass drop=["{name}"] to leave out the index that pandas writes, or all names in columns=',
+                remedy=f'pass drop=["{name}"] to drop the index that pandas writes, or all names in columns=',
             )
 
 
 def _refuse_spellings(cells: Cells, target: str, found: set[str]) -> None:
-    """Raise an error for two classes that are one number, such as "1" and "1.0"."""
+    """Raise an error for two classes that are the same number, such as "1" and "1.0"."""
     known: dict[float, str] = {}
     for label in sorted(found, key=len):
         other = known.setdefault(float(label), label)
@@ -162,12 +160,16 @@ def _refuse_spellings(cells: Cells, target: str, found: set[str]) -> None:
 def _column_at(cells: Cells, place: int) -> str:
     names = cells.frame.columns
     if not -len(names) <= place < len(names):
-        raise BadData(f"target={place} is none of {len(names)} columns", path=cells.path, remedy="pass -1 for the last")
+        raise BadData(
+            f"target must be the index of one of {len(names)} columns, got {place}",
+            path=cells.path,
+            remedy="pass -1 for the last",
+        )
     return str(names[place])
 
 
 def _classes(cells: Cells, target: str, classes: Sequence[str] | str | None) -> tuple[str, ...]:
-    """Return the classes of the target; none where it is a number."""
+    """Return the classes of the target; () if it is a number."""
     import polars
 
     column = cells.frame[target]
@@ -183,7 +185,7 @@ def _classes(cells: Cells, target: str, classes: Sequence[str] | str | None) -> 
             f"the target has {odd!r} among {held - len(text):,} numbers",
             path=cells.path,
             where=cells.place(text[0], target),
-            expected="expected numbers alone, or text alone, whose values are classes",
+            expected="expected only numbers, or only text (each value is a class)",
             remedy=f'pass null_values=("", {odd!r}) and missing={{"{target}": "drop"}}, or classes="all" for classes',
         )
     if classes is None or classes == "all":
@@ -192,5 +194,7 @@ def _classes(cells: Cells, target: str, classes: Sequence[str] | str | None) -> 
             _refuse_spellings(cells, target, found)
         return tuple(sorted(found, key=float if numeric else None))
     if isinstance(classes, str):
-        raise BadData(f'classes="{classes}" is no list of classes', remedy='pass a list, or "all" for all that occur')
+        raise BadData(
+            f'classes must be a list or "all", got "{classes}"', remedy='pass "all" for all values that occur'
+        )
     return tuple(map(str, classes))

@@ -1,4 +1,4 @@
-"""What sets in memory share: samples by index, a batch-wise transform, parts, a description."""
+"""Base class of data sets in memory: samples by index, batch-wise transform, parts, description."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ class Samples(Dataset[tuple[torch.Tensor, ...]], ABC):
     """Samples in memory or in a memory map, read a whole batch at a time.
 
     Args:
-        count: how many there are.
-        transform: called with the first field of a whole batch, where the data are; returns what replaces it.
-        classes: the classes' names, at the places that labels count from 0; empty where there are none.
+        count: number of samples.
+        transform: called with the first field of a whole batch, on the device of the data; returns its replacement.
+        classes: names of the classes 0, 1, ...; empty without classes.
     """
 
     def __init__(self, count: int, transform: Transform | None, classes: Sequence[str]) -> None:
@@ -33,21 +33,21 @@ class Samples(Dataset[tuple[torch.Tensor, ...]], ABC):
 
     @abstractmethod
     def fields(self, rows: torch.Tensor) -> tuple[torch.Tensor, ...]:
-        """Return what is held at `rows` of the whole data, int64 of shape (batch,), before the transform."""
+        """Return the fields at `rows` of the whole data, int64 of shape (batch,), before the transform."""
 
     @abstractmethod
     def place(self, rows: torch.Tensor | None, device: torch.device) -> torch.Tensor | None:
-        """Put the data at `rows` on a device, all of them where `rows` is None; return their rows in what is there."""
+        """Move the data at `rows` to a device, all data if `rows` is None; return their rows in the moved data."""
 
     @property
     @abstractmethod
     def device(self) -> torch.device:
-        """Where the data are."""
+        """The device of the data."""
 
     @property
     @abstractmethod
     def held_bytes(self) -> int:
-        """What the whole data take, those outside of this part too."""
+        """Bytes of the whole data, including those outside this part."""
 
     def __len__(self) -> int:
         return self._count if self._rows is None else len(self._rows)
@@ -57,7 +57,7 @@ class Samples(Dataset[tuple[torch.Tensor, ...]], ABC):
         return tuple(field[0] for field in self.batch(torch.tensor([number], device=self.device)))
 
     def __getitems__(self, indices: list[int]) -> list[tuple[torch.Tensor, ...]]:
-        """Return several samples, for torch's DataLoader: read as a batch, so texts are padded to one length."""
+        """Return several samples, for torch's DataLoader; read as one batch, so that texts have equal lengths."""
         fields = self.batch(torch.tensor(indices, dtype=torch.int64, device=self.device))
         return list(zip(*(field.unbind(0) for field in fields), strict=True))
 
@@ -77,7 +77,7 @@ class Samples(Dataset[tuple[torch.Tensor, ...]], ABC):
         return fields if self.transform is None else (self.transform(fields[0]), *fields[1:])
 
     def to(self, device: torch.device | str) -> Self:
-        """Move the data of this set to a device, in place; parts of the same data stay where they are."""
+        """Move the data of this set to a device, in place; other parts of the same data are not moved."""
         goal = torch.device(device)
         here = self.device
         if goal.type != here.type or goal.index not in (None, here.index):
@@ -87,15 +87,15 @@ class Samples(Dataset[tuple[torch.Tensor, ...]], ABC):
 
     @property
     def nbytes(self) -> int:
-        """What the data of this set take where they are."""
+        """Bytes of the data of this set on its device."""
         return self.held_bytes * len(self) // max(1, self._count)
 
     def split(self, part: float, *, seed: int | None) -> tuple[Self, Self]:
-        """Return two sets without a sample in common, which share the data.
+        """Return two sets without a common sample. They share the data.
 
         Args:
-            part: of the first set; a float in (0, 1) is a part of the samples, an int a number of them.
-            seed: draws the first set at random; None takes the samples that come first. Both keep the data's order.
+            part: size of the first set: a float in (0, 1) as a fraction of the samples, an int as their number.
+            seed: draws the first set at random; None takes the first samples. Both sets keep the order of the data.
 
         Raises:
             BadData: one of the sets is empty.
@@ -110,7 +110,7 @@ class Samples(Dataset[tuple[torch.Tensor, ...]], ABC):
         return made
 
     def describe(self) -> str:
-        """Return how many samples there are, of which fields, and what they take, in one line."""
+        """Return one line with the number of samples, their fields, and their size in MB."""
         row = torch.zeros(1, dtype=torch.int64, device=self.device) if self._rows is None else self._rows[:1]
         fields = ", ".join(
             f"{str(field.dtype).removeprefix('torch.')} {tuple(field.shape[1:])}" for field in self.fields(row)
@@ -120,7 +120,11 @@ class Samples(Dataset[tuple[torch.Tensor, ...]], ABC):
 
 
 def checked(index: int, count: int) -> int:
-    """Return an index counted from the front; raise IndexError beyond the ends, which is what ends a plain loop."""
+    """Return an index counted from the front.
+
+    Raises:
+        NoSuchSample: it is beyond the ends (an IndexError, which ends a plain `for` loop).
+    """
     number = operator.index(index)
     if not -count <= number < count:
         raise _beyond(number, count)
@@ -131,7 +135,7 @@ def _beyond(number: int, count: int) -> NoSuchSample:
     """Return the error of an index beyond the end of a data set."""
     return NoSuchSample(
         f"index {number} of {count} samples",
-        expected=f"an index from 0 to {count - 1}" if count else "a data set with samples",
+        expected=f"expected an index from 0 to {count - 1}" if count else "expected a data set with samples",
         remedy="draw indices below len(dataset)",
     )
 
@@ -143,7 +147,7 @@ def parted(count: int, part: float, seed: int | None) -> tuple[torch.Tensor, tor
         raise BadData(
             f"part {part!r} of {count} samples leaves one of the two sets empty",
             expected="expected a float in (0, 1), or a number of samples",
-            remedy="pass 0.9 for nine tenths",
+            remedy="pass 0.9 for 90 %",
         )
     if seed is None:
         return torch.arange(first), torch.arange(first, count)

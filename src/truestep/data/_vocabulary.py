@@ -1,4 +1,4 @@
-"""From a text to tokens: words of a vocabulary, or a tokenizer that was made elsewhere."""
+"""Encoding of text as tokens: with a vocabulary of words, or with a tokenizer of another package."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ Encode = Callable[[str], list[int]]
 
 
 def vocabulary(counts: Counter[str], min_count: int) -> tuple[str, ...]:
-    """Return padding, unknown, and the words that occur often enough: the most frequent ones first, then by name."""
-    special = (PADDING, UNKNOWN)  # texts that were prepared elsewhere have them already
+    """Return padding, unknown, and the words that occur at least `min_count` times: by falling count, then by name."""
+    special = (PADDING, UNKNOWN)  # preprocessed texts may contain them already
     kept = sorted((-count, word) for word, count in counts.items() if count >= min_count and word not in special)
     return (PADDING, UNKNOWN, *(word for _, word in kept))
 
 
 def count_words(lines: Iterable[str]) -> Counter[str]:
-    """Count what white space separates."""
+    """Return the counts of words, separated by white space."""
     counts: Counter[str] = Counter()
     for line in lines:
         counts.update(line.split())
@@ -42,7 +42,7 @@ class Words:
     def __init__(self, vocab: Sequence[str]) -> None:
         if tuple(vocab[:2]) != (PADDING, UNKNOWN) or len(set(vocab)) != len(vocab):
             raise BadData(
-                "vocab is no vocabulary",
+                "vocab is not a vocabulary",
                 expected=f"expected words that differ, {PADDING!r} and {UNKNOWN!r} first, got {list(vocab[:3])}",
                 remedy="pass `vocab` of the training set",
             )
@@ -52,15 +52,15 @@ class Words:
         return [self.token(word) for word in text.split()]
 
     def token(self, word: str) -> int:
-        """Return the token of a word: 1 where it is unknown."""
+        """Return the token of a word: 1 if it is unknown."""
         return self._tokens.get(word, 1)
 
 
 class Tokenizer:
-    """Encodes a text with a tokenizer that was made elsewhere.
+    """Encodes a text with a tokenizer of another package.
 
     Args:
-        tokenizer: a callable, or an object with `encode`, which returns tokens or an object with `ids`, as those of
+        tokenizer: a callable, or an object with `encode`, that returns tokens or an object with `ids`, as those of
             `tokenizers`, `transformers` and `tiktoken` do.
     """
 
@@ -68,8 +68,7 @@ class Tokenizer:
         self._encode = getattr(tokenizer, "encode", tokenizer)
         if not callable(self._encode):
             raise BadData(
-                f"a {type(tokenizer).__name__} is no tokenizer",
-                expected="expected a callable, or an object with `encode`",
+                f"tokenizer must be a callable or have `encode`, got a {type(tokenizer).__name__}",
                 remedy="pass a function from a text to a list of tokens",
             )
 

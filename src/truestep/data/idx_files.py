@@ -17,7 +17,7 @@ from truestep.data.tensor_set import TensorSet
 from truestep.errors import BadData, UnscaledImages
 
 _TYPES = {0x08: "u1", 0x09: "i1", 0x0B: ">i2", 0x0C: ">i4", 0x0D: ">f4", 0x0E: ">f8"}
-"""The third byte of the magic number, and numpy's name of what it stands for."""
+"""Numpy dtypes by the third byte of the magic number."""
 
 
 def idx(
@@ -32,25 +32,25 @@ def idx(
 ) -> TensorSet:
     """Read images and their labels from idx files: MNIST, FashionMNIST, KMNIST, EMNIST.
 
-    Images of bytes are divided by 255 and normalised once, here; where the result does not fit in half of the free
-    memory the bytes are kept, and each batch is normalised when it is read, to the same values.
+    Images of bytes are divided by 255 and normalized once, here. If the result does not fit in half of the free memory,
+    the bytes are kept, and each batch is normalized to the same values when it is read.
 
     Args:
-        images: a file, gzip or not. A part of the name will do: "data/train-images" finds
-            "data/train-images-idx3-ubyte.gz" if no other file begins so.
+        images: a file, gzip or not. The beginning of the name is enough: "data/train-images" finds
+            "data/train-images-idx3-ubyte.gz" if no other file name begins like that.
         labels: the file of labels, found in the same way; None for images alone.
-        dtype: of the images: a floating dtype or its name; uint8 gives the bytes. Other numbers than bytes keep their
-            own type, and are not normalised.
-        mean: subtracted from pixels in [0, 1]; MNIST's is 0.1307, FashionMNIST's 0.2860.
-        std: what they are divided by afterwards; MNIST's is 0.3081, FashionMNIST's 0.3530.
-        transform: called with the images of a whole batch, where the data are; returns what replaces them.
-        classes: names of the labels 0, 1, ...; the numbers themselves where None.
+        dtype: floating dtype of the images, or its name; uint8 gives the bytes. Images that are not bytes keep their
+            dtype, and are not normalized.
+        mean: mean of pixels in [0, 1], which is subtracted; MNIST's is 0.1307, FashionMNIST's 0.2860.
+        std: standard deviation, the divisor after that; MNIST's is 0.3081, FashionMNIST's 0.3530.
+        transform: called with the images of a whole batch, on the device of the data; returns their replacement.
+        classes: names of the labels 0, 1, ...; None takes the numbers.
 
     Returns:
         A set of images, `dtype` of shape (1, height, width), and labels, int64 of shape ().
 
     Raises:
-        BadData: no such file or several, a wrong magic number, a file cut short, another number of labels than of
+        BadData: no such file or several, a wrong magic number, a truncated file, different numbers of labels and
             images, a label without a class.
 
     Source: the format is described with MNIST, http://yann.lecun.com/exdb/mnist.
@@ -67,7 +67,7 @@ def idx(
     source = _found(Path(images))
     held = read_idx(source)
     if not len(held):
-        raise BadData("the file holds no samples", path=source, remedy="fetch the file again")
+        raise BadData("the file holds no samples", path=source, remedy="download the file again")
     _check_images(held, source)
     if held.dim() == 3:
         held = held.unsqueeze(1)
@@ -81,9 +81,9 @@ def idx(
                 decode = pixels
     elif mean is not None or std is not None:
         raise BadData(
-            f"only bytes are normalised, and the file holds {str(held.dtype).removeprefix('torch.')}",
+            f"only bytes are normalized, but the file holds {str(held.dtype).removeprefix('torch.')}",
             path=source,
-            remedy="leave out mean and std, and normalise in transform=",
+            remedy="leave out mean and std, and normalize in transform=",
         )
     if labels is None:
         return TensorSet((held,), transform=transform, decode=decode)
@@ -99,12 +99,12 @@ def _check_images(held: torch.Tensor, source: Path) -> None:
             "the images have no pixels",
             path=source,
             expected=f"expected a height and a width, got shape {tuple(held.shape)}",
-            remedy="fetch the file again",
+            remedy="download the file again",
         )
     if held.dtype.is_floating_point and float(held.min()) >= 0 and 16 < float(held.max()) <= 255:  # the range of bytes
         kind = str(held.dtype).removeprefix("torch.")
         warnings.warn(
-            f"the images of {source} are {kind} up to {float(held.max()):g}, and are not scaled: divide them in "
+            f"the images of {source} are {kind} up to {float(held.max()):g}, but are not scaled: divide them in "
             "transform=",
             UnscaledImages,
             stacklevel=3,
@@ -112,10 +112,10 @@ def _check_images(held: torch.Tensor, source: Path) -> None:
 
 
 def read_idx(path: Path) -> torch.Tensor:
-    """Return what an idx file holds, in its own shape and type.
+    """Return the contents of an idx file, in the shape and dtype of the file.
 
     Raises:
-        BadData: no idx file, or one that is cut short.
+        BadData: the file has another format, or is truncated.
     """
     import numpy
 
@@ -123,11 +123,11 @@ def read_idx(path: Path) -> torch.Tensor:
     kind = _TYPES.get(held[2]) if len(held) >= 4 and held[:2] == b"\0\0" else None
     if kind is None:
         raise BadData(
-            "the file is no idx file",
+            "the file is not an idx file",
             path=path,
             where="byte 0",
             expected=f"expected the magic number 00 00 08 and the number of dimensions, got {held[:4].hex(' ')}",
-            remedy="pass the file as it was published, gzip or not",
+            remedy="pass the original file, gzip or not",
         )
     dimensions = held[3]
     begin = 4 + 4 * dimensions
@@ -135,22 +135,22 @@ def read_idx(path: Path) -> torch.Tensor:
     size = math.prod(shape) * numpy.dtype(kind).itemsize
     if len(held) != begin + size or not dimensions:
         raise BadData(
-            "the file is cut short" if len(held) < begin + size else "the file goes on after its data",
+            "the file is truncated" if len(held) < begin + size else "the file goes on after its data",
             path=path,
             where=f"byte {min(len(held), begin + size)}",
             expected=f"expected {begin + size} bytes for shape {tuple(shape)}, got {len(held)}",
-            remedy="fetch the file again",
+            remedy="download the file again",
         )
     values: Any = numpy.frombuffer(held, dtype=kind, offset=begin).reshape(shape)
     return torch.from_numpy(values.astype(values.dtype.newbyteorder("=")))
 
 
 def _found(path: Path) -> Path:
-    """Return the file of that name, or the only one in its folder whose name begins so."""
+    """Return the file of that name, or the only one in its folder with a name that begins like that."""
     if path.is_file():
         return path
     if not path.parent.is_dir():
-        raise BadData("there is no such folder", path=path.parent, remedy="check the path")
+        raise BadData("the folder does not exist", path=path.parent, remedy="check the path")
     names = sorted(other.name for other in path.parent.iterdir() if other.is_file())
     candidates = [name for name in names if name.startswith(path.name) and name[len(path.name)] in "-._"]
     whole = [name for name in candidates if not name.endswith(".gz") or name.removesuffix(".gz") not in candidates]
@@ -175,7 +175,7 @@ def _labels(path: Path, count: int, classes: Sequence[str] | None) -> tuple[torc
     labels = read_idx(path).to(torch.int64)
     if labels.dim() != 1 or len(labels) != count:
         raise BadData(
-            "the labels do not fit the images",
+            "the number of labels differs from that of images",
             path=path,
             expected=f"expected shape ({count},), got {tuple(labels.shape)}",
             remedy="pass the labels of these images",

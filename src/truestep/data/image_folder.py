@@ -1,4 +1,4 @@
-"""Images in a folder per class: decoded when they are asked for, or packed once into one mapped file."""
+"""Images in one folder per class: decoded on access, or packed once into one memory-mapped file."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ Size = int | tuple[int, int]
 
 
 class ImageFolder(Dataset[tuple[torch.Tensor, torch.Tensor]]):
-    """Images that are decoded when they are asked for; a loader's workers do it.
+    """Images that are decoded on access, best by the workers of a loader.
 
     Args:
         files: the image files.
         labels: int64, shape (files,).
-        classes: the classes' names.
-        size: height and width that images are brought to, or None.
-        pixels: turns bytes into numbers.
+        classes: names of the classes.
+        size: height and width after scaling and cropping; None keeps the size of each image.
+        pixels: converts bytes to numbers.
         channels: 3 for colours, 1 for grey.
-        transform: called with one image, after `pixels`; returns what replaces it.
+        transform: called with one image, after `pixels`; returns its replacement.
     """
 
     def __init__(
@@ -61,11 +61,11 @@ class ImageFolder(Dataset[tuple[torch.Tensor, torch.Tensor]]):
         return image if self.transform is None else self.transform(image), self.labels[number]
 
     def split(self, part: float, *, seed: int | None) -> tuple[Self, Self]:
-        """Return two sets without a sample in common.
+        """Return two sets without a common sample.
 
         Args:
-            part: of the first set; a float in (0, 1) is a part of the samples, an int a number of them.
-            seed: draws the first set at random; None takes the samples that come first, which are the first classes.
+            part: size of the first set: a float in (0, 1) as a fraction of the samples, an int as their number.
+            seed: draws the first set at random; None takes the first samples, which are those of the first classes.
 
         Raises:
             BadData: one of the sets is empty.
@@ -80,7 +80,7 @@ class ImageFolder(Dataset[tuple[torch.Tensor, torch.Tensor]]):
         return made
 
     def describe(self) -> str:
-        """Return how many images there are, and of which size, in one line."""
+        """Return one line with the number and the size of the images."""
         size = "their own sizes" if self._size is None else f"{self._size[0]} by {self._size[1]} pixels"
         return f"{len(self):,} images of {size}, {self._channels} channels; {len(self.classes)} classes; on disk"
 
@@ -127,23 +127,24 @@ def images(
     classes: Sequence[str] | None = None,
     pack: str | Path | None = None,
 ) -> ImageFolder | TensorSet:
-    """Read images from a folder per class.
+    """Read images from one folder per class.
 
-    Without `pack` an image is decoded each time it is asked for: use a loader with workers. With `pack` all images are
-    decoded once and written to one file of bytes, which is mapped and read a whole batch at a time, without workers;
-    the file is used again as long as the folder, `size`, `channels` and `classes` are the same.
+    Without `pack` an image is decoded on each access: use a loader with workers. With `pack` all images are decoded
+    once and written to one file of bytes, which is mapped and read a whole batch at a time, without workers; the file
+    is used again as long as the folder, `size`, `channels` and `classes` are the same.
 
     Args:
         folder: one folder per class, with images at any depth: bmp, gif, jpeg, pgm, png, ppm, tiff, webp.
-        size: height and width, or one number for both: images are scaled to cover it, and their middle is taken. None
-            keeps each image's own size.
+        size: height and width, or one number for both: images are scaled to cover it and cropped at their centre. None
+            keeps the size of each image.
         channels: 3 for colours, 1 for grey.
-        dtype: of the images: a floating dtype or its name; uint8 gives the bytes.
-        mean: subtracted from pixels in [0, 1], one number or one per channel; ImageNet's are (0.485, 0.456, 0.406).
-        std: what they are divided by afterwards; ImageNet's are (0.229, 0.224, 0.225).
-        transform: with `pack` called with the images of a whole batch, without it with one image.
-        classes: the classes, in the order of their labels; the folders' names, sorted, where None.
-        pack: the file to write; it takes channels * height * width bytes per image.
+        dtype: floating dtype of the images, or its name; uint8 gives the bytes.
+        mean: mean of pixels in [0, 1], which is subtracted: one number, or one per channel such as ImageNet's
+            (0.485, 0.456, 0.406).
+        std: standard deviation, the divisor after that; ImageNet's are (0.229, 0.224, 0.225).
+        transform: called with the images of a whole batch with `pack`, with one image without it.
+        classes: the classes, in the order of their labels; None takes the names of the folders, sorted.
+        pack: the file to write; its size is channels * height * width bytes per image.
 
     Returns:
         A set of images, `dtype` of shape (channels, height, width), and labels, int64 of shape ().
@@ -167,7 +168,7 @@ def images(
     folder = Path(folder)
     package("PIL.Image", "a folder of images")
     if channels not in (1, 3):
-        raise BadData(f"channels={channels!r} is neither 3 for colours nor 1 for grey", remedy="pass 3 or 1")
+        raise BadData(f"channels must be 3 for colours or 1 for grey, got {channels!r}", remedy="pass 3 or 1")
     pixels = Pixels(channels, dtype, mean, std)
     both = _height_and_width(size)
     files, labels, names = labelled_files(folder, classes)
@@ -181,5 +182,7 @@ def images(
 def _height_and_width(size: Size | None) -> tuple[int, int] | None:
     both = (size, size) if isinstance(size, int) else size
     if both is not None and (len(both) != 2 or min(both) < 1):
-        raise BadData(f"size={size!r} is no size of an image", remedy="pass size=224, or (height, width)")
+        raise BadData(
+            f"size must be a positive integer or (height, width), got {size!r}", remedy="pass size=224, or (224, 224)"
+        )
     return both

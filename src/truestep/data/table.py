@@ -22,11 +22,11 @@ class Table(TensorSet):
     """A table: features, then codes of categories if there are any, then the target if there is one.
 
     Args:
-        rows: the rows, before anything is filled in.
-        plan: what each column becomes.
-        layout: how files like this one are written.
-        learnt: what other rows have taught; learnt from these where None.
-        transform: called with the features of a whole batch; returns what replaces them.
+        rows: the rows, before missing values are filled in.
+        plan: the kind of each column.
+        layout: the format of the file.
+        learnt: statistics of other rows; None computes them from these rows.
+        transform: called with the features of a whole batch; returns their replacement.
     """
 
     def __init__(
@@ -45,22 +45,22 @@ class Table(TensorSet):
 
     @property
     def features(self) -> tuple[str, ...]:
-        """The names of the features: a column's, or column=category."""
+        """Names of the features: the column, or column=category."""
         return self._plan.features
 
     @property
     def categories(self) -> dict[str, tuple[str, ...]]:
-        """The categories of each column of codes: an embedding needs as many rows."""
+        """Categories of each column of codes; their number is that of rows for an embedding."""
         return dict(self._plan.codes)
 
     def split(self, part: float, *, seed: int | None) -> tuple[Self, Self]:
-        """Return two tables without a row in common.
+        """Return two tables without a common row.
 
-        What fills missing cells and what standardizes is learnt again, from the first table alone.
+        Fill values, means and standard deviations are computed again, from the first table alone.
 
         Args:
-            part: of the first table; a float in (0, 1) is a part of the rows, an int a number of them.
-            seed: draws the first table at random; None takes the rows that come first.
+            part: size of the first table: a float in (0, 1) as a fraction of the rows, an int as their number.
+            seed: draws the first table at random; None takes the first rows.
 
         Raises:
             BadData: one of the tables is empty.
@@ -72,21 +72,21 @@ class Table(TensorSet):
         return first.to(self.device), second.to(self.device)
 
     def read(self, path: str | Path, *, transform: Transform | None = None) -> Self:
-        """Read another file as this one was read, with what this table has learnt; a file without target may be one.
+        """Read another file in the same way, with the statistics of this table; the column of the target is optional.
 
         Args:
-            path: a file with the same columns; others are left out.
-            transform: called with the features of a whole batch; returns what replaces them.
+            path: a file with the same columns; others are ignored.
+            transform: called with the features of a whole batch; returns their replacement.
 
         Raises:
-            BadData: a column that is not there, an unknown category or class, and as `csv`.
+            BadData: a missing column, an unknown category or class, and as `csv`.
         """
         cells = Cells(Path(path), self._layout)
         plan = self._plan
         lost = [name for name in plan.columns if name not in cells.frame.columns]
         if lost:
             raise BadData(
-                f"column {lost[0]!r} is not there",
+                f"column {lost[0]!r} is missing",
                 path=cells.path,
                 where="line 1",
                 expected=f"expected {', '.join(plan.columns[:16])}",
@@ -114,31 +114,31 @@ def csv(
     encoding: str = "utf-8",
     transform: Transform | None = None,
 ) -> Table:
-    """Read a table from a CSV file; what is text or has no value is used as you choose, and not otherwise.
+    """Read a table from a CSV file. Columns of text and missing values raise an error unless a choice is passed.
 
     Args:
-        path: the file, gzip or not. White space around cells is no part of them.
-        target: the column to predict, by name or place (-1 is the last); None for none.
+        path: the file, gzip or not. White space around cells is stripped.
+        target: the column to predict, by name or index (-1 is the last); None for no target.
         categorical: the columns of categories: a list, or {column: "onehot"} for columns of 0 and 1, {column: "codes"}
-            for a field of codes that an embedding takes, {column: [...]} for "onehot" of those categories.
-        missing: what becomes of cells without a value, for all columns or {column: choice}: "drop" the row, fill in the
-            "mean", the "median" or a number; "category" makes them a category of their own.
-        drop: columns that are left out.
+            for a field of codes for an embedding, {column: [...]} for "onehot" with those categories.
+        missing: the choice for cells without a value, for all columns or {column: choice}: "drop" the row, fill in the
+            "mean", the "median" or a number; "category" makes them a separate category.
+        drop: columns to ignore.
         classes: the classes of the target, in the order of their labels; "all" makes a class of each value. None makes
             classes of text only, sorted.
-        standardize: give columns of numbers mean 0 and standard deviation 1.
+        standardize: True to scale columns of numbers to mean 0 and standard deviation 1.
         separator: one character between cells.
-        header: whether the first line names the columns.
-        columns: the columns' names, instead of the header's, or of column_0, column_1, ... without a header.
+        header: True if the first line has the names of the columns.
+        columns: names of the columns, instead of those of the header, or of column_0, column_1, ... without a header.
         null_values: cells that hold no value, such as ("", "NA", "?").
-        replace: cells and what is read instead of them, such as {"<=50K.": "<=50K"}.
-        encoding: of the file.
-        transform: called with the features of a whole batch, where the data are; returns what replaces them.
+        replace: cells and their replacements, such as {"<=50K.": "<=50K"}.
+        encoding: encoding of the file.
+        transform: called with the features of a whole batch, on the device of the data; returns their replacement.
 
     Returns:
         A set of features, float32 of shape (features,); codes, int64 of shape (columns,), if there are any; and the
         target: a class, int64 of shape (), or a number, float32 of shape (1,), which is the shape of `Linear(..., 1)`.
-        `split` learns means and medians from its first part alone; `read` reads another file in the same way.
+        `split` computes means and medians from its first part alone; `read` reads another file in the same way.
 
     Raises:
         BadData: a column of text or a missing value without a choice, lines of different lengths, an unknown class.
@@ -166,5 +166,5 @@ def csv(
 
 
 def _listed(names: str | Sequence[str]) -> tuple[str, ...]:
-    """Return several texts, or the only one: a text is a sequence of its letters too."""
+    """Return a tuple of the names; a single str is one name, not a sequence of its letters."""
     return (names,) if isinstance(names, str) else tuple(names)

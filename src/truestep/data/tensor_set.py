@@ -1,4 +1,4 @@
-"""Tensors of equal length as a data set."""
+"""Data sets from tensors of equal length."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from truestep.errors import BadData
 
 
 class TensorSet(Samples):
-    """Fields of equal length, in memory or in a memory map; what `tensors` and most readers return.
+    """Fields of equal length, in memory or in a memory map, as returned by `tensors` and most readers.
 
     Args:
         tensors: at least one, each of shape (samples, ...), on one device.
-        transform: called with the first field of a whole batch, where the data are; returns what replaces it.
-        classes: the classes' names.
-        decode: turns the first field of a batch into what the transform gets.
+        transform: called with the first field of a whole batch, on the device of the data; returns its replacement.
+        classes: names of the classes.
+        decode: applied to the first field of a batch before the transform.
 
     Raises:
-        BadData: no tensors, lengths or devices that differ, or something that is no tensor.
+        BadData: no tensors, different lengths or devices, or an object that is not a tensor.
     """
 
     def __init__(
@@ -39,43 +39,44 @@ class TensorSet(Samples):
 
     @property
     def tensors(self) -> tuple[torch.Tensor, ...]:
-        """The fields of this set, decoded but not transformed; those of a part are copies."""
+        """Fields of this set, decoded but not transformed; those of a part are copies."""
         if self._rows is None and self._decode is None:
             return self._tensors
         return self.fields(torch.arange(self._count, device=self.device) if self._rows is None else self._rows)
 
     def fields(self, rows: torch.Tensor) -> tuple[torch.Tensor, ...]:
-        """Return the fields at `rows`; `index_select` takes 0.6 of the time of indexing."""
+        """Return the fields at `rows`."""
+        # index_select takes 0.6 of the time of indexing.
         fields = tuple(tensor.index_select(0, rows) for tensor in self._tensors)
         return fields if self._decode is None else (self._decode(fields[0]), *fields[1:])
 
     def place(self, rows: torch.Tensor | None, device: torch.device) -> None:
-        """Put the tensors on a device, those of this set only."""
+        """Move the tensors of this set to a device."""
         own = self._tensors if rows is None else tuple(tensor.index_select(0, rows) for tensor in self._tensors)
         self._tensors = tuple(tensor.to(device) for tensor in own)
 
     @property
     def device(self) -> torch.device:
-        """Where the tensors are."""
+        """The device of the tensors."""
         return self._tensors[0].device
 
     @property
     def held_bytes(self) -> int:
-        """What the tensors take."""
+        """Bytes of the tensors."""
         return sum(tensor.nbytes for tensor in self._tensors)
 
 
 def tensors(*tensors: torch.Tensor, transform: Transform | None = None, classes: Sequence[str] = ()) -> TensorSet:
-    """Make a data set of tensors of equal length.
+    """Return a data set of tensors of equal length.
 
     Args:
         tensors: each of shape (samples, ...), any dtype, all on one device; shared, not copied.
-        transform: called with the first field of a whole batch, on the device of the data; returns what replaces it.
-            It serves training and evaluation alike: augmentation belongs to the loader of the training set.
-        classes: the classes' names, where the last field are labels.
+        transform: called with the first field of a whole batch, on the device of the data; returns its replacement.
+            It applies in training and evaluation: pass augmentation to the loader of the training set instead.
+        classes: names of the classes, if the last field holds labels.
 
     Raises:
-        BadData: lengths or devices that differ, no tensor, or something else.
+        BadData: different lengths or devices, no tensor, or an object that is not a tensor.
 
     >>> import torch
     >>> from truestep import data
@@ -93,7 +94,7 @@ def tensors(*tensors: torch.Tensor, transform: Transform | None = None, classes:
 
 def _check(fields: Sequence[Any]) -> None:
     if not fields:
-        raise BadData("a data set was made of no tensors", remedy="pass at least one tensor")
+        raise BadData("a data set must have at least one tensor, got none", remedy="pass at least one tensor")
     for number, field in enumerate(fields):
         if not isinstance(field, torch.Tensor) or field.dim() == 0:
             got = f"a {type(field).__name__}" if not isinstance(field, torch.Tensor) else "one number"
@@ -107,7 +108,7 @@ def _check(fields: Sequence[Any]) -> None:
         raise BadData(
             "the fields have different numbers of samples",
             expected=f"expected equal lengths, got {', '.join(map(str, lengths))}",
-            remedy="pass fields whose first dimension counts the same samples",
+            remedy="pass fields with the same samples in their first dimension",
         )
     devices = sorted({str(field.device) for field in fields})
     if len(devices) > 1:

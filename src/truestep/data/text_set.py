@@ -1,4 +1,4 @@
-"""Lines of text with a class each, as padded batches of tokens."""
+"""Labelled lines of text, as padded batches of tokens."""
 
 from __future__ import annotations
 
@@ -21,14 +21,15 @@ class TextSet(Samples):
 
     Args:
         flat: the tokens of all texts, int32, shape (tokens,).
-        lengths: of the texts, int64, shape (texts,).
+        lengths: lengths of the texts, int64, shape (texts,).
         labels: int64, shape (texts,).
-        classes: the classes' names.
-        encode: makes the tokens of a text.
+        classes: names of the classes.
+        encode: returns the tokens of a text.
         vocab: the words in the order of their tokens; empty with a tokenizer.
-        min_count: how often a word is in a training set to be in its vocabulary; None keeps the vocabulary in `split`.
-        pad: the token that fills.
-        transform: called with the tokens of a whole batch; returns what replaces them.
+        min_count: least count of a word in a training set to be in its vocabulary; None keeps the vocabulary in
+            `split`.
+        pad: the padding token.
+        transform: called with the tokens of a whole batch; returns their replacement.
     """
 
     def __init__(
@@ -65,30 +66,30 @@ class TextSet(Samples):
         return padded, lengths, self._labels.index_select(0, rows)
 
     def place(self, rows: torch.Tensor | None, device: torch.device) -> torch.Tensor | None:
-        """Put the texts on a device."""
+        """Move the texts to a device."""
         self._flat, self._lengths = self._flat.to(device), self._lengths.to(device)
         self._starts, self._labels = self._starts.to(device), self._labels.to(device)
         return None if rows is None else rows.to(device)
 
     @property
     def device(self) -> torch.device:
-        """Where the texts are."""
+        """The device of the texts."""
         return self._flat.device
 
     @property
     def held_bytes(self) -> int:
-        """What the texts take."""
+        """Bytes of the texts."""
         return self._flat.nbytes + self._lengths.nbytes + self._starts.nbytes + self._labels.nbytes
 
     def split(self, part: float, *, seed: int | None) -> tuple[Self, Self]:
-        """Return two sets without a sample in common.
+        """Return two sets without a common sample.
 
-        A vocabulary that was made of this set is made again of the first part alone: words that only the second part
-        has are unknown there, as they will be later.
+        A vocabulary made from this set is made again from the first part alone: words that occur only in the second
+        part are unknown there, as new words are in use.
 
         Args:
-            part: of the first set; a float in (0, 1) is a part of the samples, an int a number of them.
-            seed: draws the first set at random; None takes the samples that come first.
+            part: size of the first set: a float in (0, 1) as a fraction of the samples, an int as their number.
+            seed: draws the first set at random; None takes the first samples.
 
         Raises:
             BadData: one of the sets is empty.
@@ -107,7 +108,7 @@ class TextSet(Samples):
         return first, second
 
     def describe(self) -> str:
-        """Return how many texts there are, how long they are, and what they take, in one line."""
+        """Return one line with the number of texts, their lengths, and their size in MB."""
         lengths = self._lengths if self._rows is None else self._lengths[self._rows]
         words = f"; {len(self.vocab):,} words" if self.vocab else ""
         return (
@@ -116,7 +117,7 @@ class TextSet(Samples):
         )
 
     def encode(self, text: str) -> torch.Tensor:
-        """Return the tokens of a text, int64, shape (length,), as those of this set were made."""
+        """Return the tokens of a text, int64, shape (length,), encoded like the texts of this set."""
         return torch.tensor(self._encode(text), dtype=torch.int64)
 
 
@@ -137,26 +138,27 @@ def text(
     """Read labelled lines, as tokens in padded batches.
 
     Args:
-        source: one file per class, as {"class": path} or a folder whose files' names (or ends, if only these differ)
-            are the classes; or one file of lines with a text, a tab and a label.
+        source: one file per class, as {"class": path} or as a folder, with the classes as names of the files (or as
+            their suffixes, if only these differ); or one file of lines with a text, a tab and a label.
         tokenizer: a callable from a text to tokens, or an object with `encode` (tokenizers, transformers, tiktoken).
-            Without one, tokens are words between white space: 0 fills, 1 is an unknown word.
-        vocab: `vocab` of the training set, for words to get the same tokens; made of this file's words where None.
+            Without one, tokens are words between white space; 0 is padding, 1 is an unknown word.
+        vocab: `vocab` of the training set, so that words get the same tokens; None takes the words of this source.
         min_count: words that occur less often are unknown; at least 1.
-        max_length: tokens of a text that are kept; all where None.
-        pad: the token that fills, with a tokenizer.
-        classes: the classes, in the order of their labels; where None the order of a dict, else sorted.
-        label: the side of the tab that the label is on, "first" or "last".
-        header: whether the first line is left out, since it names the columns.
-        encoding: of the files; older ones are often "latin-1".
-        transform: called with the tokens of a whole batch; returns what replaces them.
+        max_length: most tokens kept of a text; None keeps all.
+        pad: the padding token, with a tokenizer.
+        classes: the classes, in the order of their labels; None takes the order of a dict, or else sorts them.
+        label: the side of the tab with the label, "first" or "last".
+        header: True to skip the first line, which has the names of the columns.
+        encoding: encoding of the files; older ones are often "latin-1".
+        transform: called with the tokens of a whole batch; returns their replacement.
 
     Returns:
         A set of tokens, lengths and labels. A batch has int64 tokens of shape (batch, longest), lengths of shape
-        (batch,), from which `torch.arange(longest) < lengths[:, None]` is the mask, and labels of shape (batch,).
+        (batch,), which give the mask `torch.arange(longest) < lengths[:, None]`, and labels of shape (batch,).
 
     Raises:
-        BadData: no such file, a line without text, label or tab, a label without a class, bytes that are no text.
+        BadData: a missing file, a line without text, label or tab, a label without a class, bytes that cannot be
+            decoded.
 
     >>> from pathlib import Path
     >>> from tempfile import TemporaryDirectory
@@ -172,10 +174,13 @@ def text(
             [2, 5, 4]]), tensor([1, 3]), tensor([1, 0]))
     """
     if tokenizer is not None and (vocab is not None or min_count != 1):
-        raise BadData("a tokenizer has its own vocabulary", remedy="leave out vocab and min_count, or the tokenizer")
+        raise BadData(
+            "vocab and min_count cannot be combined with a tokenizer, which has its own vocabulary",
+            remedy="leave out vocab and min_count, or the tokenizer",
+        )
     for what, number in (("min_count", min_count), ("max_length", 1 if max_length is None else max_length)):
         if number < 1:
-            raise BadData(f"{what}={number} is below 1", remedy=f"leave out {what}, or pass 1 or more")
+            raise BadData(f"{what} must be at least 1, got {number}", remedy=f"leave out {what}, or pass 1 or more")
     lines, found = labelled_lines(source, encoding, label, header=header)
     names = found if classes is None else tuple(classes)
     made = _tokenized(lines, tokenizer, vocab, min_count, max_length)
@@ -221,7 +226,7 @@ def _tokens(line: Line, encode: Encode) -> list[int]:
             "the line has no tokens",
             path=line.path,
             where=f"line {line.number}",
-            expected=f"the tokenizer made none of {line.text[:40]!r}",
+            expected=f"expected at least one token, got [] from the tokenizer for {line.text[:40]!r}",
             remedy="delete the line",
         )
     return tokens

@@ -16,23 +16,23 @@ from truestep.errors import BadData
 Unit = Literal["uint16", "uint32", "bytes", "characters"]
 
 _VIEWS = {"uint16": torch.int16, "uint32": torch.int32, "bytes": torch.uint8}
-"""What is mapped: signed types are indexed on every device, wide unsigned ones are not."""
+"""Dtypes of the memory map: signed types can be indexed on every device, wide unsigned ones cannot."""
 
 _MASKS = {torch.int16: 0xFFFF, torch.int32: 0xFFFFFFFF, torch.uint8: 0xFF}
-"""The bits that are the token, once its sign was extended."""
+"""Bits of the token after sign extension to int64."""
 
 _CHUNK = 1 << 24
 
 
 class TokenBlocks(Samples):
-    """Blocks of one sequence: sample i is x = sequence[i * stride : i * stride + block], y the same one token later.
+    """Blocks of one sequence: sample i is x = sequence[i * stride : i * stride + block], and y is one token later.
 
     Args:
-        sequence: uint8, int16 or int32 of shape (tokens,), whose bits are read as unsigned numbers.
+        sequence: uint8, int16 or int32 of shape (tokens,), with bits that are read as unsigned numbers.
         block: tokens in x, and in y.
         stride: tokens between the starts of two samples.
-        transform: called with x of a whole batch; returns what replaces it.
-        classes: the characters at the places that tokens count from 0; empty where tokens are numbers.
+        transform: called with x of a whole batch; returns its replacement.
+        classes: the characters of the tokens 0, 1, ...; empty if tokens are not characters.
     """
 
     def __init__(
@@ -51,40 +51,39 @@ class TokenBlocks(Samples):
     def fields(self, rows: torch.Tensor) -> tuple[torch.Tensor, ...]:
         """Return x and y of the blocks at `rows`, int64, each of shape (batch, block)."""
         if rows.device.type == "cpu" and len(rows) and not 0 <= int(rows.min()) <= int(rows.max()) < self._count:
-            raise IndexError(f"a block of {int(rows.min())} ... {int(rows.max())} is none of {self._count}")
+            raise IndexError(f"rows must be below {self._count}, got {int(rows.min())} ... {int(rows.max())}")
         places = (rows * self.stride).unsqueeze(1) + torch.arange(self.block + 1, device=rows.device)
         taken = self._sequence[places].to(torch.int64) & _MASKS[self._sequence.dtype]
         return taken[:, :-1].contiguous(), taken[:, 1:].contiguous()
 
     def place(self, rows: torch.Tensor | None, device: torch.device) -> torch.Tensor | None:
-        """Put the sequence on a device."""
+        """Move the sequence to a device."""
         self._sequence = self._sequence.to(device)
         return None if rows is None else rows.to(device)
 
     @property
     def device(self) -> torch.device:
-        """Where the sequence is."""
+        """The device of the sequence."""
         return self._sequence.device
 
     @property
     def held_bytes(self) -> int:
-        """What the sequence takes."""
+        """Bytes of the sequence."""
         return self._sequence.nbytes
 
     def split(self, part: float, *, seed: int | None = None) -> tuple[Self, Self]:
-        """Return the blocks of the beginning and those of the rest, without a token in common.
+        """Return the blocks of the beginning and those of the rest, without a common token.
 
         Args:
-            part: of the first set; a float in (0, 1) is a part of the tokens, an int a number of blocks.
-            seed: None. Blocks drawn at random would have their neighbours in the other set.
+            part: size of the first set: a float in (0, 1) as a fraction of the tokens, an int as a number of blocks.
+            seed: must be None: blocks drawn at random would overlap with neighbours in the other set.
 
         Raises:
-            BadData: one of the sets is empty, or a seed.
+            BadData: one of the sets would be empty, or `seed` is not None.
         """
         if seed is not None:
             raise BadData(
-                "blocks of one sequence are split by their place",
-                expected=f"expected seed=None, got {seed}",
+                f"seed must be None, got {seed}: blocks of one sequence are split by position",
                 remedy="leave out seed",
             )
         held = len(self._sequence)
@@ -92,8 +91,8 @@ class TokenBlocks(Samples):
         if not self.block < end < held - self.block:
             raise BadData(
                 f"part {part!r} leaves one of the two sets without a block of {self.block} tokens",
-                expected=f"the sequence has {held} tokens",
-                remedy="pass 0.9 for nine tenths, or a smaller block",
+                expected=f"length of the sequence: {held} tokens",
+                remedy="pass 0.9 for 90 %, or a smaller block",
             )
         return self._over(self._sequence[:end]), self._over(self._sequence[end:])
 
@@ -104,10 +103,10 @@ class TokenBlocks(Samples):
         return made
 
     def encode(self, text: str) -> torch.Tensor:
-        """Return the tokens of a text of this set's characters, int64 of shape (length,).
+        """Return the tokens of a text in the characters of this set, int64 of shape (length,).
 
         Raises:
-            BadData: a character that is none of them, or tokens that are no characters.
+            BadData: an unknown character, or tokens of this set are not characters.
         """
         self._characters()
         return _numbers(text, self.classes, "the text").to(torch.int64)
@@ -116,7 +115,7 @@ class TokenBlocks(Samples):
         """Return the text of tokens, shape (length,).
 
         Raises:
-            BadData: tokens that are no characters.
+            BadData: tokens of this set are not characters.
         """
         characters = self._characters()
         return "".join(characters[token] for token in tokens.tolist())
@@ -126,7 +125,7 @@ class TokenBlocks(Samples):
             raise BadData(
                 "the tokens are numbers, not characters",
                 expected='expected a file read with unit="characters"',
-                remedy="decode them with the tokenizer that made them",
+                remedy="decode them with their tokenizer",
             )
         return self.classes
 
@@ -144,27 +143,27 @@ def tokens(
 ) -> TokenBlocks:
     """Read a file of tokens, or a text, in blocks for next-token prediction.
 
-    Files of numbers and of bytes are mapped: they take no memory, and a batch reads its own part of the disk.
+    Files of numbers and of bytes are memory-mapped: they take no memory, and a batch reads only its part of the file.
 
     Args:
-        path: numbers as `numpy.ndarray.tofile` writes them (native byte order, no header), or a text.
+        path: numbers as written by `numpy.ndarray.tofile` (native byte order, no header), or a text.
         block: tokens in x, and in y; at least 1.
-        stride: tokens between the starts of two samples; `block` where None, so that each token is in x once. 1 makes
-            every place a start.
-        unit: what a token is: "uint16" or "uint32" numbers, "bytes", or "characters" of a text. A file named .txt has
-            characters where None.
-        vocab_size: if given, the numbers are read once and must be below it.
-        classes: the characters, in the order of their tokens, such as `classes` of the training set; those that occur,
-            sorted, where None.
-        encoding: of a text.
-        transform: called with x of a whole batch; returns what replaces it.
+        stride: tokens between the starts of two samples; None takes `block`, so that each token is in x once. 1 makes
+            every position a start.
+        unit: the kind of tokens: "uint16" or "uint32" numbers, "bytes", or "characters" of a text. None takes
+            "characters" for a file named .txt.
+        vocab_size: if given, all numbers are read once and must be below it.
+        classes: the characters, in the order of their tokens, such as `classes` of the training set; None takes those
+            that occur, sorted.
+        encoding: encoding of a text.
+        transform: called with x of a whole batch; returns its replacement.
 
     Returns:
         A set of x and y, int64, each of shape (block,); y is x one token later.
 
     Raises:
-        BadData: no unit, bytes that are no whole number of tokens, fewer tokens than a block, a token at or above
-            `vocab_size`, or a character that is none of `classes`.
+        BadData: no unit, a size that is not a multiple of the token's, fewer tokens than a block, a token at or above
+            `vocab_size`, or a character that is not among `classes`.
 
     >>> from pathlib import Path
     >>> from tempfile import TemporaryDirectory
@@ -181,7 +180,7 @@ def tokens(
     stride = block if stride is None else stride
     for what, number in (("block", block), ("stride", stride)):
         if number < 1:
-            raise BadData(f"{what}={number} is no number of tokens", path=path, remedy=f"pass {what}=128")
+            raise BadData(f"{what} must be at least 1, got {number}", path=path, remedy=f"pass {what}=128")
     kind = _unit(path, unit)
     characters: tuple[str, ...] = ()
     if kind == "characters":
@@ -207,16 +206,15 @@ def _unit(path: Path, unit: str | None) -> str:
         return "characters"
     if unit not in (*_VIEWS, "characters"):
         raise BadData(
-            "it is not said what a token of the file is" if unit is None else f"{unit!r} is no unit of tokens",
+            f'unit must be "uint16", "uint32", "bytes" or "characters", got {unit!r}',
             path=path,
-            expected='expected unit="uint16", "uint32", "bytes" or "characters"',
             remedy="pass the type that the tokenizer wrote",
         )
     return unit
 
 
 def _mapped(path: Path, unit: str) -> torch.Tensor:
-    """Return a file's numbers, mapped; a compressed file's in memory."""
+    """Return a file's numbers, memory-mapped; those of a compressed file are in memory."""
     view = _VIEWS[unit]
     if path.suffix == ".gz" or not path.is_file():
         held = bytearray(contents(path))
@@ -227,7 +225,7 @@ def _mapped(path: Path, unit: str) -> torch.Tensor:
             head = file.read(6)
     if head == b"\x93NUMPY":
         raise BadData(
-            "the file has numpy's header, which would be read as tokens",
+            "the file has a header of numpy, which would be read as tokens",
             path=path,
             remedy="write the tokens with `array.tofile(path)`",
         )
@@ -235,8 +233,8 @@ def _mapped(path: Path, unit: str) -> torch.Tensor:
         raise BadData(
             f"the file has {size} bytes",
             path=path,
-            expected=f"expected a whole number of tokens of {view.itemsize} bytes",
-            remedy="pass the unit that the file was written in, or write it again",
+            expected=f"expected a multiple of {view.itemsize}, the bytes of a token",
+            remedy="pass the unit of the file, or write it again",
         )
     if size == 0:
         return torch.empty(0, dtype=view)
@@ -246,7 +244,7 @@ def _mapped(path: Path, unit: str) -> torch.Tensor:
 
 
 def _numbers(text: str, characters: Sequence[str], source: Any) -> torch.Tensor:
-    """Return the place of each character of a text: uint8 where they fit, else int32."""
+    """Return the index of each character of a text: uint8 if there are at most 256 characters, else int32."""
     import numpy
 
     points = numpy.frombuffer(text.encode("utf-32-le", "surrogatepass"), dtype="<u4")
@@ -258,7 +256,7 @@ def _numbers(text: str, characters: Sequence[str], source: Any) -> torch.Tensor:
         at = int(strange.argmax())
         line, column = text.count("\n", 0, at) + 1, at - text.rfind("\n", 0, at)
         raise BadData(
-            f"character {text[at]!r} is none of the {len(characters)} known",
+            f"character {text[at]!r} is not among the {len(characters)} known",
             path=source,
             where=f"line {line}, column {column}",
             remedy="pass classes= with all characters of both texts",
@@ -273,8 +271,8 @@ def _check_below(sequence: torch.Tensor, vocab_size: int, path: Path) -> None:
         if bool(above.any()):
             index = start + int(above.to(torch.uint8).argmax())
             raise BadData(
-                f"token {int(sequence[index]) & mask} is not below vocab_size={vocab_size}",
+                f"tokens must be below vocab_size={vocab_size}, got {int(sequence[index]) & mask}",
                 path=path,
                 where=f"index {index}",
-                remedy="pass the unit that the file was written in, or the tokenizer's vocab_size",
+                remedy="pass the unit of the file, or the tokenizer's vocab_size",
             )

@@ -1,6 +1,6 @@
-"""Of what a run died: what an error of torch does not say, from what its frames still hold when it is over.
+"""Post-mortems: the cause of a torch error that ended a run, found from the values that its frames still hold.
 
-One family of errors per file. Where an error is not known, or the evidence is not certain, nothing is said.
+One family of errors per file. An unknown error, or uncertain evidence, gives no post-mortem.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ __all__ = ["examine"]
 
 
 def examine(error: BaseException, scene: Scene) -> PostMortem | None:
-    """Return what an error of torch that ended a run was caused by; None where that is not certain.
+    """Return the cause of a torch error that ended a run; None if it is not certain.
 
-    Reads the frames of the traceback and runs nothing of the program. A failure in here becomes an internal error.
+    Reads the frames of the traceback and runs no code of the program. A failure in here becomes an internal error.
 
     Args:
         error: the exception, with its traceback.
-        scene: what the probes saw.
+        scene: the state of the probes.
     """
     try:
         from truestep.postmortem._families import explain

@@ -1,4 +1,4 @@
-"""What a loop carries from one round to the next with the graph behind it: variables, and attributes of modules."""
+"""Variables and module attributes that a loop carries from one iteration to the next with their autograd graph."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from truestep.postmortem._crash import Crash, Frame
 
 
 def backwards(frame: Frame) -> Iterator[tuple[ast.Call, ast.expr]]:
-    """Yield the calls of backward in a frame's code, with the expression they begin from."""
+    """Yield the calls of backward in a frame's code, each with its root expression."""
     if frame.scope is None:
         return
     for call in _code.calls(frame.scope):
@@ -25,7 +25,7 @@ def backwards(frame: Frame) -> Iterator[tuple[ast.Call, ast.expr]]:
 
 
 def read_for(frame: Frame) -> set[str]:
-    """Return the variables that what backward begins from was made of."""
+    """Return the variables that the root of the backward pass was computed from."""
     begun = next((begun for call, begun in backwards(frame) if call is frame.node), None)
     if begun is None or frame.file is None or frame.scope is None:
         return set()
@@ -36,7 +36,7 @@ def read_for(frame: Frame) -> set[str]:
 
 
 def carried_names(frame: Frame, loop: ast.AST) -> list[tuple[str, ast.AST, bool]]:
-    """Return the variables that a round of a loop reads before it sets them, and that hold a graph: what sets them."""
+    """Return the variables with a graph that an iteration reads before it sets them, and the setting statements."""
     assert frame.file is not None
     found: dict[str, tuple[str, ast.AST, bool]] = {}
     settings = [s for s in _code.all_settings(loop) if frame.file.statement(s.node) is not loop]
@@ -52,7 +52,7 @@ def carried_names(frame: Frame, loop: ast.AST) -> list[tuple[str, ast.AST, bool]
 
 
 def _read_by(loop: ast.AST, key: str, first: tuple[int, int], statement: ast.AST) -> bool:
-    """Whether a round reads a variable before, or in, the statement that sets it first."""
+    """Return True if an iteration reads a variable before, or in, the first statement that sets it."""
     for node in ast.walk(loop):
         if isinstance(node, ast.Name | ast.Attribute) and isinstance(node.ctx, ast.Load) and ast.unparse(node) == key:
             if _code.start(node) < first or (statement in _around(loop, node) and _code.start(statement) == first):
@@ -78,7 +78,7 @@ def detached(name: str, frame: Frame) -> str:
 
 
 def _carried_attribute(crash: Crash) -> tuple[str, str, Any] | None:
-    """Return the one attribute of the program's modules that holds a graph: its name, its key and the module."""
+    """Return the only attribute of the program's modules that holds a graph: its name, its key and the module."""
     found: dict[int, tuple[str, str, Any]] = {}
     for root, module, _ in crash.modules():
         for path, one in _values.tree(module, "" if root == "self" else root):
@@ -92,17 +92,17 @@ def _carried_attribute(crash: Crash) -> tuple[str, str, Any] | None:
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """An attribute of a module that keeps a graph from one call to the next."""
+    """A module attribute that keeps a graph from one call to the next."""
 
     name: str
     mark: Mark
-    """The line of its ``forward`` that keeps it."""
+    """The line of ``forward`` that stores the attribute."""
     cut: str
-    """The line to write."""
+    """The line that would cut the graph."""
 
 
 def kept_by_module(crash: Crash) -> Kept | None:
-    """Return the attribute that carries a graph from a call of a model to the next, where ``forward`` shows it."""
+    """Return the attribute that carries a graph from one call of a model to the next, if ``forward`` sets it."""
     held = _carried_attribute(crash)
     if held is None:
         return None

@@ -1,4 +1,4 @@
-"""What the user's code says about a variable: where it was set, and which of these lines ran last."""
+"""The syntax of the user's code: where a variable was set, and which of these lines ran last."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _BRANCHES = (
     ast.If, ast.For, ast.AsyncFor, ast.While, ast.Try, ast.TryStar, ast.Match, ast.match_case, ast.ExceptHandler,
     ast.IfExp, ast.BoolOp, ast.comprehension, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp, *_NESTED,
 )  # fmt: skip
-"""What does not run always, or not once, when what stands around it runs."""
+"""Nodes with children that may run never, or several times, when the node runs."""
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
 
 
@@ -26,9 +26,9 @@ class Setting:
     key: str
     statement: ast.stmt
     value: ast.expr | None
-    """What it was set to, where one expression says it."""
+    """The expression it was set to, if there is a single one."""
     whole: bool = True
-    """Whether the value is all of that expression; it is a part of it in ``a, b = f()``."""
+    """True if the value is all of that expression; it is only a part of it in ``a, b = f()``."""
 
     @property
     def node(self) -> ast.AST:
@@ -40,7 +40,7 @@ class File:
 
     Args:
         path: the file.
-        text: what is in it.
+        text: the contents of the file.
         check: called now and then; raises when the time for the examination is over.
     """
 
@@ -51,7 +51,7 @@ class File:
         self.tree = ast.parse(text)
         self._parents: dict[ast.AST, ast.AST] = {}
         self._nodes: list[ast.AST] = [self.tree]
-        for number, node in enumerate(self._nodes):  # grows while it is walked
+        for number, node in enumerate(self._nodes):  # the list grows during the walk
             if not number % 4096:
                 check()
             for child in ast.iter_child_nodes(node):
@@ -59,7 +59,7 @@ class File:
                 self._nodes.append(child)
 
     def scope(self, code: CodeType) -> ast.AST | None:
-        """Return the function that a code object was made from, the tree itself for a module's."""
+        """Return the function that a code object was compiled from; the whole tree for a module."""
         if code.co_name == "<module>":
             return self.tree
         for node in self._nodes:
@@ -70,7 +70,7 @@ class File:
         return None
 
     def at(self, site: Site) -> ast.AST | None:
-        """Return the expression that stands at a site."""
+        """Return the expression at a site."""
         place = (site.line, site.column, site.end_line, site.end_column)
         found = None
         for node in self._nodes:
@@ -80,7 +80,7 @@ class File:
         return found
 
     def above(self, node: ast.AST) -> Iterator[ast.AST]:
-        """Yield what a node stands in, from the inside out, up to its function or module."""
+        """Yield the nodes around a node, from the inside out, up to its function or module."""
         up = self._parents.get(node)
         while up is not None:
             yield up
@@ -89,13 +89,13 @@ class File:
             up = self._parents.get(up)
 
     def statement(self, node: ast.AST) -> ast.stmt | None:
-        """Return the statement a node is part of, or is."""
+        """Return the statement that contains a node, or the node itself if it is one."""
         if isinstance(node, ast.stmt):
             return node
         return next((up for up in self.above(node) if isinstance(up, ast.stmt)), None)
 
     def loops(self, node: ast.AST) -> list[ast.AST]:
-        """Return the loops around a node whose body or test it stands in, from the inside out."""
+        """Return the loops with a node in their body or test, from the inside out."""
         found: list[ast.AST] = []
         below = node
         for up in self.above(node):
@@ -105,7 +105,7 @@ class File:
         return found
 
     def site(self, node: ast.AST, function: str) -> Site:
-        """Return where a node stands; of a compound statement only its first line."""
+        """Return the site of a node; of a compound statement only its first line."""
         line, column = start(node)
         if hasattr(node, "body") and not isinstance(node, ast.Lambda | ast.IfExp):
             head = getattr(node, "iter", None) or (node.items[-1].context_expr if isinstance(node, ast.With) else None)
@@ -117,7 +117,7 @@ class File:
     # --- settings ----------------------------------------------------------------------------------------------------
 
     def settings(self, scope: ast.AST, key: str) -> list[Setting]:
-        """Return every statement of a scope that sets a variable such as ``x`` or ``self.hidden``, in order."""
+        """Return every statement of a scope that sets a variable such as ``x`` or ``self.hidden``, in source order."""
         known = self._settings.get(scope)
         if known is None:
             self.check()
@@ -129,7 +129,7 @@ class File:
         return known.get(key, [])
 
     def _set_elsewhere(self) -> set[str]:
-        """Return the names that are set inside of expressions or from other functions: not in the order of the text."""
+        """Return the names set inside expressions or by other functions, so not in source order."""
         found: set[str] = set()
         for node in self._nodes:
             if isinstance(node, ast.Global | ast.Nonlocal):
@@ -139,7 +139,7 @@ class File:
         return found
 
     def reached(self, scope: ast.AST, key: str, before: ast.AST) -> Setting | None:
-        """Return the statement that set a variable last when another one runs, None where that depends on the run."""
+        """Return the last statement that set a variable before `before` runs; None if that depends on the run."""
         settings = self.settings(scope, key)
         if not settings:
             return None
@@ -161,7 +161,7 @@ class File:
         return last
 
     def always(self, node: ast.AST, around: list[ast.AST]) -> bool:
-        """Whether a statement has run whenever what stands after it, inside of ``around``, runs."""
+        """Return True if a statement has run whenever the code after it, inside ``around``, runs."""
         if node in around:
             return True
         below = node
@@ -175,12 +175,12 @@ class File:
         return False
 
     def sources(self, scope: ast.AST, node: ast.AST, past: ast.AST | None = None) -> Iterator[ast.AST]:
-        """Yield the expressions that an expression was made from: itself, and what set the variables in it.
+        """Yield the expressions that an expression was computed from: itself, and the values of the variables in it.
 
         Args:
             scope: the function.
             node: the expression.
-            past: an expression; what leads to it alone is left out.
+            past: an expression; expressions that lead to it alone are left out.
         """
         left = set() if past is None else set(ast.walk(past))
         todo, seen = [(node, node)], {node}
@@ -197,7 +197,7 @@ class File:
                         todo.append((setting.value, setting.statement))
 
     def _excludes(self, node: ast.AST, around: list[ast.AST]) -> bool:
-        """Whether a statement stands in the other branch of an ``if``."""
+        """Return True if a statement is in the other branch of an ``if``."""
         below = node
         for up in self.above(node):
             if up in around:
@@ -208,7 +208,7 @@ class File:
 
 
 def _part(node: ast.AST, child: ast.AST) -> str:
-    """Return in which part of a statement a child of it stands: its body, its else, its test."""
+    """Return the part of a statement that contains a child: body, orelse or test."""
     for name, value in ast.iter_fields(node):
         if value is child or (isinstance(value, list) and child in value):
             return name
@@ -220,7 +220,7 @@ def _is_head_of(setting: Setting, around: list[ast.AST]) -> bool:
 
 
 def walk(scope: ast.AST) -> Iterator[ast.AST]:
-    """Yield the nodes of a scope in the order of the text, without those of functions and classes inside of it."""
+    """Yield the nodes of a scope in source order, without those of nested functions and classes."""
     stack = list(reversed(_body(scope)))
     while stack:
         node = stack.pop()
@@ -235,7 +235,7 @@ def _body(scope: ast.AST) -> list[ast.AST]:
 
 
 def all_settings(scope: ast.AST) -> Iterator[Setting]:
-    """Yield everything that a scope sets, in the order of the text."""
+    """Yield everything that a scope sets, in source order."""
     for node in walk(scope):
         match node:
             case ast.Assign():
@@ -270,7 +270,7 @@ def _set(target: ast.expr, statement: ast.stmt, value: ast.expr | None, whole: b
 
 
 def calls(node: ast.AST) -> Iterator[ast.Call]:
-    """Yield the calls in a scope or an expression, in the order of the text."""
+    """Yield the calls in a scope or an expression, in source order."""
     nodes = ast.walk(node) if isinstance(node, ast.expr | ast.stmt) and not isinstance(node, _NESTED) else walk(node)
     for one in nodes:
         if isinstance(one, ast.Call):
@@ -278,10 +278,10 @@ def calls(node: ast.AST) -> Iterator[ast.Call]:
 
 
 def start(node: ast.AST) -> tuple[int, int]:
-    """Return where a node begins."""
+    """Return the line and column where a node begins."""
     return getattr(node, "lineno", 0), getattr(node, "col_offset", 0)
 
 
 def end(node: ast.AST) -> tuple[int, int]:
-    """Return where a node ends."""
+    """Return the line and column where a node ends."""
     return getattr(node, "end_lineno", None) or 0, getattr(node, "end_col_offset", None) or 0

@@ -1,4 +1,4 @@
-"""An uncaught error with the frames it came through: what stood where, and what the variables hold."""
+"""An uncaught error with its frames: their code, and the values of their variables."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class TooLong(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Where a value came from."""
+    """The line that set a value."""
 
     site: Site
     node: ast.AST
@@ -48,18 +48,18 @@ class Frame:
         self.code = frame.f_code
         self.site = _site(frame.f_code, at)
         self.adjacent = adjacent
-        """Whether it was called by the user's frame before it, with torch's module call between them at most."""
+        """True if the user's frame before it called this one, with at most torch's module call between them."""
         self._frame = frame
         self._names: dict[str, Any] | None = None
         self.file = crash.file(self.code.co_filename)
         self.scope = self.file.scope(self.code) if self.file is not None else None
         node = self.file.at(self.site) if self.file is not None else None
         self.node = node
-        """The expression that failed or called what failed."""
+        """The expression that failed, or the call that led to the failure."""
 
     @property
     def names(self) -> dict[str, Any]:
-        """The variables that the code of the frame uses, local ones before global ones."""
+        """The variables that the frame's code uses, local ones before global ones."""
         if self._names is None:
             everything = self._frame.f_globals
             self._names = {name: everything[name] for name in self.code.co_names if name in everything}
@@ -74,12 +74,12 @@ class Frame:
         return self.file.site(node, self.code.co_name)
 
     def statements(self) -> Iterator[ast.stmt]:
-        """Yield the statements of the frame's code in order."""
+        """Yield the statements of the frame's code in source order."""
         if self.scope is not None:
             yield from (node for node in _code.walk(self.scope) if isinstance(node, ast.stmt))
 
     def reached(self, key: str, before: ast.AST | None = None) -> Setting | None:
-        """Return the statement that set a variable last, where that does not depend on the run."""
+        """Return the statement that set a variable last; None if that depends on the run."""
         before = self.node if before is None else before
         if self.file is None or self.scope is None or before is None:
             return None
@@ -94,7 +94,7 @@ class Frame:
 
 
 class Crash:
-    """What is left of a run that died."""
+    """The error, the frames and the values left by a run that crashed."""
 
     def __init__(self, error: BaseException, scene: Scene) -> None:
         self.scene = scene
@@ -103,9 +103,9 @@ class Crash:
         self.message = first if type(first) is str else ""
         self.kind = type(error)
         self.frames: list[Frame] = []
-        """The user's, from the outside in."""
+        """Frames of the user's code, outermost first."""
         self.inner: list[FrameType] = []
-        """Those of torch below the last of the user's, from the outside in."""
+        """Frames of torch below the last one of the user, outermost first."""
         self._files: dict[str, File | None] = {}
         steps = list(itertools.islice(_steps(error.__traceback__), _MOST_FRAMES))
         self.raised_by_user = False
@@ -143,17 +143,17 @@ class Crash:
         return self._files[path]
 
     def inner_value(self, name: str, value: str = "self") -> Any:
-        """Return a variable of the innermost of torch's frames of that name, None where there is none."""
+        """Return a variable of the innermost torch frame of that name; None without such a frame."""
         return next(self.inside(name, value), None)
 
     def calls(self, name: str, given: str) -> Iterator[tuple[Any, Any]]:
-        """Yield ``self`` and an argument of torch's frames of a name, from the inside out."""
+        """Yield ``self`` and an argument of the torch frames of a name, innermost first."""
         for frame in reversed(self.inner):
             if frame.f_code.co_name == name:
                 yield argument(frame, "self"), argument(frame, given)
 
     def inside(self, name: str, value: str = "self") -> Iterator[Any]:
-        """Yield a variable of torch's frames of that name, from the inside out."""
+        """Yield a variable of the torch frames of that name, innermost first."""
         for frame in reversed(self.inner):
             if frame.f_code.co_name == name:
                 found = argument(frame, value)
@@ -163,7 +163,7 @@ class Crash:
     # --- where values came from --------------------------------------------------------------------------------------
 
     def origin(self, frame: Frame, node: ast.AST | None) -> Origin | None:
-        """Return where the value of an expression came from: the line that set the variable, also in a caller."""
+        """Return the origin of an expression's value: the line that set the variable, also in a caller."""
         while isinstance(node, ast.Name | ast.Attribute) and frame.file is not None:
             key = ast.unparse(node)
             setting = frame.reached(key)
@@ -180,7 +180,7 @@ class Crash:
         return None
 
     def given(self, frame: Frame, name: str) -> tuple[Frame, ast.AST] | None:
-        """Return the caller of a frame, and what it gave for a parameter."""
+        """Return the caller of a frame, and the argument that it passed for a parameter."""
         position = self.frames.index(frame)
         if not position or not frame.adjacent:
             return None
@@ -202,7 +202,7 @@ class Crash:
     # --- names of things ---------------------------------------------------------------------------------------------
 
     def modules(self) -> Iterator[tuple[str, Any, Frame]]:
-        """Yield the modules that variables hold, with the name that the outermost frame has for them."""
+        """Yield the modules in variables, each with its name in the outermost frame."""
         seen: set[int] = set()
         for frame in self.frames:
             for name, value in list(frame.names.items()):
@@ -215,7 +215,7 @@ class Crash:
                         yield path, item, frame
 
     def optimizers(self) -> Iterator[tuple[str, Any, Frame]]:
-        """Yield the optimizers that variables hold."""
+        """Yield the optimizers in variables."""
         for frame in reversed(self.frames):
             for name, value in list(frame.names.items()):
                 if _values.is_optimizer(value):
@@ -226,7 +226,7 @@ class Crash:
                             yield f"self.{key}", item, frame
 
     def name_of(self, module: Any) -> str:
-        """Return the qualified name of a module, from the outermost variable that leads to it; empty if none does."""
+        """Return the qualified name of a module, from the outermost variable that leads to it; "" if none does."""
         for name, root, _ in self.modules():
             self.check()
             for path, one in _values.tree(root, "" if name == "self" else name):
@@ -235,7 +235,7 @@ class Crash:
         return ""
 
     def built(self, module: Any, name: str) -> Site | None:
-        """Return the line that made a module: ``self.fc = nn.Linear(...)`` of its owner's class, or of a variable."""
+        """Return the line that created a module: ``self.fc = nn.Linear(...)`` of its owner, or one of a variable."""
         for _, root, frame in self.modules():
             if root is module and frame.file is not None and frame.scope is not None:
                 settings = [s for s in frame.file.settings(frame.scope, name) if isinstance(s.value, ast.Call)]
@@ -249,7 +249,7 @@ class Crash:
         return None
 
     def _built_in(self, owner: Any, key: str) -> Site | None:
-        """Return the line of ``self.key = ...`` in the ``__init__`` of the class of an object."""
+        """Return the line of ``self.key = ...`` in ``__init__`` of an object's class."""
         maker = vars(type(owner)).get("__init__")
         code = getattr(maker, "__code__", None)
         if not isinstance(code, CodeType) or self.scene.sites.kind(code) != 0:
@@ -280,7 +280,7 @@ def _site(code: CodeType, at: int) -> Site:
 
 
 def _raises(code: CodeType, at: int) -> bool:
-    """Whether a frame ended by a ``raise`` of its own."""
+    """Return True if a frame ended by a ``raise`` statement in its code."""
     for instruction in dis.get_instructions(code):
         if instruction.offset == at:
             return instruction.opname in ("RAISE_VARARGS", "RERAISE")
@@ -288,7 +288,7 @@ def _raises(code: CodeType, at: int) -> bool:
 
 
 def operand(crash: Crash, node: ast.AST) -> str:
-    """Write an expression shortly."""
+    """Return an expression as short text."""
     text = ast.unparse(node)
     return text if len(text) <= 40 and "\n" not in text else ""
 

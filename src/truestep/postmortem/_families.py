@@ -1,4 +1,4 @@
-"""The families of errors, by the messages torch gives them."""
+"""The families of errors, by torch's messages."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """Errors that are explained alike."""
+    """Errors with the same explanation."""
 
     pattern: re.Pattern[str]
-    """How torch's message begins or goes on."""
+    """Matches torch's message."""
     explain: Callable[[Crash, re.Match[str]], PostMortem | None]
     kinds: tuple[type[BaseException], ...] = (RuntimeError,)
 
@@ -59,7 +59,7 @@ FAMILIES = [
 
 
 def explain(error: BaseException, scene: Scene) -> PostMortem | None:
-    """Return what the family that knows an error says about it; None where none does, or it took too long."""
+    """Return the post-mortem from the family that matches an error; None if no family does, or if it took too long."""
     message = error.args[0] if error.args else None
     if type(message) is not str:
         return None

@@ -1,4 +1,4 @@
-"""The tensors that met where an error arose: a layer and what it was given, the arguments of a loss, two operands."""
+"""The tensors of a failed operation: a layer's weight and input, the arguments of a loss, two operands."""
 
 from __future__ import annotations
 
@@ -14,26 +14,26 @@ from truestep.postmortem import _code, _values
 from truestep.postmortem._crash import MISSING, Crash, Frame
 
 _ADDED_TO = {"addmm", "addmv", "addbmm", "baddbmm"}
-"""Products that are added to something: the operands come after it."""
+"""Products that are added to a tensor: its argument comes before the operands."""
 _MOVES = {"to", "cuda", "cpu", "float", "double", "half", "bfloat16", "long", "int", "type", "xpu", "npu"}
 
 
 @dataclass(frozen=True, slots=True)
 class Party:
-    """One of them."""
+    """One tensor of a failed operation."""
 
     name: str
-    """As the code calls it; empty where no variable holds it."""
+    """Its name in the code; "" if no variable holds it."""
     tensor: Any
     node: ast.expr | None = None
     layer: Any = None
-    """The layer whose weight it is."""
+    """The layer that it is the weight of."""
     role: str = ""
-    """What it is to a loss: its input or its target."""
+    """Its role in a loss: "input" or "target"."""
 
 
 def parties(crash: Crash) -> list[Party]:
-    """Return the tensors that met: two, or none where that is not clear."""
+    """Return the two tensors of the failed operation; [] if they are not certain."""
     layer, given = next(
         ((one, x) for one, x in crash.calls("forward", "input") if _values.parameters(one)), (None, None)
     )
@@ -58,7 +58,7 @@ def parties(crash: Crash) -> list[Party]:
 
 
 def operands(frame: Frame) -> list[ast.expr]:
-    """Return the two operands of an operator or of a function of torch that failed."""
+    """Return the two operands of the operator or torch function that failed."""
     match frame.node:
         case ast.BinOp(left=left, right=right):
             return [left, right]
@@ -73,7 +73,7 @@ def operands(frame: Frame) -> list[ast.expr]:
 
 
 def _named(crash: Crash, tensor: Any) -> Party:
-    """Return a tensor with the name it was given by, where that is a variable."""
+    """Return a tensor with the name of the variable that was passed."""
     node = crash.last.node
     if isinstance(node, ast.Call):
         for given in [*node.args, *(keyword.value for keyword in node.keywords)]:
@@ -83,7 +83,7 @@ def _named(crash: Crash, tensor: Any) -> Party:
 
 
 def source(crash: Crash, party: Party, says: str) -> Mark | None:
-    """Return the line where a tensor came from."""
+    """Return a mark at the line that set a tensor."""
     origin = crash.origin(crash.last, party.node)
     if origin is None or (origin.site.path, origin.site.line) == (crash.last.site.path, crash.last.site.line):
         return None
@@ -91,7 +91,7 @@ def source(crash: Crash, party: Party, says: str) -> Mark | None:
 
 
 def thrown_away(crash: Crash, party: Party) -> tuple[Site, str] | None:
-    """Return a statement such as ``x.to(device)`` whose result nobody keeps, that ran on a tensor before it failed."""
+    """Return a statement such as ``x.to(device)`` that ran on a tensor before the failure, and drops its result."""
     node, frame = party.node, crash.last
     if not isinstance(node, ast.Name | ast.Attribute) or frame.scope is None or frame.file is None:
         return None
@@ -119,7 +119,7 @@ def thrown_away(crash: Crash, party: Party) -> tuple[Site, str] | None:
 
 
 def moved(crash: Crash, layer: Any) -> tuple[Site, str] | None:
-    """Return the last statement in sight that moved or converted a model with this layer."""
+    """Return the last visible statement that moved or converted a model with this layer."""
     found = None
     for frame in crash.frames:
         if frame.scope is None:
@@ -140,7 +140,7 @@ def moved(crash: Crash, layer: Any) -> tuple[Site, str] | None:
 
 
 def _built_by(frame: Frame, call: ast.Call) -> Any:
-    """Return the module that ``model = Net().to(device)`` made."""
+    """Return the module created by ``model = Net().to(device)``."""
     assert frame.file is not None
     statement = frame.file.statement(call)
     if isinstance(statement, ast.Assign) and statement.value is call and len(statement.targets) == 1:
@@ -149,7 +149,7 @@ def _built_by(frame: Frame, call: ast.Call) -> Any:
 
 
 def listed(crash: Crash, layer: Any) -> str:
-    """Return the plain list or dictionary of a module that holds a layer, where the module does not know of it."""
+    """Return the plain list or dict of a module that holds a layer which is not registered."""
     for name, root, _ in crash.modules():
         for path, owner in _values.tree(root, "" if name == "self" else name):
             crash.check()

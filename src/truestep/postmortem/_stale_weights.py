@@ -1,4 +1,4 @@
-"""A backward pass that needs weights which an optimizer's step has changed since: which step, and what led there."""
+"""A backward pass that needs weights which an optimizer step has changed since: the step, and the carried graph."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SLUG = "modified-in-place"
 
 
 def stepped(crash: Crash, sizes: tuple[int, ...], got: int, versions: tuple[str, str]) -> PostMortem | None:
-    """Find the step that changed weights between the forward pass and this backward pass."""
+    """Explain a step that changed weights between the forward pass and this backward pass."""
     weights = [entry for entry in _weights(crash) if _fits(entry[1], sizes, got)]
     for frame in crash.frames[-1:]:
         if frame.node is None or frame.file is None or frame.scope is None:
@@ -54,7 +54,7 @@ def _by_step(
         message=f"`{step}()` changed weights that this backward pass still needs",
         primary=crash.fails("fails here: the weights are no longer those of the forward pass"),
         related=(
-            Mark(frame.place(forward), "the forward pass used the weights as they were"),
+            Mark(frame.place(forward), "the forward pass used the weights from before the step"),
             Mark(frame.place(call), f"changed {what}" if len(hit) == 1 else f"changed them, among them {what}"),
         ),
         facts=(versions,),
@@ -65,9 +65,9 @@ def _by_step(
 def _carried(
     crash: Crash, frame: Frame, weights: list[tuple[str, Any]], versions: tuple[str, str]
 ) -> PostMortem | None:
-    """Find what a loop carries, with a graph that needs the weights as they were before the step of an earlier round.
+    """Explain a variable carried by a loop, with a graph that needs the weights from before an earlier step.
 
-    It is known here that no step lies between the forward pass of this round and its backward pass.
+    It is known here that no step lies between the forward pass of this iteration and its backward pass.
     """
     assert frame.file is not None
     failing = frame.node
@@ -84,19 +84,19 @@ def _carried(
         return PostMortem(
             slug=SLUG,
             error="",
-            message=f"{carrier} the graph of the round before, "
+            message=f"{carrier} the graph of the previous iteration, "
             f"which needs the weights from before `{ast.unparse(call.func)}()`",
-            primary=crash.fails("goes back into the round before, whose weights are gone"),
-            related=(uses, Mark(frame.place(call), f"changed {_named(hit)} after that round")),
+            primary=crash.fails("goes back into the previous iteration, but its weights were changed"),
+            related=(uses, Mark(frame.place(call), f"changed {_named(hit)} after that iteration")),
             facts=(versions,),
-            help=f"cut the graph at the end of each round: `{cut}`"
+            help=f"cut the graph at the end of each iteration: `{cut}`"
             + (", and call backward without `retain_graph`" if retains else ""),
         )
     return None
 
 
 def _carrier(crash: Crash, frame: Frame, loop: ast.AST) -> tuple[str, Mark, str] | None:
-    """Return what a loop carries, if it is one thing, with its verb; the line that does; and the line that cuts it."""
+    """Return the only carried variable or attribute with its verb, the line that carries it, and code that cuts it."""
     read = read_for(frame)
     names = [(name, statement) for name, statement, adds in carried_names(frame, loop) if name in read and not adds]
     kept = kept_by_module(crash)
@@ -105,7 +105,7 @@ def _carrier(crash: Crash, frame: Frame, loop: ast.AST) -> tuple[str, Mark, str]
     if len({id(statement) for _, statement in names}) != 1:
         return None
     listed = " and ".join(f"`{name}`" for name, _ in names)
-    uses = Mark(frame.place(names[0][1]), f"uses {listed} of the round before, with the graph behind")
+    uses = Mark(frame.place(names[0][1]), f"uses {listed} of the previous iteration, with its graph")
     cut = "; ".join(detached(name, frame) for name, _ in names)
     return f"{listed} {'carry' if len(names) > 1 else 'carries'}", uses, cut
 
@@ -115,7 +115,7 @@ def _holds(optimizer: Any, weight: Any) -> bool:
 
 
 def _named(hit: list[tuple[str, Any]]) -> str:
-    """Name a weight of a shape, of which there are several perhaps."""
+    """Return the name and shape of the weight, or that it is one of several weights of this shape."""
     name, weight = hit[0]
     shape = _values.shape(weight.shape)
     return f"`{name}` {shape}" if len(hit) == 1 else f"`{name}` or another of {len(hit)} weights of shape {shape}"
@@ -133,12 +133,12 @@ def _weights(crash: Crash) -> Iterator[tuple[str, Any]]:
 
 
 def _fits(weight: Any, sizes: tuple[int, ...], got: int) -> bool:
-    """Whether the message speaks of a tensor: saved ones may be transposed, which shares the version."""
+    """Return True if the message is about this weight: a saved tensor may be transposed, with the same version."""
     return weight._version == got and sorted(weight.shape) == sorted(sizes)
 
 
 def _steps(frame: Frame) -> Iterator[tuple[ast.Call, Any]]:
-    """Yield the calls in a frame's code that step an optimizer, by its own method or by a scaler's."""
+    """Yield the calls in a frame's code that step an optimizer, directly or through a scaler."""
     if frame.scope is None:
         return
     for call in _code.calls(frame.scope):
@@ -151,7 +151,7 @@ def _steps(frame: Frame) -> Iterator[tuple[ast.Call, Any]]:
 
 
 def _between(frame: Frame, step: ast.AST, weights: set[int]) -> ast.Call | None:
-    """Return the call of a model with these weights that ran before the step, which ran before what failed."""
+    """Return the call of a model with these weights that ran before the step, which ran before the failed line."""
     file, scope, failing = frame.file, frame.scope, frame.node
     if file is None or scope is None or failing is None:
         return None
@@ -170,7 +170,7 @@ def _between(frame: Frame, step: ast.AST, weights: set[int]) -> ast.Call | None:
     )
     if _code.end(forward) <= _code.start(step) and _code.end(step) <= _code.start(failing):
         return forward if file.always(step, around) else None
-    # It ran in an earlier round of a loop that the forward pass is not in.
+    # The step ran in an earlier iteration of a loop that does not contain the forward pass.
     outside = [loop for loop in loops if forward not in set(ast.walk(loop))]
     return forward if any(step in set(ast.walk(loop)) for loop in outside) else None
 

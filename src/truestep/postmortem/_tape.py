@@ -1,4 +1,4 @@
-"""The graph behind a tensor. What its operations have saved is never read: that would run the program's hooks."""
+"""The autograd graph of a tensor. Saved tensors are never read: that would run the program's hooks."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _LEAF = "torch::autograd::AccumulateGrad"
 
 
 def behind(crash: Crash, node: Any) -> set[Any]:
-    """Return the operations that lead to a tensor, given the last of them, without the ends at parameters."""
+    """Return the operations that lead to a tensor, given the last of them, without the leaves of parameters."""
     seen: set[Any] = {node} if node is not None else set()
     todo = list(seen)
     while todo and len(seen) < _MOST_NODES:

@@ -1,4 +1,4 @@
-"""Values as they lie in frames, read without running code of the program: no properties, no repr, no comparison."""
+"""Values in frames, read without running code of the program: no properties, no repr, no comparison."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _MOST_ITEMS = 10_000
 
 
 def is_tensor(value: object) -> bool:
-    """Whether a value is a tensor whose attributes are torch's own."""
+    """Return True if a value's type is a tensor class of torch: reading its attributes runs no code of the program."""
     return type(value) in _PLAIN
 
 
@@ -31,7 +31,7 @@ def is_optimizer(value: object) -> bool:
 
 
 def attributes(value: object) -> dict[str, Any]:
-    """Return what an object keeps under its own names, empty where it keeps them in some way of its own."""
+    """Return the instance `__dict__` of an object; {} if its class customizes attribute storage."""
     if any(
         "__dict__" in vars(kind) and not inspect.isgetsetdescriptor(vars(kind)["__dict__"]) for kind in _kinds(value)
     ):
@@ -48,7 +48,7 @@ def _kinds(value: object) -> tuple[type, ...]:
 
 
 def attribute(value: Any, name: str) -> Any:
-    """Return an attribute that an object, a module or a namespace simply holds, `MISSING` for anything computed."""
+    """Return an attribute stored in an object, a module or a namespace; `MISSING` for anything computed."""
     own = attributes(value)
     if name in own:
         return own[name]
@@ -62,7 +62,7 @@ def attribute(value: Any, name: str) -> Any:
 
 
 def evaluate(node: ast.AST | None, names: dict[str, Any]) -> Any:
-    """Return the value of a name, of attributes below it, or of an item of a plain container; else `MISSING`."""
+    """Return the value of a name, of its attributes, or of an item of a plain container; else `MISSING`."""
     match node:
         case ast.Name():
             return names.get(node.id, MISSING)
@@ -84,19 +84,19 @@ def evaluate(node: ast.AST | None, names: dict[str, Any]) -> Any:
 
 
 def children(module: Any) -> dict[str, Any]:
-    """Return the modules that a module holds."""
+    """Return the direct submodules of a module."""
     found = attributes(module).get("_modules")
     return {name: part for name, part in found.items() if part is not None} if type(found) is dict else {}
 
 
 def parameters(module: Any) -> dict[str, Any]:
-    """Return the parameters that a module itself holds."""
+    """Return the direct parameters of a module."""
     found = attributes(module).get("_parameters")
     return {name: part for name, part in found.items() if part is not None} if type(found) is dict else {}
 
 
 def tree(module: Any, name: str = "", *, most: int = 20_000) -> Iterator[tuple[str, Any]]:
-    """Yield a module and all below it, each once, with qualified names."""
+    """Yield a module and all its submodules, each once, with qualified names."""
     seen = {id(module)}
     todo = [(name, module)]
     while todo and len(seen) < most:
@@ -109,7 +109,7 @@ def tree(module: Any, name: str = "", *, most: int = 20_000) -> Iterator[tuple[s
 
 
 def held(names: dict[str, Any]) -> Iterator[tuple[str, Any]]:
-    """Yield tensors that variables hold: themselves, in plain containers, or as attributes of the program's objects."""
+    """Yield the tensors in variables: directly, in plain containers, or as attributes of the program's objects."""
     for name, value in names.items():
         yield from _inside(name, value, 2)
 
@@ -142,7 +142,7 @@ def _buffers(module: Any) -> dict[str, Any]:
 
 
 def shape(sizes: Any) -> str:
-    """Write a shape.
+    """Return a shape as text.
 
     >>> shape((64, 3)), shape((7,)), shape(())
     ('(64, 3)', '(7)', 'a single number')
@@ -155,7 +155,7 @@ def dtype(value: Any) -> str:
 
 
 def count(number: int, word: str) -> str:
-    """Write a count.
+    """Return a count with its noun.
 
     >>> count(1, "weight"), count(1200, "weight")
     ('1 weight', '1,200 weights')

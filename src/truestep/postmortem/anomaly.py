@@ -1,4 +1,4 @@
-"""A gradient that is NaN under ``detect_anomaly``: what was not finite before it, or the square root of a 0."""
+"""A gradient that is NaN under ``detect_anomaly``: from an earlier non-finite value, or from the square root of 0."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def explain(crash: Crash, match: re.Match[str]) -> PostMortem | None:
 
 
 def _calls(frame: Frame) -> list[ast.AST]:
-    """Return the expressions that what backward begins from was made of, the earliest first."""
+    """Return the expressions that the root of the backward pass was computed from, the earliest first."""
     node = frame.node
     if frame.file is None or frame.scope is None or not isinstance(node, ast.Call):
         return []
@@ -54,7 +54,7 @@ def _is_read(value: Any) -> bool:
 
 
 def _not_finite(crash: Crash, frame: Frame, made: list[ast.AST]) -> PostMortem | None:
-    """Find the earliest variable on the way to the loss that is not finite."""
+    """Explain the NaN by the earliest variable on the way to the loss that is not finite."""
     for name, value, node in _variables(frame, made):
         crash.check()
         bad = _count_bad(value)
@@ -66,13 +66,13 @@ def _not_finite(crash: Crash, frame: Frame, made: list[ast.AST]) -> PostMortem |
             crash,
             f"`{name}` holds {bad:,} of {value.numel():,} values that are not finite, before any gradient",
             () if place is None else (Mark(place, f"`{name}` comes from here"),),
-            f"look at what makes `{name}`: the loss and its gradient follow from it",
+            f"check how `{name}` is computed: the loss and its gradient follow from it",
         )
     return None
 
 
 def _no_slope(crash: Crash, frame: Frame, made: list[ast.AST]) -> PostMortem | None:
-    """Find the one square root on the way to the loss whose variable holds a 0: its slope there is infinite."""
+    """Explain the NaN by the only square root on the way to the loss of a variable with a 0: its slope is infinite."""
     found: list[tuple[Site, str]] = []
     for one in made:
         for node in ast.walk(one):
@@ -93,7 +93,7 @@ def _no_slope(crash: Crash, frame: Frame, made: list[ast.AST]) -> PostMortem | N
 
 
 def _under_root(frame: Frame, node: ast.AST) -> ast.expr | None:
-    """Return what a square root is taken of, in one of the ways to write it."""
+    """Return the argument of a square root, in any of its spellings."""
     match node:
         case ast.Call(func=ast.Attribute(value=owner, attr="sqrt"), args=[given]) if frame.value(owner) is torch:
             return given

@@ -1,4 +1,4 @@
-"""Batch normalisation of a single sample: which layer, and the loader whose last batch it was."""
+"""Batch normalization of a single sample: the layer, and the loader with a last batch of one."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def explain(crash: Crash, match: re.Match[str]) -> PostMortem | None:
     related: list[Mark] = []
     facts: tuple[tuple[str, str], ...] = ()
     help = (
-        "give it at least two samples in training (`drop_last=True` makes a loader leave out a last batch of one), "
+        "give it at least two samples in training (`drop_last=True` makes a loader drop a last batch of one), "
         "or call `.eval()` on the model to predict one"
     )
     loader = _loader(crash)
@@ -38,12 +38,12 @@ def explain(crash: Crash, match: re.Match[str]) -> PostMortem | None:
         setting = [] if frame.file is None or frame.scope is None else frame.file.settings(frame.scope, named)
         facts = (("note", f"{rest[0]:,} samples in batches of {rest[1]} leave a last batch of 1"),)
         if len(setting) == 1:
-            related.append(Mark(frame.place(setting[0].node), "keeps the last batch, also where it holds one sample"))
+            related.append(Mark(frame.place(setting[0].node), "keeps the last batch, even if it has one sample"))
         help = f"make `{named}` with `drop_last=True`"
     return PostMortem(
         slug="batch-of-one",
         error="",
-        message=f"{what} was given one sample, and in training it needs the spread between several",
+        message=f"{what} was given one sample, but in training it needs the variance of several",
         primary=crash.fails(f"{what} was given {shape(sizes)}"),
         related=tuple(related),
         facts=facts,
@@ -52,7 +52,7 @@ def explain(crash: Crash, match: re.Match[str]) -> PostMortem | None:
 
 
 def _loader(crash: Crash) -> tuple[str, Any, Frame] | None:
-    """Return the one loader in sight that may end with a batch of one sample."""
+    """Return the only visible loader that may end with a batch of one sample."""
     found = {}
     for frame in crash.frames:
         for name, value in frame.names.items():
@@ -70,7 +70,7 @@ def _leaves_one(loader: Any, size: int) -> bool:
 
 
 def _rest(loader: Any) -> tuple[int, int] | None:
-    """Return how many samples a loader has, where its data set is one of torch's own, and the size of its batches."""
+    """Return the number of samples of a loader with a data set class of torch, and its batch size."""
     own = _values.attributes(loader)
     dataset = own.get("dataset")
     if type(dataset) is not TensorDataset:

@@ -1,4 +1,4 @@
-"""A backward pass that needs values which were overwritten since: by an optimizer's step, or in place."""
+"""A backward pass that needs values which were overwritten since: by an optimizer step, or in place."""
 
 from __future__ import annotations
 
@@ -48,11 +48,11 @@ class Write:
     site: Site
     node: ast.AST
     name: str
-    """What is overwritten, as the code calls it; empty where the code does not say."""
+    """Name of the overwritten tensor in the code; "" if the code does not show it."""
     rewritten: str
-    """The same without writing in place."""
+    """Advice with the same operation out of place."""
     made_by: ast.expr | None = None
-    """What it was set to before, where the code says it."""
+    """The expression it was set to before, if the code shows it."""
 
 
 def explain(crash: Crash, match: re.Match[str]) -> PostMortem | None:
@@ -70,7 +70,7 @@ def explain(crash: Crash, match: re.Match[str]) -> PostMortem | None:
 def _written(
     crash: Crash, sizes: tuple[int, ...], numbers: tuple[int, int], versions: tuple[str, str], op: str
 ) -> PostMortem | None:
-    """Find the one line that wrote into a tensor of this shape and version."""
+    """Explain the error by the only line that wrote into a tensor of this shape and version."""
     want, got = numbers
     live = [write for frame in crash.frames for write in _writes_in(frame, sizes, got)]
     found = live or _made_by(crash, op, [*_writes_behind(crash), *_modules_in_place(crash)])
@@ -95,7 +95,7 @@ def _written(
 
 
 def _is_one_tensor(writes: list[Write], bumps: int | None) -> bool:
-    """Whether several lines write into one variable; where it is gone, they must account for its version."""
+    """Return True if several lines write into one variable; if it is gone, they must account for its version."""
     if len({(write.name, write.site.path, write.site.function) for write in writes}) > 1:
         return False
     # ``x[i] += 1`` writes twice: into the part, and the part into the whole.
@@ -109,7 +109,7 @@ def _readable(op: str) -> str:
 
 
 def _writes_in(frame: Frame, sizes: tuple[int, ...], got: int) -> Iterator[Write]:
-    """Yield the lines of a frame that write in place into a tensor it still holds, where shape and version agree."""
+    """Yield the lines of a frame that write in place into a tensor it still holds, if shape and version agree."""
     if frame.scope is None or frame.file is None:
         return
     for target, node in _written_targets(frame.scope):
@@ -121,7 +121,7 @@ def _writes_in(frame: Frame, sizes: tuple[int, ...], got: int) -> Iterator[Write
 
 
 def _written_targets(scope: ast.AST) -> Iterator[tuple[ast.expr, ast.AST]]:
-    """Yield what is written in place in a scope, with the statement or call that does."""
+    """Yield the targets of writes in place in a scope, with the statement or call that writes."""
     for node in _code.walk(scope):
         match node:
             case ast.AugAssign(target=ast.Name() | ast.Attribute() as target):
@@ -148,7 +148,7 @@ def _subscripted(node: ast.Assign | ast.AugAssign) -> bool:
 
 
 def _writes_behind(crash: Crash) -> Iterator[Write]:
-    """Yield the lines that write in place in functions which have returned: those of the models' forward."""
+    """Yield the lines that write in place in functions that have returned: forward methods of the models."""
     for file, code in _forwards(crash):
         scope = file.scope(code)
         if scope is None:
@@ -162,7 +162,7 @@ def _writes_behind(crash: Crash) -> Iterator[Write]:
 
 
 def _is_number(scope: ast.AST, target: ast.expr, node: ast.AST) -> bool:
-    """Whether what is added to is a counter, a list or a dictionary as far as the code shows."""
+    """Return True if the target is a number, a list or a dict, as far as the code shows."""
     key = ast.unparse(target)
     values = [s.value for s in _code.all_settings(scope) if s.key == key and s.value is not None]
     plain = (ast.Constant, ast.List, ast.Dict, ast.ListComp, ast.DictComp, ast.Tuple, ast.JoinedStr)
@@ -170,7 +170,7 @@ def _is_number(scope: ast.AST, target: ast.expr, node: ast.AST) -> bool:
 
 
 def _forwards(crash: Crash) -> Iterator[tuple[File, CodeType]]:
-    """Yield the user's code of the forward methods of all models at hand, and of the functions their frames name."""
+    """Yield the user's code of the forward methods of all visible models, and of the functions that frames refer to."""
     seen: set[CodeType] = set()
     functions: list[Any] = []
     for frame in crash.frames:
@@ -189,7 +189,7 @@ def _forwards(crash: Crash) -> Iterator[tuple[File, CodeType]]:
 
 
 def _modules_in_place(crash: Crash) -> Iterator[Write]:
-    """Yield the lines that made modules which write in place, such as ``nn.ReLU(inplace=True)``."""
+    """Yield the lines that created modules which write in place, such as ``nn.ReLU(inplace=True)``."""
     for _, root, _ in crash.modules():
         for _, module in _values.tree(root):
             if _values.attributes(module).get("inplace") is not True:
@@ -202,7 +202,7 @@ def _modules_in_place(crash: Crash) -> Iterator[Write]:
 
 
 def _made_by(crash: Crash, op: str, writes: list[Write]) -> list[Write]:
-    """Leave out the lines that do not write into what the operation of the message's name has made."""
+    """Return the writes into outputs of the operation that the message names."""
     crash.check()
     name = _readable(op).replace("_", "")
     sites = {write.site: write for write in writes if _agrees(name, write)}
@@ -210,7 +210,7 @@ def _made_by(crash: Crash, op: str, writes: list[Write]) -> list[Write]:
 
 
 def _agrees(op: str, write: Write) -> bool:
-    if not write.name:  # such modules follow layers whose output nobody saves, but for these operations
+    if not write.name:  # modules with inplace=True: only these operations save their output for backward
         return op in _SAVE_THEIR_OUTPUT
     match write.made_by:
         case ast.Call(func=ast.Name(id=called) | ast.Attribute(attr=called)):
@@ -224,7 +224,7 @@ def _agrees(op: str, write: Write) -> bool:
 
 
 def _is_own(write: Write) -> bool:
-    """Whether what was written into came from a module or function of the program, whose operations are not told."""
+    """Return True if the tensor came from a module or function of the program, with operations unknown here."""
     made = write.made_by
     return isinstance(made, ast.Call) and not ast.unparse(made.func).startswith(("torch.", "F."))
 
@@ -240,5 +240,5 @@ def _instead(node: ast.AST, target: ast.expr) -> str:
         given = ", ".join(ast.unparse(one) for one in node.args)
         return f"write `{name} = {name}.{node.func.attr.removesuffix('_')}({given})`, which makes a new tensor"
     if isinstance(node, ast.Call):
-        return "leave `inplace=True` out"
+        return "remove `inplace=True`"
     return f"write into a copy: `{name} = {name}.clone()` before this line"

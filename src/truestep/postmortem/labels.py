@@ -1,4 +1,4 @@
-"""Labels that are no class, and indices that are no row of a table."""
+"""Labels outside the range of classes, and indices outside the rows of an embedding."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def label(crash: Crash, match: re.Match[str]) -> PostMortem | None:
     what = f"`{labels.name}`" if labels.name else "the target"
     facts = [("labels", f"{span[0]:,} to {span[1]:,} in this batch")]
     if wrong < 0:
-        help = f"give such labels no weight with `ignore_index={wrong}`, or count the labels from 0"
+        help = f"ignore such labels with `ignore_index={wrong}`, or count the labels from 0"
     elif wrong == classes and span[0] >= 1:
         help = f"count the labels from 0: `{labels.name or 'target'} - 1`"
     else:
@@ -40,7 +40,7 @@ def label(crash: Crash, match: re.Match[str]) -> PostMortem | None:
     return PostMortem(
         slug="label-outside-of-classes",
         error="",
-        message=f"{what} holds the label {wrong:,}, and the model's {classes:,} classes are 0 to {classes - 1:,}",
+        message=f"{what} holds the label {wrong:,}, but the model's {classes:,} classes are 0 to {classes - 1:,}",
         primary=crash.fails(f"the scores are {shape(scores.tensor.shape)}: {classes:,} per sample"),
         related=_marks(
             source(crash, labels, f"{what} comes from here"),
@@ -68,7 +68,7 @@ def row(crash: Crash, match: re.Match[str]) -> PostMortem | None:
         source(crash, party, f"`{party.name}` comes from here, {span[0]:,} to {span[1]:,}"),
         None if built is None else Mark(built, f"{what} is made here, with {count(rows, 'row')}"),
     )
-    help = f"make {what} with at least {asked + 1:,} rows, or map larger numbers to one that stands for unknown"
+    help = f"make {what} with at least {asked + 1:,} rows, or map larger numbers to one for unknown tokens"
     if asked < 0:
         help = "replace negative numbers before this line, such as those that mark padding"
     return PostMortem(
@@ -82,7 +82,7 @@ def row(crash: Crash, match: re.Match[str]) -> PostMortem | None:
 
 
 def _span(tensor: Any) -> tuple[int, int] | None:
-    """Return the smallest and the largest of some whole numbers on the CPU."""
+    """Return the smallest and the largest value of an integer tensor on the CPU."""
     if not tensor.is_cpu or tensor.is_floating_point() or not 0 < tensor.numel() <= _LARGEST:
         return None
     with torch.no_grad():

@@ -1,4 +1,4 @@
-"""Memory that ran out: how much was asked for, and what fills it, by owner."""
+"""Out of memory: the size of the request, and the owners of the memory in use."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ def explain(crash: Crash, match: re.Match[str]) -> PostMortem | None:
         facts.append(("keeps", f"{kept[0]} holds {count(kept[1], 'tensor')} with the graphs behind them"))
     if not facts:
         return None
-    help = "make the batch or the tensors of this line smaller"
+    help = "reduce the batch size or the tensors of this line"
     if kept:
-        help = f"append `.item()` or `.detach()` to {kept[0]}, unless backward is to go through all of them"
+        help = f"append `.item()` or `.detach()` to {kept[0]}, unless backward shall go through all of them"
     elif made:
-        help = "work on a part of these at a time: the result of this line does not fit"
+        help = "process a part of these at a time: the result of this line does not fit"
     held = f", beside {amount(total)} in variables" if total else ""
     return PostMortem(
         slug="out-of-memory",
@@ -53,7 +53,7 @@ def explain(crash: Crash, match: re.Match[str]) -> PostMortem | None:
 
 
 def amount(size: float) -> str:
-    """Write a number of bytes.
+    """Return a number of bytes as text.
 
     >>> amount(3 << 30), amount(1536)
     ('3.0 GiB', '1.5 KiB')
@@ -66,7 +66,7 @@ def amount(size: float) -> str:
 
 
 def _made(crash: Crash) -> str:
-    """Say what shape two operands of a failed operator broadcast to, where that is larger than both."""
+    """Return a sentence on the shape that the two operands broadcast to, if it is larger than both; else ""."""
     nodes = operands(crash.last)
     values = [crash.last.value(node) for node in nodes]
     if len(values) != 2 or not all(map(_values.is_tensor, values)):
@@ -83,7 +83,7 @@ def _padded(one: Any, other: Any) -> list[int]:
 
 
 def _owners(crash: Crash) -> list[tuple[str, int]]:
-    """Return what holds memory, largest first: weights, gradients, states of optimizers, other variables."""
+    """Return the owners of memory in bytes, largest first: weights, gradients, optimizer states, other variables."""
     counted: set[int] = set()
     found: list[tuple[str, int]] = []
 
@@ -94,7 +94,7 @@ def _owners(crash: Crash) -> list[tuple[str, int]]:
             if not _values.is_tensor(tensor) or tensor.is_meta or tensor.layout is not torch.strided:
                 continue
             storage = tensor.untyped_storage()
-            if storage.data_ptr() not in counted:  # views hold nothing of their own
+            if storage.data_ptr() not in counted:  # views share the memory of their base
                 counted.add(storage.data_ptr())
                 size += storage.nbytes()
         if size >= _LEAST:
@@ -120,7 +120,7 @@ def _weights(module: Any) -> list[Any]:
 
 
 def _kept_graphs(crash: Crash) -> tuple[str, int] | None:
-    """Return the list that keeps most tensors with their graphs, from eight on."""
+    """Return the list that keeps most tensors with their graphs, and how many; at least eight."""
     best: tuple[str, int] | None = None
     for frame in crash.frames:
         for name, value in frame.names.items():

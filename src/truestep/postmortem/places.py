@@ -1,4 +1,4 @@
-"""Tensors of different devices or types that met: which is which, and the line that made or moved each."""
+"""Operations on tensors of different devices or dtypes: which is which, and the line that created or moved each."""
 
 from __future__ import annotations
 
@@ -72,11 +72,11 @@ def _devices(crash: Crash, one: Party, two: Party) -> PostMortem | None:
         marks += [made] if made is not None else []
         if lost is not None and device != target:
             site, text = lost
-            marks.append(Mark(site, f"makes a copy there, which nobody keeps: {_called(party)} stays on {device}"))
+            marks.append(Mark(site, f"returns a copy that is not assigned: {_called(party)} stays on {device}"))
             help = (
-                f"keep the copy: `{party.name} = {text}`"
+                f"assign the copy: `{party.name} = {text}`"
                 if text.startswith(party.name)
-                else f"keep what `{text}` returns"
+                else f"assign the result of `{text}`"
             )
     help = help or _move(crash, one, two, target)
     return PostMortem(
@@ -94,15 +94,15 @@ def _move(crash: Crash, one: Party, two: Party, target: Any) -> str:
     if behind.layer is not None:
         plain = listed(crash, behind.layer) if "." not in behind.name else ""
         if plain:
-            return f"put what is in `{plain}` into an `nn.ModuleList`, which moves with the model"
+            return f"put the layers of `{plain}` into an `nn.ModuleList`, which moves with the model"
         return f"move the model before this line: `.to('{target}')`"
     if not behind.name:
-        return f"bring both to {target} before this line"
+        return f"move both to {target} before this line"
     return f"write `{behind.name} = {behind.name}.to('{target}')` before this line"
 
 
 def _weights(crash: Crash, party: Party, state: str) -> list[Mark]:
-    """Return the line that moved a layer's weights, else the one that made it."""
+    """Return the line that moved a layer's weights, or else the line that created it."""
     found = moved(crash, party.layer)
     if found is not None:
         call = f"`{found[1]}()` leaves the weights" if len(found[1]) <= 30 else "leaves the weights"
@@ -127,7 +127,7 @@ def _types(crash: Crash, one: Party, two: Party) -> PostMortem | None:
             marks += [made] if made is not None else []
     facts = []
     if "float64" in (a, b) and _from_numpy(crash, one if a == "float64" else two):
-        facts.append(("note", "numpy makes float64 where nothing else is said, torch float32"))
+        facts.append(("note", "numpy defaults to float64, torch to float32"))
     return PostMortem(
         slug="different-types",
         error="",

@@ -1,4 +1,4 @@
-"""Backward passes that cannot begin: from more than one number, or from a tensor with no graph behind it."""
+"""Backward passes that cannot begin: from more than one number, or from a tensor without a graph."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _OFF = {"no_grad", "inference_mode"}
 
 
 def _begun(crash: Crash) -> tuple[Frame, ast.expr] | None:
-    """Return the frame that called backward, and the expression it begins from."""
+    """Return the frame that called backward, and the root expression."""
     frame = crash.last
     match frame.node:
         case ast.Call(
@@ -58,7 +58,7 @@ def not_scalar(crash: Crash, match: re.Match[str]) -> PostMortem | None:
     return PostMortem(
         slug="loss-not-a-number",
         error="",
-        message=f"`{name}` holds {root.numel():,} numbers, and a backward pass begins from one",
+        message=f"`{name}` holds {root.numel():,} numbers, but a backward pass begins from one",
         primary=crash.fails(f"`{name}` is {shape(root.shape)}"),
         related=tuple(related),
         help=f"write `{name}.mean().backward()`, or `{name}.sum().backward()` where the sum is meant",
@@ -113,7 +113,7 @@ Reason = tuple[str, tuple[Mark, ...], str]
 
 
 def _switched_off(crash: Crash, frame: Frame, node: ast.expr) -> Reason | None:
-    """Find what switches gradients off: a block around the line that made the loss, or a switch that is off still."""
+    """Explain the loss by disabled gradients: in a block around its line, or by a switch that is still off."""
     if frame.file is None or frame.scope is None:
         return None
     models: list[ast.expr] = [call for call in _calls(frame, node) if _values.is_module(frame.value(call.func))]
@@ -124,19 +124,19 @@ def _switched_off(crash: Crash, frame: Frame, node: ast.expr) -> Reason | None:
         assert switch is not None
         text = ast.unparse(switch)
         marks = (Mark(frame.place(switch), "records no graph in this block"), Mark(frame.place(made[-1]), "runs in it"))
-        return f"comes from what was computed under `{text}`", marks, f"compute it outside of `with {text}`"
+        return f"comes from a computation under `{text}`", marks, f"compute it outside of `with {text}`"
     for other in reversed(crash.frames):
         for decorator in getattr(other.scope, "decorator_list", []):
             if _switches_off(decorator):
                 text = ast.unparse(decorator)
                 mark = Mark(other.place(decorator), f"records no graph in all of `{other.code.co_name}`")
-                return f"was computed under `@{text}`", (mark,), f"take `@{text}` off `{other.code.co_name}`"
+                return f"was computed under `@{text}`", (mark,), f"remove `@{text}` from `{other.code.co_name}`"
     if not torch.is_grad_enabled():
         for other in reversed(crash.frames):
             for call in _code.calls(other.scope) if other.scope is not None else ():
                 match call:
                     case ast.Call(func=ast.Attribute(attr="set_grad_enabled"), args=[ast.Constant(value=False)]):
-                        mark = Mark(other.place(call), "switches gradients off, and they are off still")
+                        mark = Mark(other.place(call), "switches gradients off, and they are still off")
                         return (
                             "was computed with gradients switched off",
                             (mark,),
@@ -148,7 +148,7 @@ def _switched_off(crash: Crash, frame: Frame, node: ast.expr) -> Reason | None:
 
 
 def _block(frame: Frame, node: ast.AST) -> ast.expr | None:
-    """Return what switches gradients off in the block around an expression."""
+    """Return the context manager that disables gradients around an expression."""
     assert frame.file is not None
     for up in frame.file.above(node):
         if isinstance(up, ast.With):
@@ -165,7 +165,7 @@ def _switches_off(node: ast.expr) -> bool:
 
 
 def _frozen(crash: Crash, frame: Frame, node: ast.expr) -> Reason | None:
-    """Find that all models the loss came through have no weight left to train."""
+    """Explain the loss by its models, if all their weights are frozen."""
     used: dict[str, Any] = {}
     for call in _calls(frame, node):
         value = frame.value(call.func)
@@ -181,12 +181,12 @@ def _frozen(crash: Crash, frame: Frame, node: ast.expr) -> Reason | None:
     return (
         f"comes from {names}, of which every weight is frozen",
         marks,
-        "leave the weights unfrozen that are to be trained",
+        "unfreeze the weights to train",
     )
 
 
 def _freezes(crash: Crash) -> Site | None:
-    """Return the one line in sight that freezes weights."""
+    """Return the only visible line that freezes weights."""
     found = []
     for frame in crash.frames:
         for node in _code.walk(frame.scope) if frame.scope is not None else ():
@@ -201,7 +201,7 @@ def _freezes(crash: Crash) -> Site | None:
 
 
 def _cut(frame: Frame, node: ast.expr) -> Reason | None:
-    """Find the one expression on the way to the loss that leaves the graph behind."""
+    """Explain the loss by the only expression on the way to it that leaves the graph."""
     if frame.file is None or frame.scope is None:
         return None
     found: dict[ast.expr, str] = {}
@@ -227,12 +227,12 @@ def _cut(frame: Frame, node: ast.expr) -> Reason | None:
         return None
     what = ast.unparse(inner)
     what = what if len(what) <= 40 else word.strip("`")
-    mark = Mark(frame.place(inner), "leaves the graph behind: what comes out are plain numbers")
+    mark = Mark(frame.place(inner), "leaves the graph: its result is plain numbers")
     return f"was made from {word}, which has no graph", (mark,), f"compute the loss without `{what}`"
 
 
 def _leads_past(frame: Frame, node: ast.expr, cut: ast.expr) -> bool:
-    """Whether something that can be trained leads to the loss past the expression that cuts."""
+    """Return True if a trainable value leads to the loss on a path that avoids the cut."""
     assert frame.file is not None
     assert frame.scope is not None
     inside = set(ast.walk(cut))
@@ -257,7 +257,7 @@ def _weights(module: Any) -> Iterator[Any]:
 
 
 def _is_on_the_way(frame: Frame, owner: ast.expr) -> bool:
-    """Whether something that a model made is cut, as far as the code shows: a call, or a variable set by one."""
+    """Return True if the cut is applied to a model's output, as far as the code shows: a call, or its variable."""
     if isinstance(owner, ast.Call):
         value = frame.value(owner.func)
         return value is not MISSING and _values.is_module(value)

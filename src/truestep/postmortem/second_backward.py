@@ -1,4 +1,4 @@
-"""A backward pass through a graph that an earlier one has freed: which one, and what led back into it."""
+"""A backward pass through a graph that an earlier one has freed: the earlier pass, and the way back into its graph."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _SAVES_NOTHING = {
 } | {
     f"{name}Backward" for name in ("Expand", "Sum", "Mean", "Neg", "Clone", "ToCopy", "Alias", "Stack", "Cat", "Select")
 }
-"""Operations that keep no tensor: a graph of these alone can be gone through again."""
+"""Operations that save no tensor: a graph of only these can be traversed again."""
 
 
 def explain(crash: Crash, match: re.Match[str]) -> PostMortem | None:
@@ -55,7 +55,7 @@ def _inside(frame: Frame, node: ast.AST, outer: ast.AST | None) -> bool:
 
 
 def _same(crash: Crash, frame: Frame, root: Any) -> PostMortem | None:
-    """Find an earlier backward pass from the very same tensor."""
+    """Explain the error by an earlier backward pass from the same tensor."""
     assert frame.file is not None
     for call, begun in backwards(frame):
         if frame.value(begun) is not root:
@@ -77,7 +77,7 @@ def _same(crash: Crash, frame: Frame, root: Any) -> PostMortem | None:
                 slug=SLUG,
                 error="",
                 message=f"`{name}` is computed once, and the loop calls backward on it again",
-                primary=crash.fails("frees the graph in the first round of the loop, fails in the second"),
+                primary=crash.fails("frees the graph in the first iteration, fails in the second"),
                 related=(Mark(frame.place(setting.node), f"`{name}` is computed here, outside of the loop"),),
                 help=f"compute `{name}` inside the loop",
             )
@@ -98,7 +98,7 @@ def _same(crash: Crash, frame: Frame, root: Any) -> PostMortem | None:
 
 
 def _shared(crash: Crash, frame: Frame, root: Any) -> PostMortem | None:
-    """Find an earlier backward pass from another tensor whose graph has a part in common with this one's."""
+    """Explain the error by an earlier backward pass from another tensor that shares a part of the graph."""
     assert frame.node is not None
     graph = behind(crash, root.grad_fn)
     found: tuple[ast.Call, ast.expr, set[Any]] | None = None
@@ -136,7 +136,7 @@ def _shared(crash: Crash, frame: Frame, root: Any) -> PostMortem | None:
 
 
 def _once(frame: Frame, call: ast.Call, first: str, name: str, other: str) -> str:
-    """Advise on two losses over one part: a GAN's, with a step between them, are to be kept apart."""
+    """Return advice on two losses with a shared part: those of a GAN, with a step between them, must be separated."""
     assert frame.node is not None
     between = [
         one
@@ -145,12 +145,12 @@ def _once(frame: Frame, call: ast.Call, first: str, name: str, other: str) -> st
         if _code.end(call) <= _code.start(one) and _code.end(one) <= _code.start(frame.node)
     ]
     if between or not other.isidentifier():
-        return f"give `{first}` only `{name}.detach()`, unless it is to train what made `{name}` too"
+        return f"compute `{first}` from `{name}.detach()`, unless it also trains the model behind `{name}`"
     return f"call backward once: `({first} + {other}).backward()`"
 
 
 def _ran_before(frame: Frame, call: ast.Call, begun: ast.expr) -> bool:
-    """Whether a backward pass above has certainly run on the value that its variable has now."""
+    """Return True if a backward pass above has certainly run on the current value of its variable."""
     assert frame.file is not None
     assert frame.node is not None
     around = [frame.node, *frame.file.above(frame.node)]
@@ -161,7 +161,7 @@ def _ran_before(frame: Frame, call: ast.Call, begun: ast.expr) -> bool:
 
 
 def _latest(crash: Crash, nodes: set[Any]) -> tuple[str, Origin | None] | None:
-    """Return the variable that holds the latest of some operations' results, and where it was set."""
+    """Return the variable with the latest result of these operations, and its origin."""
     best: tuple[int, str, Origin | None] | None = None
     for frame in reversed(crash.frames):
         for name, value in frame.names.items():
@@ -173,11 +173,11 @@ def _latest(crash: Crash, nodes: set[Any]) -> tuple[str, Origin | None] | None:
     return None if best is None else best[1:]
 
 
-# --- from one round of a loop to the next ----------------------------------------------------------------------------
+# --- from one iteration to the next ----------------------------------------------------------------------------------
 
 
 def _carried(crash: Crash, frame: Frame, root: Any) -> PostMortem | None:
-    """Find what is carried from one round of the loop to the next with the graph behind it."""
+    """Explain the error by a variable that a loop carries to the next iteration with its graph."""
     assert frame.file is not None
     assert frame.node is not None
     if isinstance(frame.node, ast.Call) and any(word.arg == "retain_graph" for word in frame.node.keywords):
@@ -195,8 +195,8 @@ def _carried(crash: Crash, frame: Frame, root: Any) -> PostMortem | None:
             return PostMortem(
                 slug=SLUG,
                 error="",
-                message=f"`{kept.name}` carries the graph of the call before, which a backward pass has freed",
-                primary=crash.fails("goes back into the step before, whose graph is gone"),
+                message=f"`{kept.name}` carries the graph of the previous call, which a backward pass has freed",
+                primary=crash.fails("goes back into the previous step, but its graph is freed"),
                 related=(kept.mark,),
                 help=f"cut the graph where it is kept: `{kept.cut}`",
             )
@@ -204,7 +204,7 @@ def _carried(crash: Crash, frame: Frame, root: Any) -> PostMortem | None:
 
 
 def _from_outside(crash: Crash, frame: Frame, root: Any, loop: ast.AST) -> PostMortem | None:
-    """Find a tensor that was computed once, before the loop, and that every round goes back through."""
+    """Explain the error by a tensor computed once, before the loop, that every iteration's backward goes through."""
     graph = behind(crash, root.grad_fn)
     inside = set(ast.walk(loop))
     used = {node.id for node in inside if isinstance(node, ast.Name)}
@@ -227,10 +227,10 @@ def _from_outside(crash: Crash, frame: Frame, root: Any, loop: ast.AST) -> PostM
     return PostMortem(
         slug=SLUG,
         error="",
-        message=f"`{name}` was computed before the loop, and the first round's backward pass freed its graph",
-        primary=crash.fails(f"frees the graph behind `{name}` in the first round, fails in the next"),
+        message=f"`{name}` was computed before the loop, and the first iteration's backward pass freed its graph",
+        primary=crash.fails(f"frees the graph behind `{name}` in the first iteration, fails in the next"),
         related=(Mark(frame.place(setting.node), f"`{name}` is computed here, once"),),
-        help=f"compute `{name}` inside the loop, or use `{name}.detach()` there if what made it is not to be trained",
+        help=f"compute `{name}` inside the loop, or use `{name}.detach()` there if the model behind it is not trained",
     )
 
 
@@ -245,17 +245,18 @@ def _by_names(crash: Crash, frame: Frame, names: list[tuple[str, ast.AST, bool]]
         return PostMortem(
             slug=SLUG,
             error="",
-            message=f"{listed} {keeps} the graphs of earlier rounds, which their backward passes have freed",
-            primary=crash.fails("goes back into the round before, whose graph is gone"),
-            related=(Mark(frame.place(statement), "adds this round's graph to those of earlier rounds"),),
-            help=f"call backward on this round's loss alone, and add it up as `{names[0][0]} += loss.item()`",
+            message=f"{listed} {keeps} the graphs of earlier iterations, which their backward passes have freed",
+            primary=crash.fails("goes back into the previous iteration, but its graph is freed"),
+            related=(Mark(frame.place(statement), "adds this iteration's graph to those of earlier iterations"),),
+            help=f"call backward on this iteration's loss alone, and add it up as `{names[0][0]} += loss.item()`",
         )
     cut = "; ".join(detached(name, frame) for name, _, _ in names)
+    carry = "carry" if len(names) > 1 else "carries"
     return PostMortem(
         slug=SLUG,
         error="",
-        message=f"{listed} {'carry' if len(names) > 1 else 'carries'} the graph of the round before, which is freed",
-        primary=crash.fails("goes back into the round before, whose graph is gone"),
-        related=(Mark(frame.place(statement), f"uses {listed} of the round before, with the graph behind"),),
-        help=f"cut the graph at the end of each round: `{cut}`",
+        message=f"{listed} {carry} the graph of the previous iteration, which is freed",
+        primary=crash.fails("goes back into the previous iteration, but its graph is freed"),
+        related=(Mark(frame.place(statement), f"uses {listed} of the previous iteration, with its graph"),),
+        help=f"cut the graph at the end of each iteration: `{cut}`",
     )

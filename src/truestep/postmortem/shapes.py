@@ -1,4 +1,4 @@
-"""Shapes that do not fit: which layer, what it was given, where that came from, and the number that would fit."""
+"""Shapes that do not fit: the layer, its input, the origin of the input, and the number that would fit."""
 
 from __future__ import annotations
 
@@ -49,20 +49,20 @@ def _linear(crash: Crash, layer: Any, given: Any) -> PostMortem:
     facts: list[tuple[str, str]] = []
     if len(sizes) > 2 and flat == wanted:
         message = f"{what} takes {wanted:,} numbers per sample and was given them unflattened"
-        help = f"flatten what goes into {what}: `x = x.flatten(1)`, or `nn.Flatten()` before it"
+        help = f"flatten the input of {what}: `x = x.flatten(1)`, or `nn.Flatten()` before it"
         facts.append(("got", f"{shape(sizes)}, which is ({sizes[0]}, {flat}) when flattened"))
     elif len(sizes) == 4:
         message = f"{what} takes {wanted:,} numbers per sample and was given images that are not flattened"
-        help = f"flatten what goes into {what} with `x.flatten(1)`, and make it with `in_features={flat}`"
+        help = f"flatten the input with `x.flatten(1)`, and make {what} with `in_features={flat}`"
         facts.append(("got", f"{shape(sizes)}, which is {flat:,} numbers per sample when flattened"))
     else:
         message = f"{what} takes {wanted:,} numbers per sample and was given {sizes[-1]:,}"
         help = f"make {what} with `in_features={sizes[-1]}`, or give it {wanted:,} numbers"
         if len(sizes) > 1 and wanted in sizes[:-1]:
             at = sizes.index(wanted)
-            help = f"bring dimension {at} of what goes into {what} to the end: `x.transpose({at}, -1)`"
+            help = f"move dimension {at} of the input of {what} to the end: `x.transpose({at}, -1)`"
             facts.append(
-                ("got", f"{shape(sizes)}: dimension {at} has the {wanted:,}, a Linear multiplies the last one")
+                ("got", f"{shape(sizes)}: dimension {at} has size {wanted:,}, but a Linear multiplies the last one")
             )
     return _of_layer(crash, layer, message, f"{called} was given {shape(sizes)}", facts, help)
 
@@ -94,7 +94,7 @@ def _of_layer(
 
 
 def _before(crash: Crash, layer: Any) -> str | None:
-    """Say which layer of a Sequential made what the failing one was given."""
+    """Return a description of the Sequential's layer that made the input of the failing one."""
     for holder in crash.inside("forward"):
         if type(holder) is not nn.Sequential:
             continue
@@ -108,7 +108,7 @@ def _before(crash: Crash, layer: Any) -> str | None:
 
 
 def _source(crash: Crash, frame: Frame) -> Mark | None:
-    """Return where the argument of the call that failed came from."""
+    """Return a mark at the line that set the argument of the failed call."""
     if not isinstance(frame.node, ast.Call) or not frame.node.args:
         return None
     argument = frame.node.args[0]
@@ -132,7 +132,7 @@ def _tensors(frame: Frame) -> list[tuple[str, Any, ast.expr]] | None:
 
 
 def _runs_code_of_torch(frame: Frame) -> bool:
-    """Whether torch's own Python code ran below a frame: the operands are then not those of the error."""
+    """Return True if Python code of torch ran below a frame: the error is then not about the frame's operands."""
     return bool(frame.crash.inner)
 
 
@@ -146,7 +146,7 @@ def _sources(crash: Crash, found: list[tuple[str, Any, ast.expr]]) -> tuple[Mark
 
 
 def _operands(crash: Crash, match: re.Match[str]) -> PostMortem | None:
-    """Explain ``a @ b`` of two tensors that do not fit."""
+    """Explain ``a @ b`` of two tensors with shapes that do not fit."""
     found = _tensors(crash.last)
     if found is None:
         return None
@@ -180,14 +180,14 @@ def broadcast(crash: Crash, match: re.Match[str]) -> PostMortem | None:
     pairs = zip(reversed(a.shape), reversed(b.shape), strict=False)
     if all(x == y or 1 in (x, y) for x, y in pairs):
         return None
-    help = f"bring `{one}` and `{two}` to one shape before this line"
+    help = f"give `{one}` and `{two}` the same shape before this line"
     if a.dim() == b.dim() == 2 and tuple(a.shape) == tuple(reversed(b.shape)):
         help = f"transpose one of them: `{two}.mT`"
     return PostMortem(
         slug=SLUG,
         error="",
         message=f"`{one}` is {shape(a.shape)} and `{two}` is {shape(b.shape)}",
-        primary=crash.fails("these two do not broadcast: sizes are compared from the last dimension on"),
+        primary=crash.fails("these two do not broadcast: sizes are compared from the last dimension"),
         related=_sources(crash, found),
         help=help,
     )
@@ -197,7 +197,7 @@ def broadcast(crash: Crash, match: re.Match[str]) -> PostMortem | None:
 
 
 def channels(crash: Crash, match: re.Match[str]) -> PostMortem | None:
-    """Explain a convolution that was given another number of channels."""
+    """Explain a convolution that was given a wrong number of channels."""
     layer = crash.inner_value("forward")
     given = crash.inner_value("forward", "input")
     if layer is None or not type(layer).__name__.startswith("Conv") or not _values.is_tensor(given):
@@ -217,8 +217,8 @@ def channels(crash: Crash, match: re.Match[str]) -> PostMortem | None:
     help = f"make {what} with `in_channels={sizes[1]}`, or give it {count(wanted, 'channel')}"
     if sizes[-1] == wanted:
         order = ", ".join(map(str, (0, dimensions + 1, *range(1, dimensions + 1))))
-        facts[0] = ("got", f"{shape(sizes)}: the channels stand last, torch wants them second")
-        help = f"bring the channels to the second place: `x.permute({order})`"
+        facts[0] = ("got", f"{shape(sizes)}: the channels are last, but torch expects them second")
+        help = f"move the channels to the second place: `x.permute({order})`"
     kind = f"{type(layer).__name__}({layer.in_channels}, {layer.out_channels})"
     return _of_layer(crash, layer, message, f"{kind} was given {shape(sizes)}", facts, help)
 
@@ -227,7 +227,7 @@ def channels(crash: Crash, match: re.Match[str]) -> PostMortem | None:
 
 
 def rows(crash: Crash, match: re.Match[str]) -> PostMortem | None:
-    """Explain a loss of predictions and targets of which there are not equally many."""
+    """Explain a loss with unequal numbers of predictions and targets."""
     frame = crash.last
     if not isinstance(frame.node, ast.Call) or len(frame.node.args) < 2:
         return None

@@ -1,4 +1,4 @@
-"""Weights that do not fit a model: a prefix that a wrapper left, or layers of another size."""
+"""Weights that do not fit a model: names with a wrapper's prefix, or layers of another size."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ def _prefixed(crash: Crash) -> PostMortem | None:
                 slug="weights-do-not-fit",
                 error="",
                 message=f"the checkpoint holds the same weights under names that begin with `{prefix}`",
-                primary=crash.fails(f"all {count(len(missing), 'name')} agree but for the prefix"),
-                facts=(("note", f"{wrapper} puts `{prefix}` before the names of what it wraps"),),
+                primary=crash.fails(f"all {count(len(missing), 'name')} agree except for the prefix"),
+                facts=(("note", f"{wrapper} adds the prefix `{prefix}` to the names of the wrapped model"),),
                 help=(
                     f"load `{{key.removeprefix('{prefix}'): value for key, value in state.items()}}`, "
                     f"and save `{save}` next time"
@@ -49,15 +49,15 @@ def _prefixed(crash: Crash) -> PostMortem | None:
                 slug="weights-do-not-fit",
                 error="",
                 message=f"the model's names begin with `{prefix}`, those of the checkpoint do not",
-                primary=crash.fails(f"all {count(len(missing), 'name')} agree but for the prefix"),
-                facts=(("note", f"{wrapper} puts `{prefix}` before the names of what it wraps"),),
+                primary=crash.fails(f"all {count(len(missing), 'name')} agree except for the prefix"),
+                facts=(("note", f"{wrapper} adds the prefix `{prefix}` to the names of the wrapped model"),),
                 help="load the weights into the model before it is wrapped",
             )
     return None
 
 
 def _sized(crash: Crash) -> PostMortem | None:
-    """Explain the one layer that has another number of outputs than the checkpoint's."""
+    """Explain a mismatch of a single layer: its number of outputs differs from the checkpoint's."""
     if _keys(crash, "Missing") or _keys(crash, "Unexpected"):
         return None
     found = {one["key"]: (_numbers(one["theirs"]), _numbers(one["ours"])) for one in _SIZE.finditer(crash.message)}
@@ -82,7 +82,7 @@ def _sized(crash: Crash) -> PostMortem | None:
         primary=crash.fails("all other weights fit"),
         related=tuple(related),
         help=(
-            f"make the model with {count(theirs[0], 'output')}, or leave `{layer}` out of what is loaded "
+            f"make the model with {count(theirs[0], 'output')}, or remove `{layer}` from the loaded state "
             "and pass `strict=False`"
         ),
     )

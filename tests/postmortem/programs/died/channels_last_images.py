@@ -1,4 +1,4 @@
-# says: the channels stand last
+# says: the channels are last
 # says: `x.permute(0, 3, 1, 2)`
 import numpy as np
 import torch

@@ -1,5 +1,5 @@
 # says: `x` is float64, the weights of `model.0` are float32
-# says: numpy makes float64
+# says: numpy defaults to float64
 # says: `x = x.float()`
 import numpy as np
 import torch

@@ -1,5 +1,5 @@
 # says: `fake` leads into the graph that `loss_d.backward()` has freed
-# says: give `loss_d` only `fake.detach()`
+# says: compute `loss_d` from `fake.detach()`
 import torch
 from torch import nn
 G = nn.Linear(16, 100)

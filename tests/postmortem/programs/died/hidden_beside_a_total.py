@@ -1,4 +1,4 @@
-# says: `net.state` carries the graph of the call before
+# says: `net.state` carries the graph of the previous call
 import torch
 from torch import nn
 

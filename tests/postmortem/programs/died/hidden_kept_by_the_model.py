@@ -1,4 +1,4 @@
-# says: `model.cell.hidden` carries the graph of the call before
+# says: `model.cell.hidden` carries the graph of the previous call
 # says: `self.hidden = self.hidden.detach()`
 import torch
 from torch import nn

@@ -1,4 +1,4 @@
-# says: `model.hidden` carries the graph of the round before
+# says: `model.hidden` carries the graph of the previous iteration
 # says: `self.hidden = self.hidden.detach()`
 import torch
 from torch import nn

@@ -1,5 +1,5 @@
-# says: `hidden` carries the graph of the round before, which needs the weights from before `opt.step()`
-# says: cut the graph at the end of each round: `hidden = tuple(s.detach() for s in hidden)`
+# says: `hidden` carries the graph of the previous iteration, which needs the weights from before `opt.step()`
+# says: cut the graph at the end of each iteration: `hidden = tuple(s.detach() for s in hidden)`
 # says: and call backward without `retain_graph`
 import torch
 from torch import nn

@@ -1,4 +1,4 @@
-# says: `y` holds the label 3, and the model's 3 classes are 0 to 2
+# says: `y` holds the label 3, but the model's 3 classes are 0 to 2
 # says: labels: 1 to 3 in this batch
 # says: count the labels from 0: `y - 1`
 import torch

@@ -1,4 +1,4 @@
-# says: put what is in `model.layers` into an `nn.ModuleList`
+# says: put the layers of `model.layers` into an `nn.ModuleList`
 import torch
 from torch import nn
 

@@ -1,4 +1,4 @@
-# says: `loss` holds 8 numbers, and a backward pass begins from one
+# says: `loss` holds 8 numbers, but a backward pass begins from one
 # says: made with reduction="none"
 # says: write `loss.mean().backward()`
 import torch

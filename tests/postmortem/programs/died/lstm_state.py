@@ -1,4 +1,4 @@
-# says: `state` carries the graph of the round before
+# says: `state` carries the graph of the previous iteration
 # says: `state = tuple(s.detach() for s in state)`
 import torch
 from torch import nn

@@ -1,5 +1,5 @@
-# says: makes a copy there, which nobody keeps: `x` stays on cpu
-# says: keep the copy: `x = x.to(device)`
+# says: returns a copy that is not assigned: `x` stays on cpu
+# says: assign the copy: `x = x.to(device)`
 import torch
 from torch import nn
 

@@ -1,4 +1,4 @@
-# says: `total_loss` keeps the graphs of earlier rounds
+# says: `total_loss` keeps the graphs of earlier iterations
 # says: `total_loss += loss.item()`
 import torch
 from torch import nn

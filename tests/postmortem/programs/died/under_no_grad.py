@@ -1,4 +1,4 @@
-# says: `loss` comes from what was computed under `torch.no_grad()`
+# says: `loss` comes from a computation under `torch.no_grad()`
 # says: compute it outside of
 import torch
 from torch import nn

@@ -1,4 +1,4 @@
-# says: `hidden` carries the graph of the round before
+# says: `hidden` carries the graph of the previous iteration
 import torch
 from torch import nn
 
