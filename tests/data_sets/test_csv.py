@@ -205,7 +205,7 @@ def test_cells_are_replaced_before_anything_else(tmp_path):
         ('a,b\n"1\n",2\n3\n', "the line has 1 cells", "line 4"),
         ("a,b\n1,2\n3,4,\n", "the line has 3 cells", "line 3"),
         ('a,b\n1,2\n"3,4\n5,6\n', "the line has 1 cells", "line 3"),
-        ("a,a\n1,2\n", "2 columns have names 'a'", "line 1"),
+        ("a,a\n1,2\n", "2 columns are named 'a'", "line 1"),
         ("a,,b\n1,2,3\n", "column 2 has no name", "line 1"),
         ("a,b\n", "no rows", ""),
         ("", "the file is empty", ""),

@@ -179,7 +179,7 @@ def test_an_unknown_label_is_named_with_its_line(reviews):
         ({"label": "middle"}, "label must be"),
         ({"vocab": ["a", "b"]}, "not a vocabulary"),
         ({"tokenizer": 3}, "tokenizer must be .*, got a int"),
-        ({"tokenizer": len, "min_count": 2}, "its own vocabulary"),
+        ({"tokenizer": len, "min_count": 2}, "need words, not a tokenizer"),
     ],
 )
 def test_options_that_mean_nothing_are_errors(reviews, options, happened):

@@ -13,7 +13,7 @@ sys.path.insert(0, str(ROOT / "tools"))
 
 from prose import WORDINGS, count, files
 
-LIMITS = {"src": 156.3, "docs": 58.0, "README.md": 0.5}
+LIMITS = {"src": 139.1, "docs": 58.0, "README.md": 0.5}
 """Per 10,000 words, as measured when it was last lowered; rich has 4.0, torch.optim 4.8, pytest 7.8."""
 
 

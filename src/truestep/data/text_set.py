@@ -157,8 +157,7 @@ def text(
         (batch,), which give the mask `torch.arange(longest) < lengths[:, None]`, and labels of shape (batch,).
 
     Raises:
-        BadData: a missing file, a line without text, label or tab, a label without a class, bytes that cannot be
-            decoded.
+        BadData: a missing or undecodable file, a line without text, label or tab, a label without a class.
 
     >>> from pathlib import Path
     >>> from tempfile import TemporaryDirectory
@@ -174,10 +173,7 @@ def text(
             [2, 5, 4]]), tensor([1, 3]), tensor([1, 0]))
     """
     if tokenizer is not None and (vocab is not None or min_count != 1):
-        raise BadData(
-            "vocab and min_count cannot be combined with a tokenizer, which has its own vocabulary",
-            remedy="leave out vocab and min_count, or the tokenizer",
-        )
+        raise BadData("vocab and min_count need words, not a tokenizer", remedy="leave them out, or the tokenizer")
     for what, number in (("min_count", min_count), ("max_length", 1 if max_length is None else max_length)):
         if number < 1:
             raise BadData(f"{what} must be at least 1, got {number}", remedy=f"leave out {what}, or pass 1 or more")
