@@ -13,7 +13,16 @@ sys.path.insert(0, str(ROOT / "tools"))
 
 from prose import WORDINGS, count, files
 
-LIMITS = {"src": 139.1, "docs": 58.0, "README.md": 0.5}
+LIMITS = {
+    "src": 139.1,
+    "docs": 58.0,
+    "README.md": 0.5,
+    "ARCHITECTURE.md": 0.5,
+    "CONTRIBUTING.md": 0.5,
+    "CHANGELOG.md": 0.5,
+    "bench": 3.7,
+    "examples": 0.5,
+}
 """Per 10,000 words, as measured when it was last lowered; rich has 4.0, torch.optim 4.8, pytest 7.8."""
 
 

@@ -34,6 +34,16 @@ def test_the_table_of_rules_is_up_to_date():
     assert len(re.findall(r"^\| `[a-z-]+` \| (?:error|warning|speed) \|", page, re.MULTILINE)) == len(all_rules())
 
 
+def test_the_kinds_of_post_mortems_are_those_of_the_package():
+    page = (ROOT / "docs" / "reference" / "post-mortems.md").read_text(encoding="utf-8")
+    slugs = re.findall(r"^\| `([a-z-]+)` \|", page, re.MULTILINE)
+    package = (ROOT / "src" / "truestep" / "postmortem").rglob("*.py")
+    source = "\n".join(path.read_text(encoding="utf-8") for path in package)
+    assert not [slug for slug in slugs if f'"{slug}"' not in source]
+    assert len(slugs) == 13
+    assert "Thirteen\n  kinds" in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+
+
 def test_claims_name_rules_that_exist():
     page = (ROOT / "docs" / "explanation" / "what-breaks.md").read_text(encoding="utf-8")
     cells = re.findall(r"^\|.+\|.+\|.+\| (.+) \|$", page.replace("truestep verify-resume", ""), re.MULTILINE)
