@@ -11,10 +11,11 @@ CONSTRAINTS := $(if $(TORCH),$(VENV)/constraints.txt,constraints.txt)
 PIP := $(BIN)/python -m pip install --quiet -c $(CONSTRAINTS)
 PROJECT := pyproject.toml $(CONSTRAINTS)
 WORKERS ?= 2
+TIER ?= not slow
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo picture test lint faults proofs proofs-slow bench gpu docs new-rule clean
+.PHONY: help demo picture test test-all tests lint faults proofs bench gpu docs new-rule clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' $(MAKEFILE_LIST) | while IFS='|' read -r target what; do \
@@ -26,8 +27,14 @@ demo: $(VENV)/demo.stamp ## run two training loops that differ in one line, unde
 picture: $(VENV)/demo.stamp ## make the picture in the README and the reports quoted in the docs again
 	$(BIN)/python examples/demo.py --svg docs/assets/demo.svg
 
-test: $(if $(ELSEWHERE),$(VENV)/dev.stamp,lint) ## lint, then all tests and doctests; what CI runs
-	$(BIN)/python -m pytest -n $(WORKERS) -m "not slow"
+test: ## all tests and doctests that are not slow, and lint beside them; what CI runs
+	@$(MAKE) --no-print-directory --keep-going --jobs=2 tests $(if $(ELSEWHERE),,lint)
+
+test-all: ## the same with the slow tests, such as the harm of every proof
+	@$(MAKE) --no-print-directory --keep-going --jobs=2 tests $(if $(ELSEWHERE),,lint) TIER=
+
+tests: $(VENV)/dev.stamp
+	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m "$(TIER)"
 
 lint: $(VENV)/dev.stamp ## format, style, types and layers
 	$(BIN)/ruff format --check .
@@ -40,9 +47,6 @@ faults: $(VENV)/dev.stamp ## kill -9, full disks, torn files and read-only folde
 
 proofs: $(VENV)/dev.stamp ## measure the harm of every proof; RULES="..." for some
 	$(BIN)/python proofs/measure.py $(RULES)
-
-proofs-slow: $(VENV)/dev.stamp ## the slow tests: the harm of every proof exceeds its margin
-	$(BIN)/python -m pytest -n $(WORKERS) -m slow tests
 
 bench: $(VENV)/dev.stamp ## measure what watching and the toolkit cost; ARGS="--save" keeps the numbers
 	@set -e; for program in $(filter-out bench/gpu.py,$(wildcard bench/[a-z]*.py)); do echo "$(BIN)/python $$program $(ARGS)"; $(BIN)/python $$program $(ARGS); done

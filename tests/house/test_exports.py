@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from every import every
 
 import truestep
 import truestep.data
@@ -26,18 +27,18 @@ def named(text):
 MODULES = truestep, truestep.testing, truestep.data, truestep.debugging
 
 
-@pytest.mark.parametrize("name", [name for module in MODULES for name in module.__all__])
+@every("name", [name for module in MODULES for name in module.__all__])
 def test_exported_name_is_documented(name):
     assert name in named(REFERENCE)
 
 
-@pytest.mark.parametrize("name", truestep.__all__)
+@every("name", truestep.__all__)
 def test_exported_name_is_there(name):
     assert getattr(truestep, name) is not None
     assert name in dir(truestep)
 
 
-@pytest.mark.parametrize("target", re.findall(r"^::: ([\w.]+)$", REFERENCE, re.MULTILINE))
+@every("target", re.findall(r"^::: ([\w.]+)$", REFERENCE, re.MULTILINE))
 def test_documented_name_exists(target):
     assert pkgutil.resolve_name(target) is not None
 

@@ -5,6 +5,7 @@ import re
 from pathlib import Path
 
 import pytest
+from every import every
 
 from truestep import errors, events
 from truestep.rules import all_rules
@@ -66,7 +67,7 @@ def test_messages_were_found():
     assert {rule for rule, what, _ in MESSAGES if what == "message"} >= {"missing-zero-grad"}
 
 
-@pytest.mark.parametrize(("rule", "what", "text"), MESSAGES)
+@every("rule, what, text", MESSAGES)
 def test_rule_speaks_in_facts(rule, what, text):
     assert not text.rstrip().endswith((".", "!", "?")), f"{rule}: no full stop, no question"
     assert "?" not in text, f"{rule}: never a question"
@@ -78,7 +79,7 @@ def test_rule_speaks_in_facts(rule, what, text):
     assert first.islower() or first.isdigit() or PROPER.match(text), f"{rule}: lower case"
 
 
-@pytest.mark.parametrize(("rule", "text"), [(rule, text) for rule, what, text in MESSAGES if what == "message"])
+@every("rule, text", [(rule, text) for rule, what, text in MESSAGES if what == "message"])
 def test_message_fits_a_line(rule, text):
     assert len(text) <= 110
 
@@ -87,7 +88,7 @@ def test_snapshots_were_found():
     assert SNAPSHOTS
 
 
-@pytest.mark.parametrize("path", SNAPSHOTS, ids=lambda path: path.stem)
+@every("path", SNAPSHOTS, ids=lambda path: path.stem)
 def test_snapshot_keeps_the_form_of_findings(path):
     blocks = path.read_text(encoding="utf-8").split("\n\n")
     for block in blocks:
@@ -121,7 +122,7 @@ def raised_errors():
                 yield pytest.param(parts, id=place)
 
 
-@pytest.mark.parametrize("parts", list(raised_errors()))
+@every("parts", list(raised_errors()))
 def test_error_says_what_happened_and_what_to_do(parts):
     assert "happened" in parts
     assert "remedy" in parts, "one imperative remedy"
@@ -146,7 +147,7 @@ def event_kinds(kind=events.Event):
     return [kind, *(sub for child in kind.__subclasses__() for sub in event_kinds(child))]
 
 
-@pytest.mark.parametrize("kind", event_kinds(), ids=lambda kind: kind.__name__)
+@every("kind", event_kinds(), ids=lambda kind: kind.__name__)
 def test_reason_for_not_observed_reads_well_in_a_list(kind):
     assert kind.absent[0].islower()
     assert not kind.absent.endswith(".")

@@ -5,6 +5,7 @@ import runpy
 from pathlib import Path
 
 import pytest
+from every import every
 
 from truestep.rules import all_rules
 
@@ -17,7 +18,7 @@ def unfilled(text):
     return [number for number, line in enumerate(text.splitlines(), start=1) if any(mark in line for mark in MARKS)]
 
 
-@pytest.mark.parametrize("id", all_rules())
+@every("id", all_rules())
 def test_nothing_is_left_to_fill_in(id):
     for name in TOOL["files"](id):
         path = ROOT / name

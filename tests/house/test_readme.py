@@ -6,6 +6,7 @@ import runpy
 from pathlib import Path
 
 import pytest
+from every import every
 
 import truestep
 import truestep.testing
@@ -20,7 +21,7 @@ PAGES = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "ARCHITECTURE.
 PAGES += [path for path in sorted((ROOT / "docs").rglob("*.md")) if path.parent.name != "rules"]
 PLANNED = README[README.index("## Planned") : README.index("## Licence")]
 
-each_page = pytest.mark.parametrize("path", PAGES, ids=lambda path: str(path.relative_to(ROOT)))
+each_page = every("path", PAGES, ids=lambda path: str(path.relative_to(ROOT)))
 
 
 def test_the_readme_is_short_and_begins_with_two_commands():

@@ -5,7 +5,7 @@ import re
 import textwrap
 from pathlib import Path
 
-import pytest
+from every import every
 
 from truestep.rules import all_rules
 from truestep.rules._page import parse
@@ -13,7 +13,7 @@ from truestep.rules._rule import HEADINGS
 
 ROOT = Path(__file__).parents[2]
 RULES = list(all_rules().values())
-each_rule = pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.id)
+each_rule = every("rule", RULES, ids=lambda rule: rule.id)
 
 
 @each_rule

@@ -4,14 +4,14 @@ import ast
 from pathlib import Path
 from statistics import median
 
-import pytest
+from every import every
 
 ROOT = Path(__file__).parents[2]
 MODULES = sorted((ROOT / "src" / "truestep").rglob("*.py"))
 VAGUE = {"utils", "util", "helpers", "helper", "common", "core", "manager", "base", "misc"}
 MODULE_LINES, MEDIAN_LINES, FUNCTION_LINES = 500, 150, 70
 
-each_module = pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(ROOT / "src")))
+each_module = every("path", MODULES, ids=lambda path: str(path.relative_to(ROOT / "src")))
 
 
 def lines(path):

@@ -29,7 +29,7 @@ SCRIPTS = HERE / "scripts"
 CHECKED = sorted(path.stem for path in (SCRIPTS / "active").glob("[a-z]*.py"))
 OTHERS = ["failing", "loader_workers", "own_hooks", "rnn_dropout", "two_models"]
 SLOW = OTHERS[1:]
-"""Part of `make proofs-slow`: the checks have little to do in them."""
+"""Part of `make test-all`: the checks have little to do in them."""
 SKIPPED = {"side_effects"}
 
 

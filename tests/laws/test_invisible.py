@@ -22,7 +22,7 @@ SLOW = {
     "bf16_autocast", "compiled_function", "crashes_everywhere", "ddp_one", "lbfgs", "optimizers_in_turn", "own_hooks",
     "resuming", "rnn_dropout", "sparse_and_custom", "threads", "two_models", "warnings_shown", "weights_elsewhere",
 }  # fmt: skip
-"""Part of `make proofs-slow`: each has a neighbour among the others."""
+"""Part of `make test-all`: each has a neighbour among the others."""
 Run = tuple[int, str, str]
 
 
