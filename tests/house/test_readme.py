@@ -53,6 +53,15 @@ def test_claims_name_rules_that_exist():
     assert named <= set(all_rules())
 
 
+def test_the_index_of_decisions_has_their_titles():
+    folder = ROOT / "docs" / "decisions"
+    rows = re.findall(
+        r"^\| \[(\d{4})\]\((\S+)\) \| (.+) \|$", (folder / "index.md").read_text(encoding="utf-8"), re.MULTILINE
+    )
+    heads = {path.name: path.read_text(encoding="utf-8").split("\n", 1)[0] for path in folder.glob("[0-9]*.md")}
+    assert {name: f"# {number}: {title}" for number, name, title in rows} == heads
+
+
 @pytest.mark.parametrize(
     ("name", "begin", "end", "expected"),
     [
