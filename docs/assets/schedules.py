@@ -21,7 +21,7 @@ LEFT, TOP, WIDTH, HEIGHT = 46, 14, 520, 210
 
 
 def lrs(name: str) -> list[float]:
-    """Return the lr at every step of a training of 100 steps whose peak lr is 1."""
+    """Return the lr at every step of a training of 100 steps with a peak lr of 1."""
     optimizer = torch.optim.SGD([torch.nn.Parameter(torch.ones(1))], lr=1.0)
     scheduler = getattr(schedules, name)(optimizer, total_steps=TOTAL)
     seen = []
