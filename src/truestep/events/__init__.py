@@ -1,12 +1,12 @@
-"""What was seen, and where: the vocabulary between probes and rules.
+"""Events: facts about a run with their place in the code, passed from probes to rules.
 
-An event is a past-tense fact about one moment of a training run. Events hold numbers, words and sites, never a
-tensor, a module or an optimizer: a recorded stream of them replays to the same findings without torch. Objects are
-named by small numbers that the probes give out once ("model 1", "optimizer 2", "parameter 7"); the ``*Met`` and
-``*Built`` events say what a number stands for.
+An event is a past-tense fact about one moment of a training run. Events contain numbers, words and sites, never a
+tensor, a module or an optimizer, so a recorded stream of events replays to the same findings without torch. Objects
+are identified by small numbers that the probes assign ("model 1", "optimizer 2", "parameter 7"); the ``*Met`` and
+``*Built`` events describe the object behind a number.
 
-Events carry no step number and no time: the stream they stand in does (see `truestep.rules.Progress`). Two equal
-moments of two steps are the same object, which is what makes a long run cheap to watch and small to record.
+Events have no step number and no time; their position in the stream gives both (see `truestep.rules.Progress`). Equal
+moments of different steps are the same object, which makes a long run cheap to watch and small to record.
 """
 
 from __future__ import annotations

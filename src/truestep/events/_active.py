@@ -1,4 +1,4 @@
-"""What calling the program's code again, on copies, has shown. Only with ``--active``."""
+"""Results of checks that call the program's code again, on copies. Only with ``--active``."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from truestep.events._event import Event, Site
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class CheckSkipped(Event):
-    """A check on a copy could not be made."""
+    """A check on a copy was not possible."""
 
     absent: ClassVar[str] = "no check was skipped"
     check: str
@@ -25,20 +25,21 @@ class SamplesCompared(Event):
     absent: ClassVar[str] = "no evaluation repeated on a copy (with --active)"
     model: int
     loader: int | None = None
-    """The loader that gave the batch."""
+    """Loader of the batch."""
     samples: int = 0
     mixed: bool = False
-    """Whether the result for the sample that stayed depends on the others."""
+    """Whether the result for the remaining sample depends on the others."""
     cause: str = ""
-    """"batch_first" (a layer goes over the samples as over a sequence), "view" (a view scrambles them), or empty where
-    the cause is not known."""
+    """"batch_first" (a layer processes the samples as a sequence), "view" (a view scrambles them), or empty if the
+    cause is unknown."""
     kind: str = ""
     """Kind of that layer, such as "LSTM"; "view" or "reshape"."""
     before: tuple[int, ...] = ()
-    """Shape of what it was given."""
+    """Shape of its input."""
     after: tuple[int, ...] = ()
+    """Shape of its output."""
     site: Site | None = None
-    """The line of that layer or view; of the call where there is none."""
+    """Line of that layer or view; of the call if neither is known."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -51,56 +52,56 @@ class SampleReadAgain(Event):
     differ: bool = False
     """Whether the input of a sample differed from read to read, and its label, a whole number, did not."""
     beside: tuple[int, ...] = ()
-    """Loaders that read other samples through the same data set, or through the same transform."""
+    """Loaders that read other samples through the same data set or the same transform."""
     site: Site | None = None
-    """The line that evaluates the model."""
+    """Line that evaluates the model."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class SamplesShared(Event):
-    """The samples that a loader of an evaluation draws were compared with those that the training draws."""
+    """The samples drawn by the loader of an evaluation were compared with those drawn for training."""
 
     absent: ClassVar[str] = "no evaluation data compared with those of the training (with --active)"
     loader: int
     model: int
     samples: int = 0
-    """How many the loader draws."""
+    """Number of samples that the loader draws."""
     shared: int = 0
-    """How many of them the weights had been trained on; where ``later``, how many they were trained on meanwhile."""
+    """Number of these that the weights were trained on before the evaluation; if ``later``, trained on since then."""
     outside: int = 0
-    """How many of them no training of the run had drawn."""
+    """Number of these that no training of the run had drawn."""
     beyond: int = 0
-    """How many samples of the training the loader does not draw."""
+    """Number of training samples that the loader does not draw."""
     repeated: int = 0
-    """How many would be shared by chance, as samples repeat within the training or within the evaluation."""
+    """Number expected to be shared by chance, because samples repeat within the training or the evaluation."""
     by_value: bool = False
-    """Whether the samples were compared by what they hold, and not by their numbers in one data set."""
+    """Whether the samples were compared by value and not by their indices in one data set."""
     later: bool = False
-    """Whether this comes back to an evaluation of before."""
+    """Whether this compares an earlier evaluation again."""
     trained: tuple[int, ...] = ()
-    """The loaders that were trained on."""
+    """Loaders that were trained on."""
     site: Site | None = None
-    """The line that evaluates the model."""
+    """Line that evaluates the model."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class PlainStateCompared(Event):
-    """Tensors in plain attributes of a trained model were looked at, on a copy, during an evaluation."""
+    """Tensors in plain attributes of a trained model were checked, on a copy, during an evaluation."""
 
-    absent: ClassVar[str] = "no evaluation whose model could be looked at (with --active)"
+    absent: ClassVar[str] = "no evaluation of a model that could be checked (with --active)"
     model: int
     depends: tuple[str, ...] = ()
-    """Attributes that the model's own forward writes in train mode only, and that its results depend on."""
+    """Attributes that the model's own forward writes in train mode only and that affect its results."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class PlainStateSaved(Event):
-    """Something was saved while tensors in plain attributes of a model had other values than at its first call."""
+    """An object was saved while tensors in plain attributes of a model had other values than at its first call."""
 
     absent: ClassVar[str] = "no save of a model with tensors in plain attributes (with --active)"
     model: int
     missing: tuple[str, ...] = ()
-    """Those that are not in what was saved, where the state of the model is."""
+    """Attributes missing from the saved object, if it has the state of the model."""
     held: tuple[str, ...] = ()
-    """Those that are in it."""
+    """Attributes in the saved object."""
     site: Site | None = None

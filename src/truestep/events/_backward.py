@@ -1,4 +1,4 @@
-"""Backward passes, the autograd tape, and graphs that stay."""
+"""Backward passes, the autograd tape, and graphs that stay in memory."""
 
 from __future__ import annotations
 
@@ -15,18 +15,19 @@ class BackwardEnded(Event):
     absent: ClassVar[str] = "no backward pass"
     site: Site | None = None
     root: str = ""
-    """Kind of the operation that made the loss, such as "NllLossBackward0"; "leaf" for a tensor without a history."""
+    """Kind of the operation that computed the loss, such as "NllLossBackward0"; "leaf" for a tensor without a graph."""
     divided: bool = False
-    """Whether the loss was scaled on its way (a division or multiplication by a number, a gradient argument)."""
+    """Whether the loss was scaled (a division or multiplication by a number, or a gradient argument)."""
     retained: bool = False
+    """Whether the graph was retained."""
     observed: int = 0
-    """How many parameters were looked at before and after."""
+    """Number of parameters observed before and after."""
     onto_used: int = 0
-    """Of these, how many had a gradient that a step had already used, and that this backward added to."""
+    """Number of these with a gradient that a step had already used and that this backward added to."""
     onto_fresh: int = 0
-    """Of these, how many had an unused gradient that this backward added to (accumulation)."""
+    """Number of these with an unused gradient that this backward added to (accumulation)."""
     written: int = 0
-    """Of these, how many received a gradient at all."""
+    """Number of these that received a gradient."""
     in_step: bool = False
     """Whether it ran inside optimizer.step (a closure)."""
     scaled: bool = False
@@ -45,7 +46,7 @@ class GradientsTaken(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class TapeRead(Event):
-    """At a sampled backward, the autograd tape was walked (before the engine ran)."""
+    """At a sampled backward, the autograd tape was read (before the engine ran)."""
 
     absent: ClassVar[str] = "no readable autograd tape"
     site: Site | None = None
@@ -55,65 +56,69 @@ class TapeRead(Event):
     forwarded: tuple[int, ...] = ()
     """Trainable parameters owned by modules that ran in the forward calls since the last step, with gradients on."""
     depths: tuple[int, ...] = ()
-    """Beside ``reached``: how many operations lie between the loss and the parameter, at least."""
+    """For each parameter in ``reached``: least number of operations between the loss and the parameter."""
     opaque: bool = False
     """Whether compiled regions or custom functions hide part of the tape."""
     leaf_root: bool = False
+    """Whether the loss is a leaf tensor, without a graph."""
     cut: Site | None = None
-    """The only expression that cuts, between the last module the loss does not reach and the next that it reaches."""
+    """The only expression that cuts the graph between the last unreached module and the next reached one."""
     cut_by: str = ""
-    """Its words: ".detach()", "torch.tensor(...)"."""
+    """Text of this expression: ".detach()", "torch.tensor(...)"."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class BroadcastOnTape(Event):
-    """On the tape, between loss and prediction, a (N, 1) met a (N,) and became (N, N), in a hand-written loss."""
+    """In a hand-written loss, on the tape between loss and prediction, (N, 1) and (N,) were broadcast to (N, N)."""
 
     absent: ClassVar[str] = "no readable autograd tape"
     site: Site | None = None
     shape: tuple[int, ...] = ()
+    """Shape before the broadcast."""
     wide: tuple[int, ...] = ()
+    """Shape after the broadcast."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class LossNotFinite(Event):
-    """The tensor that backward started from was NaN or infinite."""
+    """Backward started from a NaN or infinite tensor."""
 
     absent: ClassVar[str] = "no backward pass"
     site: Site | None = None
     value: str = "nan"
     parameters_finite: bool = True
-    """Whether all parameters the model holds were finite at that moment."""
+    """Whether all parameters of the model were finite at that moment."""
     first_parameter: str = ""
-    """The first parameter (by registration) that was not finite."""
+    """The first non-finite parameter (by registration)."""
     operations: tuple[str, ...] = ()
-    """Operations on the tape near the loss that can make such a value ("LogBackward0", "DivBackward0", ...)."""
+    """Operations on the tape near the loss that can produce such a value ("LogBackward0", "DivBackward0", ...)."""
     before: float | None = None
-    """The finite loss that was looked at last, rounded."""
+    """The last finite loss that was read, rounded."""
     bad_parameters: int = 0
+    """Number of non-finite parameters."""
     nearest: str = ""
-    """The nearest parameter that is not finite, by operations from the loss, where nearer ones are finite."""
+    """The non-finite parameter with the fewest operations to the loss, if nearer ones are finite."""
     finite_nearer: int = 0
-    """How many those are."""
+    """Number of finite parameters nearer to the loss."""
     moment: str = ""
-    """What the optimizer keeps of the first parameter's gradients ("exp_avg"): the first one that is not finite."""
+    """Entry of the optimizer state for the first parameter, such as "exp_avg": the first non-finite one, if any."""
     moment_finite: bool = True
-    """Whether all that it keeps of them is finite."""
+    """Whether this optimizer state is finite."""
     variable: str = ""
-    """The first variable, in the order of the code, that was not finite where backward was called."""
+    """The first non-finite variable, in the order of the code, at the call of backward."""
     variable_holds: str = ""
-    """What it held, such as "nan in 2 of 64 rows"."""
+    """Its non-finite values, such as "nan in 2 of 64 rows"."""
     variable_tracked: bool = False
-    """Whether it required grad: it was computed, not given."""
+    """Whether it required grad: then it was computed from parameters, and is not an input."""
     variable_site: Site | None = None
-    """Where it is set, or first read."""
+    """Line that sets it, or first reads it."""
     variables_finite: tuple[str, ...] = ()
-    """Those before it that were finite."""
+    """Earlier variables, which were finite."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class LossRead(Event):
-    """At a sampled step, the finite value of a classification loss that backward started from, unscaled."""
+    """At a sampled step, the finite, unscaled value of a classification loss that backward started from."""
 
     absent: ClassVar[str] = "no classification loss"
     value: float
@@ -123,7 +128,7 @@ class LossRead(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class GradientsRepaired(Event):
-    """At a step after a backward from a loss that was not finite: all gradients were finite all the same."""
+    """At a step after a backward from a non-finite loss, all gradients were nevertheless finite."""
 
     absent: ClassVar[str] = "no loss that is not finite"
     optimizer: int
@@ -136,39 +141,40 @@ class GraphsKept(Event):
     absent: ClassVar[str] = "fewer than 24 backward passes"
     alive: int
     of: int
-    """How many past graphs were marked."""
+    """Number of marked past graphs."""
     nodes: int = 0
-    """Operations in one such graph."""
+    """Number of operations in one such graph."""
     kept_bytes: int = 0
-    """What one kept graph holds, measured or counted from the sizes on its tape; 0 when unknown."""
+    """Bytes held by one kept graph, measured or counted from the sizes on its tape; 0 if unknown."""
     name: str = ""
-    """The variable that keeps them, such as "losses"; empty when not found."""
+    """The variable that keeps them, such as "losses"; empty if not found."""
     backward_ran: bool = True
+    """Whether a backward pass has used these graphs."""
     site: Site | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class GraphsRetained(Event):
-    """Graphs that a line retained were followed until they were gone; told once, and again when one is used later."""
+    """Graphs retained by a line were followed until they were freed; sent once, and again if one is used later."""
 
     absent: ClassVar[str] = "fewer than 24 graphs retained by one line"
     site: Site | None = None
     followed: int = 0
     used: int = 0
-    """How many of them another backward pass went through, whole or in part."""
+    """Number of these that another backward pass went through, whole or in part."""
     outlived: int = 0
-    """How many were still in memory when a model recorded the next graph."""
+    """Number of these that were still in memory when a model recorded the next graph."""
     nodes: int = 0
-    """Operations in one such graph."""
+    """Number of operations in one such graph."""
     kept_bytes: int = 0
-    """What the results of these operations take, counted from the sizes on the tape."""
+    """Bytes held by the results of these operations, counted from the sizes on the tape."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class GraphsChained(Event):
     """A backward pass went through the graphs of many earlier steps, which their own passes had retained."""
 
-    absent: ClassVar[str] = "no graph that was retained"
+    absent: ClassVar[str] = "no retained graph"
     site: Site | None = None
     steps: int = 0
     nodes: int = 0
@@ -181,4 +187,4 @@ class AnomalyModeSeen(Event):
     absent: ClassVar[str] = "no backward pass"
     site: Site | None = None
     switch: Site | None = None
-    """The one line of the user's file that switches it on; None where there is none or there are several."""
+    """The line of the user's file that turns it on; None unless there is exactly one."""

@@ -1,4 +1,4 @@
-"""What all events are: facts with a place in a user's file."""
+"""Base class of events, and sites: places in a user's file."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from typing import ClassVar
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """A place in a user's file: the whole expression that was running, as the traceback would underline it.
+    """A place in a user's file: the whole expression that was running, as a traceback would underline it.
 
-    Lines count from 1, columns from 0 (as `ast` does). ``column`` and ``end_column`` are -1 where unknown.
+    Lines count from 1, columns from 0 in bytes of UTF-8 (as in `ast`). ``column``, ``end_line`` and ``end_column`` are
+    -1 if unknown.
     """
 
     path: str
@@ -27,7 +28,7 @@ class Site:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Event:
-    """The root of all events. Compared by identity: the watching session interns equal ones."""
+    """Base class of all events. Compared by identity: the watching session interns equal events."""
 
     absent: ClassVar[str] = "not seen"
-    """What a report says about a run without any event of this kind."""
+    """Reason that a report gives for a run without any event of this kind."""

@@ -25,7 +25,7 @@ class CheckpointLoaded(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class StateLoaded(Event):
-    """A module was given a state dict."""
+    """A module loaded a state dict."""
 
     absent: ClassVar[str] = "no load_state_dict"
     site: Site | None = None
@@ -33,28 +33,30 @@ class StateLoaded(Event):
     missing: int = 0
     unexpected: int = 0
     module: int = 0
-    """Number of the module that was given it, also where it was never called."""
+    """Number of the module, also if it was never called."""
     unread: bool = False
-    """Whether keys were allowed to fall away, and the user's line throws the report on them away."""
+    """Whether the load was not strict and the user's line discards its result. The fields down to ``found`` are set
+    only in this case."""
     state: int = 0
-    """Where unread: the number of the state dict, the same for a copy of the dict."""
+    """Number of the state dict, the same for a copy of the dict."""
     offered: int = 0
-    """Where unread: tensors in the state dict."""
+    """Number of tensors in the state dict."""
     matched: int = 0
-    """Where unread: parameters of the module that were loaded."""
+    """Number of parameters of the module that were loaded."""
     dropped: int = 0
-    """Where unread: parameters of the module that were not."""
+    """Number of parameters of the module that were not loaded."""
     added: str = ""
-    """Where unread: what stands in the names of the state dict, and not in those of the missing parameters."""
+    """Prefix or part in the names of the state dict that the names of the missing parameters lack."""
     lacking: str = ""
-    """Where unread: what stands in front of the names of the missing parameters, and not in those of the state dict."""
+    """Prefix of the names of the missing parameters that the names of the state dict lack."""
     inner: str = ""
-    """Where unread: the key under which the dict holds another one that has the missing parameters."""
+    """Key of an inner dict that has the missing parameters."""
     found: int = 0
-    """Where unread: missing parameters that are there, in their shapes, once their names are read like this."""
+    """Number of missing parameters that the state dict has, in their shapes, after this correction of the names."""
     taken: Site | None = None
-    """Where `state_dict()` was called, if all tensors given are the module's own, and have changed since that call."""
+    """Line that called `state_dict()`, if all its tensors are the module's own and have changed since that call."""
     taken_steps: int = 0
-    """How many optimizer steps lie between the two, or between this and its latest load, to one significant digit."""
+    """Number of optimizer steps between that call (or the latest load of the dict) and this load, rounded to one
+    significant digit."""
     overwritten: bool = False
-    """Whether the module was given other weights between the two."""
+    """Whether the module loaded other weights between the two."""

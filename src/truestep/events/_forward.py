@@ -13,14 +13,14 @@ class LoaderStarted(Event):
     absent: ClassVar[str] = "no DataLoader"
     loader: int
     left: str = ""
-    """What leaves the loop at the site in its first round whatever the data: "return", "break", or "next" where there
-    is no loop but ``next(iter(loader))``; "unread" where the source cannot be read; empty where nothing does."""
+    """Statement that always leaves the loop at the site in its first iteration: "return", "break", or "next" for
+    ``next(iter(loader))`` instead of a loop; "unread" if the source is unreadable; empty without such a statement."""
     left_at: tuple[int, ...] = ()
-    """Line, column, last line and last column of what leaves it."""
+    """Line, column, last line and last column of this statement."""
     body: tuple[int, ...] = ()
     """First and last line of the loop."""
     sums: bool = False
-    """Whether the loop adds something up over its rounds."""
+    """Whether the loop accumulates a sum over its iterations."""
     site: Site | None = None
 
 
@@ -32,27 +32,27 @@ class BatchDrawn(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class BatchRead(Event):
-    """In the first passes over a loader, with gradients on: what a few of its batches on the CPU hold."""
+    """In the first passes over a loader, with gradients on, a batch on the CPU was read."""
 
     absent: ClassVar[str] = "no batch on the CPU was read"
     loader: int
     place: int
-    """Which batch of the pass, from 0."""
+    """Index of the batch in the pass, from 0."""
     fingerprint: str = ""
-    """Equal for two batches whose shapes and sampled values are equal."""
+    """Equal for two batches with equal shapes and equal sampled values."""
     variety: int = 0
-    """How many different numbers were among the sampled values that are not whole numbers."""
+    """Number of different values among the sampled ones that are not integers."""
     labels: tuple[int, ...] = ()
-    """First and last label, and how many different ones, where the batch has one label per sample in rising order."""
+    """First label, last label and number of different labels, if the batch has one label per sample in rising order."""
     labelled: bool = False
     """Whether the batch has one label per sample."""
     alike: int = 0
-    """How many samples the batch has, where all are equal and not constant, and their labels differ."""
+    """Number of samples, if all are equal and not constant and their labels differ; else 0."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class LoaderEnded(Event):
-    """The loader gave its last batch (a loop left by ``break`` has no such event)."""
+    """The loader returned its last batch (a loop left by ``break`` has no such event)."""
 
     absent: ClassVar[str] = "no DataLoader read to its end"
     loader: int
@@ -60,23 +60,23 @@ class LoaderEnded(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class LoaderTimed(Event):
-    """Told when watching ends, of each DataLoader that the run waited for, for a second in all or longer."""
+    """Sent at the end of watching for each DataLoader that the run waited for by at least one second in total."""
 
     absent: ClassVar[str] = "no DataLoader"
     loader: int
     passes: int
     drawn: int
-    """Batches drawn in all passes."""
+    """Number of batches drawn in all passes."""
     waited_s: float
-    """How long the run waited for its batches and its iterators, after the very first batch."""
+    """Seconds spent waiting for batches and iterators, after the very first batch."""
     starting_s: float
-    """How much of that, at the least, went into starting workers again."""
+    """Seconds of this wait, at least, spent on restarting workers."""
     span_s: float
-    """From the very first batch to the latest one."""
+    """Seconds from the very first to the latest batch."""
     delayed_s: float = 0.0
-    """How long the training's thread waited meanwhile for a processor that other programs had."""
+    """Seconds in this span in which the training thread waited for a processor that other programs used."""
     crowded: bool = False
-    """Whether that was a large part of the time: the loader's workers had no processors either."""
+    """Whether this delay was a large part of the time, so that the loader's workers lacked processors as well."""
     beside: bool = False
     """Whether an accelerator may have worked while the run waited."""
 
@@ -87,7 +87,7 @@ class ModeSet(Event):
 
     absent: ClassVar[str] = "no call of train() or eval()"
     model: int | None
-    """None for a module that was never called as a model (a submodule, or one not met yet)."""
+    """None for a module that was never called as a model (a submodule, or a module not yet called)."""
     training: bool
     site: Site | None = None
 
@@ -100,7 +100,7 @@ class ModelCalled(Event):
     model: int
     site: Site | None = None
     training: bool = True
-    """The root module's own mode."""
+    """Mode of the root module."""
     sensitive: tuple[str, ...] = ()
     """Kinds of mode-sensitive layers that were in train mode during this call."""
     frozen_sensitive: bool = False
@@ -112,32 +112,32 @@ class ModelCalled(Event):
     discarded: bool = False
     """Whether the caller dropped the result at once (a bare ``model(x)`` statement, as in update_bn)."""
     same_input: bool = False
-    """Whether the first argument is the very object of the previous call of this model (MC dropout)."""
+    """Whether the first argument is the same object as in the previous call of this model (MC dropout)."""
     loader: int | None = None
-    """The loader that gave the latest batch, None when the last loop over a loader has ended."""
+    """Loader of the latest batch; None after the last loop over a loader has ended."""
     compiled: bool = False
     autocast: bool = False
     """Whether autocast was on for the model's device."""
     dropout: Site | None = None
-    """Where the forward applied dropout although all of the model was in eval mode, by a function that is not given the
-    mode, on values that the model computed; only of calls without gradients."""
+    """Line of the forward that applied dropout to values computed by the model although the whole model was in eval
+    mode, by a function that does not get the mode; only for calls without gradients."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class BatchStatisticsTaken(Event):
-    """At a sampled step, layers of batch normalisation in train mode ran inside the model call told before this."""
+    """At a sampled step, batch normalisation layers in train mode ran inside the `ModelCalled` before this event."""
 
     absent: ClassVar[str] = "no batch normalisation in train mode"
     model: int
     layers: int
-    """How many of these layers ran."""
+    """Number of these layers."""
     values: int
-    """Of the layer that had most: how many values of each channel its statistics were taken from; 16 for more."""
+    """Number of values per channel behind the statistics, for the layer with the most values; at most 16."""
     kind: str = "BatchNorm1d"
     same_input: bool = False
-    """Whether the first argument is the very object of the last sampled call of this model."""
+    """Whether the first argument is the same object as in the last sampled call of this model."""
     site: Site | None = None
-    """The line that called the model."""
+    """Line that called the model."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -148,30 +148,30 @@ class ForwardCalledDirectly(Event):
     kind: str
     name: str = "model"
     hooks: int = 0
-    """How many hooks of the module (and global ones of the user) were skipped."""
+    """Number of skipped hooks, of the module and global ones of the user."""
     hook_names: tuple[str, ...] = ()
     site: Site | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class UnregisteredModuleCalled(Event):
-    """Inside a model's forward, a module with trainable parameters ran that the model does not register."""
+    """Inside a model's forward, an unregistered module with trainable parameters ran."""
 
     absent: ClassVar[str] = "no model call"
     model: int
     kind: str = "Linear"
     name: str = ""
-    """Where the model holds it, such as "layers[0]" for a plain list attribute; empty when not found."""
+    """Place in the model, such as "layers[0]" for a plain list attribute; empty if not found."""
     parameters: tuple[int, ...] = ()
     fresh: bool = False
-    """Whether it was created during this very forward call."""
+    """Whether it was created during the same forward call."""
     site: Site | None = None
-    """The line in forward that calls it."""
+    """Line in forward that calls it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class LossComputed(Event):
-    """One of torch's loss functions was called (as a module or as a function)."""
+    """A loss function of torch was called (as a module or as a function)."""
 
     absent: ClassVar[str] = "no loss function of torch"
     kind: str
@@ -179,81 +179,81 @@ class LossComputed(Event):
     "binary_cross_entropy_with_logits", "kl_div"."""
     site: Site | None = None
     given: tuple[str, ...] = ("input", "target")
-    """What the user calls its input and target, in the words of the call."""
+    """Expressions for its input and target, as in the user's call."""
     input_rank: int = 0
     target_rank: int = 0
     classes: int = 0
     """Size of the class dimension of the input (dimension 1, or 0 for a single sample)."""
     input_from: str = ""
-    """Name of the operation that made the input, such as "SoftmaxBackward0"; empty when it tracks no gradient."""
+    """Name of the operation that returned the input, such as "SoftmaxBackward0"; empty if it tracks no gradient."""
     softmax_dim: int | None = None
-    """The dimension of that softmax, counted from the end (-1 is the last), where input_from is one."""
+    """Dimension of the softmax in input_from, counted from the end (-1 is the last); None for other operations."""
     made_by: str = ""
-    """Name of the operation that made the values of the input, which views and selections may have followed."""
+    """Name of the operation that computed the values of the input, skipping later views and selections."""
     softmax_over: str = ""
-    """What a softmax or log_softmax that made the input ran over: "classes", "one" (a dimension of size 1), "batch" or
-    "other"; empty where none made it, or where not all of its values are there."""
+    """Dimension of the softmax or log_softmax that computed the input: "classes", "one" (a dimension of size 1),
+    "batch" or "other"; empty without such an operation, or if the input lacks some of its values."""
     sums_to_one: bool | None = None
-    """Whether rows of the input were seen to be non-negative and to sum to one; None when not looked at."""
+    """Whether rows of the input are non-negative and sum to one; None if not checked."""
     values: str = ""
-    """What the first inputs of a loss on log-probabilities were seen to be: "probabilities" (non-negative, rows sum to
-    one), "log-probabilities" (none above zero), "unbounded"; empty when not looked at."""
+    """Kind of the first inputs of a loss on log-probabilities: "probabilities" (non-negative, rows sum to one),
+    "log-probabilities" (no value above zero), "unbounded"; empty if not checked."""
     beyond: int | None = None
-    """Percentage of targets of a regression that lie clearly beyond what the operation in made_by can give; None when
-    not looked at, and where it can give any number."""
+    """Percentage of regression targets clearly outside the range of the operation in made_by; None if not checked, or
+    if the operation has no limited range."""
     broadcast: tuple[tuple[int, ...], tuple[int, ...]] | None = None
-    """Shapes of input and target where they differ and broadcast to something larger than both."""
+    """Shapes of input and target if they differ and broadcast to a shape larger than both."""
     reduction: str = "mean"
     grad: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ProbabilitiesRead(Event):
-    """At a sampled step: targets that a loss takes for probabilities, and that it averages or sums without weights."""
+    """At a sampled step: targets of a loss that expects probabilities and averages or sums them without weights."""
 
     absent: ClassVar[str] = "no loss on logits with targets that are probabilities was seen"
     kind: str
     """"cross_entropy" or "binary_cross_entropy_with_logits"."""
     site: Site | None = None
     outside: int = 0
-    """Percentage of them that lie outside of 0 to 1 by at least 0.5; for cross entropy below it."""
+    """Percentage of the targets outside of 0 to 1 by at least 0.5; for cross entropy only those below 0."""
     lowest: float = 0.0
     highest: float = 1.0
     dense: bool = True
-    """Whether most of them are not zero."""
+    """Whether most targets are not zero."""
     swapped: bool = False
-    """Whether a model computed them, and not the input of the loss."""
+    """Whether a model computed the targets, but not the input of the loss."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class PaddingRead(Event):
-    """At a sampled step: class targets of a loss whose input comes from an embedding with a padding index."""
+    """At a sampled step: class targets of a loss with an input from an embedding with a padding index."""
 
     absent: ClassVar[str] = "no cross entropy behind an embedding with a padding index was seen"
     kind: str
     site: Site | None = None
     index: int = 0
-    """The padding index of the embedding, which has as many entries as there are classes."""
+    """Padding index of the embedding, which has as many entries as there are classes."""
     share: int = 0
-    """Percentage of the targets that are this index and count in the loss, 0 where it stands not only at row ends."""
+    """Percentage of the targets that equal this index and count in the loss; 0 if it also appears before row ends."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class OutputsCompared(Event):
-    """At a sampled step: the rows of what a model returned in training, for samples that differ from each other."""
+    """At a sampled step: the rows of a model's output in training, for samples that differ from each other."""
 
     absent: ClassVar[str] = "no batch of four or more samples given to a model that returns one tensor"
     model: int
     site: Site | None = None
     samples: int = 0
     equal: bool = False
-    """Whether all rows were equal, but for rounding."""
+    """Whether all rows were equal up to rounding."""
     moved: bool = False
-    """Whether the row that all are equal to was another one at the look before."""
+    """Whether the common row differs from that of the previous sampled step."""
     layer: str = ""
-    """The layer at which the samples became equal, as the model names it."""
+    """Name of the layer at which the samples became equal."""
     kind: str = ""
-    """What that layer is, such as "ReLU"; empty where it is not certain that a layer made them equal."""
+    """Kind of that layer, such as "ReLU"; empty if it is uncertain that a layer made them equal."""
     zero: bool = False
-    """Whether that layer gave only zeros."""
+    """Whether that layer returned only zeros."""
     steps: int = 0

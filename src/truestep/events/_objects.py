@@ -1,4 +1,4 @@
-"""The run, and what the numbers stand for."""
+"""The start and end of a run, and the objects behind the numbers."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class RunStarted(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class RunEnded(Event):
-    """The end of watching. Rules about whole runs speak only when ``how`` is "finished"."""
+    """The end of watching. Rules about whole runs report only if ``how`` is "finished"."""
 
     how: str
     """"finished", "exited" (sys.exit), "crashed", "interrupted" or "stopped" (by --steps or --stop-on)."""
@@ -27,7 +27,7 @@ class RunEnded(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ProcessStarted(Event):
-    """The program started a process by multiprocessing, which is not watched (a DataLoader's workers do not count)."""
+    """The program started an unwatched process by multiprocessing (workers of a DataLoader do not count)."""
 
     absent: ClassVar[str] = "no other process"
     site: Site | None = None
@@ -41,7 +41,7 @@ class ParameterMet(Event):
     dtype: str = "float32"
     trainable: bool = True
     model: int | None = None
-    """The model that registers it, None for a tensor that no model holds."""
+    """The model that registers it; None for a tensor outside of any model."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -54,7 +54,7 @@ class ModelMet(Event):
     kind: str = "Module"
     parameters: tuple[int, ...] = ()
     sensitive: tuple[str, ...] = ()
-    """Kinds of its layers whose result depends on train/eval mode, such as "Dropout" or "BatchNorm1d"."""
+    """Kinds of its layers that depend on train/eval mode, such as "Dropout" or "BatchNorm1d"."""
     site: Site | None = None
 
 
@@ -68,7 +68,7 @@ class OptimizerBuilt(Event):
     lr: float = 0.0
     weight_decay: float = 0.0
     scale_free: bool = False
-    """Whether the size of the gradients does not matter to its update (Adam and its kin)."""
+    """Whether its update does not depend on the size of the gradients (Adam and similar optimizers)."""
     site: Site | None = None
 
 
@@ -89,7 +89,7 @@ class LoaderMet(Event):
     dataset_kind: str = "Dataset"
     batch_size: int | None = None
     batches: int | None = None
-    """len(loader), None where it has none."""
+    """len(loader); None if it has no length."""
     shuffled: bool = False
     sampler: str = ""
     """"sequential" or "random" for torch's own order over the whole dataset, each sample once; "own" for any other."""
@@ -97,7 +97,7 @@ class LoaderMet(Event):
     """Whether it reads an IterableDataset."""
     workers: int = 0
     site: Site | None = None
-    """Where it was made; where it was first read when that was not seen."""
+    """Line that created it; if unknown, line that first read it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -108,22 +108,22 @@ class SchedulerBuilt(Event):
     kind: str = "StepLR"
     optimizer: int | None = None
     horizon: int | None = None
-    """How many of its own steps the schedule is made for (T_max, total_steps, last milestone), where it says so."""
+    """Length of the schedule in scheduler steps (T_max, total_steps, last milestone); None if it has none."""
     tail: str = ""
     """Kind of the last schedule of a SequentialLR, or of the cosine in a ChainedScheduler."""
     tail_horizon: int | None = None
-    """How many steps that one is made for."""
+    """Length of the schedule in ``tail``."""
     periodic: bool = False
-    """Whether it is meant to go round again (warm restarts, cyclic)."""
+    """Whether it repeats by design (warm restarts, cyclic)."""
     mode: str = ""
     """ReduceLROnPlateau's "min" or "max"."""
     patience: int | None = None
     step_size: int | None = None
     gamma: float | None = None
     falls: bool = False
-    """Whether it is one of milestones or a line, and leaves the learning rate lower than it was."""
+    """Whether it has milestones or is linear, and ends with a lower learning rate than at its start."""
     at_zero: bool = False
-    """Whether the learning rates of all groups are 0 from here on."""
+    """Whether the learning rates of all groups are 0 after this event."""
     site: Site | None = None
 
 
@@ -133,5 +133,5 @@ class ScalerBuilt(Event):
     scaler: int
     enabled: bool = True
     scale: float = 0.0
-    """The scale it begins with."""
+    """Initial scale."""
     site: Site | None = None

@@ -1,4 +1,4 @@
-"""From a gradient to the next: cleared, clipped, scaled, stepped on, and the schedule after it."""
+"""Gradients between backward passes: cleared, clipped, scaled, used by a step; and the schedule after it."""
 
 from __future__ import annotations
 
@@ -17,32 +17,32 @@ class GradientsZeroed(Event):
     optimizer: int | None = None
     model: int | None = None
     fresh: int = 0
-    """Observed gradients that a backward had made and no step had used yet, and that this call cleared."""
+    """Number of observed gradients cleared by this call that no step had used yet."""
     used: int = 0
-    """Observed gradients that a step had used, cleared by this call."""
+    """Number of observed gradients cleared by this call that a step had used."""
     observed: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class OptimizerStepped(Event):
-    """An optimizer stepped (the outermost ``step`` where they nest). Counts are over the parameters looked at."""
+    """An optimizer stepped (the outermost ``step`` if nested). The counts are numbers of observed parameters."""
 
     absent: ClassVar[str] = "no optimizer step"
     optimizer: int
     site: Site | None = None
     observed: int = 0
     fresh: int = 0
-    """Gradient made by backward passes since the last step or clearing."""
+    """Parameters with a gradient from backward passes since the last step or clearing."""
     mixed: int = 0
-    """Gradient made by a backward that added to one an earlier step had used."""
+    """Parameters with a gradient that an earlier step had used and a backward then added to."""
     reused: int = 0
-    """The very gradient an earlier step had used, unchanged: no backward since."""
+    """Parameters with the unchanged gradient that an earlier step had used: no backward since."""
     cleared: int = 0
-    """A backward had made a gradient since the last step, and it was cleared before this step."""
+    """Parameters with a gradient that a backward computed since the last step and that was cleared before this step."""
     absent_grad: int = 0
-    """No gradient at all (and none was made since the last step)."""
+    """Parameters without a gradient (and no backward has computed one since the last step)."""
     by_hand: int = 0
-    """A gradient that no backward made: assigned by the user."""
+    """Parameters with a gradient assigned by the user, not computed by a backward."""
     closure: bool = False
     scaler: bool = False
     """Whether GradScaler.step made the call."""
@@ -50,18 +50,18 @@ class OptimizerStepped(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class HandStepped(Event):
-    """Parameters were seen to have moved outside any optimizer since the last backward (an update by hand)."""
+    """Parameters have moved outside any optimizer since the last backward (an update by hand)."""
 
     absent: ClassVar[str] = "no update by hand"
     site: Site | None = None
-    """The backward at which it was noticed."""
+    """Line of the backward at which this was detected."""
     moved: int = 0
     mixed: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class MixtureMeasured(Event):
-    """At a sampled step on mixed gradients: the norm stepped on, over the norm of what the last backward added."""
+    """At a sampled step on mixed gradients: norm of the gradient, divided by the norm that the last backward added."""
 
     absent: ClassVar[str] = "no mixed gradients"
     optimizer: int
@@ -71,7 +71,7 @@ class MixtureMeasured(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class WindowMeasured(Event):
-    """At a sampled step after several backwards: norm stepped on over the mean norm of what each backward added."""
+    """At a sampled step after several backwards: norm of the gradient, divided by the mean norm each backward added."""
 
     absent: ClassVar[str] = "no accumulation"
     optimizer: int
@@ -82,59 +82,59 @@ class WindowMeasured(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ParametersUnchanged(Event):
-    """At a sampled step: these trainable parameters have kept their values since they were first seen."""
+    """At a sampled step: trainable parameters that have kept their values since they were first observed."""
 
     absent: ClassVar[str] = "fewer than 10 optimizer steps"
     parameters: tuple[int, ...]
     steps: int
-    """Over how many optimizer steps."""
+    """Number of optimizer steps since then."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class RowsEqual(Event):
-    """At a sampled step: of the weights whose rows were all equal when first looked at, those where they still are."""
+    """At a sampled step: weights with all rows equal, both when first observed and now."""
 
     absent: ClassVar[str] = "no weight with equal rows"
     moved: tuple[int, ...] = ()
-    """Those that were trained since: their values changed, other than by a factor."""
+    """Weights that were trained since: their values changed, other than by a factor."""
     zero: tuple[int, ...] = ()
-    """Those that were and are zero everywhere."""
+    """Weights that were and are zero everywhere."""
     steps: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class FrozenStepped(Event):
-    """At a sampled step of an optimizer that holds frozen parameters: those whose values changed within the step."""
+    """At a sampled step of an optimizer that holds frozen parameters: those that the step changed."""
 
     absent: ClassVar[str] = "no frozen parameter in an optimizer"
     optimizer: int
     site: Site | None = None
     used: tuple[int, ...] = ()
-    """Those moved with a gradient that an earlier step had already used."""
+    """Parameters moved with a gradient that an earlier step had already used."""
     zero: tuple[int, ...] = ()
-    """Those moved with a gradient of zeros."""
+    """Parameters moved with a gradient of zeros."""
     bare: tuple[int, ...] = ()
-    """Those moved without a gradient."""
+    """Parameters moved without a gradient."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class UpdateRounded(Event):
-    """At a sampled step on parameters of 16 bits, by an optimizer of torch: how much of the update was left."""
+    """At a sampled step of a torch optimizer on 16-bit parameters: the part of the update left after rounding."""
 
     absent: ClassVar[str] = "no parameter of 16 bits in an optimizer"
     optimizer: int
     dtype: str
     changed: float
-    """Of the elements looked at that had a gradient, the part whose value changed; by their number or by the size of
-    their gradients, whichever is more."""
+    """Fraction of the observed elements with a gradient that changed; by number or by size of the gradients, whichever
+    is larger."""
     lr: float
-    """The largest of its learning rates."""
+    """Largest learning rate of the optimizer."""
     site: Site | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class LearningRateRead(Event):
-    """At a sampled step where all learning rates of an optimizer are 0, or were at the look before."""
+    """At a sampled step: all learning rates of an optimizer are 0, or were 0 at the previous sampled step."""
 
     absent: ClassVar[str] = "no learning rate of 0"
     optimizer: int
@@ -143,17 +143,17 @@ class LearningRateRead(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class FreezeIgnored(Event):
-    """At a sampled step: an attribute says frozen, and the parameters are trainable all the same."""
+    """At a sampled step: an attribute marks parameters as frozen, but they are trainable."""
 
     absent: ClassVar[str] = "no check of the values of parameters"
     model: int
     holder: str
-    """What has the attribute: the path of a module in the model, or the name of a parameter."""
+    """Owner of the attribute: path of a module in the model, or name of a parameter."""
     attribute: str
     """"requires_grad" of a module, or a misspelling."""
     parameters: tuple[int, ...] = ()
     site: Site | None = None
-    """The assignment, where it was found."""
+    """Line of the assignment, or None if not found."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -164,23 +164,25 @@ class GradientsClipped(Event):
     kind: str = "norm"
     site: Site | None = None
     given: int = 1
-    """How many parameters were given to it; 0 for an exhausted generator."""
+    """Number of parameters passed to it; 0 for an exhausted generator."""
     observed: int = 1
-    """How many of these were looked at."""
+    """Number of these that were observed."""
     max_norm: float = 1.0
-    """The limit asked for; infinity when only the norm was wanted."""
+    """The limit; infinity if the clip only reads the norm."""
     fresh: int = 0
+    """Number of gradients that no step had used yet."""
     used: int = 0
-    """Gradients that a step had already used, no backward since."""
+    """Number of gradients that a step had already used, with no backward since."""
     absent_grad: int = 0
+    """Number of parameters without a gradient."""
     scaled: bool = False
     """Whether the gradients still carried the scale of a GradScaler."""
     optimizer: int | None = None
-    """The optimizer that owns most of the clipped parameters."""
+    """The optimizer that holds most of the clipped parameters."""
     foreign: int = 0
-    """Clipped parameters that no optimizer holds and that have no gradient, where all of them are such."""
+    """Number of clipped parameters, if all are in no optimizer and have no gradient; else 0."""
     unclipped: int = 0
-    """Parameters of that optimizer with a fresh gradient that were not given to the clip."""
+    """Number of parameters of that optimizer with a fresh gradient that were not passed to the clip."""
     optimizers: tuple[int, ...] = ()
     """All optimizers that hold at least one clipped parameter."""
 
@@ -201,7 +203,7 @@ class GradientsUnscaled(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ScalerStepped(Event):
-    """GradScaler.step was called: an attempt, which skips the optimizer when gradients are not finite."""
+    """GradScaler.step was called: an attempt, which skips the optimizer if gradients are not finite."""
 
     absent: ClassVar[str] = "no GradScaler"
     scaler: int
@@ -212,22 +214,22 @@ class ScalerStepped(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class GradientScaleRead(Event):
-    """At a sampled step, where a GradScaler is in use: the losses behind the gradients about to be stepped on."""
+    """At a sampled step in a run with a GradScaler: the losses behind the gradients of the step."""
 
-    absent: ClassVar[str] = "no optimizer step beside a GradScaler"
+    absent: ClassVar[str] = "no optimizer step in a run with a GradScaler"
     optimizer: int
     site: Site | None = None
-    """The step."""
+    """Line of the step."""
     scaler: bool = True
-    """Whether GradScaler.step makes it."""
+    """Whether GradScaler.step makes the step."""
     scaled: Site | None = None
-    """The backward of a scaled loss whose gradients still carry the scale."""
+    """Line of the backward of a scaled loss with gradients that still carry the scale."""
     plain: Site | None = None
-    """The backward of a loss that was not scaled, to gradients that were not unscaled."""
+    """Line of the backward of an unscaled loss to gradients that were not unscaled."""
     late: Site | None = None
-    """The backward of a scaled loss to gradients that were unscaled before."""
+    """Line of the backward of a scaled loss to gradients that were already unscaled."""
     unscaled: Site | None = None
-    """The call of ``unscale_``."""
+    """Line of the call of ``unscale_``."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -238,23 +240,23 @@ class ScalerUpdated(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class SchedulerStepped(Event):
-    """A scheduler's ``step`` was called by the user (the outermost one where they nest)."""
+    """A scheduler's ``step`` was called by the user (the outermost one if nested)."""
 
     absent: ClassVar[str] = "no scheduler step"
     scheduler: int
     site: Site | None = None
     optimizer_steps: int = 0
-    """Updates (or attempts by a scaler) of its optimizer since this scheduler's previous step: 0, 1, or 2 for more."""
+    """Number of updates (or attempts by a scaler) of its optimizer since the previous scheduler step, at most 2."""
     first: bool = False
-    """Whether its optimizer had not stepped at all yet."""
+    """Whether its optimizer has not stepped yet."""
     epoch_argument: bool = False
-    """Whether an epoch was given (fractional epochs of warm restarts)."""
+    """Whether an epoch was passed (fractional epochs of warm restarts)."""
     metric: str = ""
-    """For ReduceLROnPlateau: "tensor with graph", "tensor", "float", "nan"."""
+    """For ReduceLROnPlateau, kind of the metric: "tensor with graph", "tensor", "float", "nan"."""
     metric_is_training_loss: bool = False
     """For ReduceLROnPlateau: whether the value equals the loss of the latest backward."""
     at_zero: bool = False
-    """Whether the learning rates of all groups are 0 from here on."""
+    """Whether the learning rates of all groups are 0 after this event."""
     rate: str = ""
-    """Where the learning rates of all groups stand: "negative"; "vanished" (below a millionth of the first, after
-    a decay); "warming" (at most a tenth of the first, having only ever grown); empty for anything else."""
+    """State of the learning rates of all groups: "negative"; "vanished" (below a millionth of the initial ones, after a
+    decay); "warming" (at most a tenth of the initial ones, and never decreased so far); empty for anything else."""
