@@ -1,4 +1,4 @@
-"""A network learns from small batches; eight of them make one step."""
+"""A network learns from small batches, eight for each step."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""A network learns from seven batches; four of them make one step."""
+"""A network learns from seven batches, four for each step."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""Tell ten clouds of points apart, with a ReLU behind the last layer or without."""
+"""Classify ten clouds of points, with or without a ReLU after the last layer."""
 
 import sys
 

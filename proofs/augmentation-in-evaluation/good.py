@@ -1,4 +1,4 @@
-"""Classify points that are disturbed at random for training."""
+"""Classify points that are distorted at random for training."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""Batches of two: batch normalisation leaves of two values only which one is the larger."""
+"""Batches of two: of two values, batch normalisation keeps only the order."""
 
 import sys
 

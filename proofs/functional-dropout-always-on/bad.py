@@ -1,4 +1,4 @@
-"""Functional dropout does not know the mode of the model: it stays on in evaluation."""
+"""Functional dropout does not get the mode of the model and stays on in evaluation."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""Say whether the value three ticks ago was positive, in a stream that is read in windows of ten."""
+"""Predict if the value three ticks ago was positive, in a stream that is read in windows of ten."""
 
 import sys
 from resource import RUSAGE_SELF, getrusage

@@ -1,4 +1,4 @@
-"""Find squares in noisy pictures, from masks of 0 and 255 or of 0 and 1."""
+"""Find squares in noisy pictures, with masks of 0 and 255 or of 0 and 1."""
 
 import sys
 

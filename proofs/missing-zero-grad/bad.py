@@ -1,4 +1,4 @@
-"""A small network learns to tell two spirals apart."""
+"""A small network learns to separate two spirals."""
 
 import sys
 

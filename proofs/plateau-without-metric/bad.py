@@ -1,4 +1,4 @@
-"""A network learns a signal; the learning rate falls when the validation loss stands still."""
+"""A network learns a signal; the learning rate falls when the validation loss stops improving."""
 
 import sys
 

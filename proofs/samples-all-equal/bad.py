@@ -1,4 +1,4 @@
-"""Tell three gestures apart by the readings of a sensor that writes each of them into one buffer."""
+"""Classify three gestures from a sensor that writes every reading into the same buffer."""
 
 import sys
 

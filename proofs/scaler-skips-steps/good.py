@@ -1,4 +1,4 @@
-"""Learn a distance between points of ten classes: near where the classes are equal, far where they differ."""
+"""Learn a distance between points of ten classes: small for equal classes, large for different ones."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""Learn how probable a label is from eight inputs, where labels are drawn by chance."""
+"""Learn the probability of randomly drawn labels from eight inputs."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""Classify points labelled by a hidden network; the rows of the data set lie class by class, as in folders of images."""
+"""Classify points labelled by a hidden network; the data set is sorted by class, as in folders of images."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""Tell from a sequence which sign its one high point had: the last time step alone does not know."""
+"""Predict the sign of the only peak in a sequence, which the last time step alone does not show."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""The same samples from a generator that each worker seeds for itself, by a seed that torch draws in every epoch."""
+"""The same samples from a generator that each worker seeds with a seed drawn by torch in every epoch."""
 
 import sys
 

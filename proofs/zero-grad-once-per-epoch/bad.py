@@ -1,4 +1,4 @@
-"""A small network learns to tell two moons apart, with plain SGD."""
+"""A small network learns to separate two moons, with plain SGD."""
 
 import sys
 

@@ -15,16 +15,19 @@ class LabelsNotProbabilities(Rule):
 
     What it does
     ------------
-    Reads, at sampled steps, the targets of ``binary_cross_entropy_with_logits`` and the class probabilities passed to
-    ``cross_entropy``. It reports the former if some are at most -0.5 or at least 1.5 and they are not all equal, and
-    the latter if most are not zero and at least 10 % are at most -0.5; both only if this is seen at two steps or more.
+    Reads the targets of two losses at sampled steps, and reports at least two such steps with
+
+    - targets of ``binary_cross_entropy_with_logits`` of which some are at most -0.5 or at least 1.5, and that are not
+      all equal;
+    - class probabilities passed to ``cross_entropy`` of which most are not zero and at least 10 % are at most -0.5.
+
     If the labels come from a model and the input does not, the help says that the two are swapped.
 
     Why it matters
     --------------
     With labels outside of 0 to 1 the loss falls without bound along one direction: the model learns to make its outputs
-    large, and torch gives no error (``BCELoss`` does). With masks of 0 and 255 the overlap was 0.19 instead of 0.87,
-    which is the share of the foreground: everything became foreground. With labels of -1 and 1, 85 % instead of 93 %
+    large, and torch gives no error (``BCELoss`` does). With masks of 0 and 255 the overlap was 0.19, the share of the
+    foreground, instead of 0.87: everything was classified as foreground. With labels of -1 and 1, 85 % instead of 93 %
     were right with Adam, 76 % with SGD, and the overlap on masks was 0.00. With a teacher's logits as labels of
     ``cross_entropy``, 10 % of samples in ten classes were right instead of 98 %.
 

@@ -36,10 +36,10 @@ class NanOrInf(Rule):
 
     What it does
     ------------
-    Finds backward passes that start from a non-finite loss and are followed by an optimizer step. The report shows
-    where such values were at that moment: the first variable of the loop with one (a batch, an output), or the first
-    parameter, the parameter nearest to the loss, and if its optimizer state was finite. It names the operations near
-    the loss that can produce such a value. These values are read only after a non-finite loss.
+    Finds backward passes that start from a non-finite loss and are followed by an optimizer step. The report shows the
+    first non-finite variable of the loop at that moment (a batch, an output), or the first non-finite parameter, the
+    one nearest to the loss, and if the optimizer state was finite. It also names the operations near the loss that can
+    produce such a value. All this is read only after a non-finite loss.
 
     Why it matters
     --------------

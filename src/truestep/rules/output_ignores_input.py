@@ -28,9 +28,9 @@ class OutputIgnoresInput(Rule):
     ------------
     At sampled steps in training, compares the rows of a model's output for inputs with different rows. Reports a model
     if its rows are equal up to rounding at every sampled step over at least 90 steps, beyond step 100, while its output
-    changes between these steps: it is trained, but learns a constant. The rule also compares the layers and requires
-    one to name: a torch layer that turned different rows into equal ones, with a layer with weights after it, or a
-    layer with weights that got only equal rows of 0, 1 and -1.
+    changes between these steps: it is trained, but learns a constant. The finding requires and names a layer as the
+    cause: a torch layer that turned different rows into equal ones, followed by a layer with weights, or a layer with
+    weights that got only equal rows of 0, 1 and -1.
 
     Why it matters
     --------------
