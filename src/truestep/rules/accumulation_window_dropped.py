@@ -192,7 +192,7 @@ class AccumulationWindowDropped(Rule):
 
     def _report_drop(self, windows: _Windows, site: Site | None, run: Progress) -> None:
         tail, batches = self._tail, run.loaders[windows.loader].batches or 1
-        related: tuple[Mark, ...] = (Mark(self._backward, "made the gradients"),)
+        related: tuple[Mark, ...] = (Mark(self._backward, "computed the gradients"),)
         if site is not None:
             related += (Mark(site, f"clears the gradients of the last {tail}"),)
         self._report(
@@ -211,7 +211,7 @@ class AccumulationWindowDropped(Rule):
             windows,
             windows.leaked,
             f"the last {tail} of the {batches} batches of each epoch were used only in the next epoch's first step",
-            related=(Mark(self._backward, "adds to the gradients of the epoch before"),),
+            related=(Mark(self._backward, "adds to the gradients of the previous epoch"),),
             cost=f"the first step of an epoch uses the gradients of {whole} batches for {windows.size} (counted)",
             run=run,
         )

@@ -68,6 +68,6 @@ class BatchFirstMissing(SamplesMixed):
             label=f"got {event.before}: {event.samples} samples of length {length}, but expects the sequence first",
             cost=f"on a copy of `{name}`, the {'result' if event.mixed else 'layer output'} for a sample "
             "changed with the other samples",
-            help="make the layer with `batch_first=True`",
+            help="create the layer with `batch_first=True`",
             unit="checks",
         )

@@ -36,7 +36,7 @@ class BestWeightsAliased(Rule):
 
     Fix
     ---
-    Copy the tensors when they are kept::
+    Keep a copy of the tensors::
 
         best_state = copy.deepcopy(model.state_dict())
 
@@ -71,7 +71,7 @@ class BestWeightsAliased(Rule):
             run=run,
             label="kept without a copy: training changes it",
             related=(Mark(event.site, f"loads it {later}"),) if event.site else (),
-            help="copy the weights when they are kept, `copy.deepcopy(model.state_dict())`",
+            help="keep a copy of the weights, `copy.deepcopy(model.state_dict())`",
             cost="the model continues with the weights that were loaded meanwhile"
             if not event.taken_steps
             else f"the model has the weights of {later.replace(' later', '')} after the state dict was kept",

@@ -92,7 +92,7 @@ class FreezeWithoutEffect(Rule):
             f"`{event.attribute} = False` froze nothing in `{part}`",
             run=run,
             label=what,
-            related=(Mark(model.site, f"`{whole}` runs with it"),) if model is not None and event.site else (),
+            related=(Mark(model.site, f"`{whole}` is called here"),) if model is not None and event.site else (),
             help="call `requires_grad_(False)` on the module",
             cost=f"`{name}` has moved {run.parameter_names(moved)}",
             unit="sampled steps",

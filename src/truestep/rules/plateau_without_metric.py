@@ -31,9 +31,11 @@ class PlateauWithoutMetric(Rule):
 
     What it does
     ------------
-    Finds ``ReduceLROnPlateau`` schedules that are stepped after every optimizer step with the loss that backward has
-    just used, that are stepped once per epoch with the loss of the last batch, or that wait for a training loss to rise
-    (``mode="max"``).
+    Finds ``ReduceLROnPlateau`` schedules that
+
+    - are stepped after every optimizer step with the loss that backward has just used;
+    - are stepped once per epoch with the loss of the last batch;
+    - wait for a training loss to rise (``mode="max"``).
 
     Why it matters
     --------------

@@ -23,10 +23,12 @@ class SchedulerWrongCadence(Rule):
     What it does
     ------------
     Compares the length of a schedule (``T_max``, ``total_steps``, ``total_iters``, milestones) with the number of its
-    steps, and reads the learning rates from the optimizer, for every kind of schedule. Reports cosines that run past
-    their end and rise again, polynomials that stay at zero, milestones and linear schedules that end in the first
-    epochs, learning rates that were negative, or negligible for half of the training, and, at the end of a finished
-    run, schedules and warm-ups that have barely begun.
+    steps, and reads the learning rates from the optimizer, for every kind of schedule. Reports
+
+    - cosines that run past their end and rise again, and polynomials that stay at zero;
+    - milestones and linear schedules that end in the first epochs;
+    - learning rates that were negative, or negligible for half of the training;
+    - at the end of a finished run, schedules and warm-ups that have barely begun.
 
     Why it matters
     --------------
@@ -55,7 +57,7 @@ class SchedulerWrongCadence(Rule):
     A ``CosineAnnealingLR`` that rises and falls within an epoch on purpose (``CosineAnnealingWarmRestarts`` and
     ``CyclicLR`` are made for that and are not reported). Runs that stop early by design have low confidence, as do
     cosines that rise again from epoch to epoch. Not reported: warm-ups that are over, learning rates that are turned
-    off at once, and any pace of warm restarts, cycles, a ``ConstantLR`` or an ``SWALR``, which all allow any pace.
+    off at once, and warm restarts, cycles, ``ConstantLR`` and ``SWALR``, which require no particular pace.
 
     References
     ----------

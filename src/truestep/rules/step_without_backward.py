@@ -26,9 +26,11 @@ class StepWithoutBackward(Rule):
 
     What it does
     ------------
-    Finds three cases: steps on unchanged gradients that an earlier step of the same optimizer has used, with no
-    backward pass between them; runs that draw batches or call a model for each step, but never run a backward pass; and
-    whole runs in which the optimizer of a model that is called never has a gradient, while another optimizer trains.
+    Finds three cases:
+
+    - steps on unchanged gradients that an earlier step of the same optimizer has used, with no backward pass between;
+    - runs that draw batches or call a model for each step, but never run a backward pass;
+    - whole runs in which the optimizer of a model that is called never has a gradient, while another optimizer trains.
 
     Why it matters
     --------------

@@ -59,7 +59,7 @@ class ZeroGradOncePerEpoch(MixedSteps):
         name = run.optimizer_name(mixing.optimizer)
         return self.report(
             mixing.site,
-            "optimizer stepped on all gradients of the epoch so far, which are cleared only when an epoch begins",
+            "optimizer stepped on all gradients of the epoch so far, which are cleared only at the start of an epoch",
             run=run,
             label=stepped_at(mixing, run),
             related=added_at(mixing),
