@@ -17,8 +17,8 @@ from accelerator.place import Place, place
 from torch import nn
 
 from truestep import Run
-from truestep.loop.flops import peak_flops
-from truestep.loop.loader import Loader
+from truestep.loop.loading.loader import Loader
+from truestep.loop.log.flops import peak_flops
 
 Row = dict[str, Any]
 Loop = Callable[[int], None]

@@ -19,7 +19,7 @@ from pathlib import Path
 import torch
 from torch import nn
 
-from truestep.loop.checkpoints import Checkpoints
+from truestep.loop.checkpoint.checkpoints import Checkpoints
 
 
 def trained(megabytes: int) -> tuple[nn.Module, torch.optim.Optimizer]:

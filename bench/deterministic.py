@@ -12,7 +12,7 @@ from pathlib import Path
 import torch
 from torch import nn
 
-from truestep.loop.deterministic import deterministic
+from truestep.loop.rng.deterministic import deterministic
 
 Step = Callable[[], None]
 

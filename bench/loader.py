@@ -19,8 +19,8 @@ from pathlib import Path
 import torch
 from torch.utils.data import DataLoader, Dataset, TensorDataset
 
-from truestep.loop.loader import Loader
-from truestep.loop.seed import borrowed, mix, mix_each
+from truestep.loop.loading.loader import Loader
+from truestep.loop.rng.seed import borrowed, mix, mix_each
 
 SAMPLES, WIDTH, BATCH = 60_000, 784, 256
 

@@ -15,7 +15,7 @@ from pathlib import Path
 import torch
 
 from truestep.config import Options
-from truestep.watch import Session
+from truestep.supervision import Session
 
 
 def resident_mib() -> float:

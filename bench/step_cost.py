@@ -22,8 +22,8 @@ from torch import nn
 
 from truestep.probes import Scene, all_probes
 from truestep.rules import all_rules
-from truestep.watch.judge import Judge
-from truestep.watch.stream import Stream
+from truestep.supervision.judge import Judge
+from truestep.supervision.stream import Stream
 
 DATA = Path(os.environ.get("TRUESTEP_DATA", "../shared/data"))
 Loop = Callable[[int], None]

@@ -25,7 +25,7 @@ from step_cost import Loop, Supervision, cnn, millisecond, tiny, transformer
 
 from truestep.events import Event
 from truestep.rules import all_rules
-from truestep.watch.judge import Judge
+from truestep.supervision.judge import Judge
 
 OURS = f"{os.sep}truestep{os.sep}"
 KINDS = ("coasting", "in full", "sampled")

@@ -13,13 +13,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from truestep import data, debugging, schedules
+    from truestep import data, debugging, errors, schedules, testing
     from truestep.findings import Confidence, Finding, Severity, Verdict
-    from truestep.loop.loader import Loader
-    from truestep.loop.mean import Mean
-    from truestep.loop.run import Run
-    from truestep.loop.settings import Settings
-    from truestep.loop.weights import load_weights
+    from truestep.loop.checkpoint.weights import load_weights
+    from truestep.loop.loading.loader import Loader
+    from truestep.loop.log.mean import Mean
+    from truestep.loop.run.run import Run
+    from truestep.loop.settings.settings import Settings
     from truestep.model.ema import EMA
     from truestep.model.freeze import freeze, unfreeze
     from truestep.model.groups import parameter_groups
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from truestep.model.scaling import effective_batch_size, scaled_lr
     from truestep.model.swa import SWA
     from truestep.model.table import parameter_table
-    from truestep.watch import Session, watch
+    from truestep.supervision import Session, watch
 
 __version__ = "0.1.0"
 __all__ = [
@@ -46,6 +46,7 @@ __all__ = [
     "data",
     "debugging",
     "effective_batch_size",
+    "errors",
     "freeze",
     "load_weights",
     "parameter_groups",
@@ -53,6 +54,7 @@ __all__ = [
     "recompute",
     "scaled_lr",
     "schedules",
+    "testing",
     "unfreeze",
     "watch",
 ]
@@ -60,13 +62,13 @@ __all__ = [
 _HOMES = {
     "EMA": "truestep.model.ema",
     "SWA": "truestep.model.swa",
-    "Loader": "truestep.loop.loader",
-    "Mean": "truestep.loop.mean",
-    "Run": "truestep.loop.run",
-    "Settings": "truestep.loop.settings",
+    "Loader": "truestep.loop.loading.loader",
+    "Mean": "truestep.loop.log.mean",
+    "Run": "truestep.loop.run.run",
+    "Settings": "truestep.loop.settings.settings",
     "effective_batch_size": "truestep.model.scaling",
     "freeze": "truestep.model.freeze",
-    "load_weights": "truestep.loop.weights",
+    "load_weights": "truestep.loop.checkpoint.weights",
     "parameter_groups": "truestep.model.groups",
     "parameter_table": "truestep.model.table",
     "recompute": "truestep.model.recompute",
@@ -76,12 +78,12 @@ _HOMES = {
     "Finding": "truestep.findings",
     "Severity": "truestep.findings",
     "Verdict": "truestep.findings",
-    "Session": "truestep.watch",
-    "watch": "truestep.watch",
+    "Session": "truestep.supervision",
+    "watch": "truestep.supervision",
 }
 
 
-_ROOMS = {"data", "debugging", "schedules"}
+_ROOMS = {"data", "debugging", "errors", "schedules", "testing"}
 """Public modules."""
 
 

@@ -9,7 +9,7 @@ from truestep.errors import FindingsRaised
 from truestep.events import Event, RunEnded
 from truestep.findings import Confidence, Finding
 from truestep.rules import Progress, Rule, rule
-from truestep.watch import Session
+from truestep.supervision import Session
 
 __all__ = ["assert_clean", "assert_finds", "capture_events", "judge"]
 

@@ -7,7 +7,7 @@ import torch
 
 from truestep import data
 from truestep.errors import BadData, DigitsLost, UnscaledImages
-from truestep.loop.loader import Loader
+from truestep.loop.loading.loader import Loader
 
 
 def write(path, text):

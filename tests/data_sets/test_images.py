@@ -12,8 +12,8 @@ from torch.utils.data import DataLoader
 from truestep import data
 from truestep.data import _packed
 from truestep.errors import BadData, PackageMissing
-from truestep.loop.loader import Loader
-from truestep.loop.memory import in_memory
+from truestep.loop.loading.in_memory import in_memory
+from truestep.loop.loading.loader import Loader
 
 
 def noise(seed, height=6, width=8):

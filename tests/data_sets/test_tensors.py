@@ -9,8 +9,8 @@ from torch.utils.data import DataLoader, Subset
 
 from truestep import data
 from truestep.errors import BadData
-from truestep.loop.loader import Loader
-from truestep.loop.memory import in_memory
+from truestep.loop.loading.in_memory import in_memory
+from truestep.loop.loading.loader import Loader
 
 
 @pytest.fixture

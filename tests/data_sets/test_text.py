@@ -9,7 +9,7 @@ from torch.utils.data import DataLoader
 
 from truestep import data
 from truestep.errors import BadData
-from truestep.loop.loader import Loader
+from truestep.loop.loading.loader import Loader
 
 REVIEWS = "a fine fine film\tgood\nbad\tpoor\na bad film\tpoor\n"
 

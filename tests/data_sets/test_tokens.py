@@ -9,7 +9,7 @@ from programs import DATA
 
 from truestep import data
 from truestep.errors import BadData
-from truestep.loop.loader import Loader
+from truestep.loop.loading.loader import Loader
 
 SHAKESPEARE = DATA / "tinyshakespeare" / "input.txt"
 

@@ -12,7 +12,7 @@ from torch.optim import lr_scheduler as schedules
 from torch.utils.data import DataLoader, TensorDataset
 
 from truestep.experiments.changes import CHANGES
-from truestep.experiments.changes._aimed import aim_of
+from truestep.experiments.changes.parts.aimed import aim_of
 
 SOURCE = Path(__file__).read_text(encoding="utf-8").splitlines()
 EVERY = "call `schedule.step()` after every `optimizer.step()`"

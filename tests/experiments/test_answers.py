@@ -14,18 +14,19 @@ from truestep.cli import verify_resume as resume_command
 from truestep.cli._errors import of_experiment
 from truestep.cli._stopping import Exit
 from truestep.errors import NoExperiment, TrueStepError
-from truestep.experiments import absent, causes
-from truestep.experiments.changes.tuning import TUNINGS
-from truestep.experiments.figure import Figure, Says
-from truestep.experiments.judgement import Judged
-from truestep.experiments.judgement import Says as Speed
-from truestep.experiments.missing import FIXES, Missing
-from truestep.experiments.outcome import Outcome, Step, Variant
-from truestep.experiments.overfit import Answer, Overfit, _check, judge
-from truestep.experiments.prove import LOSS, Proof
-from truestep.experiments.prove import Answer as Proved
-from truestep.experiments.resume import Kill, Resume, Trial, Verdict
-from truestep.experiments.tuned import Row, Tuned
+from truestep.experiments.changes.speedups import TUNINGS
+from truestep.experiments.overfit import causes
+from truestep.experiments.overfit.overfit import Answer, Overfit, _check, judge
+from truestep.experiments.prove.figure import Figure, Says
+from truestep.experiments.prove.prove import LOSS, Proof
+from truestep.experiments.prove.prove import Answer as Proved
+from truestep.experiments.resume.missing import FIXES, Missing
+from truestep.experiments.resume.resume import Kill, Resume, Trial, Verdict
+from truestep.experiments.running import absent
+from truestep.experiments.running.outcome import Outcome, Step, Variant
+from truestep.experiments.tune.speedup_statistics import Judged
+from truestep.experiments.tune.speedup_statistics import Says as Speed
+from truestep.experiments.tune.tuned import Row, Tuned
 from truestep.rules import all_rules
 
 DOCS = Path(__file__).parents[2] / "docs" / "reference"

@@ -7,10 +7,10 @@ from dataclasses import replace
 import pytest
 
 from truestep.errors import UsageError
-from truestep.experiments.bench import Bench
-from truestep.experiments.kept import Kept
-from truestep.experiments.outcome import LOSSES, Outcome, Step, Variant
-from truestep.watch.launch import Target
+from truestep.experiments.running.bench import Bench
+from truestep.experiments.running.outcome import LOSSES, Outcome, Step, Variant
+from truestep.experiments.running.outcome_cache import Kept
+from truestep.supervision.launch import Target
 
 SCRIPT = """
 import pathlib, sys
@@ -84,7 +84,7 @@ def test_what_an_outcome_depends_on_is_in_its_name(folder, tmp_path, monkeypatch
     keys.append(key())
     monkeypatch.setenv("LEARNING_RATE_OF_MINE", "0.1")
     keys.append(key())
-    monkeypatch.setattr("truestep.experiments.kept.packages", lambda: [str(folder.parent)])
+    monkeypatch.setattr("truestep.experiments.running.outcome_cache.packages", lambda: [str(folder.parent)])
     keys.append(key())
     (folder.parent / "timm-1.0.dist-info").mkdir()
     keys.append(key())
@@ -98,7 +98,7 @@ def test_what_an_outcome_depends_on_is_in_its_name(folder, tmp_path, monkeypatch
 
 
 def test_a_folder_with_more_files_than_are_looked_at_keeps_nothing(folder, tmp_path, monkeypatch):
-    monkeypatch.setattr("truestep.experiments.kept._MOST_FILES", 1)
+    monkeypatch.setattr("truestep.experiments.running.outcome_cache._MOST_FILES", 1)
     kept = Kept(tmp_path / "kept")
     assert kept.key(folder, Target("train.py"), None, 1, PLAIN) == ""
     kept.add("", Outcome(PLAIN, "finished"), ())
@@ -122,7 +122,7 @@ def test_what_is_kept_is_found_by_others_unless_they_begin_afresh(tmp_path):
 
 
 def test_not_more_is_kept_than_there_is_room_for(tmp_path, monkeypatch):
-    monkeypatch.setattr("truestep.experiments.kept._MOST_OUTCOMES", 2)
+    monkeypatch.setattr("truestep.experiments.running.outcome_cache._MOST_OUTCOMES", 2)
     kept = Kept(tmp_path)
     for number in range(4):
         kept.add(str(number), Outcome(PLAIN, "finished"), ())
@@ -256,7 +256,7 @@ def test_a_picture_is_an_svg_or_a_png(tmp_path, name, happened):
 
 def test_pictures_are_written_as_what_they_are_named(tmp_path):
     from truestep.cli._experiment import write_picture
-    from truestep.experiments.picture import svg
+    from truestep.experiments.charts.picture import svg
 
     picture = svg({"as it is": [[1.0, 2.0], [2.0, 3.0]], "mended": [[1.0, 0.5]]}, "a < b")
     assert picture.count("<polygon") == 1

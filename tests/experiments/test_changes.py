@@ -17,9 +17,9 @@ from torch.utils.data.dataloader import _BaseDataLoaderIter, _MultiProcessingDat
 
 from truestep import Run
 from truestep.experiments.changes import CHANGES, Aimed
-from truestep.experiments.changes.first_batches import FirstBatches
-from truestep.experiments.changes.no_dropout import NoDropout
-from truestep.loop.loader import Loader
+from truestep.experiments.changes.harness.first_batches import FirstBatches
+from truestep.experiments.changes.harness.no_dropout import NoDropout
+from truestep.loop.loading.loader import Loader
 
 
 def numbers(size=10):
@@ -257,7 +257,7 @@ def test_a_script_that_repeats_its_batch_is_left_alone(change):
 
 
 def test_steps_that_a_script_takes_by_itself_are_its_backward_passes(monkeypatch):
-    monkeypatch.setattr("truestep.experiments._steps.is_any_alive", lambda: False)
+    monkeypatch.setattr("truestep.experiments.running.steps.is_any_alive", lambda: False)
     torch.manual_seed(0)
     model = nn.Linear(8, 3)
     seen = []

@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import nn
 
-from truestep.experiments.changes.clip_first import ClipFirst
+from truestep.experiments.changes.remedies.clip_first import ClipFirst
 
 MAKERS = {
     "momentum": lambda p: torch.optim.SGD(p, lr=0.5, momentum=0.9, weight_decay=0.01),

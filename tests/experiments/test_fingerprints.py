@@ -14,10 +14,10 @@ import torch
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
-from truestep.experiments._writes import watch_writes
 from truestep.experiments.instruments import _digests
 from truestep.experiments.instruments.fingerprints import Fingerprints
-from truestep.experiments.trace import read_trace
+from truestep.experiments.resume.trace import read_trace
+from truestep.experiments.running.state_writes import watch_writes
 
 DTYPES = [torch.float32, torch.float64, torch.bfloat16, torch.float16, torch.int64, torch.uint8, torch.bool]
 
@@ -158,7 +158,7 @@ KILLED = """
 import sys, json
 from contextlib import ExitStack
 import torch
-from truestep.experiments.changes.killed import Killed
+from truestep.experiments.changes.harness.killed import Killed
 with ExitStack() as stack:
     Killed(**json.loads(sys.argv[1])).install(stack)
     p = torch.nn.Parameter(torch.ones(2))

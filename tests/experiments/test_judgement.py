@@ -5,7 +5,7 @@ import random
 
 import pytest
 
-from truestep.experiments.judgement import Says, deviation, interval, judge
+from truestep.experiments.tune.speedup_statistics import Says, deviation, interval, judge
 
 
 @pytest.mark.parametrize(

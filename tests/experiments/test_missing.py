@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from truestep.experiments.missing import missing
-from truestep.experiments.outcome import Outcome, Variant
-from truestep.experiments.resume import Kill, Verdict, judge, plan, went_on
-from truestep.experiments.trace import Print, Trace, Write, compare, is_rounding, read_trace
+from truestep.experiments.resume.missing import missing
+from truestep.experiments.resume.resume import Kill, Verdict, judge, plan, went_on
+from truestep.experiments.resume.trace import Print, Trace, Write, compare, is_rounding, read_trace
+from truestep.experiments.running.outcome import Outcome, Variant
 
 EPOCH = 5
 

@@ -12,12 +12,12 @@ from pathlib import Path
 import pytest
 
 from truestep.errors import NoExperiment
-from truestep.experiments.bench import Bench
-from truestep.experiments.curve import drawn
-from truestep.experiments.outcome import Variant
-from truestep.experiments.overfit import Answer, judge, overfit
-from truestep.experiments.picture import svg
-from truestep.watch.launch import Target
+from truestep.experiments.charts.curve import drawn
+from truestep.experiments.charts.picture import svg
+from truestep.experiments.overfit.overfit import Answer, judge, overfit
+from truestep.experiments.running.bench import Bench
+from truestep.experiments.running.outcome import Variant
+from truestep.supervision.launch import Target
 
 SCRIPT = """
 import argparse, sys
@@ -137,7 +137,7 @@ def test_a_script_that_writes_elsewhere_is_stopped_and_told(folder, tmp_path):
 
 
 def _guards():
-    code = "from truestep.experiments.guard import confine; print(confine([]))"
+    code = "from truestep.experiments.running.write_sandbox import confine; print(confine([]))"
     return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
 
 
@@ -279,7 +279,7 @@ def test_losses_are_judged_by_where_they_end(losses, batches, answer):
     ],
 )
 def test_the_end_of_a_curve_is_told(losses, course):
-    from truestep.experiments.overfit import _course
+    from truestep.experiments.overfit.overfit import _course
 
     assert course in _course(tuple(losses), 1, True)
 

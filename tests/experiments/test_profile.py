@@ -14,13 +14,13 @@ from rich.console import Console
 
 from truestep.cli._profile_text import of_profiled
 from truestep.errors import NoExperiment
-from truestep.experiments.bench import Bench
-from truestep.experiments.dominates import leading, sentences, size
 from truestep.experiments.instruments import INSTRUMENTS
-from truestep.experiments.outcome import LOSSES, Outcome, Variant
-from truestep.experiments.profile import profile, read
-from truestep.watch.launch import Target
-from truestep.watch.session import Stop
+from truestep.experiments.profile.bottleneck import leading, sentences, size
+from truestep.experiments.profile.profile import profile, read
+from truestep.experiments.running.bench import Bench
+from truestep.experiments.running.outcome import LOSSES, Outcome, Variant
+from truestep.supervision.launch import Target
+from truestep.supervision.session import Stop
 
 SCRIPT = """
 import argparse, time

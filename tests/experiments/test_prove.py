@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 
 from truestep.errors import NoExperiment
-from truestep.experiments.bench import Bench
 from truestep.experiments.changes import CHANGES, REMEDIES, Aimed
-from truestep.experiments.figure import Figure
-from truestep.experiments.outcome import Variant
-from truestep.experiments.prove import last_figures, prove
+from truestep.experiments.prove.figure import Figure
+from truestep.experiments.prove.prove import last_figures, prove
+from truestep.experiments.running.bench import Bench
+from truestep.experiments.running.outcome import Variant
 from truestep.rules import all_rules
-from truestep.watch.launch import Target
+from truestep.supervision.launch import Target
 
 PROOFS = Path(__file__).parents[2] / "proofs"
 QUICK = {"missing-zero-grad"}
@@ -148,8 +148,8 @@ def test_a_rule_that_was_not_found_is_not_proved(rule, folder):
 
 
 def test_a_remedy_that_applies_to_nothing_is_told():
-    from truestep.experiments.outcome import Outcome, Step
-    from truestep.experiments.prove import _check
+    from truestep.experiments.prove.prove import _check
+    from truestep.experiments.running.outcome import Outcome, Step
 
     ran = Outcome(Variant("x"), "finished", (Step(0, 1.0, None, 0.1),))
     with pytest.raises(NoExperiment, match="found nothing to change"):
@@ -229,7 +229,7 @@ def test_figures_are_those_of_the_last_line_with_a_fraction(said, figures):
 @pytest.mark.parametrize(("after", "raised"), [((2.0, 2.1, 1.95), True), ((0.5, 0.6, 0.4), False)])
 def test_a_remedy_that_raises_the_loss_is_told(after, raised):
     from truestep.cli.prove import _text
-    from truestep.experiments.prove import LOSS, Proof
+    from truestep.experiments.prove.prove import LOSS, Proof
 
     curves = (((1.0, 1.0),) * 3, ((2.0, 2.0),) * 3)
     figure = Figure(LOSS, (1.0, 1.1, 0.9), after)
@@ -248,7 +248,7 @@ def test_a_remedy_that_raises_the_loss_is_told(after, raised):
 )
 def test_where_there_is_nothing_to_prove_that_is_told(how, others, told):
     from truestep.cli.prove import _rest
-    from truestep.experiments.outcome import Outcome, Step
+    from truestep.experiments.running.outcome import Outcome, Step
 
     (said,) = _rest(Outcome(Variant("x"), how, (Step(0, 1.0, None, 0.1),)), others, bool(others))
     assert " ".join(said.split()).startswith(told)

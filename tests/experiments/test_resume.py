@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from truestep.errors import NoExperiment
-from truestep.experiments.bench import Bench
-from truestep.experiments.resume import Verdict, expanded, verify_resume
-from truestep.watch.launch import Target
+from truestep.experiments.resume.resume import Verdict, expanded, verify_resume
+from truestep.experiments.running.bench import Bench
+from truestep.supervision.launch import Target
 
 PROGRAMS = Path(__file__).parent / "programs"
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from truestep.experiments import scratch as module
-from truestep.experiments.scratch import scratch
+from truestep.experiments.running import folder_copy as module
+from truestep.experiments.running.folder_copy import scratch
 
 
 def test_the_copy_is_written_and_the_original_stays(tmp_path):
@@ -61,11 +61,11 @@ def test_not_more_is_copied_than_there_is_room_for(tmp_path, monkeypatch):
 CONFINED = """
 import os, sys
 from pathlib import Path
-from truestep.experiments import guard
+from truestep.experiments.running import write_sandbox
 inside, outside, how = Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3]
 if how == "python":
-    guard._landlock = lambda places: False
-assert guard.confine([inside, inside / "missing"]) == how
+    write_sandbox._landlock = lambda places: False
+assert write_sandbox.confine([inside, inside / "missing"]) == how
 (inside / "a.txt").write_text("x")
 os.rename(inside / "a.txt", inside / "b.txt")
 (inside / "sub").mkdir()

@@ -9,14 +9,14 @@ import pytest
 
 from truestep.cli.tune import text
 from truestep.errors import NoExperiment, UsageError
-from truestep.experiments import tune as module
-from truestep.experiments.bench import Bench
-from truestep.experiments.judgement import Judged, Says
-from truestep.experiments.outcome import Outcome, Variant
-from truestep.experiments.tune import CONTROL, chosen, tune
-from truestep.experiments.tuned import Row, Tuned
-from truestep.experiments.turns import Pair, Plan, take_turns
-from truestep.watch.launch import Target
+from truestep.experiments.running.bench import Bench
+from truestep.experiments.running.outcome import Outcome, Variant
+from truestep.experiments.tune import tune as module
+from truestep.experiments.tune.speedup_statistics import Judged, Says
+from truestep.experiments.tune.tune import CONTROL, chosen, tune
+from truestep.experiments.tune.tuned import Row, Tuned
+from truestep.experiments.tune.turns import Pair, Plan, take_turns
+from truestep.supervision.launch import Target
 
 SCRIPT = """
 import sys, time
@@ -124,7 +124,7 @@ class Imagined:
         )
         if variant.instruments[0][0] != "losses":
             return outcome
-        from truestep.experiments.outcome import Step
+        from truestep.experiments.running.outcome import Step
 
         shift = sum(self.losses.get(name, 0.0) for name in names)
         return replace(outcome, all_steps=tuple(Step(0, 1.0 + shift, None, 0.1) for _ in range(5)))
@@ -296,7 +296,7 @@ def test_that_nothing_gains_is_said_of_what_was_tried(rows, left, said):
 
 
 def test_speed_ups_of_the_phase_that_costs_most_are_tried_first(monkeypatch):
-    from truestep.experiments.order import in_order
+    from truestep.experiments.tune.trial_order import in_order
 
     names = ["compile", "fused-optimizer", "samples-once", "inference-mode"]
     assert in_order(names, {"evaluation": 4.0, "optimizer": 3.0, "data": 2.0, "backward": 1.0}) == [

@@ -11,8 +11,8 @@ from torch import nn
 from torch.nn import functional
 from torch.utils.data import DataLoader, Dataset, IterableDataset, Subset, TensorDataset
 
-from truestep.experiments._aside import Aside
-from truestep.experiments.changes.tuning import TUNINGS
+from truestep.experiments.changes.speedups import TUNINGS
+from truestep.experiments.running.one_time import Aside
 
 
 @contextmanager
@@ -385,10 +385,10 @@ def test_repeated_blocks_are_recomputed_with_the_same_losses():
 
 
 def test_time_aside_counts_nested_work_once(monkeypatch):
-    from truestep.experiments import _aside
+    from truestep.experiments.running import one_time
 
     clock = iter(range(100))
-    monkeypatch.setattr(_aside.time, "perf_counter", lambda: float(next(clock)))
+    monkeypatch.setattr(one_time.time, "perf_counter", lambda: float(next(clock)))
     aside = Aside()
     with aside(), aside():
         pass

@@ -7,9 +7,9 @@ from collections import Counter
 import pytest
 import torch
 
-from truestep.loop.checkpoint import Checkpoint
-from truestep.loop.checkpoint_files import DurableFile
-from truestep.loop.checkpoints import Checkpoints
+from truestep.loop.checkpoint.checkpoint import Checkpoint
+from truestep.loop.checkpoint.checkpoints import Checkpoints
+from truestep.loop.checkpoint.files import DurableFile
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*use of fork:DeprecationWarning")  # python 3.12 names all threads
 OPERATIONS = ["fsync", "rename", "replace", "unlink", "rmdir", "mkdir", "symlink"]

@@ -11,15 +11,15 @@ import pytest
 import torch
 
 from truestep.errors import FolderInUse, UnwritableFolder
-from truestep.loop import checkpoint_content
-from truestep.loop.checkpoints import Checkpoints, find
-from truestep.loop.lock import FolderLock
+from truestep.loop.checkpoint import content
+from truestep.loop.checkpoint.checkpoints import Checkpoints, find
+from truestep.loop.checkpoint.lock import FolderLock
 
 RUN = """
 import sys
 from pathlib import Path
 from truestep.errors import FolderInUse
-from truestep.loop.lock import FolderLock
+from truestep.loop.checkpoint.lock import FolderLock
 
 try:
     FolderLock(Path(sys.argv[1]))
@@ -96,7 +96,7 @@ def test_a_clock_that_goes_back_changes_nothing(tmp_path, monkeypatch):
         def now(cls, tz=None):
             return datetime.datetime(2026, 1, 1, tzinfo=tz) + datetime.timedelta(hours=next(hours))
 
-    monkeypatch.setattr(checkpoint_content, "datetime", Clock)
+    monkeypatch.setattr(content, "datetime", Clock)
     monkeypatch.setattr(time, "time", lambda: float(next(hours)))
     for step in (1, 2, 3):
         path = checkpoints.save(step, epoch=0, models=MODELS, metric=float(step))

@@ -11,16 +11,16 @@ import torch
 
 from truestep import Run
 from truestep.errors import DiskFull
-from truestep.loop import checkpoint_files
-from truestep.loop.checkpoints import Checkpoints
-from truestep.loop.line_file import LineFile
+from truestep.loop.checkpoint import files
+from truestep.loop.checkpoint.checkpoints import Checkpoints
+from truestep.loop.log.line_file import LineFile
 
 LIMITED = """
 import resource, sys
 from pathlib import Path
 import torch
 from truestep.errors import DiskFull
-from truestep.loop.checkpoints import Checkpoints
+from truestep.loop.checkpoint.checkpoints import Checkpoints
 
 checkpoints = Checkpoints(Path(sys.argv[1]))
 checkpoints.save(1, epoch=0, models={"model": {"weight": torch.ones(1000)}}, state={"moments": torch.ones(1000)})
@@ -87,7 +87,7 @@ def test_a_disk_that_fills_on_the_way_leaves_the_checkpoints_before(small_disk, 
     checkpoints = Checkpoints(small_disk / "checkpoints", asynchronous=asynchronous)
     save(checkpoints, 1, 1_000_000)
     checkpoints.wait()
-    monkeypatch.setattr(checkpoint_files, "require_space", lambda *_: None)  # as if another program filled it
+    monkeypatch.setattr(files, "require_space", lambda *_: None)  # as if another program filled it
     large, small = torch.ones(5_000_000), 10
     with pytest.raises(DiskFull, match="does not fit"):
         if where == "model":
@@ -173,7 +173,7 @@ class TestTheLog:
         assert self.steps(tmp_path) == list(range(1, 17))
 
     def test_only_so_many_lines_wait(self, tmp_path, monkeypatch):
-        monkeypatch.setattr("truestep.loop.line_file._MOST_WAITING", 3)
+        monkeypatch.setattr("truestep.loop.log.line_file._MOST_WAITING", 3)
         told = []
         lines = LineFile(tmp_path / "no folder" / "a.jsonl", failed=told.append)
         for number in range(5):

@@ -6,8 +6,8 @@ import pytest
 import torch
 
 from truestep.errors import BadCheckpoint, BrokenCheckpoint
-from truestep.loop.checkpoint import Checkpoint
-from truestep.loop.checkpoints import Checkpoints, find
+from truestep.loop.checkpoint.checkpoint import Checkpoint
+from truestep.loop.checkpoint.checkpoints import Checkpoints, find
 
 FILES = ["model.safetensors", "models.pt", "state.pt", "rng-rank0.pt", "manifest.json"]
 

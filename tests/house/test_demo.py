@@ -13,7 +13,7 @@ import pytest
 
 from truestep.report import render
 from truestep.rules import all_rules
-from truestep.watch import record as records
+from truestep.supervision import record as records
 
 ROOT = Path(__file__).parents[2]
 ACCIDENT, CORRECTED = (ROOT / "examples" / name for name in ("digits_accident.py", "digits_corrected.py"))

@@ -53,7 +53,7 @@ def test_watch_can_be_called_whatever_was_imported_before():
 import truestep
 for _ in range(2):
     truestep.watch()
-import truestep.testing, truestep.watch.session
+import truestep.testing, truestep.supervision.session
 truestep.watch()
 from truestep import watch
 watch()

@@ -22,7 +22,7 @@ from torch.utils.data import ConcatDataset, DataLoader, Dataset, TensorDataset
 
 import truestep.probes.active
 from truestep.config import Options
-from truestep.watch import Session
+from truestep.supervision import Session
 
 HERE = Path(__file__).parent
 SCRIPTS = HERE / "scripts"

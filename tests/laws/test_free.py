@@ -18,8 +18,8 @@ from torch import nn
 import truestep
 from truestep.config import Options
 from truestep.findings import Outcome
-from truestep.probes import _scene
-from truestep.watch import Session
+from truestep.probes.context import scene
+from truestep.supervision import Session
 
 PACKAGE = str(Path(truestep.__file__).parent / "*")
 
@@ -318,16 +318,16 @@ def test_memory_is_bounded_where_every_step_is_another(
     program: Any, more: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """With the limits made small, so that a short run reaches them."""
-    monkeypatch.setattr("truestep.watch.stream._MOST_CHUNKS", 100)
-    monkeypatch.setattr("truestep.watch.stream._MOST_TRANSITIONS", 200)
-    for family in _scene.MOST:
-        monkeypatch.setitem(_scene.MOST, family, 300)
+    monkeypatch.setattr("truestep.supervision.stream._MOST_CHUNKS", 100)
+    monkeypatch.setattr("truestep.supervision.stream._MOST_TRANSITIONS", 200)
+    for family in scene.MOST:
+        monkeypatch.setitem(scene.MOST, family, 300)
     before, after, _ = grown(program, 900, more)
     assert after <= 1.1 * before + 1500, (before, after)
 
 
 def test_what_was_not_watched_any_more_is_not_clear(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(_scene.MOST, "optimizer", 5)
+    monkeypatch.setitem(scene.MOST, "optimizer", 5)
     with Session() as session:
         run = optimizers_in_turn(random.Random(0))
         for _ in range(20):

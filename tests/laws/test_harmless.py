@@ -18,12 +18,13 @@ import torch
 from torch import nn
 
 import truestep.probes
+import truestep.seams
 from truestep import events as ev
 from truestep.findings import Outcome
 from truestep.rules import Rule, all_rules
-from truestep.watch import Session
-from truestep.watch.judge import Judge
-from truestep.watch.stream import Stream
+from truestep.supervision import Session
+from truestep.supervision.judge import Judge
+from truestep.supervision.stream import Stream
 
 ENTRIES = {
     "OptimizerProbe": {"told", "before", "after"},
@@ -194,8 +195,13 @@ def same(result: list[object], program: Callable[[], list[object]] = train) -> N
 
 
 def _modules() -> list[Any]:
-    package = truestep.probes
-    return [importlib.import_module(f"truestep.probes.{info.name}") for info in pkgutil.iter_modules(package.__path__)]
+    """Return the modules of probes and seams; those of active checks have a law of their own."""
+    found = [
+        info.name
+        for package in (truestep.probes, truestep.seams)
+        for info in pkgutil.walk_packages(package.__path__, f"{package.__name__}.")
+    ]
+    return [importlib.import_module(name) for name in found if not name.startswith("truestep.probes.active")]
 
 
 def internals() -> Iterator[str]:

@@ -20,11 +20,11 @@ from truestep import events as ev
 from truestep.config import Options
 from truestep.errors import BadRecord
 from truestep.rules import all_rules
-from truestep.watch import Session
-from truestep.watch import record as records
-from truestep.watch.judge import Judge
-from truestep.watch.record import LIMIT_BYTES, Recorder, read
-from truestep.watch.stream import SHOWINGS, Stream
+from truestep.supervision import Session
+from truestep.supervision import record as records
+from truestep.supervision.judge import Judge
+from truestep.supervision.record import LIMIT_BYTES, Recorder, read
+from truestep.supervision.stream import SHOWINGS, Stream
 
 ROOT = Path(__file__).resolve().parents[2]
 PROOFS = (

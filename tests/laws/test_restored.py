@@ -20,8 +20,9 @@ from torch.optim import lr_scheduler
 from torch.optim import optimizer as optimizers
 
 from truestep.errors import UsageError
-from truestep.probes import Probe, Scene, _patch, all_probes
-from truestep.watch import Session
+from truestep.probes import Probe, Scene, all_probes
+from truestep.seams import patch
+from truestep.supervision import Session
 
 _builtins._get_builtin_table()
 
@@ -86,7 +87,7 @@ def restored() -> Iterator[Snapshot]:
     before = snapshot()
     yield before
     assert differences(before, snapshot()) == []
-    assert _patch._layers == {}
+    assert patch._layers == {}
 
 
 def train() -> None:
@@ -257,7 +258,7 @@ def test_another_ones_patch_on_top_is_left_to_him() -> None:
         assert nn.Linear(1, 1).eval().training is False
     finally:
         nn.Module.train = before  # type: ignore[method-assign]
-    assert _patch._layers == {}
+    assert patch._layers == {}
 
 
 def test_an_inherited_attribute_is_inherited_again() -> None:
@@ -269,7 +270,7 @@ def test_an_inherited_attribute_is_inherited_again() -> None:
         pass
 
     with ExitStack() as stack:
-        before = _patch.patch(stack, Child, "method", lambda self: "patched")
+        before = patch.patch(stack, Child, "method", lambda self: "patched")
         assert (Child().method(), before(Child())) == ("patched", "parent")
     assert "method" not in vars(Child)
 

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from truestep.loop.alert_rules import Bound, NormSpike, NotFinite, Rising, Spike
+from truestep.loop.log.alert_rules import Bound, NormSpike, NotFinite, Rising, Spike
 
 STEPS = 3000
 T = np.arange(STEPS)

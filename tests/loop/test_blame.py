@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from truestep import Loader, Run, schedules
-from truestep.loop.plan import HorizonWarning
+from truestep.loop.optim.schedulers import HorizonWarning
 
 
 def test_a_warning_from_the_depth_of_a_loop_names_the_loop() -> None:

@@ -7,8 +7,8 @@ import torch
 from torch import nn
 
 from truestep import schedules
-from truestep.loop.plan import HorizonWarning
-from truestep.loop.run import Run
+from truestep.loop.optim.schedulers import HorizonWarning
+from truestep.loop.run.run import Run
 
 BATCHES = 6
 

@@ -84,7 +84,7 @@ def test_a_run_that_resumes_with_what_it_had_says_nothing(tmp_path, capsys):
         ({"schedule": cosine}, ['schedule "schedule"', "new", "begins here"]),
     ],
 )  # fmt: skip
-@pytest.mark.filterwarnings("ignore::truestep.loop.plan.HorizonWarning")
+@pytest.mark.filterwarnings("ignore::truestep.loop.optim.schedulers.HorizonWarning")
 def test_what_can_be_taken_is_said_in_a_table(tmp_path, capsys, changed, told):
     train(tmp_path, stop=10)
     train(tmp_path, **changed)

@@ -8,8 +8,9 @@ import pytest
 import torch
 
 from truestep.errors import DiskFull, UnwritableFolder
-from truestep.loop import checkpoint_files
-from truestep.loop.checkpoint_files import (
+from truestep.loop.checkpoint import files
+from truestep.loop.checkpoint.checkpoints import Checkpoints
+from truestep.loop.checkpoint.files import (
     DurableFile,
     crc32_of,
     failures_of,
@@ -19,7 +20,6 @@ from truestep.loop.checkpoint_files import (
     remove,
     sweep,
 )
-from truestep.loop.checkpoints import Checkpoints
 
 
 @pytest.fixture
@@ -199,7 +199,7 @@ def test_failures_are_said_in_words(tmp_path, number, kind):
 def test_what_is_needed_and_free_is_said_before_anything_is_written(tmp_path, monkeypatch):
     folder = tmp_path / "checkpoints"
     saved(folder)
-    monkeypatch.setattr(checkpoint_files.shutil, "disk_usage", lambda _: type("Usage", (), {"free": 3_000_000}))
+    monkeypatch.setattr(files.shutil, "disk_usage", lambda _: type("Usage", (), {"free": 3_000_000}))
     with pytest.raises(DiskFull) as caught:
         saved(folder, step=2)
     assert caught.value.expected == "needed 4.2 MB, free 3.0 MB"

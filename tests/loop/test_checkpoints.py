@@ -15,8 +15,8 @@ from torch import nn
 
 import truestep
 from truestep.errors import BadCheckpoint, BadSettings, BrokenCheckpoint, DiskFull, UnsavableState, UnwritableFolder
-from truestep.loop.checkpoint import Checkpoint
-from truestep.loop.checkpoints import Checkpoints, find
+from truestep.loop.checkpoint.checkpoint import Checkpoint
+from truestep.loop.checkpoint.checkpoints import Checkpoints, find
 
 
 class Net(nn.Module):

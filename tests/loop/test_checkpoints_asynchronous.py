@@ -9,26 +9,26 @@ import pytest
 import torch
 
 from truestep.errors import DiskFull
-from truestep.loop import checkpoint_content
-from truestep.loop.background import Background
-from truestep.loop.checkpoints import Checkpoints
-from truestep.loop.snapshot import Snapshot
+from truestep.loop.checkpoint import content
+from truestep.loop.checkpoint.checkpoints import Checkpoints
+from truestep.loop.checkpoint.snapshot import Snapshot
+from truestep.loop.checkpoint.writer_thread import Background
 
 EXITING = """
 import sys, time
 from pathlib import Path
 import torch
-from truestep.loop import checkpoint_content
-from truestep.loop.checkpoints import Checkpoints
-from truestep.loop.snapshot import Snapshot
+from truestep.loop.checkpoint import content
+from truestep.loop.checkpoint.checkpoints import Checkpoints
+from truestep.loop.checkpoint.snapshot import Snapshot
 
-write = checkpoint_content.write_tensors
+write = content.write_tensors
 def slow(*arguments):
     time.sleep(0.5)
     if sys.argv[2] == "fails":
         raise OSError(28, "No space left on device")
     write(*arguments)
-checkpoint_content.write_tensors = slow
+content.write_tensors = slow
 checkpoints = Checkpoints(Path(sys.argv[1]), asynchronous=True)
 checkpoints.save(1, epoch=0, models={"model": {"weight": torch.ones(3)}})
 print(len(list(Path(sys.argv[1]).glob("step-*"))))
@@ -39,13 +39,13 @@ print(len(list(Path(sys.argv[1]).glob("step-*"))))
 def gate(monkeypatch):
     """Writing waits until the gate is opened."""
     opened = threading.Event()
-    write = checkpoint_content.write_tensors
+    write = content.write_tensors
 
     def waiting(*arguments):
         assert opened.wait(30)
         write(*arguments)
 
-    monkeypatch.setattr(checkpoint_content, "write_tensors", waiting)
+    monkeypatch.setattr(content, "write_tensors", waiting)
     yield opened
     opened.set()
 
@@ -90,7 +90,7 @@ def test_a_failure_is_raised_where_the_training_sees_it_once(tmp_path, monkeypat
         raise OSError(28, "No space left on device")
 
     with monkeypatch.context() as patch:
-        patch.setattr(checkpoint_content, "write_tensors", full)
+        patch.setattr(content, "write_tensors", full)
         checkpoints.save(2, epoch=0, models=models)
         with pytest.raises(DiskFull):
             {"wait": checkpoints.wait, "newest": checkpoints.newest}.get(

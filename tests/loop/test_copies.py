@@ -7,7 +7,7 @@ import pytest
 import torch
 from PIL import Image
 
-from truestep.loop.copies import light_copy, same
+from truestep.loop.loading.dataset_probe import light_copy, same
 
 
 class Holder:

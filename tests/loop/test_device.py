@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from truestep.errors import UnknownDevice
-from truestep.loop.device import pick, to_device
+from truestep.loop.process.device import pick, to_device
 
 META = torch.device("meta")
 """A device that every machine has and no tensor starts on."""

@@ -7,9 +7,9 @@ import pytest
 import torch
 from torch.utils.data import Dataset
 
-from truestep.loop.draws import LOOKED_AT, SEEDS
-from truestep.loop.loader import Loader
-from truestep.loop.seed import mix, rng_state, set_rng_state
+from truestep.loop.loading.draws import LOOKED_AT, SEEDS
+from truestep.loop.loading.loader import Loader
+from truestep.loop.rng.seed import mix, rng_state, set_rng_state
 
 DRAW = {"python": random.random, "torch": lambda: float(torch.rand(())), "numpy": lambda: float(np.random.rand())}
 

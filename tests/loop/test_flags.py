@@ -12,7 +12,7 @@ import pytest
 
 import truestep as ts
 from truestep.errors import BadSettings, PackageMissing
-from truestep.loop import flags
+from truestep.loop.settings import flags
 
 
 @dataclass

@@ -6,7 +6,7 @@ from torch import nn
 
 from truestep import Run
 from truestep.errors import BadPart
-from truestep.loop.flops import PEAKS, peak_flops, peak_of
+from truestep.loop.log.flops import PEAKS, peak_flops, peak_of
 
 
 def counted(model, *inputs, **options):

@@ -17,7 +17,7 @@ from torch.utils.data import (
 )
 
 from truestep.errors import BadCheckpoint, BadLoader, InexactResume, SamplesReadAgain
-from truestep.loop.run import Run
+from truestep.loop.run.run import Run
 
 DATA = TensorDataset(torch.arange(20.0).reshape(20, 1), torch.arange(20.0).reshape(20, 1))
 
@@ -294,6 +294,7 @@ def test_random_samples_of_persistent_workers_are_said_to_be_inexact_at_the_firs
             for x, _y in run.train(given):
                 run.step(model(x).sum())
     run.close()
+    given._iterator._shutdown_workers()  # else they live as long as the DataLoader
     told = [str(one.message) for one in caught if one.category is InexactResume]
     assert len(told) == warns
     assert all("persistent_workers=False" in one for one in told)

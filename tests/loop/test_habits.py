@@ -1,6 +1,6 @@
 """What a program does with a pass that was under way when an epoch ended is kept beside the checkpoints."""
 
-from truestep.loop.habits import NAME, Habits
+from truestep.loop.run.habits import NAME, Habits
 
 
 def test_what_was_noted_after_the_last_checkpoint_is_known_to_the_next_process(tmp_path):

@@ -5,7 +5,7 @@ import torch
 from torch.optim import lr_scheduler as torch_schedules
 
 from truestep import schedules
-from truestep.loop import horizon
+from truestep.loop.optim import schedule_length
 
 STEPS, EPOCHS = 9380, 10
 
@@ -77,7 +77,7 @@ EVERY_STEP_FITS = {
 
 @pytest.mark.parametrize("made", EVERY_STEP_FITS.values(), ids=EVERY_STEP_FITS.keys())
 def test_a_schedule_that_fits_is_quiet(made):
-    assert horizon.mismatch(made(sgd()), STEPS, "step", EPOCHS) is None
+    assert schedule_length.mismatch(made(sgd()), STEPS, "step", EPOCHS) is None
 
 
 EVERY_EPOCH_FITS = {
@@ -92,11 +92,11 @@ EVERY_EPOCH_FITS = {
 
 @pytest.mark.parametrize("made", EVERY_EPOCH_FITS.values(), ids=EVERY_EPOCH_FITS.keys())
 def test_a_schedule_that_fits_the_epochs_is_quiet(made):
-    assert horizon.mismatch(made(sgd()), EPOCHS, "epoch", STEPS) is None
+    assert schedule_length.mismatch(made(sgd()), EPOCHS, "epoch", STEPS) is None
 
 
 def said(scheduler, total=STEPS, every="step", other=EPOCHS):
-    sentence = horizon.mismatch(scheduler, total, every, other)
+    sentence = schedule_length.mismatch(scheduler, total, every, other)
     assert sentence is not None
     assert not sentence.endswith(".")
     return sentence
@@ -235,7 +235,7 @@ def test_a_length_that_is_neither_is_told_with_the_one_to_pass(made, expected):
 
 
 def test_milestones_of_a_short_run_are_not_taken_for_epochs():
-    assert horizon.mismatch(torch_schedules.MultiStepLR(sgd(), [8]), 50, "step", 10) is None
+    assert schedule_length.mismatch(torch_schedules.MultiStepLR(sgd(), [8]), 50, "step", 10) is None
 
 
 def test_a_cycle_that_is_longer_than_the_run_is_told():
@@ -246,13 +246,13 @@ def test_a_cycle_that_is_longer_than_the_run_is_told():
 
 def test_a_bound_schedule_fits():
     scheduler = schedules.warmup_cosine(sgd())
-    horizon.bind(scheduler, STEPS)
-    assert horizon.mismatch(scheduler, STEPS, "step", EPOCHS) is None
+    schedule_length.bind(scheduler, STEPS)
+    assert schedule_length.mismatch(scheduler, STEPS, "step", EPOCHS) is None
 
 
 def test_a_bound_warm_up_longer_than_the_run_is_told():
     scheduler = schedules.warmup_cosine(sgd(), 100)
-    horizon.bind(scheduler, 50)
+    schedule_length.bind(scheduler, 50)
     assert "the warm-up of warmup_cosine takes 100 of 50 steps" in said(scheduler, 50, "step", 1)
 
 
@@ -260,7 +260,7 @@ def test_a_bound_warm_up_longer_than_the_run_is_told():
 def test_one_cycle_raises_in_mid_run_exactly_where_it_was_told(length, raises):
     optimizer = sgd()
     scheduler = torch_schedules.OneCycleLR(optimizer, 0.1, total_steps=length)
-    sentence = horizon.mismatch(scheduler, 20, "step", 2)
+    sentence = schedule_length.mismatch(scheduler, 20, "step", 2)
     assert "raises" in sentence if raises else sentence is None
     done = 0
     try:
@@ -277,7 +277,7 @@ def test_one_cycle_raises_in_mid_run_exactly_where_it_was_told(length, raises):
 def test_what_a_cosine_is_told_is_what_torch_does(total, length):
     optimizer = sgd()
     scheduler = torch_schedules.CosineAnnealingLR(optimizer, T_max=length)
-    sentence = horizon.mismatch(scheduler, total, "step", 1)
+    sentence = schedule_length.mismatch(scheduler, total, "step", 1)
     for _ in range(total):
         optimizer.step()
         scheduler.step()
@@ -291,4 +291,4 @@ def test_a_subclass_means_what_it_says_itself():
     class Mine(torch_schedules.CosineAnnealingLR):
         pass
 
-    assert horizon.mismatch(Mine(sgd(), T_max=3 * STEPS), STEPS, "step", EPOCHS) is None
+    assert schedule_length.mismatch(Mine(sgd(), T_max=3 * STEPS), STEPS, "step", EPOCHS) is None

@@ -7,7 +7,7 @@ import torch
 from torch import nn
 
 from truestep.errors import NotInCheckpoint, UnsavableState
-from truestep.loop.run import Run
+from truestep.loop.run.run import Run
 
 
 class Net(nn.Module):

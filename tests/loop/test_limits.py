@@ -10,9 +10,9 @@ from torch import nn
 
 from truestep import Run
 from truestep.errors import BadSettings
-from truestep.loop.checkpoints import find
-from truestep.loop.limits import seconds
-from truestep.loop.logs import Logs
+from truestep.loop.checkpoint.checkpoints import find
+from truestep.loop.log.logs import Logs
+from truestep.loop.settings.limits import seconds
 
 DATA = torch.randn(12, 2, generator=torch.Generator().manual_seed(0))
 

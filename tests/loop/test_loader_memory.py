@@ -1,4 +1,4 @@
-"""Data sets in memory: read batch by batch, without workers, where the model is if they fit."""
+"""Data sets in in_memory: read batch by batch, without workers, where the model is if they fit."""
 
 import random
 
@@ -7,9 +7,9 @@ import torch
 from datasets_of_tests import Fields, NoisyFields
 from torch.utils.data import DataLoader, Subset, TensorDataset
 
-from truestep.loop import memory
-from truestep.loop.loader import Loader
-from truestep.loop.seed import rng_state, set_rng_state
+from truestep.loop.loading import in_memory
+from truestep.loop.loading.loader import Loader
+from truestep.loop.rng.seed import rng_state, set_rng_state
 
 X, Y = torch.randn(23, 5), torch.arange(23)
 
@@ -85,7 +85,7 @@ CUDA = torch.device("cuda", 0)
 def test_data_move_to_the_device_if_they_take_at_most_half_of_its_free_memory(monkeypatch, free, moves):
     monkeypatch.setattr(torch.cuda, "mem_get_info", lambda device: (free, 10 * free))
     dataset = Fields(X)
-    memory.moved(dataset, CUDA)
+    in_memory.moved(dataset, CUDA)
     assert dataset.moves == moves
 
 
@@ -93,16 +93,16 @@ def test_data_that_know_their_size_are_asked(monkeypatch):
     monkeypatch.setattr(torch.cuda, "mem_get_info", lambda device: (99, 99))
     dataset = Fields(X)
     dataset.nbytes = 49
-    memory.moved(dataset, CUDA)
+    in_memory.moved(dataset, CUDA)
     assert dataset.moves == [CUDA]
 
 
 def test_a_subset_takes_the_room_of_the_whole():
-    assert memory.bytes_of(memory.in_memory(Subset(TensorDataset(X), [1]))) == X.nbytes
+    assert in_memory.bytes_of(in_memory.in_memory(Subset(TensorDataset(X), [1]))) == X.nbytes
 
 
 def test_data_stay_where_they_are_for_other_devices():
     dataset = Fields(X)
-    memory.moved(dataset, torch.device("cpu"))
-    memory.moved(dataset, torch.device("mps"))
+    in_memory.moved(dataset, torch.device("cpu"))
+    in_memory.moved(dataset, torch.device("mps"))
     assert dataset.moves == []

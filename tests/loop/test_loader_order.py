@@ -10,8 +10,8 @@ from datasets_of_tests import Counting, Noisy, NoisyBatches
 from torch.utils.data import TensorDataset
 
 from truestep.errors import BadLoader
-from truestep.loop.loader import Loader
-from truestep.loop.seed import mix
+from truestep.loop.loading.loader import Loader
+from truestep.loop.rng.seed import mix
 
 
 def indices(loader, epoch=0, start=0):

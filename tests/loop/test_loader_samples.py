@@ -13,8 +13,8 @@ from datasets_of_tests import Counting, Noisy, NoisyBatches, OwnGenerator
 from torch.utils.data import DataLoader, Dataset, Subset, default_collate
 
 from truestep.errors import BadLoader, InexactResume
-from truestep.loop.loader import Loader
-from truestep.loop.seed import mix, rng_state, set_rng_state
+from truestep.loop.loading.loader import Loader
+from truestep.loop.rng.seed import mix, rng_state, set_rng_state
 
 datasets.disable_progress_bars()
 

@@ -11,9 +11,9 @@ from datasets_of_tests import Counting, SplitsItself, Stateful
 from torch.utils.data import ChainDataset, IterableDataset, get_worker_info
 
 from truestep.errors import BadLoader, InexactResume, SamplesReadAgain
-from truestep.loop.loader import Loader
-from truestep.loop.seed import mix
-from truestep.loop.streams import asks_for
+from truestep.loop.loading.iterable import asks_for
+from truestep.loop.loading.loader import Loader
+from truestep.loop.rng.seed import mix
 
 
 def flat(lists):

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from truestep.errors import BadLogValue
-from truestep.loop.logs import Logs
+from truestep.loop.log.logs import Logs
 
 
 def lines(path):

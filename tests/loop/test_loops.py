@@ -12,8 +12,8 @@ from torch import nn
 
 from truestep import schedules
 from truestep.errors import BadSchedule, BadSettings, MetricMissing, UnboundSchedule
-from truestep.loop.plan import HorizonWarning
-from truestep.loop.run import Run
+from truestep.loop.optim.schedulers import HorizonWarning
+from truestep.loop.run.run import Run
 
 
 def data(count=10):

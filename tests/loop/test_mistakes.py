@@ -7,7 +7,7 @@ from torch.utils.data import TensorDataset, WeightedRandomSampler
 
 from truestep import data
 from truestep.errors import BadLoader, BadLoss, BadPart, BadSettings, NoSuchSample
-from truestep.loop.run import Run
+from truestep.loop.run.run import Run
 
 X = torch.arange(12.0).reshape(6, 2)
 

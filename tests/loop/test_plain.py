@@ -15,7 +15,7 @@ import torch
 from torch import nn
 
 from truestep.errors import UnsavableState
-from truestep.loop.plain import plain, restored
+from truestep.loop.checkpoint.safe_state import plain, restored
 
 Point = collections.namedtuple("Point", "x y")
 

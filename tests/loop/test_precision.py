@@ -7,8 +7,8 @@ import pytest
 import torch
 
 from truestep.errors import UnknownPrecision
-from truestep.loop import precision as module
-from truestep.loop.precision import Precision
+from truestep.loop.optim import precision as module
+from truestep.loop.optim.precision import Precision
 
 
 @pytest.mark.parametrize(
@@ -154,7 +154,7 @@ def test_tf32_is_there_since_ampere(monkeypatch, capability, there):
 
 NEWER_SWITCH = """
 import torch
-from truestep.loop.flops import PEAKS, peak_flops
+from truestep.loop.log.flops import PEAKS, peak_flops
 torch.cuda.get_device_name = lambda device: "NVIDIA H100 80GB HBM3"
 half, tensor, plain = PEAKS["H100"]
 assert peak_flops(torch.device("cuda"), "fp32") == plain

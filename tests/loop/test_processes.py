@@ -4,8 +4,8 @@ import pytest
 import torch
 
 from truestep.errors import SeveralProcesses
-from truestep.loop import strategy
-from truestep.loop.run import Run
+from truestep.loop.process import strategy
+from truestep.loop.run.run import Run
 
 
 @pytest.fixture

@@ -9,11 +9,11 @@ import torch
 from torch import nn
 
 from truestep import Run
-from truestep.loop import progress as progress_module
-from truestep.loop import terminal
-from truestep.loop.introduction import introduction
-from truestep.loop.pace import Pace
-from truestep.loop.progress import Position, Progress
+from truestep.loop.log import progress as progress_module
+from truestep.loop.log.banner import introduction
+from truestep.loop.log.progress import Position, Progress
+from truestep.loop.log.throughput import Pace
+from truestep.loop.process import terminal
 
 WIPE = "\r\x1b[2K"
 
@@ -209,7 +209,7 @@ def test_frozen_and_lazy_parameters_are_introduced():
 
 def test_the_clock_runs_in_training_loops_only(monkeypatch):
     now = [0.0]
-    monkeypatch.setattr("truestep.loop.pace.time.perf_counter", lambda: now[0])
+    monkeypatch.setattr("truestep.loop.log.throughput.time.perf_counter", lambda: now[0])
     pace = Pace(torch.device("cpu"), peak=1000.0)
     pace.flops_per_sample = 5.0
     pace.enter()

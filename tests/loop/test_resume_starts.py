@@ -14,8 +14,8 @@ from torch import nn
 
 from truestep import Run
 from truestep.errors import InexactResume
-from truestep.loop import starts
-from truestep.loop.checkpoints import find
+from truestep.loop.checkpoint.checkpoints import find
+from truestep.loop.run import starts
 
 
 class Cut(Exception):

@@ -12,7 +12,7 @@ import torch
 
 from truestep import schedules
 from truestep.errors import BadSchedule, UnboundSchedule
-from truestep.loop import horizon
+from truestep.loop.optim import schedule_length
 
 TOTAL = 40
 
@@ -99,7 +99,7 @@ def test_schedule_is_the_one_written_by_hand(made, factor):
 @each_schedule
 def test_a_length_told_at_the_start_is_as_good_as_one_given(made, factor):
     scheduler = made(optimizer(0.3, 0.02))
-    horizon.bind(scheduler, TOTAL)
+    schedule_length.bind(scheduler, TOTAL)
     assert scheduler.get_last_lr() == [0.3 * factor(0), 0.02 * factor(0)]
     assert lrs_of(scheduler, TOTAL + 5) == lrs_of(twin(factor, 0.3, 0.02), TOTAL + 5)
 
@@ -108,7 +108,7 @@ def test_a_length_told_at_the_start_is_as_good_as_one_given(made, factor):
 @pytest.mark.parametrize("order", ["schedule first", "optimizer first"])
 def test_a_resumed_schedule_goes_on_exactly(made, factor, order):
     first = made(optimizer(0.3, 0.02))
-    horizon.bind(first, TOTAL)
+    schedule_length.bind(first, TOTAL)
     before = lrs_of(first, 17)
     saved = copy.deepcopy({"schedule": first.state_dict(), "optimizer": first.optimizer.state_dict()})
 
@@ -119,7 +119,7 @@ def test_a_resumed_schedule_goes_on_exactly(made, factor, order):
     resumed.load_state_dict(saved["schedule"])
     if order == "schedule first":
         fresh.load_state_dict(saved["optimizer"])
-    horizon.bind(resumed, TOTAL)
+    schedule_length.bind(resumed, TOTAL)
 
     assert resumed.get_last_lr() == [group["lr"] for group in fresh.param_groups]
     assert before + lrs_of(resumed, TOTAL + 5, start=17) == lrs_of(twin(factor, 0.3, 0.02), TOTAL + 5)
@@ -127,11 +127,11 @@ def test_a_resumed_schedule_goes_on_exactly(made, factor, order):
 
 def test_a_run_made_longer_goes_on_as_the_longer_one():
     short = schedules.warmup_cosine(optimizer(0.3), 4)
-    horizon.bind(short, 20)
+    schedule_length.bind(short, 20)
     lrs_of(short, 10)
     longer = schedules.warmup_cosine(optimizer(0.3), 4)
     longer.load_state_dict(short.state_dict())
-    horizon.bind(longer, TOTAL)
+    schedule_length.bind(longer, TOTAL)
     straight = lrs_of(schedules.warmup_cosine(optimizer(0.3), 4, total_steps=TOTAL), TOTAL)
     assert lrs_of(longer, TOTAL, start=10) == straight[10:]
 
@@ -141,7 +141,7 @@ def test_binding_takes_the_initial_lr_and_not_the_present_one():
     moved.param_groups[0]["initial_lr"] = 0.3
     moved.param_groups[0]["lr"] = 0.07
     scheduler = schedules.warmup_linear(moved, 0)
-    horizon.bind(scheduler, 10)
+    schedule_length.bind(scheduler, 10)
     assert moved.param_groups[0]["lr"] == 0.3
 
 
@@ -149,7 +149,7 @@ def test_an_lr_that_is_a_tensor_stays_the_same_tensor():
     with_tensors = optimizer(0.3, 0.02, tensors=True)
     held = [group["lr"] for group in with_tensors.param_groups]
     scheduler = schedules.warmup_cosine(with_tensors, 4, min_lr_ratio=0.1)
-    horizon.bind(scheduler, TOTAL)
+    schedule_length.bind(scheduler, TOTAL)
     assert [group["lr"] for group in with_tensors.param_groups] == held
     assert all(group["lr"] is lr for group, lr in zip(with_tensors.param_groups, held, strict=True))
     assert float(held[0]) == float(torch.tensor(0.3) * cosine_by_hand(0))
@@ -159,16 +159,16 @@ def test_an_lr_that_is_a_tensor_stays_the_same_tensor():
 
 def test_a_length_that_was_given_is_not_overruled():
     scheduler = schedules.warmup_linear(optimizer(0.3), 0, total_steps=10)
-    assert not horizon.bind(scheduler, 99)
+    assert not schedule_length.bind(scheduler, 99)
     assert lrs_of(scheduler, 11)[-1] == [0.0]
 
 
 def test_other_schedulers_are_left_alone():
     foreign = torch.optim.lr_scheduler.LambdaLR(optimizer(0.3), lambda step: 0.5)
-    assert not horizon.bind(foreign, 10)
+    assert not schedule_length.bind(foreign, 10)
     assert foreign.get_last_lr() == [0.15]
-    assert not horizon.bind(torch.optim.lr_scheduler.StepLR(optimizer(0.3), 3), 10)
-    assert not horizon.bind(object(), 10)
+    assert not schedule_length.bind(torch.optim.lr_scheduler.StepLR(optimizer(0.3), 3), 10)
+    assert not schedule_length.bind(object(), 10)
 
 
 @pytest.mark.parametrize("made", [schedules.warmup_cosine, schedules.warmup_linear, schedules.wsd])
@@ -204,7 +204,7 @@ def test_a_fraction_is_rounded_to_whole_steps():
 def test_a_schedule_of_unknown_length_is_built_with_the_lr_that_was_given():
     scheduler = schedules.warmup_cosine(optimizer(0.3, 0.02))
     assert scheduler.get_last_lr() == [0.3, 0.02]
-    assert horizon.is_unbound(scheduler)
+    assert schedule_length.is_unbound(scheduler)
 
 
 @pytest.mark.parametrize(
@@ -223,7 +223,7 @@ def test_stepping_a_schedule_of_unknown_length_says_what_to_pass(made):
 @pytest.mark.parametrize("made", [schedules.inverse_sqrt, schedules.constant])
 def test_a_schedule_without_an_end_and_with_counted_warm_up_needs_no_length(made):
     scheduler = made(optimizer(), 3)
-    assert not horizon.is_unbound(scheduler)
+    assert not schedule_length.is_unbound(scheduler)
     assert len(lrs_of(scheduler, 10)) == 10
 
 

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 import torch
 
-from truestep.loop.deterministic import CUBLAS, deterministic
-from truestep.loop.seed import borrowed, mix, mix_each, rng_state, seed_everything, set_rng_state
+from truestep.loop.rng.deterministic import CUBLAS, deterministic
+from truestep.loop.rng.seed import borrowed, mix, mix_each, rng_state, seed_everything, set_rng_state
 
 
 def draw():

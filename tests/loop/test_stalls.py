@@ -5,7 +5,7 @@ import math
 import pytest
 
 from truestep.errors import BadSettings, MetricMissing
-from truestep.loop.stalls import Stalls
+from truestep.loop.log.early_stopping import Stalls
 
 
 def answers(values, **options):

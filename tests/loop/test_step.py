@@ -7,7 +7,7 @@ import torch
 from torch import nn
 
 from truestep.errors import BadPart, BadSettings, OpenWindow, ScaledGradients
-from truestep.loop.run import Run
+from truestep.loop.run.run import Run
 
 pytestmark = pytest.mark.filterwarnings("error")
 

@@ -14,9 +14,9 @@ import torch
 from torch import nn
 
 from truestep.errors import BadCheckpoint, KeysDoNotMatch
-from truestep.loop.checkpoints import Checkpoints
-from truestep.loop.weight_files import read_weights
-from truestep.loop.weights import load_weights
+from truestep.loop.checkpoint.checkpoints import Checkpoints
+from truestep.loop.checkpoint.weight_files import read_weights
+from truestep.loop.checkpoint.weights import load_weights
 
 
 def net(inputs=4, classes=3):

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from truestep.loop.window import Window
+from truestep.loop.optim.window import Window
 
 
 def test_a_full_window_needs_no_correction():

@@ -15,7 +15,7 @@ from torch.utils.data import Dataset
 
 from truestep import Run
 from truestep.errors import WorkerDied
-from truestep.loop.loader import Loader
+from truestep.loop.loading.loader import Loader
 
 
 def alive(pid):
@@ -93,7 +93,7 @@ def test_a_handler_of_the_main_process_does_not_keep_a_worker_alive(handled):
 INTERRUPTED = """
 import os, signal, time
 from torch.utils.data import Dataset
-from truestep.loop.loader import Loader
+from truestep.loop.loading.loader import Loader
 
 class Slow(Dataset):
     def __len__(self):
@@ -184,7 +184,7 @@ def test_the_workers_of_a_run_end_with_it(workers):
 STUCK = """
 import os, time
 from torch.utils.data import Dataset
-from truestep.loop.loader import Loader
+from truestep.loop.loading.loader import Loader
 
 class Stuck(Dataset):
     def __len__(self):

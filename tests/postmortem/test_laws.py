@@ -22,7 +22,7 @@ torch = pytest.importorskip("torch")
 import truestep
 from truestep import postmortem
 from truestep.postmortem import _crash
-from truestep.watch import Session
+from truestep.supervision import Session
 
 PROGRAMS = Path(__file__).with_name("programs") / "died"
 CHOSEN = ["gan_steps_between", "lstm_state", "convolutions_then_linear", "block_adds_in_place"]
@@ -229,7 +229,7 @@ def test_the_time_is_limited(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_ranks_hand_on_what_was_found() -> None:
     from truestep.findings import Summary
-    from truestep.watch.exchange import from_dict, to_dict
+    from truestep.supervision.exchange import from_dict, to_dict
 
     session, error = died("gan_without_detach")
     session.examine(error)
@@ -240,7 +240,7 @@ def test_ranks_hand_on_what_was_found() -> None:
 
 def test_a_record_replays_with_what_was_found(tmp_path: Path) -> None:
     from truestep.config import Options
-    from truestep.watch.record import read
+    from truestep.supervision.record import read
 
     session = Session(Options(record=tmp_path))
     session.start()

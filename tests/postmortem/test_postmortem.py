@@ -12,7 +12,7 @@ import pytest
 
 from truestep.findings import PostMortem, Summary
 from truestep.report import render
-from truestep.watch import Session
+from truestep.supervision import Session
 
 pytest.importorskip("torch")
 

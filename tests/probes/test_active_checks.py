@@ -12,7 +12,7 @@ from torch.utils.data import DataLoader, Dataset, TensorDataset
 
 from truestep.config import Options
 from truestep.events import CheckSkipped, Event, SampleReadAgain, SamplesCompared
-from truestep.watch import Session
+from truestep.supervision import Session
 
 COUNTS = {"calls": 0}
 SEEN: list[float] = []

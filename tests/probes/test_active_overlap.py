@@ -21,7 +21,7 @@ from torch.utils.data import (
 
 from truestep.config import Options
 from truestep.events import CheckSkipped, SamplesShared
-from truestep.watch import Session
+from truestep.supervision import Session
 
 X, Y = torch.randn(100, 5), torch.randint(0, 2, (100,))
 TABLE = TensorDataset(X, Y)

@@ -11,7 +11,7 @@ from torch import nn
 
 from truestep.config import Options
 from truestep.events import CheckSkipped, PlainStateCompared, PlainStateSaved
-from truestep.watch import Session
+from truestep.supervision import Session
 
 X, Y = 5 + torch.randn(40, 4), torch.randint(0, 2, (40,))
 

@@ -8,8 +8,8 @@ import torch
 from torch.utils.data import DataLoader, Dataset, IterableDataset, TensorDataset
 
 from truestep.events import BatchRead, LoaderMet, LoaderStarted, Site
-from truestep.probes._batches import describe
-from truestep.probes._loops import leaving
+from truestep.probes.data.batches import describe
+from truestep.probes.data.loop_source import leaving
 from truestep.testing import capture_events
 
 X, Y = torch.rand(48, 3), torch.arange(48) // 12

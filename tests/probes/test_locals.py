@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from truestep.probes._locals import ONE_SNAPSHOT, readable, shares_snapshot, variables
+from truestep.probes.context.local_variables import ONE_SNAPSHOT, readable, shares_snapshot, variables
 
 
 class Args:

@@ -5,7 +5,7 @@ import linecache
 import pytest
 
 from truestep.events import Site
-from truestep.probes._names import arguments
+from truestep.probes.context.names import arguments
 
 NAMES = ("input", "target")
 

@@ -8,8 +8,8 @@ import torch
 from torch import nn
 
 from truestep.events import StateLoaded
+from truestep.supervision import Session
 from truestep.testing import capture_events
-from truestep.watch import Session
 
 
 def loads(events: list[Any]) -> list[StateLoaded]:

@@ -10,9 +10,9 @@ from torch import nn
 from torch.utils import swap_tensors
 
 from truestep.events import Event, HandStepped, OptimizerStepped, ParametersUnchanged
-from truestep.probes._refs import Ref, tensor_keys
+from truestep.seams.refs import Ref, tensor_keys
+from truestep.supervision import Session
 from truestep.testing import capture_events
-from truestep.watch import Session
 
 
 @pytest.fixture(autouse=True)

@@ -16,7 +16,7 @@ from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.data import DataLoader, TensorDataset
 
-from truestep.watch import Session
+from truestep.supervision import Session
 
 
 class Dispatched(TorchDispatchMode):

@@ -14,7 +14,7 @@ from torch.utils._python_dispatch import return_and_correct_aliasing
 from torch.utils._pytree import tree_map
 
 from truestep.findings import Summary
-from truestep.watch import Session
+from truestep.supervision import Session
 
 
 class Complex(nn.Module):
@@ -99,7 +99,7 @@ def test_nested_tensors_in_the_jagged_layout() -> None:
 
 
 def test_a_gradient_that_is_complex_and_not_resolved_is_read() -> None:
-    from truestep.probes._gradients import here, looks_zero
+    from truestep.probes.gradients.gradient_states import here, looks_zero
 
     weight = nn.Parameter(torch.randn(4, 4, dtype=torch.cfloat))
     (torch.randn(2, 4, dtype=torch.cfloat) @ weight.mH).abs().sum().backward()

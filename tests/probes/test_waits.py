@@ -5,8 +5,8 @@ import torch
 from torch.utils.data import DataLoader, TensorDataset
 
 from truestep.events import LoaderTimed
-from truestep.probes import _waits
-from truestep.probes._waits import Pass, Wait
+from truestep.probes.data import loader_times
+from truestep.probes.data.loader_times import Pass, Wait
 from truestep.testing import capture_events
 
 
@@ -72,7 +72,7 @@ def test_short_waits_are_not_told() -> None:
 
 
 def test_each_loader_is_told_of_when_watching_ends(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_waits, "_LEAST_S", 0.0)
+    monkeypatch.setattr(loader_times, "_LEAST_S", 0.0)
     data = TensorDataset(torch.arange(12.0))
     with capture_events() as events:
         for loader in (DataLoader(data, 4), DataLoader(data, 6, num_workers=1), DataLoader(data, 3)):
@@ -89,7 +89,7 @@ def test_the_time_that_others_had_the_processors_is_told(
     looks: list[float], crowded: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     told = iter(looks)
-    monkeypatch.setattr(_waits, "processor", lambda: next(told))
+    monkeypatch.setattr(loader_times, "processor", lambda: next(told))
     run = Run(workers=0)
     run.go(0.0, [1.0, 2.0, 2.0], 0.0)
     event = run.wait.told()
@@ -102,4 +102,4 @@ def test_a_system_that_tells_nothing_of_its_processors_takes_nothing_off(monkeyp
         raise FileNotFoundError
 
     monkeypatch.setattr("builtins.open", missing)
-    assert _waits.processor() == 0.0
+    assert loader_times.processor() == 0.0

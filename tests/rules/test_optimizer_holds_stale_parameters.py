@@ -11,8 +11,8 @@ from truestep.events import (
 from truestep.findings import Outcome
 from truestep.rules import Progress
 from truestep.rules.optimizer_holds_stale_parameters import OptimizerHoldsStaleParameters
+from truestep.supervision.judge import Judge
 from truestep.testing import judge
-from truestep.watch.judge import Judge
 
 BUILT, CALLED = Site("train.py", 12, 4), Site("train.py", 20, 4)
 BODY = [ParameterMet(parameter=1, name="body.weight", shape=(8, 4), model=1)]

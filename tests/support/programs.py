@@ -109,7 +109,7 @@ def _serve() -> None:
 
     from truestep.probes import Scene  # noqa: F401
     from truestep.rules import all_rules
-    from truestep.watch import Session  # noqa: F401
+    from truestep.supervision import Session  # noqa: F401
 
     all_rules()
     for line in sys.stdin:
@@ -143,7 +143,7 @@ def _child(command: list[str], options: dict[str, Any], result: Path, output: Pa
     from truestep.config import Options
     from truestep.findings import Confidence
     from truestep.report import render
-    from truestep.watch import Session, stream
+    from truestep.supervision import Session, stream
 
     descriptor = os.open(output, os.O_CREAT | os.O_WRONLY)
     os.dup2(descriptor, 1)

@@ -12,13 +12,13 @@ import pytest
 from truestep.config import Options
 from truestep.events import OptimizerStepped
 from truestep.findings import Outcome, Summary
-from truestep.watch import Session, stream
-from truestep.watch.record import read
+from truestep.supervision import Session, stream
+from truestep.supervision.record import read
 
 torch = pytest.importorskip("torch")
 nn = torch.nn
 
-from truestep.probes import _coast
+from truestep.probes.context import repetition
 
 STEPS = 400
 
@@ -236,11 +236,21 @@ def test_a_coasted_run_has_the_findings_counts_and_record_of_one_seen_in_full(
 
 
 INTERNALS = [
-    "_coast:Coast.closed", "_coast:Coast.name", "_coast:Coast._learn", "_coast:Coast._record", "_coast:Coast._begin",
-    "_coast:Coast._span", "_coast:Coast.expect", "_coast:Coast.account", "_coast:Coast._stop", "_coast:Coast._restore",
-    "backward:BackwardProbe._key", "module:ModuleProbe._learn", "optimizer:OptimizerProbe.passed",
-    "_gradients:Held.sync",
-]  # fmt: skip
+    "context.repetition:Coast.closed",
+    "context.repetition:Coast.name",
+    "context.repetition:Coast._learn",
+    "context.repetition:Coast._record",
+    "context.repetition:Coast._begin",
+    "context.repetition:Coast._span",
+    "context.repetition:Coast.expect",
+    "context.repetition:Coast.account",
+    "context.repetition:Coast._stop",
+    "context.repetition:Coast._restore",
+    "backward.backward:BackwardProbe._key",
+    "forward.module:ModuleProbe._learn",
+    "optimizer.optimizer:OptimizerProbe.passed",
+    "gradients.gradient_states:Held.sync",
+]
 
 
 @pytest.mark.parametrize("name", INTERNALS)
@@ -309,7 +319,7 @@ def test_zeroing_by_hand_that_stops_is_found_at_the_next_full_step() -> None:
     (found,) = session.findings
     assert found.rule == "missing-zero-grad"
     assert found.seen.first_step is not None
-    assert 310 <= found.seen.first_step <= 310 + _coast.LIGHT_STEPS
+    assert 310 <= found.seen.first_step <= 310 + repetition.LIGHT_STEPS
     assert found.seen.count == 400 - found.seen.first_step
 
 

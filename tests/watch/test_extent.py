@@ -9,10 +9,10 @@ from truestep import events as ev
 from truestep.events import Site
 from truestep.findings import Chance, Coverage, Summary
 from truestep.rules import Progress
-from truestep.watch.exchange import from_dict, to_dict
-from truestep.watch.extent import Extent
-from truestep.watch.ranks import merge
-from truestep.watch.uncaught import described
+from truestep.supervision.exchange import from_dict, to_dict
+from truestep.supervision.extent import Extent
+from truestep.supervision.ranks import merge
+from truestep.supervision.uncaught import described
 
 HERE = Site("train.py", 5)
 CROSS = ev.LossComputed(kind="cross_entropy", site=HERE, classes=10)

@@ -15,8 +15,8 @@ import pytest
 from truestep.errors import BadRecord
 from truestep.events import Site
 from truestep.findings import Confidence, Finding, Mark, Outcome, Seen, Severity, Summary, Verdict
-from truestep.watch.exchange import from_dict, to_dict
-from truestep.watch.ranks import Ranks, merge
+from truestep.supervision.exchange import from_dict, to_dict
+from truestep.supervision.ranks import Ranks, merge
 
 SITE = Site("/home/me/train.py", 41, 8, 41, 24, "train")
 FOUND = Finding(

@@ -5,8 +5,8 @@ from pathlib import Path
 from truestep import events as ev
 from truestep.events import Site
 from truestep.rules import Progress, Rule
-from truestep.watch import record
-from truestep.watch.record import Recorder
+from truestep.supervision import record
+from truestep.supervision.record import Recorder
 
 
 def test_every_site_of_an_event_comes_back(tmp_path: Path, monkeypatch) -> None:

@@ -11,8 +11,8 @@ from truestep.findings import Confidence, Finding, Mark, Seen, Severity, Summary
 from truestep.report import closing
 from truestep.report.terminal import render
 from truestep.rules import all_rules
-from truestep.watch import Session
-from truestep.watch.roots import rooted
+from truestep.supervision import Session
+from truestep.supervision.root_causes import rooted
 
 RULES = all_rules()
 

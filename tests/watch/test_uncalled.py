@@ -6,7 +6,7 @@ import pytest
 
 from truestep.events import Site
 from truestep.findings import Confidence, Finding, Mark, Severity
-from truestep.watch.uncalled import pointed
+from truestep.supervision.uncalled import pointed
 
 
 def finding(path, rule, line):

@@ -12,7 +12,7 @@ from torch.optim.swa_utils import SWALR
 from torch.utils.data import DataLoader, TensorDataset
 
 from truestep.findings import Confidence
-from truestep.watch import Session
+from truestep.supervision import Session
 
 EPOCHS, BATCHES = 10, 40
 STEPS = EPOCHS * BATCHES

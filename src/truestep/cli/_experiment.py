@@ -14,10 +14,10 @@ from typing import Annotated, Any, Literal
 import typer
 
 from truestep.errors import NoExperiment, UnwritableFolder, UsageError
-from truestep.experiments.bench import Bench
-from truestep.experiments.kept import Kept
-from truestep.experiments.outcome import Variant
-from truestep.watch.program import Target, prepare
+from truestep.experiments.running.bench import Bench
+from truestep.experiments.running.outcome import Variant
+from truestep.experiments.running.outcome_cache import Kept
+from truestep.supervision.program import Target, prepare
 
 Script = Annotated[
     str, typer.Argument(metavar="SCRIPT", help="Path of the script; with -m, a module name.", show_default=False)

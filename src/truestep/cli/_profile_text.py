@@ -12,9 +12,9 @@ from rich.text import Text
 
 from truestep.debugging._tables import counted, share, table
 from truestep.debugging._times_table import module_table, ms, phase_table
-from truestep.experiments.curve import drawn
-from truestep.experiments.dominates import near, sentences, size, unit_of
-from truestep.experiments.profile import Memory, Profiled
+from truestep.experiments.charts.curve import drawn
+from truestep.experiments.profile.bottleneck import near, sentences, size, unit_of
+from truestep.experiments.profile.profile import Memory, Profiled
 
 WIDTH = 80
 _LEAST = 0.02

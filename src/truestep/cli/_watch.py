@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
 from truestep.config import Options
-from truestep.watch.ranks import Ranks
-from truestep.watch.uncaught import described
+from truestep.supervision.ranks import Ranks
+from truestep.supervision.uncaught import described
 
 if TYPE_CHECKING:
     from truestep.findings import Finding, Summary
-    from truestep.watch.session import Session
+    from truestep.supervision.session import Session
 
 
 class Watch:
@@ -42,7 +42,7 @@ class Watch:
     def torch_imported(self) -> None:
         """Start the session. If that fails, the report says so and the program goes on."""
         try:
-            from truestep.watch.session import Session
+            from truestep.supervision.session import Session
 
             leading = self._ranks is None or self._ranks.rank == 0
             self._session = Session(self._options, script=self._script, announce=self._announce if leading else None)

@@ -26,11 +26,11 @@ from truestep.cli._experiment import (
     write_picture,
 )
 from truestep.cli._stopping import Exit, stoppable
-from truestep.experiments.curve import drawn
-from truestep.experiments.outcome import Interrupted
-from truestep.experiments.overfit import Answer, Overfit, losses_of
-from truestep.experiments.overfit import overfit as run_overfit
-from truestep.experiments.picture import svg
+from truestep.experiments.charts.curve import drawn
+from truestep.experiments.charts.picture import svg
+from truestep.experiments.overfit.overfit import Answer, Overfit, losses_of
+from truestep.experiments.overfit.overfit import overfit as run_overfit
+from truestep.experiments.running.outcome import Interrupted
 
 CODES = {
     Answer.LEARNS: Exit.FINE,

@@ -27,10 +27,10 @@ from truestep.cli._experiment import (
 )
 from truestep.cli._stopping import stoppable
 from truestep.errors import UsageError
-from truestep.experiments.dominates import sentences, size, unit_of
-from truestep.experiments.picture import svg
-from truestep.experiments.profile import Profiled
-from truestep.experiments.profile import profile as run_profile
+from truestep.experiments.charts.picture import svg
+from truestep.experiments.profile.bottleneck import sentences, size, unit_of
+from truestep.experiments.profile.profile import Profiled
+from truestep.experiments.profile.profile import profile as run_profile
 
 
 @stoppable

@@ -29,14 +29,14 @@ from truestep.cli._experiment import (
 )
 from truestep.cli._stopping import Exit, stoppable
 from truestep.errors import NoExperiment
-from truestep.experiments.bench import Bench
 from truestep.experiments.changes import REMEDIES
-from truestep.experiments.curve import drawn
-from truestep.experiments.figure import MOST_SEEDS, Figure, Says
-from truestep.experiments.outcome import Outcome
-from truestep.experiments.picture import mean_and_band, svg
-from truestep.experiments.prove import LOSS, Answer, Proof, found, run_of
-from truestep.experiments.prove import prove as run_prove
+from truestep.experiments.charts.curve import drawn
+from truestep.experiments.charts.picture import mean_and_band, svg
+from truestep.experiments.prove.figure import MOST_SEEDS, Figure, Says
+from truestep.experiments.prove.prove import LOSS, Answer, Proof, found, run_of
+from truestep.experiments.prove.prove import prove as run_prove
+from truestep.experiments.running.bench import Bench
+from truestep.experiments.running.outcome import Outcome
 from truestep.rules import rule as rule_of
 
 CODES = {Answer.MATTERS: Exit.FAILS, Answer.UNSURE: Exit.UNSURE, Answer.DOES_NOT: Exit.FINE}

@@ -14,8 +14,8 @@ from truestep.config import load_options
 from truestep.findings import Summary
 from truestep.report import write
 from truestep.rules import Rule, all_rules, rule
-from truestep.watch import record as records
-from truestep.watch.ranks import merge
+from truestep.supervision import record as records
+from truestep.supervision.ranks import merge
 
 
 def replay(

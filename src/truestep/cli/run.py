@@ -17,8 +17,8 @@ import typer
 from truestep.cli._watch import Watch
 from truestep.config import Options, load_options
 from truestep.errors import TorchMissing, UnwritableFolder
-from truestep.watch.launch import Target, launch
-from truestep.watch.ranks import Ranks
+from truestep.supervision.launch import Target, launch
+from truestep.supervision.ranks import Ranks
 
 
 def run(

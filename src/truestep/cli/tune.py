@@ -15,11 +15,11 @@ import typer
 from truestep.cli._experiment import Arguments, Format, Limit, Memory, Module, bench_of, explained
 from truestep.cli._stopping import Exit, stoppable
 from truestep.errors import UsageError
-from truestep.experiments.changes.tuning import TUNINGS
-from truestep.experiments.judgement import MARGIN
-from truestep.experiments.tune import CONTROL, chosen
-from truestep.experiments.tune import tune as run_tune
-from truestep.experiments.tuned import Row, Tuned
+from truestep.experiments.changes.speedups import TUNINGS
+from truestep.experiments.tune.speedup_statistics import MARGIN
+from truestep.experiments.tune.tune import CONTROL, chosen
+from truestep.experiments.tune.tune import tune as run_tune
+from truestep.experiments.tune.tuned import Row, Tuned
 
 _WIDTH = 80
 

@@ -26,11 +26,11 @@ from truestep.cli._experiment import (
 )
 from truestep.cli._stopping import Exit, stoppable
 from truestep.errors import UsageError
-from truestep.experiments.curve import drawn
-from truestep.experiments.missing import Missing
-from truestep.experiments.picture import svg
-from truestep.experiments.resume import Resume, Trial, Verdict
-from truestep.experiments.resume import verify_resume as run_verify
+from truestep.experiments.charts.curve import drawn
+from truestep.experiments.charts.picture import svg
+from truestep.experiments.resume.missing import Missing
+from truestep.experiments.resume.resume import Resume, Trial, Verdict
+from truestep.experiments.resume.resume import verify_resume as run_verify
 
 _WIDTH = 80
 CODES = {

@@ -84,8 +84,8 @@ def _backends(torch: Any) -> list[str]:
 
 def _chosen(torch: Any) -> dict[str, str]:
     """Return what a run takes where it is told "auto"."""
-    from truestep.loop.device import pick
-    from truestep.loop.precision import Precision
+    from truestep.loop.optim.precision import Precision
+    from truestep.loop.process.device import pick
 
     device = pick()
     with Precision("auto", device, tf32=False) as precision:

@@ -103,7 +103,7 @@ def _elsewhere(trace: TracebackType) -> str:
 
 def _forwards(trace: TracebackType) -> Iterator[tuple[nn.Module, FrameType]]:
     """Give the modules whose forward an error passed through, the outermost first."""
-    from truestep.probes._locals import argument
+    from truestep.probes.context.local_variables import argument
 
     step: TracebackType | None = trace
     while step is not None:
@@ -116,7 +116,7 @@ def _forwards(trace: TracebackType) -> Iterator[tuple[nn.Module, FrameType]]:
 
 def _arguments(frame: FrameType) -> dict[str, Any]:
     """Return what a function was called with, by name, as it is now."""
-    from truestep.probes._locals import variables
+    from truestep.probes.context.local_variables import variables
 
     code = frame.f_code
     count = code.co_argcount + code.co_kwonlyargcount

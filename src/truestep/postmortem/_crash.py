@@ -17,7 +17,7 @@ from truestep.findings import Mark
 from truestep.postmortem import _code, _values
 from truestep.postmortem._code import File, Setting
 from truestep.postmortem._values import MISSING
-from truestep.probes._locals import argument, variables
+from truestep.probes.context.local_variables import argument, variables
 
 if TYPE_CHECKING:
     from truestep.probes import Scene

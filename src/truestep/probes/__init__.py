@@ -7,12 +7,12 @@ from contextlib import ExitStack
 from types import CodeType, FunctionType
 from typing import Any
 
-from truestep.probes._called import Called
-from truestep.probes._patch import patched_codes
-from truestep.probes._probe import Probe
-from truestep.probes._scene import Scene
+from truestep.probes.context.called import Called
+from truestep.probes.context.probe import Probe
+from truestep.probes.context.scene import Scene
+from truestep.seams.patch import patched_codes
 
-_NAMES = ("probes", "watch", "rules", "events", "findings", "source", "debugging", "experiments")
+_NAMES = ("probes", "seams", "supervision", "rules", "events", "findings", "source", "debugging", "experiments")
 _OURS = tuple(f"truestep.{name}" for name in _NAMES)
 
 __all__ = ["Called", "Probe", "Scene", "all_probes", "install", "leave_uncompiled"]
@@ -20,21 +20,21 @@ __all__ = ["Called", "Probe", "Scene", "all_probes", "install", "leave_uncompile
 
 def all_probes() -> list[type[Probe]]:
     """Return every probe, in the order they are installed."""
-    from truestep.probes.backward import BackwardProbe
-    from truestep.probes.capture import CaptureProbe
-    from truestep.probes.checkpoint import CheckpointProbe
-    from truestep.probes.clip import ClipProbe
-    from truestep.probes.data import DataProbe
-    from truestep.probes.dropout import DropoutProbe
-    from truestep.probes.loss import LossProbe
-    from truestep.probes.mode import ModeProbe
-    from truestep.probes.module import ModuleProbe
-    from truestep.probes.optimizer import OptimizerProbe
-    from truestep.probes.processes import ProcessProbe
-    from truestep.probes.scaler import ScalerProbe
-    from truestep.probes.scheduler import SchedulerProbe
-    from truestep.probes.swap import SwapProbe
-    from truestep.probes.zero import ZeroProbe
+    from truestep.probes.backward.backward import BackwardProbe
+    from truestep.probes.data.loaders import DataProbe
+    from truestep.probes.data.processes import ProcessProbe
+    from truestep.probes.files.checkpoint import CheckpointProbe
+    from truestep.probes.forward.capture import CaptureProbe
+    from truestep.probes.forward.dropout import DropoutProbe
+    from truestep.probes.forward.loss import LossProbe
+    from truestep.probes.forward.mode import ModeProbe
+    from truestep.probes.forward.module import ModuleProbe
+    from truestep.probes.forward.swap import SwapProbe
+    from truestep.probes.gradients.clip import ClipProbe
+    from truestep.probes.gradients.scaler import ScalerProbe
+    from truestep.probes.gradients.zero import ZeroProbe
+    from truestep.probes.optimizer.optimizer import OptimizerProbe
+    from truestep.probes.optimizer.scheduler import SchedulerProbe
 
     return [
         OptimizerProbe, ZeroProbe, BackwardProbe, ModuleProbe, ModeProbe, LossProbe, DropoutProbe,

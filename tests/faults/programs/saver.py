@@ -17,8 +17,8 @@ from pathlib import Path
 
 import torch
 
-from truestep.loop.checkpoint import Checkpoint
-from truestep.loop.checkpoints import Checkpoints
+from truestep.loop.checkpoint.checkpoint import Checkpoint
+from truestep.loop.checkpoint.checkpoints import Checkpoints
 
 torch.set_num_threads(1)
 

@@ -22,8 +22,8 @@ from pathlib import Path
 
 import torch
 
-from truestep.loop.checkpoints import Checkpoints, listed
-from truestep.loop.lock import FolderLock
+from truestep.loop.checkpoint.checkpoints import Checkpoints, listed
+from truestep.loop.checkpoint.lock import FolderLock
 
 BECOME_REAPER = 36  # prctl(2): workers whose parent was killed become children of this process
 PATIENCE_S = 60

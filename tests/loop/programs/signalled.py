@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 
 import truestep
-from truestep.loop import run as run_module
+from truestep.loop.run import run as run_module
 
 _spec = importlib.util.spec_from_file_location("training_program", Path(__file__).parent / "training.py")
 training = importlib.util.module_from_spec(_spec)

@@ -15,7 +15,7 @@ from accelerator import programs
 from accelerator.place import Place, Skipped
 from accelerator.programs import Program
 from truestep.findings import Outcome
-from truestep.watch import Session
+from truestep.supervision import Session
 
 SAMPLED = {0, 1, 2, 3, 10, 20, 50}
 STEPS = 24

@@ -19,15 +19,15 @@ from accelerator import programs
 from accelerator.place import Place, Skipped
 from truestep import Run
 from truestep.errors import UnknownDevice
-from truestep.experiments._steps import device_of
 from truestep.experiments.instruments._waiting import waiting
-from truestep.loop import checkpoint_content
-from truestep.loop.checkpoints import Checkpoints
-from truestep.loop.device import pick
-from truestep.loop.loader import Loader
-from truestep.loop.mean import Mean
-from truestep.loop.plain import plain, restored
-from truestep.loop.seed import borrowed, rng_state, seed_everything, set_rng_state
+from truestep.experiments.running.steps import device_of
+from truestep.loop.checkpoint import content
+from truestep.loop.checkpoint.checkpoints import Checkpoints
+from truestep.loop.checkpoint.safe_state import plain, restored
+from truestep.loop.loading.loader import Loader
+from truestep.loop.log.mean import Mean
+from truestep.loop.process.device import pick
+from truestep.loop.rng.seed import borrowed, rng_state, seed_everything, set_rng_state
 
 STEPS = 12
 
@@ -216,13 +216,13 @@ def a_tensor_comes_back_to_its_device(place: Place) -> None:
 def tensors_on_a_device_are_copied_before_training_goes_on(place: Place) -> None:
     if importlib.util.find_spec("safetensors") is None:
         raise Skipped("safetensors is not installed, which reads checkpoints")
-    gate, write = threading.Event(), checkpoint_content.write_tensors
+    gate, write = threading.Event(), content.write_tensors
 
     def waiting(*given: Any) -> None:
         assert gate.wait(30)
         write(*given)
 
-    checkpoint_content.write_tensors = waiting
+    content.write_tensors = waiting
     try:
         with tempfile.TemporaryDirectory() as folder:
             checkpoints = Checkpoints(Path(folder), asynchronous=True)
@@ -238,7 +238,7 @@ def tensors_on_a_device_are_copied_before_training_goes_on(place: Place) -> None
             assert not found.state()["moment"].any()
     finally:
         gate.set()
-        checkpoint_content.write_tensors = write
+        content.write_tensors = write
 
 
 def the_clock_of_an_experiment_waits_for_the_device(place: Place) -> None:

@@ -14,9 +14,9 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from typing import Any
 
-from truestep.experiments._steps import is_own_step, optimizers_made
-from truestep.probes._patch import patch
-from truestep.probes._seam import weave
+from truestep.experiments.running.steps import is_own_step, optimizers_made
+from truestep.seams.patch import patch
+from truestep.seams.weaving import weave
 
 PHASES = ("data", "forward", "backward", "optimizer", "evaluation", "other")
 _PATIENCE = 200
@@ -174,7 +174,7 @@ class PhaseClock:
         from torch.utils.data import DataLoader
         from torch.utils.data.dataloader import _BaseDataLoaderIter
 
-        from truestep.loop.loader import Loader
+        from truestep.loop.loading.loader import Loader
 
         def __next__(iterator: Any) -> Any:
             return self._draw(lambda: next_of_torch(iterator))

@@ -5,8 +5,8 @@ from __future__ import annotations
 from contextlib import ExitStack
 from typing import Any
 
-from truestep.probes._patch import patch
-from truestep.probes._refs import tensor_keys
+from truestep.seams.patch import patch
+from truestep.seams.refs import tensor_keys
 
 
 class GivenLosses:

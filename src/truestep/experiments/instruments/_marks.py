@@ -10,9 +10,9 @@ from typing import Any
 
 from truestep.debugging._visible import joined, kind, plain_name, visible
 from truestep.debugging.timings import DATA, MODULE
-from truestep.probes._locals import variables
-from truestep.probes._model import unwrapped
-from truestep.probes._sites import Sites
+from truestep.probes.context.local_variables import variables
+from truestep.probes.context.sites import Sites
+from truestep.probes.forward.model import unwrapped
 
 
 class Marks:

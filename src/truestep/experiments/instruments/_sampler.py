@@ -12,7 +12,7 @@ from types import CodeType
 from typing import Any, NamedTuple
 
 from truestep.experiments.instruments._clock import PhaseClock
-from truestep.probes._sites import Sites
+from truestep.probes.context.sites import Sites
 
 _EVERY_S = 0.001
 _SWITCH_S = 0.0002
@@ -106,7 +106,8 @@ def places_of(thread: int) -> list[tuple[CodeType, int | None]]:
     frames: list[Any] = []
     places: list[tuple[CodeType, int | None]] = []
     with suppress(AttributeError):  # None, behind the outermost frame, has no f_back
-        frames.extend(accumulate(chain((sys._current_frames().get(thread),), repeat("f_back")), getattr))
+        outwards: Any = chain((sys._current_frames().get(thread),), repeat("f_back"))
+        frames.extend(accumulate(outwards, getattr))
     frames.pop()
     places.extend(map(_PLACE, frames))
     frames.clear()  # a held frame keeps the variables of a function that has returned

@@ -13,12 +13,12 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-from truestep.experiments._writes import watch_reads, watch_writes
 from truestep.experiments.instruments import _digests
 from truestep.experiments.instruments._given import GivenLosses
 from truestep.experiments.instruments._instrument import Instrument
 from truestep.experiments.instruments._objects import Objects
-from truestep.probes._patch import patch
+from truestep.experiments.running.state_writes import watch_reads, watch_writes
+from truestep.seams.patch import patch
 
 _NO_SETTINGS = ("params", "param_names", "lr", "initial_lr")
 _MOST_BATCHES = 64
@@ -65,8 +65,8 @@ class Fingerprints(Instrument):
         import torch
         from torch.utils.data.dataloader import _BaseDataLoaderIter
 
-        from truestep.loop import feed as feed_module
-        from truestep.loop.loader import Loader
+        from truestep.loop.loading import feed as feed_module
+        from truestep.loop.loading.loader import Loader
 
         def __next__(iterator: Any) -> Any:
             batch = next_of_torch(iterator)

@@ -8,9 +8,9 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-from truestep.experiments.changes._called_again import LOSSES
+from truestep.experiments.changes.harness.called_again import LOSSES
 from truestep.experiments.instruments._instrument import Instrument
-from truestep.probes._patch import patch
+from truestep.seams.patch import patch
 
 _MOST_TARGETS = 1000
 _MOST_VALUES = 1_000_000

@@ -9,17 +9,17 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-from truestep.experiments._steps import on_steps
 from truestep.experiments.instruments._given import GivenLosses
 from truestep.experiments.instruments._instrument import Instrument
-from truestep.probes._refs import Ref
+from truestep.experiments.running.steps import on_steps
+from truestep.seams.refs import Ref
 
 _EVERY = 20
 """Lines after which the file is written: a run that is killed loses no more."""
 
 
 class Losses(Instrument):
-    """Writes one line per step into `steps.jsonl` (see `truestep.experiments.outcome.Step`).
+    """Writes one line per step into `steps.jsonl` (see `truestep.experiments.running.outcome.Step`).
 
     Reading a loss waits for the device: what is timed to the microsecond is not to be recorded.
     """

@@ -22,8 +22,8 @@ from truestep.experiments.instruments._memory import held
 from truestep.experiments.instruments._processors import waited, waits
 from truestep.experiments.instruments._reading import Reading
 from truestep.experiments.instruments._sampler import Sample, Sampler
-from truestep.probes._sites import Sites
-from truestep.watch.session import Stop
+from truestep.probes.context.sites import Sites
+from truestep.supervision.session import Stop
 
 _LONGEST_S = 20.0
 """A window ends after so long, if it has a few steps."""

@@ -7,11 +7,11 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-from truestep.experiments._steps import device_of, on_steps
 from truestep.experiments.instruments._clock import PHASES, PhaseClock
 from truestep.experiments.instruments._instrument import Instrument
 from truestep.experiments.instruments._waiting import waiting
-from truestep.watch.session import Stop
+from truestep.experiments.running.steps import device_of, on_steps
+from truestep.supervision.session import Stop
 
 
 class Survey(Instrument):

@@ -10,19 +10,19 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-from truestep.experiments._aside import aside
-from truestep.experiments._line import Line
-from truestep.experiments._steps import device_of, on_steps
 from truestep.experiments.instruments._instrument import Instrument
 from truestep.experiments.instruments._waiting import waiting
-from truestep.probes._patch import patch
-from truestep.watch.session import Stop
+from truestep.experiments.running.message_pipe import Line
+from truestep.experiments.running.one_time import aside
+from truestep.experiments.running.steps import device_of, on_steps
+from truestep.seams.patch import patch
+from truestep.supervision.session import Stop
 
 
 class Turns(Instrument):
     """After its first steps the run waits for its turn, at the end of a step. The steps of each turn are timed.
 
-    A turn leaves out what is done once (`truestep.experiments._aside`). It begins and ends with a device that has
+    A turn leaves out what is done once (`experiments.running.one_time`). It begins and ends with a device that has
     nothing to do. Beside its time it tells how long its thread was ready to run while the machine did something else,
     and whether it is the only thread and process of the run that computes. Only rank 0 asks; the others wait for it in
     their collectives.

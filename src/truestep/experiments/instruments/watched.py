@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from truestep.config import Options
-from truestep.experiments.changes._aimed import aim_of
+from truestep.experiments.changes.parts.aimed import aim_of
 from truestep.experiments.instruments._instrument import Instrument
 from truestep.findings import Finding
 
@@ -31,7 +31,7 @@ class Watched(Instrument):
         self._session: Any = None
 
     def install(self, stack: ExitStack) -> None:
-        from truestep.watch.session import Session
+        from truestep.supervision.session import Session
 
         self._session = Session(Options(), script=self.script)
         self._session.start()

@@ -21,18 +21,18 @@ from truestep.events import (
     SamplesShared,
     Site,
 )
-from truestep.probes._locals import argument
-from truestep.probes._patch import patch
-from truestep.probes._probe import Probe
-from truestep.probes._refs import Ref
-from truestep.probes.active import _states
-from truestep.probes.active._copies import Refused, copy_of
-from truestep.probes.active._grounds import fit, hindrance
-from truestep.probes.active._overlap import Overlap, Trained
-from truestep.probes.active._reads import read_again, shared
-from truestep.probes.active._samples import compare
-from truestep.probes.active._trial import Trial
-from truestep.probes.active._unsaved import Unsaved
+from truestep.probes.active import restored_states
+from truestep.probes.active.copies import Refused, copy_of
+from truestep.probes.active.grounds import fit, hindrance
+from truestep.probes.active.overlap import Overlap, Trained
+from truestep.probes.active.reads import read_again, shared
+from truestep.probes.active.samples import compare
+from truestep.probes.active.trial import Trial
+from truestep.probes.active.unsaved import Unsaved
+from truestep.probes.context.local_variables import argument
+from truestep.probes.context.probe import Probe
+from truestep.seams.patch import patch
+from truestep.seams.refs import Ref
 
 _ATTEMPTS = 3
 _MOST = 8
@@ -192,7 +192,7 @@ class ActiveProbe(Probe):
             with self._aside():
                 fit(module)
                 batch = self._argument(module, frame)
-                with _states.kept(scene.torch):
+                with restored_states.kept(scene.torch):
                     found = compare(Trial(scene, copy_of(module, scene), (batch,), {}))
         except Refused as refused:
             scene.emit(CheckSkipped(check="samples", reason=f"the model was not checked: {refused}"))
@@ -248,7 +248,7 @@ class ActiveProbe(Probe):
                 if not hasattr(data, "__getitem__") or not hasattr(data, "__len__"):
                     raise Refused("there is no data set of samples with numbers")
                 beside = shared(data, [pair for pair in met.items() if pair[1] is not None])
-                with _states.kept(scene.torch):
+                with restored_states.kept(scene.torch):
                     reads = read_again(data, scene)
         except Refused as refused:
             scene.emit(CheckSkipped(check="reads", reason=f"the evaluation data were not checked: {refused}"))
@@ -312,7 +312,7 @@ class ActiveProbe(Probe):
                 args, kwargs = argument(frame, "args"), argument(frame, "kwargs")
                 if not isinstance(args, tuple) or not isinstance(kwargs, dict):
                     raise Refused("its arguments are gone")
-                with _states.kept(scene.torch):
+                with restored_states.kept(scene.torch):
                     depends = self._plain.depends(model, module, args, kwargs)
         except Refused as refused:
             scene.emit(CheckSkipped(check="state", reason=f"the state of the model was not checked: {refused}"))

@@ -1,0 +1,64 @@
+"""The process dies without a word, as of `kill -9`, at a chosen step or in the midst of writing a file."""
+
+from __future__ import annotations
+
+import os
+import signal
+from contextlib import ExitStack
+from typing import Any
+
+from truestep.experiments.changes.parts.change import Change
+from truestep.experiments.running.state_writes import watch_writes
+from truestep.seams.patch import patch
+
+
+class Killed(Change):
+    """The process sends itself SIGKILL: no handler runs and nothing is flushed. Processes of the same run die with it.
+
+    Args:
+        step: after so many steps of all optimizers together; None for a write.
+        moment: "step" for right after it, "backward" for the next backward pass, when what follows a step is done.
+        write: in the midst of this write of a file of state (see `truestep.experiments.running.state_writes`), from 0.
+    """
+
+    name = "killed"
+
+    def __init__(self, step: int | None = None, moment: str = "step", write: int | None = None) -> None:
+        super().__init__()
+        self.step, self.moment, self.write = step, moment, write
+        self._steps = self._writes = 0
+
+    def install(self, stack: ExitStack) -> None:
+        import torch
+        from torch.optim import optimizer as module
+
+        def steps(*_: Any) -> None:
+            if not stepped_is_last:  # of all hooks, so that everybody else has seen the step
+                stepped_is_last.append(module.register_optimizer_step_post_hook(stepped))
+                stack.callback(stepped_is_last[0].remove)
+
+        def stepped(*_: Any) -> None:
+            self._steps += 1
+            if self._steps == self.step and self.moment == "step":
+                self._die()
+
+        def _engine_run_backward(*args: Any, **kwargs: Any) -> Any:
+            if self.moment == "backward" and self.step is not None and self._steps >= self.step:
+                self._die()
+            return backward(*args, **kwargs)
+
+        def written(kind: str, path: str, tear: Any) -> None:
+            number, self._writes = self._writes, self._writes + 1
+            if number == self.write:
+                tear()
+                self._die()
+
+        stepped_is_last: list[Any] = []
+        stack.callback(module.register_optimizer_step_pre_hook(steps).remove)
+        backward = patch(stack, torch.autograd, "_engine_run_backward", _engine_run_backward)
+        watch_writes(stack, written)
+
+    def _die(self) -> None:
+        if "RANK" in os.environ and int(os.environ.get("WORLD_SIZE", "1")) > 1:
+            os.killpg(os.getpgrp(), signal.SIGKILL)
+        os.kill(os.getpid(), signal.SIGKILL)

@@ -1,0 +1,41 @@
+"""Steps with another learning rate: is the script's own the reason that it does not learn?"""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from typing import Any
+
+from truestep.experiments.changes.parts.change import Change
+
+
+class ScaledRates(Change):
+    """Each step of an optimizer is taken with its learning rates times a factor; between steps they are the script's.
+
+    Args:
+        factor: of all rates.
+    """
+
+    name = "scaled-rates"
+
+    def __init__(self, factor: float = 1.0) -> None:
+        super().__init__()
+        self._factor = factor
+        self._own: dict[int, list[Any]] = {}
+
+    def install(self, stack: ExitStack) -> None:
+        from torch.optim import optimizer as module
+
+        def steps(optimizer: Any, *_: Any) -> None:
+            self._own[id(optimizer)] = [group.get("lr") for group in optimizer.param_groups]
+            for group in optimizer.param_groups:
+                if group.get("lr") is not None:
+                    group["lr"] = group["lr"] * self._factor
+                    self.applied += 1
+
+        def stepped(optimizer: Any, *_: Any) -> None:
+            for group, rate in zip(optimizer.param_groups, self._own.pop(id(optimizer), ()), strict=False):
+                if rate is not None:
+                    group["lr"] = rate
+
+        stack.callback(module.register_optimizer_step_pre_hook(steps).remove)
+        stack.callback(module.register_optimizer_step_post_hook(stepped).remove)

@@ -1,0 +1,1 @@
+"""Shared by changes: the lines of findings, calls, optimizers, schedules, passes and streams of data."""

@@ -1,0 +1,68 @@
+"""The optimizers of a script, and what their parameters' gradients come from."""
+
+from __future__ import annotations
+
+import weakref
+from collections import deque
+from collections.abc import Callable, Iterator, MutableMapping
+from contextlib import ExitStack
+from typing import Any
+
+from truestep.seams.patch import patch
+
+_MOST_NODES = 50_000
+
+
+def built(stack: ExitStack) -> MutableMapping[Any, None]:
+    """Return a mapping that holds, in the order in which they are built from now on, all optimizers that are alive."""
+    from torch.optim import Optimizer
+
+    found: MutableMapping[Any, None] = weakref.WeakKeyDictionary()
+
+    def __init__(optimizer: Any, *args: Any, **kwargs: Any) -> None:
+        init(optimizer, *args, **kwargs)
+        found[optimizer] = None
+
+    init = patch(stack, Optimizer, "__init__", __init__)
+    return found
+
+
+def parameters_of(optimizer: Any) -> Iterator[Any]:
+    """Yield what an optimizer holds, in its order."""
+    for group in optimizer.param_groups:
+        yield from group["params"]
+
+
+def untraced(function: Callable[..., Any]) -> Any:
+    """Return what TorchDynamo does not look into, as it does not into the methods of torch's optimizers."""
+    import torch
+
+    return torch._disable_dynamo(function)  # type: ignore[attr-defined]
+
+
+def is_outermost_backward(kwargs: dict[str, Any]) -> bool:
+    """Return whether a call of the engine is one of `backward()`, and not within another one."""
+    import torch
+
+    return bool(kwargs.get("accumulate_grad", False)) and torch._C._current_graph_task_id() == -1
+
+
+def depths_of(outputs: Any) -> dict[Any, int]:
+    """Return the leaves that a backward pass will reach, each with the number of operations between it and the root.
+
+    Args:
+        outputs: the roots, before the engine runs.
+    """
+    roots = [output for output in outputs if output.grad_fn is not None]
+    queue = deque((output.grad_fn, 0) for output in roots)
+    seen = {node for node, _ in queue}
+    found: dict[Any, int] = {}
+    while queue and len(seen) < _MOST_NODES:
+        node, depth = queue.popleft()
+        if node.name() == "torch::autograd::AccumulateGrad":
+            found.setdefault(node.variable, depth)
+        for following, _ in node.next_functions:
+            if following is not None and following not in seen:
+                seen.add(following)
+                queue.append((following, depth + 1))
+    return found

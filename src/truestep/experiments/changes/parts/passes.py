@@ -1,0 +1,69 @@
+"""When passes over the loaders of torch begin and end."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable
+from contextlib import ExitStack
+from typing import Any
+
+from truestep.seams.patch import patch
+
+
+class Passes:
+    """Numbers passes over loaders.
+
+    A pass is over when its iterator is exhausted, dropped, or begins anew. Those of the toolkit's own loaders, which
+    read ahead, are not counted.
+
+    Args:
+        over: called with the number of a pass when it is over.
+    """
+
+    def __init__(self, over: Callable[[int], None]) -> None:
+        self._over = over
+        self._under_way: dict[int, weakref.ref[Any]] = {}
+        """Number to iterator, the one that gave the latest batch last."""
+        self._begun = 0
+
+    @property
+    def now(self) -> int | None:
+        """The pass that gave the latest batch, of those that are under way; None outside of any."""
+        return next(reversed(self._under_way), None)
+
+    def install(self, stack: ExitStack) -> None:
+        """Count until the stack unwinds. torch is imported."""
+        from torch.utils.data.dataloader import _BaseDataLoaderIter
+
+        from truestep.loop.loading import feed
+
+        def __next__(iterator: Any) -> Any:
+            try:
+                batch = next_of_torch(iterator)
+            except StopIteration:
+                self._end(self._number(iterator))
+                raise
+            if type(iterator._dataset).__module__ != feed.__name__:
+                self._drew(iterator)
+            return batch
+
+        next_of_torch = patch(stack, _BaseDataLoaderIter, "__next__", __next__)
+
+    def _drew(self, iterator: Any) -> None:
+        number = self._number(iterator)
+        if number is not None and iterator._num_yielded <= 1:  # persistent workers
+            self._end(number)
+            number = None
+        if number is None:
+            number = self._begun = self._begun + 1
+            ref = weakref.ref(iterator, lambda _: self._end(number))
+        else:
+            ref = self._under_way.pop(number)
+        self._under_way[number] = ref
+
+    def _number(self, iterator: Any) -> int | None:
+        return next((number for number, ref in self._under_way.items() if ref() is iterator), None)
+
+    def _end(self, number: int | None) -> None:
+        if number is not None and self._under_way.pop(number, None) is not None:
+            self._over(number)

@@ -1,0 +1,108 @@
+"""Changes of when the schedules of findings are stepped."""
+
+from __future__ import annotations
+
+import functools
+import sys
+import weakref
+from collections.abc import Callable
+from contextlib import ExitStack
+from types import FrameType
+from typing import Any
+
+from truestep.experiments.changes.parts.aimed import Aimed
+from truestep.seams.patch import patch
+
+
+class Scheduled(Aimed):
+    """A change of steps of schedules. Schedules inside of others are stepped by these."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._inside = 0
+        self._steps: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
+
+    def aim(self, stack: ExitStack) -> None:
+        import torch
+        from torch.optim import lr_scheduler as module
+        from torch.optim import optimizer as optimizers
+
+        kinds = [kind for kind in vars(module).values() if isinstance(kind, type)]
+        for kind in dict.fromkeys(kind for kind in kinds if issubclass(kind, module.LRScheduler)):
+            if "__init__" in vars(kind):
+                patch(stack, kind, "__init__", self._init(vars(kind)["__init__"]))
+            if "step" in vars(kind):
+                patch(stack, kind, "step", self._step(vars(kind)["step"]))
+
+        def scaler_steps(scaler: Any, optimizer: Any, *args: Any, **kwargs: Any) -> Any:
+            self._steps[optimizer] = self.steps_of(optimizer) + 1  # also where it skips the step
+            return step_of_scaler(scaler, optimizer, *args, **kwargs)
+
+        def stepped(optimizer: Any, args: Any, kwargs: Any) -> None:
+            self._steps[optimizer] = self.steps_of(optimizer) + 1
+            self.optimizer_stepped(optimizer)
+
+        step_of_scaler = patch(stack, torch.amp.GradScaler, "step", scaler_steps)
+        stack.callback(optimizers.register_optimizer_step_post_hook(stepped).remove)
+
+    def steps_of(self, optimizer: Any) -> int:
+        """Return how often an optimizer stepped, or was to: a number that grows with every time."""
+        return self._steps.get(optimizer, 0)
+
+    def built(self, scheduler: Any, frame: FrameType) -> None:
+        """Look at a schedule that was made."""
+
+    def stepped(self, scheduler: Any, step: Callable[[], Any], values: tuple[Any, ...], frame: FrameType) -> None:
+        """Take a step of a schedule, or do not.
+
+        Args:
+            scheduler: that the script steps.
+            step: takes the step.
+            values: what it was given: an epoch, a metric.
+            frame: of the call.
+        """
+        step()
+
+    def optimizer_stepped(self, optimizer: Any) -> None:
+        """Look at a step of an optimizer that was made."""
+
+    def take(self, step: Callable[[], Any]) -> None:
+        """Take a step of a schedule that the script does not take here."""
+        self._inside += 1
+        try:
+            step()
+        finally:
+            self._inside -= 1
+
+    def _init(self, original: Any) -> Any:
+        @functools.wraps(original)
+        def __init__(scheduler: Any, *args: Any, **kwargs: Any) -> None:
+            self._inside += 1
+            try:
+                original(scheduler, *args, **kwargs)
+            finally:
+                self._inside -= 1
+            if not self._inside:
+                self.built(scheduler, sys._getframe(1))
+
+        return __init__
+
+    def _step(self, original: Any) -> Any:
+        @functools.wraps(original)
+        def step(scheduler: Any, *args: Any, **kwargs: Any) -> Any:
+            if self._inside:
+                return original(scheduler, *args, **kwargs)
+            self._inside += 1
+            try:
+                taken = functools.partial(original, scheduler, *args, **kwargs)
+                return self.stepped(scheduler, taken, (*args, *kwargs.values()), sys._getframe(1))
+            finally:
+                self._inside -= 1
+
+        return step
+
+
+def optimizer_of(scheduler: Any) -> Any:
+    """Return the optimizer of a schedule, also behind a wrapper (Accelerate's)."""
+    optimizer = getattr(scheduler, "optimizer", None)
+    return getattr(optimizer, "optimizer", optimizer)

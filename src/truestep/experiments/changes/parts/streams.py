@@ -1,0 +1,99 @@
+"""Which batches are of one stream of training data: a script may make loaders and data sets anew in every epoch."""
+
+from __future__ import annotations
+
+import os
+import sys
+import weakref
+from collections.abc import Iterator
+from types import FrameType
+from typing import Any
+
+from truestep.experiments.running.outside_reads import PACKAGE, installed
+from truestep.seams.refs import Ref
+
+Place = tuple[str, int]
+
+
+class Stream:
+    """One stream of batches.
+
+    Attributes:
+        kept: copies of its first batches.
+        given: how often one of them was given again.
+    """
+
+    def __init__(self, place: Place) -> None:
+        self.place = place
+        self.kept: list[Any] = []
+        self.given = 0
+        self._iterator: Any = lambda: None
+        self._dataset: Any = None
+
+    @property
+    def is_free(self) -> bool:
+        """Whether the iterator that drew from it is exhausted or gone."""
+        return self._iterator() is None
+
+    def draws(self, iterator: Any, dataset: Any) -> None:
+        """Let an iterator over a data set draw from it."""
+        self._iterator = weakref.ref(iterator)
+        try:
+            self._dataset = Ref(dataset)
+        except TypeError:  # a list: it is held, so that its address is not that of another one
+            self._dataset = lambda: dataset
+
+    def is_of(self, dataset: Any) -> bool:
+        """Whether this data set was drawn from last."""
+        return self._dataset is not None and self._dataset() is dataset
+
+    def is_over(self) -> None:
+        """Note that the iterator is exhausted."""
+        self._iterator = lambda: None
+
+
+class Streams:
+    """All streams of a script.
+
+    Iterators over one data set are one stream. So are those that the same line of the script draws from, one after
+    another, whatever loader or data set was made for each. Two under way at the same line (`zip`) are two.
+    """
+
+    def __init__(self) -> None:
+        self._all: list[Stream] = []
+        self._of: weakref.WeakKeyDictionary[Any, Stream] = weakref.WeakKeyDictionary()
+        self._libraries = tuple(os.path.join(place, "") for place in [str(PACKAGE), *installed()])
+
+    def __len__(self) -> int:
+        return len(self._all)
+
+    def __iter__(self) -> Iterator[Stream]:
+        return iter(self._all)
+
+    def of(self, iterator: Any, dataset: Any) -> Stream:
+        """Return the stream of an iterator, called from where the script draws."""
+        found = self._of.get(iterator)
+        if found is None:
+            place = self._place(sys._getframe(2))
+            found = next((stream for stream in self._all if stream.is_of(dataset)), None)
+            found = found or next((stream for stream in self._all if stream.place == place and stream.is_free), None)
+            if found is None:
+                found = Stream(place)
+                self._all.append(found)
+            found.draws(iterator, dataset)
+            self._of[iterator] = found
+        return found
+
+    def is_over(self, iterator: Any) -> None:
+        """Note that an iterator is exhausted."""
+        if iterator in self._of:
+            self._of.pop(iterator).is_over()
+
+    def _place(self, frame: FrameType | None) -> Place:
+        """Return the innermost line of the script."""
+        while frame is not None:
+            path = frame.f_code.co_filename
+            if not path.startswith(("<", *self._libraries)):
+                return path, frame.f_lineno
+            frame = frame.f_back
+        return "", 0

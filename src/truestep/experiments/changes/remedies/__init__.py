@@ -1,0 +1,1 @@
+"""Remedies of findings as changes of a script from outside: one per file."""

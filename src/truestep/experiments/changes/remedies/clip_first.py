@@ -1,0 +1,97 @@
+"""The remedy for a clip in the wrong place: the same clip, right before every step."""
+
+from __future__ import annotations
+
+import copy
+from contextlib import ExitStack
+from typing import Any
+
+from truestep.experiments.changes.parts.change import Change
+from truestep.experiments.changes.parts.optimizers import parameters_of
+from truestep.seams.patch import patch
+
+
+class ClipFirst(Change):
+    """What the script clips, and to which norm, is clipped before each step; the script's own clip does nothing more.
+
+    The norm is known from the script's first clip on. A step before it is taken back then, and taken again on clipped
+    gradients, while these are what they were: a first step that is not clipped can decide a whole training.
+    """
+
+    name = "clip-first"
+    remedies = ("clip-after-step", "clip-before-backward")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._clip: Any = None
+        """Parameters, norm, arguments and options of the script's latest clip."""
+        self._before: dict[Any, _Before] = {}
+        """What optimizers held before the steps that they took before the first clip."""
+
+    def install(self, stack: ExitStack) -> None:
+        import torch
+        from torch.nn import utils
+        from torch.optim import optimizer as module
+
+        def clip_grad_norm_(parameters: Any, max_norm: float, *args: Any, **kwargs: Any) -> Any:
+            parameters = [parameters] if isinstance(parameters, torch.Tensor) else list(parameters)
+            self._clip = (parameters, max_norm, args, kwargs)
+            before, self._before = self._before, {}
+            again = [(optimizer, held) for optimizer, held in before.items() if held.can_be_taken_again(optimizer)]
+            norm = clip(parameters, float("inf"), *args, **kwargs)
+            for optimizer, held in again:
+                clip(parameters, max_norm, *args, **kwargs)
+                self.applied += 1
+                held.take_again(optimizer)
+            return norm
+
+        def steps(optimizer: Any, args: Any, kwargs: Any) -> None:
+            if self._clip is not None:
+                parameters, max_norm, more, options = self._clip
+                clip(parameters, max_norm, *more, **options)
+                self.applied += 1
+            elif len(args) <= 1 and kwargs.get("closure") is None:  # torch gives the optimizer first
+                self._before = {optimizer: _Before(optimizer)}  # of an earlier step nothing is left to take again
+
+        clip = patch(stack, utils, "clip_grad_norm_", clip_grad_norm_)
+        patch(stack, utils.clip_grad, "clip_grad_norm_", clip_grad_norm_)
+        stack.callback(module.register_optimizer_step_pre_hook(steps).remove)
+
+
+class _Before:
+    """An optimizer and its parameters before a step."""
+
+    def __init__(self, optimizer: Any) -> None:
+        self._weights = [p.detach().clone() for p in parameters_of(optimizer)]
+        self._versions = self._seen(optimizer)
+        self._groups = [{name: value for name, value in g.items() if name != "params"} for g in optimizer.param_groups]
+        self._state = {p: copy.deepcopy(held) for p, held in optimizer.state.items()}
+
+    def can_be_taken_again(self, optimizer: Any) -> bool:
+        """Whether the gradients are those of the step, and nothing but torch takes part in it."""
+        return (
+            self._seen(optimizer) == self._versions
+            and getattr(optimizer, "grad_scale", None) is None
+            and hasattr(type(optimizer).step, "__wrapped__")
+        )
+
+    def take_again(self, optimizer: Any) -> None:
+        """Take the step again from where it began, without hooks: it is the same step. What groups hold now stays."""
+        import torch
+
+        now = [dict(group) for group in optimizer.param_groups]
+        with torch.no_grad():
+            for parameter, weights in zip(parameters_of(optimizer), self._weights, strict=True):
+                parameter.copy_(weights)
+        optimizer.state.clear()
+        optimizer.state.update(self._state)
+        for group, before in zip(optimizer.param_groups, self._groups, strict=True):
+            group.update(before)
+        type(optimizer).step.__wrapped__(optimizer)
+        for group, after in zip(optimizer.param_groups, now, strict=True):
+            group.update(after)
+
+    @staticmethod
+    def _seen(optimizer: Any) -> list[tuple[int, int] | None]:
+        """Return which tensors the gradients are, and how often each was written to."""
+        return [None if p.grad is None else (id(p.grad), p.grad._version) for p in parameters_of(optimizer)]

@@ -1,0 +1,49 @@
+"""The remedy for a clip that was given nothing to clip: what the optimizer holds is clipped, right before its step."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from typing import Any
+
+from truestep.experiments.changes.parts.change import Change
+from truestep.experiments.changes.parts.optimizers import built, parameters_of
+from truestep.seams.patch import patch
+
+
+class ClipHeld(Change):
+    """The only clip before a step limits what that step uses, where it had no gradient of any optimizer's to limit.
+
+    That is a clip of an iterator that was used up, of an empty list, or of parameters without gradients that no
+    optimizer holds.
+    """
+
+    name = "clip-held"
+    remedies = ("clip-wrong-parameters",)
+
+    def install(self, stack: ExitStack) -> None:
+        import torch
+        from torch.nn import utils
+        from torch.optim import optimizer as module
+
+        optimizers = built(stack)
+        clips: list[Any] = []
+        """The clips since the latest step: each its limit and options, or None where it had something to limit."""
+
+        def clip_grad_norm_(parameters: Any, max_norm: Any, *args: Any, **kwargs: Any) -> Any:
+            parameters = [parameters] if isinstance(parameters, torch.Tensor) else list(parameters)
+            held = {id(p) for optimizer in list(optimizers) for p in parameters_of(optimizer)}
+            idle = not any(p.grad is not None or id(p) in held for p in parameters)
+            clips.append((max_norm, args, kwargs) if idle else None)
+            return clip(parameters, max_norm, *args, **kwargs)
+
+        def steps(optimizer: Any, args: Any, kwargs: Any) -> None:
+            asked = clips.copy()
+            clips.clear()
+            if len(asked) == 1 and asked[0] is not None:
+                max_norm, more, options = asked[0]
+                clip(list(parameters_of(optimizer)), max_norm, *more, **options)
+                self.applied += 1
+
+        clip = patch(stack, utils, "clip_grad_norm_", clip_grad_norm_)
+        patch(stack, utils.clip_grad, "clip_grad_norm_", clip_grad_norm_)
+        stack.callback(module.register_optimizer_step_pre_hook(steps).remove)

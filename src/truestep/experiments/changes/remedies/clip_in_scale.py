@@ -1,0 +1,88 @@
+"""The remedy for a clip of gradients that a scaler has multiplied: its limit is multiplied likewise."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from contextlib import ExitStack
+from typing import Any
+
+from truestep.experiments.changes.parts.change import Change
+from truestep.experiments.changes.parts.optimizers import built, is_outermost_backward, parameters_of
+from truestep.seams.patch import patch
+from truestep.seams.refs import tensor_keys
+
+
+class ClipInScale(Change):
+    """A clip acts on gradients in the scale of a `GradScaler` as it would on the same gradients out of it.
+
+    The norm that the clip returns is out of the scale. Gradients are known to be in it when the backward pass of a
+    scaled loss made them, and out of it again once the scaler has divided them.
+    """
+
+    name = "clip-in-scale"
+    remedies = ("clip-before-unscale",)
+
+    def install(self, stack: ExitStack) -> None:
+        import torch
+        from torch.nn import utils
+
+        optimizers = built(stack)
+        roots: Any = tensor_keys()
+        self._scales: Any = tensor_keys()
+
+        def scale(scaler: Any, outputs: Any) -> Any:
+            scaled = scale_of_torch(scaler, outputs)
+            if isinstance(scaled, torch.Tensor) and scaler.is_enabled():
+                roots[scaled] = float(scaler.get_scale())
+            return scaled
+
+        def _engine_run_backward(outputs: Any, *args: Any, **kwargs: Any) -> Any:
+            if not is_outermost_backward(kwargs):
+                return backward(outputs, *args, **kwargs)
+            used = roots.get(outputs[0]) if len(outputs) == 1 else None
+            held = [p for optimizer in list(optimizers) for p in parameters_of(optimizer)]
+            before = [_state(p.grad) for p in held]
+            result = backward(outputs, *args, **kwargs)
+            for parameter, state in zip(held, before, strict=True):
+                if _state(parameter.grad) != state:
+                    self._scales[parameter] = used
+            return result
+
+        def _unscale_grads_(scaler: Any, optimizer: Any, *args: Any, **kwargs: Any) -> Any:
+            for parameter in parameters_of(optimizer):
+                self._scales.pop(parameter, None)
+            return unscale(scaler, optimizer, *args, **kwargs)
+
+        backward = patch(stack, torch.autograd, "_engine_run_backward", _engine_run_backward)
+        scale_of_torch = patch(stack, torch.amp.GradScaler, "scale", scale)
+        unscale = patch(stack, torch.amp.GradScaler, "_unscale_grads_", _unscale_grads_)
+        for name in ("clip_grad_norm_", "clip_grad_value_"):
+            clip = self._in_scale(getattr(utils.clip_grad, name))
+            patch(stack, utils, name, clip)
+            patch(stack, utils.clip_grad, name, clip)
+
+    def _in_scale(self, clip: Callable[..., Any]) -> Callable[..., Any]:
+        import torch
+
+        def in_scale(parameters: Any, limit: Any = None, *args: Any, **kwargs: Any) -> Any:
+            parameters = [parameters] if isinstance(parameters, torch.Tensor) else list(parameters)
+            name = "max_norm" if limit is None and "max_norm" in kwargs else "clip_value"
+            limit = kwargs.pop(name) if limit is None else limit
+            scale = self._scale_of(parameters)
+            if scale is None:
+                return clip(parameters, limit, *args, **kwargs)
+            self.applied += 1
+            norm = clip(parameters, limit * scale, *args, **kwargs)
+            return None if norm is None else norm / scale
+
+        return in_scale
+
+    def _scale_of(self, parameters: Iterable[Any]) -> float | None:
+        """Return the scale that all of these gradients are in; None where there is none, or they differ."""
+        scales = {self._scales.get(p) for p in parameters if p.grad is not None}
+        return scales.pop() if len(scales) == 1 else None
+
+
+def _state(gradient: Any) -> tuple[int, int] | None:
+    """Return what is another value after a backward pass has written to a gradient."""
+    return None if gradient is None else (id(gradient), gradient._version)

@@ -1,0 +1,60 @@
+"""The remedy for states that carry their graph from step to step: a module gets them without it."""
+
+from __future__ import annotations
+
+import sys
+from contextlib import ExitStack
+from typing import Any
+
+from truestep.experiments.changes.parts.aimed import Aimed
+from truestep.experiments.changes.parts.calls import hook_in_silence
+from truestep.seams.patch import patch
+
+
+class DetachCarried(Aimed):
+    """What a module is given by position, and was computed before the latest backward pass, comes without its graph.
+
+    From then on the pass at the line found frees its graph, as without `retain_graph=True`. States that are given by
+    keyword, or carried on by operations outside of modules, are not reached.
+    """
+
+    name = "detach-carried"
+    remedies = ("hidden-state-not-detached",)
+    silences = True
+
+    def aim(self, stack: ExitStack) -> None:
+        import torch
+        from torch.nn.modules import module as modules
+        from torch.utils._pytree import tree_map_only
+
+        now = torch._C._autograd._get_sequence_nr
+        compiling, task = torch.compiler.is_compiling, torch._C._current_graph_task_id
+        latest = [0]
+
+        def cut(tensor: Any) -> Any:
+            if tensor.grad_fn is None or tensor.grad_fn._sequence_nr() >= latest[0]:
+                return tensor
+            self.applied += 1
+            return tensor.detach()
+
+        def enters(module: Any, args: Any) -> Any:
+            if compiling() or not self.aims or not latest[0] or task() != -1:
+                return None
+            before = self.applied
+            cleaned = tree_map_only(torch.Tensor, cut, args)
+            return cleaned if self.applied > before else None
+
+        def _engine_run_backward(
+            outputs: Any, gradients: Any, keep: Any, create: Any, *args: Any, **kwargs: Any
+        ) -> Any:
+            if task() != -1:
+                return backward(outputs, gradients, keep, create, *args, **kwargs)
+            if keep and not create and self.applied and self.at(sys._getframe(1)) is not None:
+                keep = False
+            result = backward(outputs, gradients, keep, create, *args, **kwargs)
+            latest[0] = now()
+            return result
+
+        stack.callback(modules.register_module_forward_pre_hook(enters).remove)
+        hook_in_silence(stack)
+        backward = patch(stack, torch.autograd, "_engine_run_backward", _engine_run_backward)

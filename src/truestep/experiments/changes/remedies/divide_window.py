@@ -1,0 +1,46 @@
+"""The remedy for sums of gradients that are never divided: they are, by the number of their backward passes."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from typing import Any
+
+from truestep.experiments.changes.parts.change import Change
+from truestep.seams.patch import patch
+
+
+class DivideWindow(Change):
+    """Before a step, gradients are divided by how many backward passes there were since the last one.
+
+    A clip that the script makes before its step sees them undivided.
+    """
+
+    name = "divide-window"
+    remedies = ("accumulation-not-normalised",)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._passes = 0
+
+    def install(self, stack: ExitStack) -> None:
+        import torch
+        from torch.optim import optimizer as module
+
+        def _engine_run_backward(*args: Any, **kwargs: Any) -> Any:
+            if kwargs.get("accumulate_grad", False) and torch._C._current_graph_task_id() == -1:
+                self._passes += 1
+            return backward(*args, **kwargs)
+
+        def steps(optimizer: Any, args: Any, kwargs: Any) -> None:
+            passes, self._passes = self._passes, 0
+            if passes < 2:
+                return
+            self.applied += 1
+            with torch.no_grad():
+                for group in optimizer.param_groups:
+                    for parameter in group["params"]:
+                        if parameter.grad is not None:
+                            parameter.grad /= passes
+
+        backward = patch(stack, torch.autograd, "_engine_run_backward", _engine_run_backward)
+        stack.callback(module.register_optimizer_step_pre_hook(steps).remove)

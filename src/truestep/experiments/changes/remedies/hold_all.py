@@ -1,0 +1,179 @@
+"""The remedy for parameters that the optimizer does not hold: it does, from their first gradient on."""
+
+from __future__ import annotations
+
+import gc
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import ExitStack
+from typing import Any
+
+from truestep.experiments.changes.parts.change import Change
+from truestep.experiments.changes.parts.optimizers import built, depths_of, is_outermost_backward, parameters_of
+from truestep.rules._parts import apart
+from truestep.seams.patch import patch
+from truestep.seams.refs import tensor_keys
+
+_MOST_SCANS = 20
+"""Searches for the model of parameters that no optimizer holds: a script may make new ones in every step."""
+_NO_FORWARD = ("torch.nn.modules.module", "lightning.", "pytorch_lightning.")
+"""Where the `forward` of modules is defined that hold parts of a training, and run none of them as one model."""
+_BEHIND = 3
+"""Operations that a trained parameter lies farther from the loss than a left-out one: a layer and an activation."""
+
+
+class HoldAll(Change):
+    """What belongs to a model and gets gradients joins the optimizer of the rest of that model, in its nearest group.
+
+    Three cases, each looked for at the first backward pass that reaches such a parameter: layers in a list, tuple or
+    dict of a module, which are registered as well; parameters like those that the optimizer holds in vain, because a
+    part of the model or all of it was replaced; and a smaller part of the model with trained parameters behind it. What
+    is frozen, in evaluation mode, without gradients, or in a model of its own (a teacher, a perceptual loss) stays out.
+    """
+
+    name = "hold-all"
+    remedies = ("parameters-not-optimized", "optimizer-holds-stale-parameters", "layers-in-plain-container")
+
+    def install(self, stack: ExitStack) -> None:
+        import torch
+        from torch.optim import optimizer as module
+
+        self._built = built(stack)
+        self._scans = 0
+        self._judged: Any = tensor_keys()
+        """Parameters in no optimizer that stay so."""
+        self._waiting: list[Any] = []
+        """Parameters that a backward pass reached which reached nothing that an optimizer holds."""
+
+        def _engine_run_backward(outputs: Any, *args: Any, **kwargs: Any) -> Any:
+            if not is_outermost_backward(kwargs):
+                return backward(outputs, *args, **kwargs)
+            depths = depths_of(outputs)
+            result = backward(outputs, *args, **kwargs)
+            self._look({leaf: depth for leaf, depth in depths.items() if leaf.grad is not None})
+            return result
+
+        backward = patch(stack, torch.autograd, "_engine_run_backward", _engine_run_backward)
+        stack.callback(module.register_optimizer_step_pre_hook(self._steps).remove)
+
+    def _look(self, depths: dict[Any, int]) -> None:
+        """Look at what a backward pass reached."""
+        import torch
+
+        holder = {id(p): optimizer for optimizer in list(self._built) for p in parameters_of(optimizer)}
+        left = [
+            leaf
+            for leaf in depths
+            if isinstance(leaf, torch.nn.Parameter) and id(leaf) not in holder and leaf not in self._judged
+        ]
+        trained = [leaf for leaf in depths if id(leaf) in holder]
+        self._waiting = [] if trained else left
+        if not left or not trained or self._scans >= _MOST_SCANS:
+            return
+        self._scans += 1
+        for home in _homes(trained):
+            inside = {id(p) for p in home.parameters()}
+            mine = [p for p in trained if id(p) in inside]
+            optimizer = Counter(holder[id(p)] for p in mine).most_common(1)[0][0]
+            for owner, name, layers in _hidden(home):
+                found = [p for layer in layers for p in layer.parameters() if _is_in(p, left)]
+                if found and all(layer.training for layer in layers):
+                    owner._modules.setdefault(name, torch.nn.ModuleList(layers))
+                    self._hold(optimizer, found, depths, mine)
+            missing = [p for p in left if id(p) in inside]
+            if missing and (_is_stale(optimizer, missing, depths, inside) or _is_left(home, missing, mine, depths)):
+                self._hold(optimizer, missing, depths, mine)
+        for leaf in left:
+            self._judged[leaf] = True
+
+    def _hold(self, optimizer: Any, parameters: list[Any], depths: dict[Any, int], beside: list[Any]) -> None:
+        """Add parameters to the groups of those nearest to them on the tape."""
+        import torch
+
+        if isinstance(optimizer, torch.optim.Adagrad):  # which makes its state when it is built
+            return
+        groups = {id(p): group for group in optimizer.param_groups for p in group["params"]}
+        near = [p for p in beside if id(p) in groups]
+        for parameter in parameters:
+            if id(parameter) not in groups:
+                nearest = min(near, key=lambda p: abs(depths[p] - depths[parameter]))
+                groups[id(nearest)]["params"].append(parameter)
+                groups[id(parameter)] = groups[id(nearest)]
+                self.applied += 1
+
+    def _steps(self, optimizer: Any, args: Any, kwargs: Any) -> None:
+        """Take the whole model that waits, where an optimizer without any gradient holds its like, one by one."""
+        waiting, self._waiting = self._waiting, []
+        held = list(parameters_of(optimizer))
+        if not waiting or len(optimizer.param_groups) != 1 or any(p.grad is not None and p.grad.any() for p in held):
+            return
+        if sorted(tuple(p.shape) for p in waiting) == sorted(tuple(p.shape) for p in held):
+            optimizer.param_groups[0]["params"].extend(waiting)
+            self.applied += len(waiting)
+
+
+def _is_in(tensor: Any, tensors: list[Any]) -> bool:
+    return any(tensor is other for other in tensors)
+
+
+def _homes(parameters: list[Any]) -> list[Any]:
+    """Return the modules with a forward that hold any of these parameters and are part of no other such module."""
+    import torch
+
+    containers = (torch.nn.ModuleList, torch.nn.ModuleDict)
+    wanted = {id(p) for p in parameters}
+    modules = [thing for thing in gc.get_objects() if issubclass(type(thing), torch.nn.Module)]
+    modules = [module for module in modules if "_modules" in vars(module)]
+    inner = {id(child) for module in modules for child in module.children()}
+    inner |= {id(layer) for module in modules for _, _, layers in _contained(module) for layer in layers}
+    found = []
+    waiting = [module for module in modules if id(module) not in inner]
+    while waiting:
+        module = waiting.pop()
+        defined_in = getattr(type(module).forward, "__module__", None) or ""
+        if "forward" in vars(module) or not (defined_in.startswith(_NO_FORWARD) or isinstance(module, containers)):
+            found.append(module)
+        else:
+            waiting.extend(module.children())
+    return [module for module in found if any(id(p) in wanted for p in module.parameters())]
+
+
+def _hidden(home: Any) -> list[tuple[Any, str, list[Any]]]:
+    """Return what the modules of a model hold in plain containers: the owner, the attribute, the layers."""
+    return [found for module in home.modules() for found in _contained(module)]
+
+
+def _contained(module: Any) -> Iterator[tuple[Any, str, list[Any]]]:
+    import torch
+
+    for name, value in vars(module).items():
+        if name.startswith("_") or not isinstance(value, list | tuple | dict):
+            continue
+        values = list(value.values()) if isinstance(value, dict) else list(value)
+        layers = [layer for layer in values if issubclass(type(layer), torch.nn.Module)]
+        if layers:
+            yield module, name, layers
+
+
+def _is_stale(optimizer: Any, missing: list[Any], depths: dict[Any, int], inside: set[int]) -> bool:
+    """Return whether the optimizer holds parameters that are not in the model any more and look like those missing."""
+    reached = {id(p) for p in depths}
+    stale = [p for p in parameters_of(optimizer) if id(p) not in inside and id(p) not in reached]
+    return any(_is_alike(new, old) for new in missing for old in stale)
+
+
+def _is_alike(new: Any, old: Any) -> bool:
+    return bool(new.shape == old.shape or (new.dim() > 1 and new.shape[1:] == old.shape[1:]))
+
+
+def _is_left(home: Any, missing: list[Any], trained: list[Any], depths: dict[Any, int]) -> bool:
+    """Return whether the missing part is the smaller one, in training, and trained parameters lie behind it."""
+    behind = max(depths[p] for p in trained) - min(depths[p] for p in missing)
+    if len(missing) > len(trained) or behind < _BEHIND:
+        return False
+    ids = {id(p) for p in missing}
+    if not all(module.training for module in home.modules() for p in module.parameters(recurse=False) if id(p) in ids):
+        return False
+    names = {id(p): name for name, p in home.named_parameters()}
+    sizes = [sum(p.numel() for p in part) for part in (missing, trained)]
+    return sizes[0] < sizes[1] or apart([names[id(p)] for p in missing], [names[id(p)] for p in trained])

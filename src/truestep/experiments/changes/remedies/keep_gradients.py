@@ -1,0 +1,76 @@
+"""The remedy for gradients that are cleared between their backward pass and their step: the step gets them back."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from typing import Any
+
+from truestep.experiments.changes.parts.change import Change
+from truestep.experiments.changes.parts.optimizers import is_outermost_backward, parameters_of, untraced
+from truestep.seams.patch import patch
+from truestep.seams.refs import tensor_keys
+
+
+class KeepGradients(Change):
+    """A step that finds no gradients uses those that `zero_grad()` cleared after the latest backward pass.
+
+    They are cleared again after it. Gradients that a step has used already are not given back, nor those that a later
+    backward pass follows, nor any that are not finite: a script may clear them to leave a step out.
+    """
+
+    name = "keep-gradients"
+    remedies = ("zero-grad-before-step",)
+
+    def install(self, stack: ExitStack) -> None:
+        import torch
+        from torch.optim import optimizer as module
+
+        self._kept: Any = tensor_keys()
+        self._used: Any = tensor_keys()
+        """Parameters whose gradients a step has used since the latest backward pass."""
+
+        def _engine_run_backward(*args: Any, **kwargs: Any) -> Any:
+            if is_outermost_backward(kwargs):
+                self._kept.clear()
+                self._used.clear()
+            return backward(*args, **kwargs)
+
+        def zero_optimizer(optimizer: Any, set_to_none: bool = True) -> None:
+            self._keep(parameters_of(optimizer), set_to_none)
+            raw(optimizer, set_to_none)
+
+        def zero_module(model: Any, set_to_none: bool = True) -> None:
+            self._keep(model.parameters(), set_to_none)
+            zero_of_module(model, set_to_none)
+
+        backward = patch(stack, torch.autograd, "_engine_run_backward", _engine_run_backward)
+        zero = vars(torch.optim.Optimizer)["zero_grad"]
+        raw = getattr(zero, "__wrapped__", zero)
+        patch(stack, torch.optim.Optimizer, "zero_grad", untraced(zero_optimizer))
+        zero_of_module = patch(stack, torch.nn.Module, "zero_grad", zero_module)
+        stack.callback(module.register_optimizer_step_pre_hook(self._before).remove)
+        stack.callback(module.register_optimizer_step_post_hook(self._after).remove)
+
+    def _keep(self, parameters: Any, set_to_none: bool) -> None:
+        for parameter in parameters:
+            gradient = parameter.grad
+            if gradient is not None and parameter not in self._used and parameter not in self._kept:
+                self._kept[parameter] = gradient if set_to_none else gradient.clone()
+
+    def _before(self, optimizer: Any, args: Any, kwargs: Any) -> None:
+        parameters = list(parameters_of(optimizer))
+        kept = {p: self._kept[p] for p in parameters if p in self._kept}
+        if not kept or any(p.grad is not None and p.grad.any() for p in parameters):
+            return
+        if all(gradient.isfinite().all() for gradient in kept.values()):
+            self._back = [(p, p.grad) for p in kept]
+            for parameter, gradient in kept.items():
+                parameter.grad = gradient
+            self.applied += 1
+
+    def _after(self, optimizer: Any, args: Any, kwargs: Any) -> None:
+        for parameter, gradient in self.__dict__.pop("_back", ()):
+            parameter.grad = gradient
+        for parameter in parameters_of(optimizer):
+            self._used[parameter] = True
+            self._kept.pop(parameter, None)

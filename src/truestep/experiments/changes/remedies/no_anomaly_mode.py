@@ -1,0 +1,26 @@
+"""The remedy for anomaly detection that was left on: it stays off."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from typing import Any
+
+from truestep.experiments.changes.parts.change import Change
+from truestep.seams.patch import patch
+
+
+class NoAnomalyMode(Change):
+    """Whatever switches anomaly detection on switches nothing."""
+
+    name = "no-anomaly-mode"
+    remedies = ("anomaly-mode-left-on",)
+    silences = True
+
+    def install(self, stack: ExitStack) -> None:
+        import torch
+
+        def set_anomaly_enabled(enabled: bool, check_nan: bool = True) -> None:
+            self.applied += bool(enabled)
+            switch(False, check_nan)
+
+        switch: Any = patch(stack, torch, "set_anomaly_enabled", set_anomaly_enabled)

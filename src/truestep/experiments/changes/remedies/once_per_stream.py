@@ -1,0 +1,70 @@
+"""The remedy for workers that all read the same stream: what several of them give is given once."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import MutableMapping
+from contextlib import ExitStack
+from typing import Any
+
+from truestep.experiments.changes.parts.change import Change
+from truestep.seams.patch import patch
+
+
+class OncePerStream(Change):
+    """A batch of an `IterableDataset` that is equal to the one before it, which another worker read, is left out.
+
+    Workers take turns, so equal batches follow each other. What workers give that share the stream, or draw numbers of
+    their own, is never equal. The batches are then those that one worker alone would give.
+    """
+
+    name = "once-per-stream"
+    remedies = ("iterable-repeated-by-workers",)
+
+    def install(self, stack: ExitStack) -> None:
+        from torch.utils.data import IterableDataset
+        from torch.utils.data.dataloader import _BaseDataLoaderIter
+
+        given: MutableMapping[Any, Any] = weakref.WeakKeyDictionary()
+
+        def __next__(iterator: Any) -> Any:
+            batch = next_of_torch(iterator)
+            if not isinstance(iterator._dataset, IterableDataset) or iterator._num_workers < 2:
+                return batch
+            for _ in range(iterator._num_workers - 1):
+                if iterator not in given or not _equal(batch, given[iterator]):
+                    break
+                self.applied += 1
+                batch = next_of_torch(iterator)
+            given[iterator] = _copied(batch)
+            return batch
+
+        next_of_torch = patch(stack, _BaseDataLoaderIter, "__next__", __next__)
+
+
+def _equal(one: Any, other: Any) -> bool:
+    """Return whether two batches hold the same values; not where that cannot be told."""
+    import torch
+
+    if isinstance(one, torch.Tensor):
+        return isinstance(other, torch.Tensor) and one.dtype == other.dtype and torch.equal(one, other)
+    if type(one) is not type(other):
+        return False
+    if isinstance(one, dict):
+        return one.keys() == other.keys() and all(_equal(one[key], other[key]) for key in one)
+    if isinstance(one, list | tuple):
+        return len(one) == len(other) and all(map(_equal, one, other))
+    return isinstance(one, str | bytes | int | float) and bool(one == other)
+
+
+def _copied(batch: Any) -> Any:
+    """Return a batch that keeps its values whatever the script does to the other one in place."""
+    import torch
+
+    if isinstance(batch, torch.Tensor):
+        return batch.clone()
+    if isinstance(batch, dict):
+        return type(batch)({key: _copied(value) for key, value in batch.items()})
+    if type(batch) in (list, tuple):
+        return type(batch)(map(_copied, batch))
+    return batch

@@ -1,0 +1,54 @@
+"""The remedy for units that begin equal and stay so: random weights, as torch's own layers begin with."""
+
+from __future__ import annotations
+
+import math
+from contextlib import ExitStack
+from typing import Any
+
+from truestep.experiments.changes.parts.change import Change
+from truestep.experiments.changes.parts.optimizers import parameters_of
+from truestep.seams.refs import tensor_keys
+
+
+class RandomWeights(Change):
+    """A weight whose rows are equal, and whose rows of gradients are equal too, gets random rows before its first step.
+
+    Equal rows with different gradients part by themselves (a last layer of zeros, LoRA), so they stay as they are. The
+    numbers are drawn by a generator of its own, uniformly within sqrt(6 / inputs) of zero.
+    """
+
+    name = "random-weights"
+    remedies = ("symmetric-initialisation",)
+
+    def install(self, stack: ExitStack) -> None:
+        import torch
+        from torch.optim import optimizer as module
+
+        looked: Any = tensor_keys()
+
+        def steps(optimizer: Any, args: Any, kwargs: Any) -> None:
+            for parameter in parameters_of(optimizer):
+                if parameter in looked or parameter.grad is None:
+                    continue
+                looked[parameter] = True
+                if _is_symmetric(parameter):
+                    generator = torch.Generator().manual_seed(torch.initial_seed() + self.applied)
+                    bound = math.sqrt(6 / parameter[0].numel())
+                    drawn = torch.empty(parameter.shape).uniform_(-bound, bound, generator=generator)
+                    with torch.no_grad():
+                        parameter.copy_(drawn)
+                    self.applied += 1
+
+        stack.callback(module.register_optimizer_step_pre_hook(steps).remove)
+
+
+def _is_symmetric(parameter: Any) -> bool:
+    """Return whether all rows are equal, and would be so after a step."""
+    if parameter.dim() < 2 or parameter.shape[0] < 2 or parameter.grad.is_sparse:
+        return False
+    values, gradient = parameter.detach(), parameter.grad
+    if not (values == values[:1]).all() or not gradient.any():
+        return False
+    scale = float(gradient.abs().max())
+    return bool(((gradient - gradient[:1]).abs() <= 1e-5 * scale).all())

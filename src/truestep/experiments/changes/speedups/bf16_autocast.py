@@ -1,0 +1,77 @@
+"""Mixed precision: models and losses under autocast to bf16."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from typing import Any
+
+from truestep.experiments.changes.speedups.speedup import Tuning
+from truestep.experiments.running.outermost_calls import RootCalls
+from truestep.seams.patch import patch
+
+
+class Bf16Autocast(Tuning):
+    """Autocast begins with the first call of a model and ends where the backward pass begins: the loss is inside.
+
+    Under `torch.no_grad()` it holds for the call alone. A script that is under autocast already keeps its own.
+    """
+
+    name = "bf16-autocast"
+    summary = "forward passes and losses under torch.autocast to bf16"
+    lines = "with torch.autocast(device.type, dtype=torch.bfloat16):\n    loss = criterion(model(x), y)"
+    tolerance = 3e-2
+
+    def install(self, stack: ExitStack) -> None:
+        import torch
+
+        calls = _Casting(self)
+        if not calls.listen(stack):
+            return
+
+        def _engine_run_backward(*args: Any, **kwargs: Any) -> Any:
+            calls.end()
+            return backward(*args, **kwargs)
+
+        backward = patch(stack, torch.autograd, "_engine_run_backward", _engine_run_backward)
+        stack.callback(calls.end)
+
+
+class _Casting(RootCalls):
+    def __init__(self, change: Bf16Autocast) -> None:
+        super().__init__()
+        self._change = change
+        self._open: Any = None
+
+    def entered(self, module: Any) -> Any:
+        import torch
+
+        if self._open is not None and not torch.is_grad_enabled():
+            return None
+        if self._open is not None or not self.is_model(module):
+            return None
+        device = next(module.parameters()).device.type
+        if torch.is_autocast_enabled(device) or not _takes_bf16(device):
+            return None
+        context: Any = torch.autocast(device, dtype=torch.bfloat16)
+        context.__enter__()
+        self._change.applied += 1
+        if torch.is_grad_enabled():
+            self._open = context
+            return None
+        return context
+
+    def left(self, token: Any) -> None:
+        if token is not None:
+            token.__exit__(None, None, None)
+
+    def end(self) -> None:
+        """Leave what began with a forward pass."""
+        if self._open is not None:
+            context, self._open = self._open, None
+            context.__exit__(None, None, None)
+
+
+def _takes_bf16(device: str) -> bool:
+    import torch
+
+    return device == "cpu" or (device == "cuda" and torch.cuda.is_bf16_supported())

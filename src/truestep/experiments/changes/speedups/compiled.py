@@ -1,0 +1,116 @@
+"""Models compiled by torch.compile, in its modes."""
+
+from __future__ import annotations
+
+import os
+import weakref
+from contextlib import ExitStack
+from typing import Any, ClassVar
+
+from truestep.experiments.changes.speedups.speedup import Tuning
+from truestep.experiments.running.one_time import aside
+from truestep.experiments.running.outermost_calls import RootCalls
+
+
+class Compile(Tuning):
+    """Each model is compiled at its first call under gradients. The time that compiling takes is counted apart.
+
+    Args:
+        cache: a folder in which what was compiled is kept from one process to the next; None for torch's own.
+        fallback_random: whether random numbers are drawn as without the compiler, so that losses can be compared.
+    """
+
+    name = "compile"
+    summary = "models compiled by torch.compile"
+    lines = "model = torch.compile(model)"
+    tolerance = 1e-2
+    excludes = ("compile-reduce-overhead", "compile-max-autotune")
+    checked: ClassVar[dict[str, Any]] = {"fallback_random": True}
+    mode: ClassVar[str | None] = None
+
+    def __init__(self, cache: str | None = None, fallback_random: bool = False) -> None:
+        super().__init__()
+        self._cache = cache
+        self._fallback_random = fallback_random
+
+    def install(self, stack: ExitStack) -> None:
+        if self._cache is not None and "TORCHINDUCTOR_CACHE_DIR" not in os.environ:
+            os.environ["TORCHINDUCTOR_CACHE_DIR"] = self._cache
+            stack.callback(os.environ.pop, "TORCHINDUCTOR_CACHE_DIR", None)
+        _Compiling(self, stack, self._fallback_random).listen(stack)
+
+
+class _Compiling(RootCalls):
+    def __init__(self, change: Compile, stack: ExitStack, fallback_random: bool) -> None:
+        super().__init__()
+        self._change = change
+        self._stack = stack
+        self._fallback_random = fallback_random
+        self._ready = False
+        self._met: weakref.WeakSet[Any] = weakref.WeakSet()
+
+    def entered(self, module: Any) -> Any:
+        import torch
+
+        if module in self._met or not torch.is_grad_enabled() or not self.is_model(module):
+            return
+        self._met.add(module)
+        if module._compiled_call_impl is not None or hasattr(module, "_orig_mod"):  # the script compiles it itself
+            return
+        with aside():
+            self._prepare()
+            own = vars(module).get("forward")
+            # `Module.compile` finds nothing to compile in the classes of torch.nn, such as Sequential
+            module.forward = torch.compile(module.forward, mode=self._change.mode)
+        if own is None:
+            self._stack.callback(vars(module).pop, "forward", None)
+        else:
+            self._stack.callback(setattr, module, "forward", own)
+
+    def _prepare(self) -> None:
+        if self._ready:
+            return
+        import torch._dynamo
+        import torch._inductor.config
+        from torch._dynamo.callback import CallbackTrigger, callback_handler
+
+        self._ready = True
+        if self._fallback_random:
+            before = torch._inductor.config.fallback_random
+            torch._inductor.config.fallback_random = True
+            self._stack.callback(setattr, torch._inductor.config, "fallback_random", before)
+
+        def begun(told: Any) -> None:
+            aside.begin()
+
+        def ended(told: Any) -> None:
+            aside.end()
+            if told.callback_trigger is CallbackTrigger.DYNAMO:
+                self._change.applied += torch._dynamo.utils.counters["stats"]["unique_graphs"] > 0
+
+        callback_handler.register_start_callback(begun)
+        callback_handler.register_end_callback(ended)
+        self._stack.callback(callback_handler.remove_start_callback, begun)
+        self._stack.callback(callback_handler.remove_end_callback, ended)
+
+
+class CompileReduceOverhead(Compile):
+    """The same with CUDA graphs, which launch all kernels of a step at once."""
+
+    name = "compile-reduce-overhead"
+    summary = "models compiled with CUDA graphs (mode reduce-overhead)"
+    lines = 'model = torch.compile(model, mode="reduce-overhead")'
+    accelerator = True
+    excludes = ("compile", "compile-max-autotune")
+    mode = "reduce-overhead"
+
+
+class CompileMaxAutotune(Compile):
+    """The same, with kernels that are chosen by trying them."""
+
+    name = "compile-max-autotune"
+    summary = "models compiled with kernels chosen by trying them (mode max-autotune)"
+    lines = 'model = torch.compile(model, mode="max-autotune")'
+    accelerator = True
+    excludes = ("compile", "compile-reduce-overhead")
+    mode = "max-autotune"

@@ -1,0 +1,105 @@
+"""Switches of torch that a script sets once: tf32, cuDNN's search for kernels, the number of threads."""
+
+from __future__ import annotations
+
+import os
+from contextlib import ExitStack
+from typing import Any
+
+from truestep.experiments.changes.speedups.speedup import Tuning
+from truestep.seams.patch import patch
+
+
+class Tf32(Tuning):
+    """Products of fp32 matrices are computed in tf32, with 10 bits of mantissa. A script that says so keeps its own."""
+
+    name = "tf32"
+    summary = 'matrix products in tf32: torch.set_float32_matmul_precision("high")'
+    lines = 'torch.set_float32_matmul_precision("high")'
+    tolerance = 1e-2
+    accelerator = True
+
+    def install(self, stack: ExitStack) -> None:
+        import torch
+
+        before = torch.get_float32_matmul_precision()
+        if before != "highest":
+            return
+        self.applied = 1
+
+        def set_float32_matmul_precision(precision: str) -> None:
+            self.applied = 0
+            set_precision(precision)
+
+        torch.set_float32_matmul_precision("high")
+        stack.callback(torch.set_float32_matmul_precision, before)
+        set_precision = patch(stack, torch, "set_float32_matmul_precision", set_float32_matmul_precision)
+
+
+class CudnnBenchmark(Tuning):
+    """cuDNN tries its kernels at the first call of each shape, and keeps the fastest."""
+
+    name = "cudnn-benchmark"
+    summary = "cuDNN chooses kernels by trying them: torch.backends.cudnn.benchmark"
+    lines = "torch.backends.cudnn.benchmark = True"
+    tolerance = 1e-3
+    accelerator = True
+
+    def install(self, stack: ExitStack) -> None:
+        import torch
+
+        if not torch.backends.cudnn.benchmark:
+            torch.backends.cudnn.benchmark = True
+            stack.callback(setattr, torch.backends.cudnn, "benchmark", False)
+            self.applied = 1
+
+
+class _Threads(Tuning):
+    tolerance = 1e-3
+
+    def wanted(self) -> int:
+        """Return how many threads."""
+        raise NotImplementedError
+
+    def install(self, stack: ExitStack) -> None:
+        import torch
+
+        before, wanted = torch.get_num_threads(), self.wanted()
+
+        def set_num_threads(number: int) -> None:
+            self.applied = int(number != wanted)
+
+        self.applied = int(before != wanted)
+        torch.set_num_threads(wanted)
+        stack.callback(torch.set_num_threads, before)
+        patch(stack, torch, "set_num_threads", set_num_threads)
+
+
+class OneThread(_Threads):
+    """Operations run in one thread, whatever the script says."""
+
+    name = "one-thread"
+    summary = "one thread for each operation: small models wait for threads longer than they compute"
+    lines = "torch.set_num_threads(1)"
+    excludes = ("all-threads",)
+
+    def wanted(self) -> int:
+        return 1
+
+
+class AllThreads(_Threads):
+    """Operations run in as many threads as there are processors for this process, whatever the script says."""
+
+    name = "all-threads"
+    summary = "as many threads for each operation as this process has processors"
+    lines = "torch.set_num_threads(len(os.sched_getaffinity(0)))"
+    excludes = ("one-thread",)
+
+    def wanted(self) -> int:
+        return processors()
+
+
+def processors() -> int:
+    """Return how many processors this process may use."""
+    found: Any = getattr(os, "sched_getaffinity", None)
+    return len(found(0)) if found is not None else os.cpu_count() or 1

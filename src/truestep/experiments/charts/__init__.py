@@ -1,0 +1,1 @@
+"""Series of losses as characters for a terminal, and as SVG."""

@@ -1,0 +1,1 @@
+"""`truestep profile`: time and memory of a step, and what dominates them."""

@@ -1,0 +1,389 @@
+"""Where the time and the memory of a script's steps go, as numbers and in a few sentences.
+
+Times are those of steps without a profiler. What the profiler and the looks at the thread say is told as parts of them,
+phase by phase: what they cost themselves is spread over what they measure, and no more.
+"""
+
+from __future__ import annotations
+
+import gzip
+import math
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from truestep.debugging.timings import ModuleTime, PhaseTime
+from truestep.errors import NoExperiment, UnwritableFolder
+from truestep.experiments.running.absent import without_steps
+from truestep.experiments.running.bench import Bench
+from truestep.experiments.running.outcome import Outcome, Variant
+
+TRACE = "trace.json.gz"
+
+
+@dataclass(frozen=True, slots=True)
+class LineTime:
+    """A line of the user's code in one phase of the mean step.
+
+    Attributes:
+        path: of the file.
+        line: its number, from 1.
+        function: that it stands in.
+        phase: in which it was. A line has a time for each phase.
+        ms: milliseconds in the line itself and in all that it calls, but for other lines of the user's.
+        share: of the step, in [0, 1].
+        looks: how often the thread was seen there; the share is as sure as that.
+        outer: path and number of the user's line from which it was reached; None where it was the outermost.
+    """
+
+    path: str
+    line: int
+    function: str
+    phase: str
+    ms: float
+    share: float
+    looks: int
+    outer: tuple[str, int] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """An operation of torch in the mean step, without the operations that it calls.
+
+    Attributes:
+        name: such as "aten::addmm".
+        phase: where it was called.
+        calls: a step.
+        ms: milliseconds on the CPU's clock.
+        share: of the step, in [0, 1].
+        shapes: of its inputs, where most of the time went.
+        module: in which most of the time went; "" for none.
+        line: path and number of the user's line from which it was called; None where nobody saw it. For the backward
+            pass, from which that of the forward pass was called.
+        device_ms: milliseconds of kernels that it started; None where no device was used.
+    """
+
+    name: str
+    phase: str
+    calls: float
+    ms: float
+    share: float
+    shapes: str
+    module: str
+    line: tuple[str, int] | None
+    device_ms: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Holder:
+    """What was held at the peak of memory, and where it was taken.
+
+    Attributes:
+        size: bytes.
+        phase: of the step.
+        module: "" for none.
+        line: path and number of the user's line; None where nobody saw it.
+    """
+
+    size: int
+    phase: str
+    module: str
+    line: tuple[str, int] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """What the profiled steps held.
+
+    Attributes:
+        device: "cpu", or an accelerator.
+        parameters: bytes, with buffers.
+        gradients: bytes between two steps.
+        optimizer: bytes of the state of all optimizers.
+        resident: bytes of the whole process; 0 if unknown.
+        peak: bytes; on the CPU, of what torch took since the profiler began, with parameters and state.
+        phase: in which the peak was.
+        operation: that took the last of it.
+        line: of the user's code, likewise.
+        at: when in its step, in [0, 1].
+        curve: bytes over the step of the peak, in equal parts of its time.
+        phases: beginning and end of each phase in that step, as parts of it.
+        between: bytes at the end of each profiled step.
+        owners: what was held at the peak, the most first.
+        allocated: bytes that were taken in a step.
+    """
+
+    device: str
+    parameters: int
+    gradients: int
+    optimizer: int
+    resident: int
+    peak: int
+    phase: str
+    operation: str
+    line: tuple[str, int] | None
+    at: float
+    curve: tuple[int, ...]
+    phases: tuple[tuple[float, float, str], ...]
+    between: tuple[int, ...]
+    owners: tuple[Holder, ...]
+    allocated: float
+
+    @property
+    def growth(self) -> float:
+        """Bytes that every step leaves behind; 0 where some step does not."""
+        own = self.between[1:]
+        grown = [after - before for before, after in pairwise(own)]
+        return median(grown) if len(grown) >= 4 and min(grown) > 0 else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Profiled:
+    """What came out.
+
+    Attributes:
+        steps: that were timed, without a profiler.
+        warmup: that were left out before them.
+        batches: of a step.
+        step_ms: of the mean step, in milliseconds.
+        phases: of the mean step; they sum to it.
+        each_ms: every timed step.
+        slower: how many times as long the median step took under the profiler, and while the thread was looked at;
+            None where there was no such step.
+        lines: of the user's code, the slowest first.
+        looks: at the thread.
+        modules: the outer before the inner ones; in steps without the profiler, as said above.
+        operations: the slowest first.
+        memory: None where nothing was profiled.
+        compiled: graphs, breaks and recompilations of torch.compile; empty where nothing was compiled.
+        late_compilations: that came in the timed steps.
+        hidden: parts of models into which nobody sees, with the reason.
+        workers: the most that a loader had.
+        loaders: whether any loader was drawn from.
+        optimizers: classes.
+        threads: of torch.
+        lost: why there was no profile; "" where there was one.
+        waited: part of the time of its threads, in the timed steps, for which they were ready and others had the
+            processors.
+        outcome: of the run.
+    """
+
+    steps: int
+    warmup: int
+    batches: float
+    step_ms: float
+    phases: tuple[PhaseTime, ...]
+    each_ms: tuple[float, ...]
+    slower: tuple[float | None, float | None]
+    lines: tuple[LineTime, ...]
+    looks: int
+    modules: tuple[ModuleTime, ...]
+    operations: tuple[Operation, ...]
+    memory: Memory | None
+    compiled: Mapping[str, Any]
+    late_compilations: int
+    hidden: Mapping[str, str]
+    workers: int
+    loaders: bool
+    optimizers: tuple[str, ...]
+    threads: int
+    lost: str
+    waited: float
+    outcome: Outcome
+
+    def phase(self, name: str) -> PhaseTime:
+        """Return a phase by its name."""
+        return next(phase for phase in self.phases if phase.name == name)
+
+
+def profile(bench: Bench, *, steps: int = 20, warmup: int = 5, trace: Path | None = None) -> Profiled:
+    """Run a script for some steps, and measure where their time and memory go.
+
+    Args:
+        bench: the script.
+        steps: of each window, at least 1.
+        warmup: steps that are left out before, at least 0.
+        trace: a file for the trace of torch's profiler; None to write none.
+
+    Raises:
+        NoExperiment: the script did not come to a step that could be timed.
+        UnwritableFolder: the trace cannot be written.
+    """
+    looked = ("profile", {"steps": steps, "warmup": warmup, "trace": trace is not None})
+    with bench.place() as place:
+        outcome = place.run(Variant("as it is", (), (looked,)), anew=True)
+        told = outcome.told.get("profile", {})
+        _check(outcome, told)
+        if trace is not None and (place.results / TRACE).exists():
+            _write(place.results / TRACE, trace)
+    return read(told, outcome)
+
+
+def _check(outcome: Outcome, told: Mapping[str, Any]) -> None:
+    if told.get("timed", {}).get("steps"):
+        return
+    before = told.get("warmup", 0)
+    if not before:
+        raise without_steps(outcome, "an optimizer that steps")
+    happened = f"the script {outcome.how} after {before} steps, before one could be timed"
+    remedy = "lower --warmup, or give arguments with which it trains longer"
+    if outcome.how == "killed":
+        happened, remedy = "the script was over its limit before a step could be timed", "raise --limit"
+    raise NoExperiment(happened, expected="an optimizer that steps", remedy=remedy, said=outcome.said)
+
+
+def _write(source: Path, target: Path) -> None:
+    content = source.read_bytes()
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(content if target.suffix == ".gz" else gzip.decompress(content))
+    except OSError as error:
+        raise UnwritableFolder(
+            f"the trace cannot be written to {target}",
+            expected=f"a file that can be written; got: {error.strerror or error}",
+            remedy="give another one with --trace",
+        ) from None
+
+
+def read(told: Mapping[str, Any], outcome: Outcome) -> Profiled:
+    """Return what an instrument has told.
+
+    Args:
+        told: by the instrument `profile`.
+        outcome: of its run.
+    """
+    timed = told["timed"]["seconds"]
+    step = sum(timed.values()) or math.inf
+    looked, profiled = (_factors(timed, told[window]) for window in ("looked", "profiled"))
+    lines, looks = _lines(told["lines"], looked, step)
+    slower = tuple(
+        median(told[window]["each"]) / median(told["timed"]["each"]) if told[window]["steps"] else None
+        for window in ("profiled", "looked")
+    )
+    phases = tuple(PhaseTime(name, 1000 * timed[name], timed[name] / step) for name in told["phases"])
+    return Profiled(
+        steps=told["timed"]["steps"],
+        warmup=told["warmup"],
+        batches=told["timed"]["batches"],
+        step_ms=1000 * step,
+        phases=phases,
+        each_ms=tuple(1000 * seconds for seconds in told["timed"]["each"]),
+        slower=(slower[0], slower[1]),
+        lines=lines,
+        looks=looks,
+        modules=tuple(_module(entry, profiled, step) for entry in told.get("modules", ())),
+        operations=_operations(told.get("operations", ()), profiled, step, told["accelerator"]),
+        memory=_memory(told["memory"], told["resident"]) if told.get("memory") else None,
+        compiled=told["compiled"],
+        late_compilations=told["timed_compilations"],
+        hidden=told["hidden"],
+        workers=max(told["loaders"].values(), default=0),
+        loaders=bool(told["loaders"]),
+        optimizers=tuple(told["optimizers"]),
+        threads=told["threads"],
+        lost=told["lost"],
+        waited=told["waited"],
+        outcome=outcome,
+    )
+
+
+def _factors(timed: Mapping[str, float], window: Mapping[str, Any]) -> dict[str, float]:
+    """Return what the times of each phase in a window are multiplied with to be those of steps that are only timed."""
+    return {
+        phase: seconds / window["seconds"][phase] if window["seconds"].get(phase) else 0.0
+        for phase, seconds in timed.items()
+    }
+
+
+def _lines(
+    told: Sequence[Mapping[str, Any]], factors: Mapping[str, float], step: float
+) -> tuple[tuple[LineTime, ...], int]:
+    """Return the innermost lines of the user's, and how often the thread was looked at."""
+    spent: defaultdict[tuple[str, int, str], float] = defaultdict(float)
+    looks: defaultdict[tuple[str, int, str], int] = defaultdict(int)
+    functions: dict[tuple[str, int, str], str] = {}
+    outer: defaultdict[tuple[str, int, str], defaultdict[tuple[str, int], float]]
+    outer = defaultdict(lambda: defaultdict(float))
+    for entry in told:
+        if not entry["lines"]:
+            continue
+        path, number, function = entry["lines"][0]
+        key = (str(path), int(number), str(entry["phase"]))
+        seconds = entry["seconds"] * factors[entry["phase"]]
+        spent[key] += seconds
+        looks[key] += entry["looks"]
+        functions[key] = str(function)
+        if len(entry["lines"]) > 1:
+            above = entry["lines"][1]
+            outer[key][str(above[0]), int(above[1])] += seconds
+    found = []
+    for key, seconds in spent.items():
+        far = max(outer[key], key=outer[key].__getitem__) if outer[key] else None
+        found.append(LineTime(*key[:2], functions[key], key[2], 1000 * seconds, seconds / step, looks[key], far))
+    return tuple(sorted(found, key=lambda line: -line.ms)), sum(entry["looks"] for entry in told)
+
+
+def _module(entry: Mapping[str, Any], factors: Mapping[str, float], step: float) -> ModuleTime:
+    forward, backward = factors["forward"], factors["backward"]
+    there, back = entry["forward_ms"] * forward, entry["backward_ms"] * backward
+    return ModuleTime(
+        entry["name"],
+        entry["kind"],
+        entry["depth"],
+        entry["calls"],
+        there,
+        back,
+        (there + back) / 1000 / step,
+        entry["device_ms"],
+        entry["own_forward_ms"] * forward,
+        entry["own_backward_ms"] * backward,
+    )
+
+
+def _operations(
+    told: Sequence[Mapping[str, Any]], factors: Mapping[str, float], step: float, accelerator: str
+) -> tuple[Operation, ...]:
+    found = [
+        Operation(
+            entry["name"],
+            entry["phase"],
+            entry["calls"],
+            entry["ms"] * factors[entry["phase"]],
+            entry["ms"] * factors[entry["phase"]] / 1000 / step,
+            entry["shapes"],
+            entry["module"],
+            _place(entry["line"]),
+            entry["device_ms"] if accelerator else None,
+        )
+        for entry in told
+    ]
+    return tuple(sorted(found, key=lambda operation: (-(operation.device_ms or 0), -operation.ms)))
+
+
+def _memory(told: Mapping[str, Any], resident: int) -> Memory:
+    at = told["at_phase"]
+    return Memory(
+        device=told["device"],
+        parameters=told["parameters"],
+        gradients=told["gradients"],
+        optimizer=told["optimizer"],
+        resident=resident,
+        peak=told["peak"],
+        phase=at.get("phase", "other"),
+        operation=at.get("operation", ""),
+        line=_place(at.get("line")),
+        at=told["at"],
+        curve=tuple(told["curve"]),
+        phases=tuple((begin, end, phase) for begin, end, phase in told["phases"]),
+        between=tuple(told["between"]),
+        owners=tuple(Holder(o["bytes"], o["phase"], o["module"], _place(o["line"])) for o in told["owners"]),
+        allocated=told["allocated"],
+    )
+
+
+def _place(line: Sequence[Any] | None) -> tuple[str, int] | None:
+    return (str(line[0]), int(line[1])) if line else None

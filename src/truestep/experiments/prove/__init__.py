@@ -1,0 +1,1 @@
+"""`truestep prove`: the script with and without the remedy of a finding, over several seeds."""

@@ -1,0 +1,59 @@
+"""Time and memory of two variants: for findings that cost these, and change no loss."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from statistics import quantiles
+
+from truestep.experiments.prove.figure import Figure
+from truestep.experiments.running.outcome import Outcome
+from truestep.findings import Severity
+from truestep.rules import rule as rule_of
+
+_BESIDE_SPEED = ("no-grad-missing", "loss-kept-with-graph", "hidden-state-not-detached")
+"""Rules of another severity whose failure costs time or memory."""
+_BETWEEN = ("no-grad-missing", "workers-respawned")
+"""Rules whose failure costs time between the steps: what a median does not see."""
+_LEAST_TIME, _LEAST_MEMORY = 0.05, 0.01
+"""A smaller part than this is no difference: what else a machine does can be the same in a few runs."""
+_LEAST_STEPS = 10
+
+
+def are_of(rule: str) -> bool:
+    """Whether a rule is about time or memory."""
+    return rule in _BESIDE_SPEED or rule_of(rule).severity is Severity.SPEED
+
+
+def costs(rule: str, pairs: Sequence[tuple[Outcome, Outcome]]) -> list[Figure]:
+    """Return time and memory of the variants, as far as they are known for every seed.
+
+    Args:
+        rule: that they are compared for.
+        pairs: as it is, and remedied, for each seed.
+    """
+    if not are_of(rule):
+        return []
+    steps = [[_milliseconds(outcome, between=rule in _BETWEEN) for outcome in pair] for pair in pairs]
+    bytes_ = [[outcome.peak_bytes / 1e6 or None for outcome in pair] for pair in pairs]
+    rows = (("ms per step", steps, _LEAST_TIME), ("peak memory in MB", bytes_, _LEAST_MEMORY))
+    figures = []
+    for name, values, least in rows:
+        before, after = (tuple(known for pair in values if (known := pair[side]) is not None) for side in (0, 1))
+        if len(before) == len(after) == len(pairs):
+            figures.append(Figure(name, before, after, cost=True, least=least))
+    return figures
+
+
+def _milliseconds(outcome: Outcome, *, between: bool) -> float | None:
+    """Return how long a step takes.
+
+    That is the lower quartile of the second half of the steps: what grows has grown, and other work of the machine
+    touches it least. With what lies between the steps, it is the mean time from one to the next.
+    """
+    times = [step.seconds for step in outcome.first]
+    if len(times) < _LEAST_STEPS:
+        return None
+    if between:
+        return 1000 * (times[-1] - times[0]) / (len(times) - 1)
+    return 1000 * quantiles((after - before for before, after in pairwise(times[len(times) // 2 :])), n=4)[0]

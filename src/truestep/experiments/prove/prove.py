@@ -1,0 +1,276 @@
+"""Does a finding matter here? The script runs with and without the remedy, over several seeds; the two are compared.
+
+A remedy is applied from outside, at the seams of torch; the script is not edited. Both runs of a seed begin with the
+same random numbers, and take turns, so that what differs is the remedy.
+"""
+
+from __future__ import annotations
+
+import enum
+import math
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from statistics import fmean, median
+
+from truestep.errors import NoExperiment
+from truestep.experiments.changes import CHANGES, REMEDIES, Aimed
+from truestep.experiments.prove.costs import are_of, costs
+from truestep.experiments.prove.figure import WITHIN, Figure, Says
+from truestep.experiments.running.absent import without_steps
+from truestep.experiments.running.bench import Bench
+from truestep.experiments.running.outcome import LOSSES, Named, Outcome, Variant
+
+_NUMBER = re.compile(r"(?<![\w.])[-+]?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?(?![\w.]*\w)")
+_TIMES = re.compile(r"\b(time|took|elapsed|eta|speed|duration|throughput|seconds?|secs?|ms)\b", re.IGNORECASE)
+_UNITS = re.compile(r"\s*(?:s|ms|sec|secs|seconds?|min|minutes?|h|hours?|it/s|/s|\w+/s(?:ec)?)\b", re.IGNORECASE)
+"""What stands before or behind a number that is a time: it differs from run to run."""
+_LOSS_CHANGES = ("undo-activation", "align-target", "log-probabilities", "softmax-over-classes", "ignore-padding")
+"""Remedies after which the loss is another function: its values are not to be compared."""
+
+LOSS = "loss at the end"
+"""The name of the figure that is lower in a better training."""
+
+Curves = tuple[tuple[float, ...], ...]
+"""One series per seed, a number for each step of the first optimizer."""
+
+
+class Answer(enum.StrEnum):
+    """What a comparison says about a finding."""
+
+    MATTERS = "matters"
+    DOES_NOT = "does not matter"
+    UNSURE = "cannot tell"
+
+
+@dataclass(frozen=True, slots=True)
+class Proof:
+    """What a remedy changes.
+
+    Attributes:
+        rule: of the finding.
+        change: what was done.
+        figures: numbers of both variants, by which the finding is judged.
+        beside: numbers that explain and do not judge: norms of gradients.
+        losses: one curve per seed, as it is and remedied.
+        norms: of the gradients, likewise.
+        seeds: that were run.
+        within: the part of a number that a difference must exceed.
+        interrupted: whether a person ended it before all seeds were run.
+    """
+
+    rule: str
+    change: str
+    figures: tuple[Figure, ...]
+    beside: tuple[Figure, ...]
+    losses: tuple[Curves, Curves]
+    norms: tuple[Curves, Curves]
+    seeds: int = 3
+    within: float = WITHIN
+    interrupted: bool = False
+
+    @property
+    def answer(self) -> Answer:
+        """What the numbers say: one that differs is enough; that none does must be sure of all of them."""
+        if self.matters:
+            return Answer.MATTERS
+        alike = self.figures and all(figure.says is Says.ALIKE for figure in self.figures)
+        return Answer.DOES_NOT if alike else Answer.UNSURE
+
+    @property
+    def matters(self) -> bool:
+        """Whether any number differs beyond the noise."""
+        return any(figure.is_beyond_noise for figure in self.figures)
+
+    @property
+    def seeds_needed(self) -> int | None:
+        """How many seeds would tell, by the spread that was seen; None for too many, or where that is not known."""
+        needed = [figure.seeds for figure in self.figures if figure.says is Says.UNSURE]
+        known = [seeds for seeds in needed if seeds is not None]
+        return max(known) if known and len(known) == len(needed) else None
+
+
+def found(bench: Bench) -> Outcome:
+    """Run the script as it is, to see what there is to prove.
+
+    Args:
+        bench: the script, and for how many steps.
+
+    Raises:
+        NoExperiment: the script did not come to its steps.
+    """
+    outcome = bench.run(Variant("as it is", (("seeded", {"offset": 0}),)))
+    if not outcome.steps:
+        raise without_steps(outcome, "an optimizer that steps")
+    return outcome
+
+
+def run_of(seen: Outcome) -> str:
+    """Return what kind of run it was, as part of a sentence."""
+    steps = "1 step" if seen.steps == 1 else f"{seen.steps} steps"
+    return f"a run of {steps} that {'was ' if seen.how in ('stopped', 'killed', 'interrupted') else ''}{seen.how}"
+
+
+def prove(bench: Bench, rule: str, seeds: int = 3, seen: Outcome | None = None, *, within: float = WITHIN) -> Proof:
+    """Compare a script with itself and the remedy of a rule.
+
+    Args:
+        bench: the script, and for how many steps.
+        rule: the id of a rule with a remedy.
+        seeds: how many repetitions, at least 3 for a verdict.
+        seen: what `found` returned; None to run the script for it.
+        within: a difference that is smaller for sure, as a part of the number, is none.
+
+    Raises:
+        NoExperiment: the rule has no remedy or was not found, the remedy applied to nothing or did not mend what was
+            found, or a variant did not come to its steps.
+    """
+    if rule not in REMEDIES:
+        raise NoExperiment(
+            f"{rule} has no remedy that can be applied from outside",
+            expected=f"one of {', '.join(sorted(REMEDIES))}",
+            remedy=f"apply what `truestep explain {rule}` says, and compare yourself",
+        )
+    idle, remedy = _remedy(rule, seen or found(bench))
+    _mends(bench, rule, remedy)
+    if are_of(rule):
+        bench = replace(bench, kept=None)  # both variants meet the same machine
+    pairs: list[tuple[Outcome, Outcome]] = []
+    try:
+        for seed in range(seeds):
+            pair = _pair(bench, rule, idle, remedy, seed)
+            pairs.append(pair)
+    except KeyboardInterrupt:
+        if len(pairs) < 2:
+            raise
+    losses, norms = _curves(pairs, lambda outcome: outcome.losses), _curves(pairs, lambda outcome: outcome.norms)
+    figures = [*(replace(figure, least=within) for figure in _figures(pairs, remedy[0])), *costs(rule, pairs)]
+    judging = tuple(replace(figure, among=len(figures)) for figure in figures)
+    beside, cut = tuple(_beside(norms)), len(pairs) < seeds
+    return Proof(rule, remedy[0], judging, beside, losses, norms, len(pairs), within, cut)
+
+
+def _pair(bench: Bench, rule: str, idle: tuple[Named, ...], remedy: Named, seed: int) -> tuple[Outcome, Outcome]:
+    """Return the outcomes as it is and remedied, for one seed."""
+    seeded = ("seeded", {"offset": seed})
+    plain = Variant(f"as it is, seed {seed}", (seeded, *idle), (LOSSES,))
+    mended = Variant(f"{remedy[0]}, seed {seed}", (seeded, remedy), (LOSSES,))
+    order = (plain, mended) if seed % 2 == 0 else (mended, plain)  # whatever the machine does meets both
+    first, second = (bench.run(variant) for variant in order)
+    pair = (first, second) if seed % 2 == 0 else (second, first)
+    _check(rule, remedy[0], pair)
+    return pair
+
+
+def _remedy(rule: str, seen: Outcome) -> tuple[tuple[Named, ...], Named]:
+    """Return what stands for the remedy in the script as it is, and the remedy.
+
+    One that is applied at the lines of findings gets them. Where time is compared, the other variant has it too,
+    without lines: what it takes to look out for them is no difference.
+    """
+    change = REMEDIES[rule]
+    if rule not in seen.findings:
+        raise NoExperiment(
+            f"{rule} was not found in {run_of(seen)}: there is nothing to prove",
+            expected=f"a finding of it; found: {', '.join(dict.fromkeys(seen.findings)) or 'nothing'}",
+            remedy="raise --steps to the script's own end, for some failures are seen only there",
+            said=seen.said if seen.how == "crashed" else "",
+        )
+    if not issubclass(CHANGES[change], Aimed):
+        return (), (change, {})
+    aims = seen.aims(rule)
+    return ((change, {"idle": True}),) if are_of(rule) else (), (change, {"aims": aims})
+
+
+def _mends(bench: Bench, rule: str, remedy: Named) -> None:
+    """Check that a failure is gone with its remedy, where that can be seen."""
+    if not CHANGES[remedy[0]].silences:
+        return
+    watched = bench.run(Variant(f"{remedy[0]}, watched", (("seeded", {"offset": 0}), remedy)))
+    if watched.steps and watched.how != "crashed" and rule in watched.findings:
+        raise NoExperiment(
+            f"the remedy of {rule} does not reach all of it: it is found with {remedy[0]} too",
+            expected="a failure that is gone",
+            remedy=f"apply what `truestep explain {rule}` says, and compare yourself",
+        )
+
+
+def _check(rule: str, change: str, pair: tuple[Outcome, Outcome]) -> None:
+    for outcome in pair:
+        if not outcome.steps:
+            raise without_steps(outcome, f"losses to compare ({outcome.variant.name})")
+    if pair[1].how == "crashed" and pair[0].how != "crashed":
+        raise NoExperiment(
+            f"the script crashed with the remedy of {rule} ({pair[1].variant.name})",
+            expected=f"a script that goes on with {change}, as it does without",
+            remedy=f"apply what `truestep explain {rule}` says, and compare yourself",
+            said=pair[1].said,
+        )
+    if not pair[1].changes.get(change, {}).get("applied"):
+        raise NoExperiment(
+            f"the remedy of {rule} found nothing to change",
+            expected=f"what {change} applies to, in a run of {pair[1].steps} steps",
+            remedy="raise --steps, or apply the fix by hand: a loss or a clip written in the script is not reached",
+        )
+
+
+def _curves(
+    pairs: Sequence[tuple[Outcome, Outcome]], series: Callable[[Outcome], tuple[float | None, ...]]
+) -> tuple[Curves, Curves]:
+    """Return a series of each outcome, as it is and remedied, without the steps that have no number."""
+    before, after = (
+        tuple(tuple(number for number in series(pair[side]) if number is not None) for pair in pairs) for side in (0, 1)
+    )
+    return before, after
+
+
+def _figures(pairs: Sequence[tuple[Outcome, Outcome]], change: str) -> list[Figure]:
+    """Return the numbers that both variants have for every seed."""
+    figures = []
+    if change not in _LOSS_CHANGES:
+        ends = [_ends(*pair) for pair in pairs]
+        figures.append(Figure(LOSS, tuple(end[0] for end in ends), tuple(end[1] for end in ends)))
+    if all(outcome.how == "finished" for pair in pairs for outcome in pair):  # else it did not come to its figures
+        told = [tuple(last_figures(outcome.said) for outcome in pair) for pair in pairs]
+        for name in told[0][0]:
+            if all(name in figure for pair in told for figure in pair):
+                as_it_is, remedied = (tuple(pair[side][name] for pair in told) for side in (0, 1))
+                figures.append(Figure(name, as_it_is, remedied))
+    return figures
+
+
+def _beside(norms: tuple[Curves, Curves]) -> list[Figure]:
+    """Return the numbers that explain a difference."""
+    if not all(curve for curves in norms for curve in curves):
+        return []
+    return [Figure("median gradient norm", tuple(map(median, norms[0])), tuple(map(median, norms[1])))]
+
+
+def _ends(before: Outcome, after: Outcome) -> tuple[float, float]:
+    """Return the mean loss of the last tenth of the steps that both came to."""
+    steps = min(before.steps, after.steps)
+    last = slice(steps - max(1, steps // 10), steps)
+    ends = ([loss for loss in outcome.losses[last] if loss is not None] for outcome in (before, after))
+    first, second = (fmean(losses) if losses else math.nan for losses in ends)
+    return first, second
+
+
+def last_figures(said: str) -> dict[str, float]:
+    """Return the numbers of the last line that has a fraction in it, by the text before them; times are left out.
+
+    >>> last_figures("epoch 3: loss 0.5\\nheld-out accuracy 96.2 %, error 0.04\\nbye")
+    {'held-out accuracy …': 96.2, '%, error …': 0.04}
+    """
+    for line in reversed(said.splitlines()):
+        numbers = [match for match in _NUMBER.finditer(line) if "." in match[0] or "e" in match[0].lower()]
+        if numbers:
+            starts = [0, *(match.end() for match in numbers)]
+            named = [
+                (line[start : match.start()].strip(), match) for start, match in zip(starts, numbers, strict=False)
+            ]
+            return {
+                f"{name} …".strip(): float(match[0])
+                for name, match in named
+                if not (_TIMES.search(name) or _UNITS.match(line, match.end()))
+            }
+    return {}

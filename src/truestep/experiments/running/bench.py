@@ -1,0 +1,206 @@
+"""Runs variants of a script in child processes, each in a copy of the working folder, and reads what they did."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from truestep.experiments.running import ranks
+from truestep.experiments.running.folder_copy import scratch
+from truestep.experiments.running.outcome import Interrupted, Outcome, Variant, read_outcome
+from truestep.experiments.running.outcome_cache import Kept
+from truestep.experiments.running.outside_reads import read_reads
+from truestep.supervision.launch import Target
+
+_LOOK_S = 0.1
+"""Seconds between two looks at a child."""
+_SILENT = {
+    "WANDB_MODE": "disabled",
+    "MLFLOW_TRACKING_URI": "file:mlruns",
+    "COMET_MODE": "disabled",
+    "NEPTUNE_MODE": "debug",
+    "CLEARML_OFFLINE_MODE": "1",
+    "PYTHONDONTWRITEBYTECODE": "1",
+    "PYTHONFAULTHANDLER": "0",
+    "TRUESTEP_WATCH": "0",
+}
+"""What keeps trackers from telling the world about a variant, and python from writing beside its sources."""
+_RANKED = ("RANK", "LOCAL_RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
+"""What only the processes of one run may see."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bench:
+    """Where and how variants run.
+
+    Attributes:
+        target: the script or module, and its arguments.
+        steps: after how many steps of its optimizers a variant ends; None for its own end.
+        limit_s: after how many seconds it is ended.
+        limit_bytes: how much memory it may hold, with all its processes; None for no limit.
+        processes: how many run it together, as torchrun starts them.
+        folder: where the user is.
+        kept: outcomes of earlier runs; None to run each variant.
+        begins: called with each variant that runs, before it does.
+        cancelled: when set, by another thread, what runs is ended.
+    """
+
+    target: Target
+    steps: int | None
+    limit_s: float = 600.0
+    limit_bytes: int | None = None
+    processes: int = 1
+    folder: Path = field(default_factory=Path.cwd)
+    kept: Kept | None = None
+    begins: Callable[[Variant], None] = lambda variant: None
+    cancelled: threading.Event = field(default_factory=threading.Event)
+
+    def run(self, variant: Variant) -> Outcome:
+        """Run one variant to its end in a copy of its own. Ctrl-C ends it, with all that it has started.
+
+        Args:
+            variant: what is otherwise.
+        """
+        key = "" if self.kept is None else self.kept.key(self.folder, self.target, self.steps, self.processes, variant)
+        if self.kept is not None and (outcome := self.kept.find(key, variant)) is not None:
+            return outcome
+        begun_ns = time.time_ns()
+        with self.place() as place:
+            outcome = place.run(variant, anew=True)
+            if self.kept is not None:
+                self.kept.add(key, outcome, read_reads(place.results), begun_ns)
+        return outcome
+
+    @contextmanager
+    def place(self) -> Iterator[Place]:
+        """Give one copy of the folder for several runs, one after another: each finds what those before it wrote."""
+        with scratch(self.folder) as copy, tempfile.TemporaryDirectory(prefix="truestep-") as results:
+            yield Place(self, copy, Path(results))
+
+
+class Place:
+    """A copy of the working folder in which variants run one after another.
+
+    Attributes:
+        copy: the folder.
+
+    Args:
+        bench: how.
+        copy: the folder.
+        results: where each run gets a folder for what is seen.
+    """
+
+    def __init__(self, bench: Bench, copy: Path, results: Path) -> None:
+        self.bench = bench
+        self.copy = copy
+        self._results = results
+        self._runs = 0
+
+    @property
+    def results(self) -> Path:
+        """What instruments wrote in the latest run."""
+        return self._results / str(self._runs)
+
+    def run(self, variant: Variant, *, anew: bool = False) -> Outcome:
+        """Run one variant to its end, with what earlier ones left in the folder.
+
+        Args:
+            variant: what is otherwise.
+            anew: let a run of the toolkit begin anew over the checkpoints that are there.
+        """
+        self.bench.begins(variant)
+        self._runs += 1
+        self.results.mkdir()
+        temporary = self.results / "tmp"
+        temporary.mkdir()
+        path = self.results / "wanted.json"
+        path.write_text(json.dumps(self._specification(variant, anew)), encoding="utf-8")
+        environment = {name: value for name, value in os.environ.items() if name not in _RANKED}
+        environment |= _SILENT | {"TMPDIR": str(temporary)}
+        environment.setdefault("PYTHONHASHSEED", "0")  # the order of a set is part of the order of data
+        places = {f"{self.copy}{os.sep}": f"{self.bench.folder.resolve()}{os.sep}"}
+        begun = time.perf_counter()
+        try:
+            with (self.results / "said.txt").open("wb") as said:
+                how = self._wait(_started(str(path), self.copy, environment, said))
+        except KeyboardInterrupt:
+            taken = time.perf_counter() - begun
+            raise Interrupted(read_outcome(variant, "interrupted", taken, self.results, places)) from None
+        seconds = time.perf_counter() - begun
+        return read_outcome(variant, how, seconds, self.results, places)
+
+    def _specification(self, variant: Variant, anew: bool) -> dict[str, Any]:
+        bench = self.bench
+        others = [Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")), Path("/dev")]
+        arguments = bench.target.arguments if variant.arguments is None else variant.arguments
+        name = bench.target.name
+        return {
+            "name": name if bench.target.module else _found(name, bench.folder),
+            "arguments": list(arguments),
+            "module": bench.target.module,
+            "changes": [[name, dict(arguments)] for name, arguments in variant.changes],
+            "instruments": [[name, dict(arguments)] for name, arguments in variant.instruments],
+            "steps": bench.steps,
+            "processes": bench.processes,
+            "anew": anew,
+            "copy": str(self.copy),
+            "results": str(self.results),
+            "writable": [str(place) for place in (self.copy, self.results, *others)],
+        }
+
+    def _wait(self, child: subprocess.Popen[bytes]) -> str:
+        """Wait for a child; return "" when it ended by itself, "killed" when it was ended or died of a signal."""
+        ends = time.monotonic() + self.bench.limit_s
+        limit = self.bench.limit_bytes
+        try:
+            while True:
+                try:
+                    return "killed" if child.wait(_LOOK_S) == -signal.SIGKILL else ""
+                except subprocess.TimeoutExpired:
+                    over = time.monotonic() > ends or self.bench.cancelled.is_set()
+                    if over or (limit is not None and _memory(child.pid) > limit):
+                        return "killed"
+        finally:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(child.pid, signal.SIGKILL)
+            child.wait()
+
+
+def _started(specification: str, folder: Path, environment: dict[str, str], said: BinaryIO) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(
+        ranks.again(specification),
+        cwd=folder,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        stdout=said,
+        stderr=subprocess.STDOUT,
+        start_new_session=True,
+    )
+
+
+def _found(script: str, folder: Path) -> str:
+    """Return the path of a script as it is found from the copy of a folder."""
+    full = (folder / script).resolve()
+    return str(full.relative_to(folder.resolve())) if full.is_relative_to(folder.resolve()) else str(full)
+
+
+def _memory(group: int) -> int:
+    """Return the resident bytes of a group of processes; 0 where /proc does not tell."""
+    total = 0
+    for folder in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError, ValueError, IndexError):
+            fields = (folder / "stat").read_text().rpartition(")")[2].split()
+            if int(fields[2]) == group:
+                total += int(fields[21]) * os.sysconf("SC_PAGE_SIZE")
+    return total

@@ -1,0 +1,183 @@
+"""Outcomes of variants that ran before: what is the same script with the same change is not run again."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import hashlib
+import json
+import os
+import platform
+import sys
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from itertools import islice
+from pathlib import Path
+
+from truestep.experiments.running.outcome import Outcome, Step, Variant
+from truestep.experiments.running.outside_reads import PACKAGE, packages, stamps
+from truestep.supervision.launch import Target
+
+_SKIPPED = {
+    ".git",
+    ".hg",
+    ".venv",
+    "venv",
+    "node_modules",
+    "__pycache__",
+    ".mypy_cache",
+    ".ruff_cache",
+    ".pytest_cache",
+}
+_MOST_FILES = 20_000
+_MOST_OUTCOMES = 300
+_OF_THE_TERMINAL = {
+    "_",
+    "OLDPWD",
+    "PWD",
+    "SHLVL",
+    "TERM",
+    "COLUMNS",
+    "LINES",
+    "WINDOWID",
+    "LS_COLORS",
+    "PS1",
+    "DISPLAY",
+}
+"""Environment variables that say where a command was typed. So do those that begin with one of:"""
+_OF_THE_SESSION = (
+    "SSH_",
+    "XDG_SESSION",
+    "XDG_RUNTIME",
+    "DBUS_",
+    "TMUX",
+    "STY",
+    "VTE_",
+    "TERM_",
+    "WAYLAND_",
+    "COLORTERM",
+)
+
+
+class Kept:
+    """A folder of outcomes by what they depend on.
+
+    The name of an outcome is made of all that is known before a run: the size and time of every file below the working
+    folder and below the folder of the script, the arguments, the changes, what is looked at, the environment, the
+    versions of Python, of truestep and of the installed packages. Beside the outcome stands what the run read elsewhere
+    (`running.outside_reads`), with size and time: it is found while these are the same. An outcome is not kept
+    where the script crashed, where a limit or a person ended it, and where what it read could not be seen.
+
+    Args:
+        folder: where to; made when something is kept.
+        fresh: find only what was kept by this object: what ran earlier runs again.
+    """
+
+    def __init__(self, folder: Path | None = None, *, fresh: bool = False) -> None:
+        caches = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache"))
+        self.folder = folder or caches / "truestep" / "experiments"
+        self.fresh = fresh
+        self._own: dict[str, Outcome] = {}
+        self.used = 0
+        """How many outcomes of earlier objects were taken from here."""
+
+    def key(self, folder: Path, target: Target, steps: int | None, processes: int, variant: Variant) -> str:
+        """Return what names the outcome of a variant; "" where there are too many files to look at them all.
+
+        Args:
+            folder: the working folder.
+            target: what is run.
+            steps: when it ends.
+            processes: how many run it.
+            variant: what is otherwise.
+        """
+        script = (folder / target.name).resolve()
+        folders = [folder.resolve(), PACKAGE]
+        if not target.module and not script.is_relative_to(folder.resolve()):
+            folders.append(script.parent if script.is_file() else script)
+        files = [list(islice(_files(place), _MOST_FILES + 1)) for place in folders]
+        if any(len(found) > _MOST_FILES for found in files):
+            return ""
+        depends = [
+            [str(folder.resolve()), platform.node()],
+            [target.name, target.arguments, target.module, steps, processes],
+            [variant.changes, variant.instruments, variant.arguments],
+            files,
+            [sys.version, list(_distributions())],
+            sorted(item for item in os.environ.items() if not _is_of_the_terminal(item[0])),
+        ]
+        return hashlib.sha256(json.dumps(depends, default=dict).encode()).hexdigest()[:32]
+
+    def find(self, key: str, variant: Variant) -> Outcome | None:
+        """Return an outcome that was kept; None where there is none that can be read, or what it read has changed."""
+        if key in self._own:
+            return replace(self._own[key], variant=variant)
+        if self.fresh or not key:
+            return None
+        try:
+            told = json.loads((self.folder / f"{key}.json").read_text(encoding="utf-8"))
+            read = [tuple(stamp) for stamp in told.pop("read")]
+            if read != stamps(path for path, _, _ in read):
+                return None
+            steps = tuple(Step(*step) for step in told.pop("all_steps"))
+            outcome = Outcome(variant=variant, all_steps=steps, **told)
+        except (OSError, ValueError, TypeError, KeyError, AttributeError):
+            return None
+        self.used += 1
+        return outcome
+
+    def add(self, key: str, outcome: Outcome, read: Iterable[str] | None, begun_ns: int = sys.maxsize) -> None:
+        """Keep an outcome, where it depends on nothing but what is known. A disk that is full or read-only keeps none.
+
+        Args:
+            key: its name; "" to keep none.
+            outcome: of a run.
+            read: files outside of the working folder that it read; None where that is not known.
+            begun_ns: when it began, in nanoseconds since the epoch: a file that is newer was changed under way.
+        """
+        if not key or outcome.how not in ("finished", "stopped"):
+            return
+        self._own[key] = outcome
+        if read is None:
+            return
+        found = stamps(read)
+        if len(found) > _MOST_FILES or any(time_ns >= begun_ns for _, _, time_ns in found):
+            return
+        names = [field.name for field in dataclasses.fields(outcome) if field.name != "variant"]
+        told = {name: getattr(outcome, name) for name in names}
+        told["all_steps"] = [dataclasses.astuple(step) for step in outcome.all_steps]
+        told["read"] = found
+        with contextlib.suppress(OSError):
+            self.folder.mkdir(parents=True, exist_ok=True)
+            partial = self.folder / f"{key}.{os.getpid()}.partial"
+            partial.write_text(json.dumps(told), encoding="utf-8")
+            partial.replace(self.folder / f"{key}.json")
+            self._thin()
+
+    def _thin(self) -> None:
+        """Remove the oldest outcomes when there are many."""
+        files = sorted(self.folder.glob("*.json"), key=lambda path: path.stat().st_mtime)
+        for path in files[:-_MOST_OUTCOMES]:
+            path.unlink(missing_ok=True)
+
+
+def _files(folder: Path) -> Iterator[tuple[str, int, int]]:
+    """Yield name, size and time of the files below a folder, in a fixed order."""
+    for place, folders, names in os.walk(folder):
+        folders[:] = sorted(name for name in folders if name not in _SKIPPED)
+        for name in sorted(names):
+            with contextlib.suppress(OSError):
+                found = os.stat(os.path.join(place, name))
+                yield os.path.relpath(os.path.join(place, name), folder), found.st_size, found.st_mtime_ns
+
+
+def _distributions() -> Iterator[tuple[str, list[str]]]:
+    """Yield the folders of installed packages, each with the names and versions of what is installed there."""
+    for folder in packages():
+        with contextlib.suppress(OSError):
+            names = sorted(name for name in os.listdir(folder) if name.endswith((".dist-info", ".egg-info", ".pth")))
+            yield folder, names
+
+
+def _is_of_the_terminal(name: str) -> bool:
+    return name in _OF_THE_TERMINAL or name.startswith(_OF_THE_SESSION)

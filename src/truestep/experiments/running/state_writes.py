@@ -1,0 +1,125 @@
+"""Files of state as they are written, and read: torch.save, safetensors, and renames to a final name."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+from truestep.seams.patch import patch
+
+Seen = Callable[[str, str, Callable[[], None]], None]
+"""Called in the midst of a write with what writes, the path, and what leaves the file as a kill now would leave it."""
+
+
+def watch_writes(stack: ExitStack, seen: Seen) -> None:
+    """Tell of each write of a file of state while it is under way, until the stack unwinds.
+
+    `torch.save` is told of when all tensors are written and the table at the end is not, safetensors before it begins,
+    a rename below the working folder before it is done. What is saved into memory is not told of.
+
+    Args:
+        stack: undoes it.
+        seen: see `Seen`; it may end the process.
+    """
+    _watch_torch(stack, seen)
+    _watch_safetensors(stack, seen)
+    here = os.path.realpath(os.curdir)
+
+    def told(rename: Any) -> Any:
+        def renamed(source: Any, target: Any, *args: Any, **kwargs: Any) -> Any:
+            if isinstance(target, str | os.PathLike) and os.path.realpath(target).startswith(here + os.sep):
+                seen("rename", os.path.relpath(os.path.realpath(target), here), _nothing)
+            return rename(source, target, *args, **kwargs)
+
+        return renamed
+
+    for name in ("replace", "rename"):
+        patch(stack, os, name, told(getattr(os, name)))
+
+
+def watch_reads(stack: ExitStack, seen: Callable[[], None]) -> None:
+    """Tell when `torch.load` reads, until the stack unwinds."""
+    from torch import serialization
+
+    def told(load: Any) -> Any:
+        def loaded(*args: Any, **kwargs: Any) -> Any:
+            seen()
+            return load(*args, **kwargs)
+
+        return loaded
+
+    for name in ("_load", "_legacy_load"):
+        patch(stack, serialization, name, told(getattr(serialization, name)))
+
+
+def _watch_torch(stack: ExitStack, seen: Seen) -> None:
+    from torch import serialization
+
+    def _save(obj: Any, zip_file: Any, *args: Any, **kwargs: Any) -> Any:
+        result = save(obj, zip_file, *args, **kwargs)
+        path = paths.pop(id(zip_file), "")
+        if path:
+            seen("torch.save", path, _nothing)
+        return result
+
+    def _legacy_save(obj: Any, f: Any, *args: Any, **kwargs: Any) -> Any:
+        result = legacy_save(obj, f, *args, **kwargs)
+        if path := _path(f):
+            seen("torch.save", path, _nothing)
+        return result
+
+    def _open_zipfile_writer(name_or_buffer: Any) -> Any:
+        opener = open_writer(name_or_buffer)
+        if (path := _path(name_or_buffer)) and hasattr(opener, "file_like"):
+            paths[id(opener.file_like)] = path
+        return opener
+
+    paths: dict[int, str] = {}
+    save = patch(stack, serialization, "_save", _save)
+    legacy_save = patch(stack, serialization, "_legacy_save", _legacy_save)
+    open_writer = patch(stack, serialization, "_open_zipfile_writer", _open_zipfile_writer)
+
+
+def _watch_safetensors(stack: ExitStack, seen: Seen) -> None:
+    from safetensors import torch as module
+
+    def serialize_file(tensors: Any, filename: Any, *args: Any, **kwargs: Any) -> Any:
+        seen("safetensors", _shown(filename), lambda: _half(Path(filename), serialize))
+        return serialize(tensors, filename, *args, **kwargs)
+
+    serialize = patch(stack, module, "serialize_file", serialize_file)
+
+
+def _half(path: Path, serialize: Any) -> None:
+    """Leave what a killed write of safetensors leaves: half a file beside the final name, or, before 0.6, under it.
+
+    Args:
+        path: the final name.
+        serialize: the function that writes.
+    """
+    probe = path.with_name(f".{path.name}.probe")
+    probe.write_bytes(b"")
+    before = probe.stat().st_ino
+    serialize({}, str(probe))
+    beside = probe.stat().st_ino != before
+    probe.unlink()
+    (path.with_name(".tmpHalf00") if beside else path).write_bytes(b"\x40\0\0\0\0\0\0\0{")
+
+
+def _path(file: Any) -> str:
+    """Return where a file lies, "" for what is in memory."""
+    if not isinstance(file, str | os.PathLike):
+        file = getattr(file, "name", None) or getattr(file, "path", None)
+    return _shown(file) if isinstance(file, str | os.PathLike) else ""
+
+
+def _shown(path: Any) -> str:
+    here, full = os.path.realpath(os.curdir), os.path.realpath(path)
+    return os.path.relpath(full, here) if full.startswith(here + os.sep) else full
+
+
+def _nothing() -> None:
+    pass

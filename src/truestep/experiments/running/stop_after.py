@@ -1,0 +1,41 @@
+"""Ends a script after so many steps of its optimizers, as `truestep run --steps` does."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from typing import Any
+
+from truestep.experiments.running.steps import on_steps
+from truestep.seams.patch import patch
+from truestep.supervision.session import Stop
+
+
+class StopAfter:
+    """Raises `Stop` in the last step, or, where that step is inside a backward pass, at the end of it.
+
+    Args:
+        steps: of all optimizers together; backward passes in a script that has none.
+    """
+
+    def __init__(self, steps: int) -> None:
+        self._left = steps
+        self.reached = False
+
+    def install(self, stack: ExitStack) -> None:
+        """Count from now on; last of all, so that everybody else has seen the last step."""
+        import torch
+
+        def _engine_run_backward(*args: Any, **kwargs: Any) -> Any:
+            result = backward(*args, **kwargs)
+            if self.reached and torch._C._current_graph_task_id() == -1:
+                raise Stop
+            return result
+
+        def stepped(optimizer: Any) -> None:
+            self._left -= 1
+            self.reached = self._left <= 0
+            if self.reached and torch._C._current_graph_task_id() == -1:
+                raise Stop
+
+        backward = patch(stack, torch.autograd, "_engine_run_backward", _engine_run_backward)
+        on_steps(stack, stepped)

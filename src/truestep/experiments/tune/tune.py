@@ -1,0 +1,384 @@
+"""What does each recommended speed-up give on this script? Each alone, then those that gain on top of each other.
+
+A speed-up is made from outside and timed against the script as it is, in turns (`tune.turns`). What
+seems to gain is measured again in other processes, and its losses are compared with the script's own.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from truestep.errors import NoExperiment, UsageError
+from truestep.experiments.changes.speedups import TUNINGS, Tuning
+from truestep.experiments.running.absent import without_steps
+from truestep.experiments.running.bench import Bench
+from truestep.experiments.running.outcome import LOSSES, Named, Outcome, Variant
+from truestep.experiments.tune.speedup_statistics import MARGIN, Judged, Says, deviation, judge
+from truestep.experiments.tune.trial_order import in_order
+from truestep.experiments.tune.tuned import Row, Tuned
+from truestep.experiments.tune.turns import Pair, Plan, take_turns
+
+CONTROL = "nothing"
+_SEEDED: Named = ("seeded", {"offset": 0})
+_CALM: Named = ("no-dropout", {})
+_WARM_UP = 5
+_PILOT_S = 3.0
+_TURNS = 8
+_FEWEST_TURNS = 5
+_TURN_S = (0.1, 1.0)
+"""Seconds of a turn, at least and at most."""
+_CHECKED_STEPS = 40
+_LESS_MEMORY = 0.95
+_QUIET = (
+    "set-to-none",
+    "channels-last",
+    "inference-mode",
+    "one-thread",
+    "persistent-workers",
+    "prefetch",
+    "whole-batches",
+)
+"""Speed-ups that harm nothing together: one run shows which of them apply. The others are not asked."""
+
+
+def chosen(only: Sequence[str], skip: Sequence[str], larger_batch: bool = False) -> list[str]:
+    """Return the names of the speed-ups to try.
+
+    Args:
+        only: these; all that need no request where empty.
+        skip: not these.
+        larger_batch: also with larger batches.
+
+    Raises:
+        UsageError: there is none of that name.
+    """
+    for name in (*only, *skip):
+        if name not in TUNINGS:
+            raise UsageError(
+                f'there is no speed-up "{name}"',
+                expected=f"one of {', '.join(name for name in TUNINGS if name != CONTROL)}",
+                remedy="see `truestep tune --list`",
+            )
+    names = list(only) or [name for name, tuning in TUNINGS.items() if not tuning.on_request and name != CONTROL]
+    if larger_batch and "larger-batch" not in names:
+        names.append("larger-batch")
+    return [name for name in TUNINGS if name in names and name not in skip]
+
+
+def tune(
+    bench: Bench, names: Iterable[str], budget_s: float = 300.0, says: Callable[[str], None] = lambda text: None
+) -> Tuned:
+    """Measure speed-ups on a script.
+
+    Args:
+        bench: the script, of one process; outcomes are never kept.
+        names: of the speed-ups.
+        budget_s: about how long it takes, in seconds; what does not fit is left out and told.
+        says: told what goes on, a line at a time.
+
+    Raises:
+        NoExperiment: the script does not come to enough steps.
+    """
+    with _cache() as cache:
+        quiet = replace(bench, kept=None, steps=None, begins=lambda variant: None)
+        tuning = _Tuning(quiet, budget_s, says, cache)
+        try:
+            tuning.run(list(names))
+        except KeyboardInterrupt:
+            if not tuning.result.step_s:
+                raise
+            tuning.result.interrupted = True
+    order = {status: place for place, status in enumerate(("gain", "saves memory", "losses differ"))}
+    tuning.result.rows.sort(
+        key=lambda row: (order.get(row.status, 9), row.judged is None, -row.judged.ratio if row.judged else 0.0)
+    )
+    return tuning.result
+
+
+class _Tuning:
+    def __init__(self, bench: Bench, budget_s: float, says: Callable[[str], None], cache: str | None) -> None:
+        self._cache = cache
+        self._budget_s = budget_s
+        self._bench = bench
+        self._ends = time.monotonic() + budget_s
+        self._says = says
+        self.result = Tuned()
+        self._plan = Plan(_WARM_UP, 1, _TURNS)
+        self._pair_s = 10.0
+        self._references: dict[bool, tuple[float | None, ...]] = {}
+        self._margin = MARGIN
+        self._most_steps = _CHECKED_STEPS
+
+    def run(self, names: list[str]) -> None:
+        """Look at the script, then try each speed-up, then those that gain together."""
+        self._says("how the script spends its time")
+        pilot = self._bench.run(
+            Variant("as it is", (_SEEDED,), (("survey", {"warm_up": _WARM_UP, "seconds": _PILOT_S}),))
+        )
+        self._look(pilot)
+        result = self.result
+        if result.device == "cpu":
+            result.elsewhere = tuple(name for name in names if TUNINGS[name].accelerator)
+        alone = [name for name in names if name not in result.elsewhere]
+        if result.device != "cpu" and "foreach-optimizer" in alone:
+            alone.remove("foreach-optimizer")  # torch chooses it by itself there
+        idle = self._idle(alone)
+        result.rows += [Row((name,), "does not apply") for name in idle]
+        alone = in_order([name for name in alone if name not in idle], result.phases)
+        self._draw_up(pilot, len(alone))
+        result.control = self._try((CONTROL,), f"1 of {len(alone) + 1}: the script against itself")
+        if result.control.judged is not None and math.isfinite(result.control.judged.ratio):
+            noise = abs(math.log(result.control.judged.ratio))
+            self._margin = max(MARGIN, 1.5 * noise)
+        for number, name in enumerate(alone, 2):
+            if not self._fits():
+                result.left_out.append(name)
+                continue
+            result.rows.append(self._try((name,), f"{number} of {len(alone) + 1}: {name}"))
+        if result.left_out:  # what seems to gain is measured twice, and then together
+            result.enough_s = self._budget_s + 1.5 * len(result.left_out) * self._pair_s
+        self._combine()
+
+    def _idle(self, names: Sequence[str]) -> list[str]:
+        """Return which of the harmless speed-ups apply to nothing in this script."""
+        asked = [name for name in names if name in _QUIET]
+        if not asked:
+            return []
+        self._says("what applies to it")
+        timed = (("survey", {"warm_up": _WARM_UP, "seconds": _PILOT_S}),)
+        outcome = self._bench.run(Variant("what applies", _changes(asked), timed))
+        if outcome.how not in ("finished", "stopped"):
+            return []
+        return [name for name in asked if not outcome.changes.get(name, {}).get("applied")]
+
+    def _look(self, pilot: Outcome) -> None:
+        told = pilot.told.get("survey", {})
+        steps = int(told.get("steps", 0))
+        fewest = _WARM_UP + _FEWEST_TURNS * 3
+        if not told.get("all_steps"):
+            raise without_steps(pilot, f"at least {fewest} steps to be timed")
+        if not steps or (told.get("whole") and int(told["all_steps"]) < fewest):
+            ended = {"crashed": "crashed", "killed": "was over its limit"}.get(pilot.how, "ended")
+            raise NoExperiment(
+                f"the script {ended} after {told.get('all_steps', 0)} steps of its optimizers",
+                expected=f"at least {fewest} steps to be timed",
+                remedy="mend what it says above, or give arguments with which it trains longer",
+                said=pilot.said,
+            )
+        result = self.result
+        result.device = str(told["device"])
+        result.step_s = float(told["seconds"]) / steps
+        result.phases = {name: part * result.step_s for name, part in told["phases"].items()}
+        result.peak_bytes = pilot.peak_bytes
+        if told.get("whole"):
+            self._most_steps = min(_CHECKED_STEPS, int(told["all_steps"]) - 1)
+
+    def _draw_up(self, pilot: Outcome, count: int) -> None:
+        """Decide how long turns are, and say how long it all takes."""
+        told = pilot.told["survey"]
+        step_s, seconds = self.result.step_s, float(told["seconds"])
+        starts_s = 1.4 * max(0.5, pilot.seconds - seconds)  # two processes start at the same time
+        pairs = 1 + count + max(2, count // 2)
+        left_s = max(0.0, self._ends - time.monotonic())
+        turns = _TURNS if 2 * _TURNS * 4 * step_s < 60 else _FEWEST_TURNS
+        least_s = max(_TURN_S[0], starts_s / 2 / (2 * turns))  # shorter turns would hardly save time
+        turn_s = min(max((left_s / pairs - starts_s) / (2 * turns), least_s), max(_TURN_S[1], least_s))
+        steps = max(1, round(turn_s / step_s))
+        if told["whole"]:
+            room = int(told["all_steps"]) - _WARM_UP - 1
+            if room < turns * 3:
+                turns = _FEWEST_TURNS
+            steps = max(1, min(steps, room // turns - 2))
+        self._plan = Plan(_WARM_UP, steps, turns)
+        self._pair_s = starts_s + 2 * turns * (steps + 2) * step_s
+        minutes = max(1, round(min(pairs * self._pair_s, left_s) / 60))
+        self._says(f"{count} speed-ups and a control, each {turns} times {steps} steps in turns: about {minutes} min")
+
+    def _fits(self) -> bool:
+        return time.monotonic() + self._pair_s < self._ends
+
+    def _try(self, names: tuple[str, ...], text: str, under: tuple[str, ...] = ()) -> Row:
+        """Time speed-ups on top of others; what seems to gain is measured again, and its losses are compared.
+
+        Args:
+            names: what is tried.
+            text: to say.
+            under: what both have.
+        """
+        self._say(text)
+        pairs = [self._pair(names, under)]
+        last = pairs[0].outcomes[1]
+        if row := _without_times(names, pairs[0]):
+            return row
+        judged = self._judge(names, pairs)
+        saves = _memory(pairs[0]) or 1.0
+        for_memory = any(TUNINGS[name].saves == "memory" for name in names)
+        wanted = judged.says is Says.GAIN or (for_memory and saves < _LESS_MEMORY)
+        if wanted and names != (CONTROL,):
+            self._say(f"{text}, once more")
+            again = self._pair(names, under)
+            if len(again.ratios) >= _FEWEST_TURNS:
+                pairs.append(again)
+                judged = self._judge(names, pairs)
+        memory = max((_memory(pair) for pair in pairs), key=lambda part: part or math.inf)
+        once_s = float(last.told.get("turns", {}).get("aside_s", 0.0))
+        status, apart, note = str(judged.says), None, ""
+        if for_memory and memory is not None and memory < _LESS_MEMORY:
+            status = "saves memory"
+        if status in ("gain", "saves memory") and names != (CONTROL,):
+            self._say(f"{text}, its losses")
+            apart, note = self._apart((*under, *names))
+            if note:
+                status = "losses differ"
+        return Row(names, status, judged, memory, once_s, apart, note)
+
+    def _say(self, text: str) -> None:
+        left = max(0.0, self._ends - time.monotonic())
+        self._says(f"{text} ({left / 60:.1f} min of the budget left)" if left else text)
+
+    def _pair(self, names: tuple[str, ...], under: tuple[str, ...]) -> Pair:
+        plain = Variant("as it is" if not under else ", ".join(under), _changes(under, self._cache))
+        changed = Variant(", ".join((*under, *names)), _changes((*under, *names), self._cache))
+        begun = time.monotonic()
+        pair = take_turns(self._bench, plain, changed, self._plan)
+        self._pair_s = (self._pair_s + time.monotonic() - begun) / 2
+        return pair
+
+    def _judge(self, names: tuple[str, ...], pairs: Sequence[Pair]) -> Judged:
+        factor = math.prod(TUNINGS[name].factor for name in names)
+        return judge([[ratio * factor for ratio in pair.ratios] for pair in pairs], self._margin)
+
+    def _apart(self, names: tuple[str, ...]) -> tuple[float | None, str]:
+        """Return how far losses are from those as it is, and why that is too far; "" where it is not."""
+        tolerance = max(TUNINGS[name].tolerance for name in names)
+        if math.isinf(tolerance):
+            return None, ""
+        compiled = any(name.startswith("compile") for name in names)  # no change of ours inside of compiled code
+        reference = self._losses(compiled)
+        outcome = self._check(_changes(names, self._cache, checked=True), compiled)
+        apart = deviation(reference, outcome.losses)
+        if apart <= tolerance:
+            return apart, ""
+        if math.isnan(apart):
+            return None, f"its losses could not be compared: the run {outcome.how}"
+        own = deviation(reference, self._check((), compiled).losses)
+        if own > 0:
+            if apart <= 3 * own + tolerance:
+                return apart, ""
+            return apart, f"losses differ by {apart:.2%}; those of two runs as it is by {own:.2%}"
+        return (
+            apart,
+            f"losses differ by {apart:.2%}; {f'{tolerance:.1%} is expected' if tolerance else 'none is expected'}",
+        )
+
+    def _losses(self, compiled: bool) -> tuple[float | None, ...]:
+        if compiled not in self._references:
+            self._references[compiled] = self._check((), compiled).losses
+        return self._references[compiled]
+
+    def _check(self, changes: tuple[Named, ...], compiled: bool) -> Outcome:
+        """Record the losses of the first steps, without dropout: in another precision it draws other numbers."""
+        calm = () if compiled else (_CALM,)
+        bench = replace(self._bench, steps=self._most_steps)
+        rest = changes if changes and changes[0] == _SEEDED else (_SEEDED, *changes)
+        return bench.run(Variant("losses", (*calm, *rest), (LOSSES,)))
+
+    def _combine(self) -> None:
+        """Add to the best speed-up what gains on top of it, and so on; then measure all of them against none."""
+        result = self.result
+        gains = sorted(
+            (row for row in result.rows if row.status == "gain" and not _on_request(row)),
+            key=lambda row: -row.judged.ratio if row.judged else 0.0,
+        )
+        if not gains:
+            return
+        result.best = gains[0].names
+        idle = [row.names[0] for row in result.rows if row.status == "does not apply"]
+        waiting = [row.names[0] for row in gains[1:]]
+        waiting += [name for name in idle if TUNINGS[name].follows]
+        for name in waiting:
+            if set(TUNINGS[name].excludes) & set(result.best) or not _follows(name, result.best, gains):
+                continue
+            if not self._fits():
+                result.left_out.append(f"{name} on top of {', '.join(result.best)}")
+                continue
+            row = self._try((name,), f"{name} on top of {', '.join(result.best)}", under=result.best)
+            if row.status != "does not apply":
+                result.together.append(row)
+            if row.status == "gain":
+                result.best = (*result.best, name)
+        if len(result.best) > 1:
+            result.whole = self._try(result.best, f"together: {', '.join(result.best)}")
+
+
+def _on_request(row: Row) -> bool:
+    return any(TUNINGS[name].on_request for name in row.names)
+
+
+def _follows(name: str, best: Sequence[str], gains: Sequence[Row]) -> bool:
+    """Whether a speed-up has what it needs among the best, or gained alone."""
+    return bool(set(TUNINGS[name].follows) & set(best)) or any(row.names == (name,) for row in gains)
+
+
+def _without_times(names: tuple[str, ...], pair: Pair) -> Row | None:
+    """Return the row of speed-ups that failed or that apply to nothing; None where there are times to judge."""
+    plain, changed = pair.outcomes
+    failed = changed.how in ("crashed", "killed") or (changed.how == "exited" and not pair.ratios)
+    if failed and len(pair.ratios) < _FEWEST_TURNS:
+        said = "was over its limit of time or memory" if changed.how == "killed" else _last_line(changed.said)
+        return Row(names, "failed", note=said)
+    if not all(changed.changes.get(name, {}).get("applied") for name in names):
+        return Row(names, "does not apply")
+    if len(pair.ratios) < _FEWEST_TURNS:
+        ended = plain if plain.how in ("crashed", "killed") else changed
+        return Row(names, "failed", note=f"it {ended.how} after {len(pair.ratios)} turns")
+    return None
+
+
+def _last_line(said: str) -> str:
+    lines = [line.strip() for line in said.splitlines() if line.strip()]
+    errors = [line for line in lines if line.partition(":")[0].rpartition(".")[2].endswith(("Error", "Exception"))]
+    return (errors or lines or ["it said nothing"])[-1][:200]
+
+
+def _memory(pair: Pair) -> float | None:
+    """Return the peak of the second variant as a part of that of the first."""
+    plain, changed = (outcome.peak_bytes for outcome in pair.outcomes)
+    return changed / plain if plain and changed else None
+
+
+def _changes(names: Iterable[str], cache: str | None = None, *, checked: bool = False) -> tuple[Named, ...]:
+    """Return the changes of speed-ups in the order in which they are installed.
+
+    Args:
+        names: of the speed-ups.
+        cache: a folder for what is compiled.
+        checked: whether losses will be compared.
+    """
+    wanted = set(names)
+
+    def arguments(name: str, tuning: type[Tuning]) -> dict[str, Any]:
+        compiled = {"cache": cache} if name.startswith("compile") and cache else {}
+        return (dict(tuning.checked) if checked else {}) | compiled
+
+    return (_SEEDED, *((name, arguments(name, tuning)) for name, tuning in TUNINGS.items() if name in wanted))
+
+
+@contextmanager
+def _cache() -> Iterator[str | None]:
+    """Give a folder in the user's cache, where variants may write; None where there is none."""
+    caches = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache"))
+    if not caches.is_dir() or not os.access(caches, os.W_OK):
+        yield None
+        return
+    (caches / "truestep").mkdir(exist_ok=True)
+    with TemporaryDirectory(prefix="compiled-", dir=caches / "truestep", ignore_cleanup_errors=True) as folder:
+        yield folder

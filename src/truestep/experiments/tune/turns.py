@@ -1,0 +1,170 @@
+"""Times two variants of a script against each other: both are alive, and take their steps in turns.
+
+Turns are short, so that what else the machine does meets both alike; and a variant pays once for starting, however
+often it has its turn. Both take the same steps of the training in a turn: an evaluation in it is in both.
+"""
+
+from __future__ import annotations
+
+import secrets
+import socket
+from collections.abc import Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from typing import Any
+
+from truestep.experiments.running.bench import Bench
+from truestep.experiments.running.message_pipe import Line
+from truestep.experiments.running.outcome import Outcome, Variant
+
+Told = dict[str, Any]
+"""What a run tells of a turn: see `truestep.experiments.instruments.turns`."""
+
+_LOOK_S = 0.1
+_LEAD = 2
+"""Steps at the beginning of a turn that are not timed: caches are cold. Batches that workers have ready are added."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """How many steps there are to a turn.
+
+    Attributes:
+        warm_up: steps before the first turn.
+        steps: timed in each.
+        turns: of each variant.
+    """
+
+    warm_up: int
+    steps: int
+    turns: int
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """What two variants took, turn by turn.
+
+    Attributes:
+        seconds: of the first and of the second variant, in each turn that both had. Where both compute in one thread
+            of one process, the time for which the machine did something else instead is left out.
+        outcomes: of both.
+    """
+
+    seconds: tuple[tuple[float, float], ...]
+    outcomes: tuple[Outcome, Outcome]
+
+    @property
+    def ratios(self) -> tuple[float, ...]:
+        """How many times faster the second one was, turn by turn."""
+        return tuple(first / second for first, second in self.seconds if first > 0 and second > 0)
+
+
+def take_turns(bench: Bench, plain: Variant, changed: Variant, plan: Plan) -> Pair:
+    """Run two variants at the same time, one waiting while the other one takes its steps.
+
+    Args:
+        bench: where; its number of steps is not used.
+        plain: what is compared with.
+        changed: what is compared.
+        plan: the turns.
+    """
+    bench = replace(bench, steps=None, kept=None)
+    sides = [_Side(variant, plan) for variant in (plain, changed)]
+    seconds: list[tuple[float, float]] = []
+    with ThreadPoolExecutor(len(sides)) as pool:
+        try:
+            for side in sides:
+                side.outcome = pool.submit(bench.run, side.variant)
+            if all(side.is_ready() for side in sides):
+                seconds = _turns(sides, plan)
+        except BaseException:
+            bench.cancelled.set()
+            raise
+        finally:
+            for side in sides:
+                side.close()
+    bench.cancelled.clear()
+    first, second = (side.result() for side in sides)
+    return Pair(tuple(seconds), (first, second))
+
+
+def _turns(sides: Sequence[_Side], plan: Plan) -> list[tuple[float, float]]:
+    lead = _LEAD + max(side.ahead for side in sides)
+    both: list[tuple[Told, Told]] = []
+    for turn in range(plan.turns):
+        order = (0, 1) if turn % 2 == 0 else (1, 0)
+        taken: dict[int, Told] = {}
+        for side in order:
+            told = sides[side].take({"lead": lead, "steps": plan.steps})
+            if told is None:
+                return _seconds(both)
+            taken[side] = told
+        both.append((taken[0], taken[1]))
+    return _seconds(both)
+
+
+def _seconds(both: Sequence[tuple[Told, Told]]) -> list[tuple[float, float]]:
+    alone = all(told["alone"] for turn in both for told in turn)
+    return [
+        (
+            first["seconds"] - (first["waited"] if alone else 0.0),
+            second["seconds"] - (second["waited"] if alone else 0.0),
+        )
+        for first, second in both
+    ]
+
+
+class _Side:
+    """One of the two variants, and the line to the process that runs it."""
+
+    def __init__(self, variant: Variant, plan: Plan) -> None:
+        self._server = socket.create_server(("127.0.0.1", 0))
+        self._server.settimeout(_LOOK_S)
+        self._key = secrets.token_hex(16)
+        told = {"port": self._server.getsockname()[1], "key": self._key, "warm_up": plan.warm_up}
+        self.variant = replace(variant, instruments=(("turns", told),))
+        self.outcome: Future[Outcome] | None = None
+        self.ahead = 0
+        self._line: Line | None = None
+
+    @property
+    def _is_over(self) -> bool:
+        return self.outcome is not None and self.outcome.done()
+
+    def is_ready(self) -> bool:
+        """Wait until it has taken its first steps; return False where it ended before."""
+        while not self._is_over:
+            try:
+                line = Line(self._server.accept()[0])
+            except TimeoutError:
+                continue
+            told = line.receive()
+            if isinstance(told, dict) and told.get("key") == self._key:
+                self._line, self.ahead = line, told["ahead"]
+                return True
+            line.close()
+        return False
+
+    def take(self, turn: dict[str, int]) -> Told | None:
+        """Let it take its turn, and return what it tells; None where it has ended."""
+        assert self._line is not None
+        try:
+            self._line.send(turn)
+        except OSError:
+            return None
+        while not self._line.waits(_LOOK_S):
+            if self._is_over:
+                return None
+        told: Told | None = self._line.receive()
+        return told
+
+    def close(self) -> None:
+        """Give no more turns: it ends at the end of its step."""
+        self._server.close()
+        if self._line is not None:
+            self._line.close()
+
+    def result(self) -> Outcome:
+        """Return what it did."""
+        assert self.outcome is not None
+        return self.outcome.result()

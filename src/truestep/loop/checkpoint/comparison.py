@@ -1,0 +1,270 @@
+"""Compare what a run is declared with to what its checkpoint was, and take the new values where that is possible."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from truestep.errors import BadCheckpoint
+from truestep.loop.checkpoint.declared import Change, Facts, take_schedule_values
+from truestep.loop.optim.schedule_length import bind
+from truestep.schedules import horizon_of
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from truestep.loop.optim.schedulers import Schedule
+    from truestep.loop.optim.updates import Updates
+
+_OWN_LR = ("OneCycleLR", "CyclicLR")
+"""Schedulers that set the lr by arguments of their own, whatever the lr of the optimizer is."""
+_TAKEN_FLAGS = ("nesterov", "maximize")
+
+
+def compare(was: Facts, now: Facts, loops: Mapping[str, Any]) -> list[Change]:
+    """Return what is declared differently, of the parts that are in both.
+
+    Args:
+        was: what the checkpoint holds.
+        now: what the program has declared so far.
+        loops: where the loops of the checkpoint were.
+    """
+    walks = loops["walks"]
+    loaders = was["loaders"]
+    given = {name for name, facts in loaders.items() if facts.get("class") == "GivenLoader"}
+    begun = [walk for walk in walks["active"] if walk["finished"]]
+    # an iterable data set that keeps its place goes on there; the batches of a DataLoader are counted
+    under_way = {walk["name"] for walk in begun if walk["stream"] is None or walk["name"] in given}
+    # the order of a DataLoader follows from restored states, and not from the seed
+    shuffled = {name for name in under_way - given if loaders.get(name, {}).get("shuffle")}
+    passed = {"max_epochs": walks["epoch"], "max_steps": loops["global_step"]}
+    found = list(_settings(was["settings"], now["settings"], passed, shuffled, schedules=bool(was["schedules"])))
+    for name in loaders.keys() & now["loaders"].keys():
+        found += _loader(name, loaders[name], now["loaders"][name], name in under_way)
+    for name in was["optimizers"].keys() & now["optimizers"].keys():
+        own = [facts for facts in now["schedules"].values() if facts["optimizer"] == name]
+        found += _optimizer(name, was["optimizers"][name], now["optimizers"][name], own)
+    for name in was["schedules"].keys() & now["schedules"].keys():
+        found += _schedule(name, was["schedules"][name], now["schedules"][name])
+    return found
+
+
+def refuse(changes: Iterable[Change], path: Path, step: int) -> None:
+    """Raise an error if the run cannot go on with one of the changes.
+
+    Args:
+        changes: from `compare`.
+        path: the checkpoint.
+        step: of the checkpoint.
+
+    Raises:
+        BadCheckpoint: says what was, what is, and why it cannot be.
+    """
+    refused = [change for change in changes if change.refused]
+    if not refused:
+        return
+    first = refused[0]
+    raise BadCheckpoint(
+        f"{first.what} was {first.was} and is {first.now}, and the run cannot go on with that from {path}, "
+        f"step {step}: {first.taken}",
+        expected="; ".join(f"expected {change.what} {change.was}, got {change.now}" for change in refused),
+        remedy="pass what it was, resume from a checkpoint between two epochs, or begin a run in another out= with "
+        "init_from=",
+    )
+
+
+def table(changes: Iterable[Change]) -> str:
+    """Return the changes as lines: what, was, is, and what becomes of it."""
+    rows = [("", "was", "is", "")]
+    rows += [(change.what, change.was or "-", change.now or "-", change.taken) for change in changes]
+    widths = [max(len(row[at]) for row in rows) for at in range(3)]
+    return "\n".join(
+        "  " + "  ".join((*(text.ljust(width) for text, width in zip(row, widths, strict=False)), row[3])).rstrip()
+        for row in rows
+    )
+
+
+# --- what is compared ---
+
+
+def _settings(
+    was: Facts, now: Facts, passed: Mapping[str, int], shuffled: set[str], *, schedules: bool
+) -> Iterator[Change]:
+    stretched = "; schedules over the whole run are as long as it" if schedules else ""
+    for name in now:
+        if was.get(name) == now[name]:
+            continue
+        before, taken, refused, ends = was.get(name, ""), "taken: the script reads it", False, False
+        if name == "seed":
+            taken = "taken: later passes have another order; random generators go on as they were"
+            if shuffled:
+                taken = f'the pass over "{min(shuffled)}" is in another order, so that samples come twice or never'
+                refused = True
+        elif name in passed:
+            taken = "taken" + stretched
+            ends = now[name] != "None" and passed[name] >= int(now[name])
+            if ends:
+                taken = f"taken: the run is over, at {passed[name]} {name.removeprefix('max_')}"
+        elif name in ("precision", "deterministic", "device"):
+            taken = "taken"
+        yield Change(name, before, now[name], taken, refused, ends)
+
+
+def _loader(name: str, was: Facts, now: Facts, under_way: bool) -> Iterator[Change]:
+    for fact, before in was.items():
+        after = now[fact]
+        if before == after:
+            continue
+        what = f'{"data length" if fact == "samples" else fact} of "{name}"'
+        taken, refused = "taken", False
+        grown = fact == "samples" and not (was["shuffle"] or now["shuffle"])
+        if fact == "num_workers":
+            taken = "taken: the batches are the same"
+        elif fact != "drop_last" and under_way and not grown:
+            taken, refused = "a pass is under way, in which samples would come twice or never", True
+        yield Change(what, str(before), str(after), taken, refused)
+
+
+def _optimizer(name: str, was: Facts, now: Facts, schedules: list[Facts]) -> Iterator[Change]:
+    if was["class"] != now["class"]:
+        yield Change(
+            f'the class of "{name}"', _short(was["class"]), _short(now["class"]), "its state is not that one's", True
+        )
+        return
+    for fact in ("accumulate", "clip_norm"):
+        if was[fact] != now[fact]:
+            yield Change(f'{fact} of "{name}"', str(was[fact]), str(now[fact]), "taken")
+    several = len(now["groups"]) > 1
+    for number, (before, after) in enumerate(zip(was["groups"], now["groups"], strict=False)):
+        group = f", group {number}" if several else ""
+        for key in before.keys() & after.keys():
+            if _same(before[key], after[key]):
+                continue
+            taken = _takes(now["class"], key, before[key], after[key], schedules)
+            yield Change(f'{key} of "{name}"{group}', _number(before[key]), _number(after[key]), taken)
+
+
+def _takes(kind: str, key: str, before: Any, after: Any, schedules: list[Facts]) -> str:
+    """Return what becomes of a hyperparameter that was declared differently; begins with "taken" where it is taken."""
+    if key == "lr":
+        own = [_short(facts["class"]) for facts in schedules if _short(facts["class"]) in _OWN_LR]
+        if own:
+            return f"not taken: {own[0]} sets the lr by its own arguments"
+        if schedules and before and after:
+            return f"taken: its schedule goes on at {after / before:.4g} times the height"
+        return "taken"
+    flag = isinstance(before, bool) or isinstance(after, bool) or before is None or after is None
+    grows_state = key == "momentum" and not before and not kind.endswith(".SGD")
+    if (flag and key not in _TAKEN_FLAGS) or isinstance(after, str) or grows_state:
+        return "not taken: the optimizer's state was made without it" if after else "not taken: its state needs it"
+    return "taken"
+
+
+def _schedule(name: str, was: Facts, now: Facts) -> Iterator[Change]:
+    ours = "." not in was["class"] and "." not in now["class"]
+    if was["class"] != now["class"]:
+        taken = "taken: goes on from the same step" if ours else "its state is not that one's"
+        yield Change(f'the kind of "{name}"', _short(was["class"]), _short(now["class"]), taken, not ours)
+        if not ours:
+            return
+    if was["every"] != now["every"]:
+        yield Change(f'every of "{name}"', was["every"], now["every"], "it has counted the other unit so far", True)
+    for value in was["values"].keys() & now["values"].keys():
+        if was["values"][value] != now["values"][value]:
+            before, after = (text if len(text) < 40 else "..." for text in (was["values"][value], now["values"][value]))
+            yield Change(f'{value} of "{name}"', before, after, "taken")
+
+
+def _short(kind: str) -> str:
+    return kind.rpartition(".")[2]
+
+
+def _number(value: Any) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _same(one: Any, other: Any) -> bool:
+    if isinstance(one, list | tuple) and isinstance(other, list | tuple):
+        return len(one) == len(other) and all(map(_same, one, other))
+    return bool(one == other)
+
+
+# --- what is taken ---
+
+
+def take(
+    changes: Iterable[Change], was: Facts, now: Facts, updates: Mapping[str, Updates], schedules: Mapping[str, Schedule]
+) -> None:
+    """Give optimizers and schedules, which were loaded, the values that they are declared with now.
+
+    Args:
+        changes: from `compare`.
+        was: what the checkpoint holds.
+        now: what the program has declared.
+        updates: of the run.
+        schedules: of the run.
+    """
+    taken = {change.what for change in changes if change.taken.startswith("taken")}
+    for name in was["optimizers"].keys() & now["optimizers"].keys():
+        if name not in updates:
+            continue
+        own = [schedule.scheduler for schedule in updates[name].schedules]
+        before, after = was["optimizers"][name]["groups"], now["optimizers"][name]["groups"]
+        several = len(after) > 1
+        groups = updates[name].optimizer.param_groups
+        for number, (group, old, new) in enumerate(zip(groups, before, after, strict=False)):
+            suffix = f", group {number}" if several else ""
+            for key in old.keys() & new.keys():
+                if f'{key} of "{name}"{suffix}' in taken:
+                    if key == "lr":
+                        _take_lr(group, number, old[key], new[key], own)
+                    else:
+                        group[key] = type(group[key])(new[key]) if isinstance(group[key], tuple) else new[key]
+    for name, schedule in schedules.items():
+        end = f' of "{name}"'
+        names = {what.removesuffix(end) for what in taken if what.endswith(end)}
+        take_schedule_values(schedule.scheduler, names, schedule.values)
+
+
+def _take_lr(group: dict[str, Any], number: int, old: float, new: float, schedulers: list[Any]) -> None:
+    ratio = new / old if old else None
+    if not schedulers or ratio is None:
+        _set_lr(group, new)
+    else:
+        _set_lr(group, float(group["lr"]) * ratio)
+    if "initial_lr" in group:
+        group["initial_lr"] = new
+    for scheduler in schedulers:
+        _rebase(scheduler, number, new, group)
+
+
+def _set_lr(group: dict[str, Any], lr: float) -> None:
+    if isinstance(group["lr"], torch.Tensor):
+        group["lr"].fill_(lr)
+    else:
+        group["lr"] = lr
+
+
+def _rebase(scheduler: Any, number: int, lr: float, group: Mapping[str, Any]) -> None:
+    for inner in getattr(scheduler, "_schedulers", ()):
+        _rebase(inner, number, lr, group)
+    if number < len(getattr(scheduler, "base_lrs", ())):
+        scheduler.base_lrs[number] = lr
+    if number < len(getattr(scheduler, "_last_lr", ())):
+        scheduler._last_lr[number] = group["lr"]
+
+
+def renew_lr(scheduler: Any) -> None:
+    """Set the lr that a schedule over the whole run has at its step, where its length or its arguments changed."""
+    horizon = horizon_of(scheduler)
+    if horizon is None or horizon.needs_total:
+        return
+    if not horizon.given and horizon.total_steps is not None:
+        bind(scheduler, horizon.total_steps)
+        return
+    for group, base_lr, factor in zip(
+        scheduler.optimizer.param_groups, scheduler.base_lrs, scheduler.lr_lambdas, strict=True
+    ):
+        _set_lr(group, base_lr * factor(scheduler.last_epoch))

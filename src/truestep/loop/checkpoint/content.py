@@ -1,0 +1,165 @@
+"""What goes into one checkpoint: taken while training stands still, written afterwards."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from itertools import chain
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import torch
+from torch import nn
+
+from truestep import __version__
+from truestep.errors import UnsavableState
+from truestep.loop.checkpoint.files import DurableFile
+from truestep.loop.checkpoint.manifest import NAME, Manifest
+from truestep.loop.checkpoint.safe_state import plain
+from truestep.loop.checkpoint.snapshot import Snapshot
+from truestep.loop.checkpoint.tensor_file import fits, write_tensors
+
+BESIDE, STATE = "models.pt", "state.pt"
+
+
+@dataclass(frozen=True)
+class Content:
+    """Everything that a checkpoint holds but its manifest, on the CPU.
+
+    Args:
+        models: dense tensors of each model, by the model's name.
+        others: what the other files hold, by their names.
+        bytes: size of all tensors.
+    """
+
+    models: dict[str, dict[str, torch.Tensor]]
+    others: dict[str, Any]
+    bytes: int
+
+    @classmethod
+    def of(
+        cls,
+        models: Mapping[str, Mapping[str, Any]],
+        state: Mapping[str, Any],
+        ranks: Sequence[Mapping[str, Any]],
+        *,
+        copies: bool,
+    ) -> Content:
+        """Take the content as it is now.
+
+        Args:
+            models: the `state_dict` of each model.
+            state: all other state.
+            ranks: random states of each process.
+            copies: whether tensors go on changing before all is written.
+
+        Raises:
+            UnsavableState: something does not come back from a file.
+        """
+        snapshot = Snapshot(copies=copies)
+        tensors: dict[str, dict[str, torch.Tensor]] = {}
+        beside: dict[str, Any] = {}
+        for name, entries in models.items():
+            tensors[name] = {key: snapshot.take(item) for key, item in entries.items() if fits(key, item)}
+            extra = {key: item for key, item in entries.items() if key not in tensors[name]}
+            where = f"the state of model {name!r}"
+            beside[name] = {
+                "keys": list(entries),
+                "extra": plain(extra, snapshot.take, where),
+                "metadata": plain(getattr(entries, "_metadata", {}), snapshot.take, where),
+            }
+        others = {BESIDE: beside, STATE: plain(dict(state), snapshot.take)}
+        for rank, rng in enumerate(ranks):
+            others[f"rng-rank{rank}.pt"] = plain(dict(rng), snapshot.take, "the random states")
+        snapshot.finish()
+        return cls(tensors, others, snapshot.bytes)
+
+    def write(self, folder: Path, manifest: Manifest, *, proving: bool) -> None:
+        """Write every file into a folder, the manifest last, each flushed to the disk.
+
+        Args:
+            folder: an empty folder.
+            manifest: what the checkpoint is; sizes and checksums are added here.
+            proving: whether to read the state back before the manifest is written.
+
+        Raises:
+            OSError: it could not be written.
+            UnsavableState: the state did not come back as it was.
+        """
+        written: dict[str, tuple[int, str]] = {}
+        names = {name: f"{quote(name, safe='')}.safetensors" for name in self.models}
+        for name, tensors in self.models.items():
+            with DurableFile(folder / names[name]) as file:
+                write_tensors(file, tensors)
+            written[names[name]] = (file.bytes, file.crc32)
+        for file_name, value in self.others.items():
+            with DurableFile(folder / file_name) as file:
+                torch.save(value, file)  # type: ignore[arg-type]
+            written[file_name] = (file.bytes, file.crc32)
+            if proving:
+                _prove(folder / file_name, value)
+        manifest = replace(
+            manifest,
+            files=written,
+            models=names,
+            versions={"torch": torch.__version__, "truestep": __version__},
+            time=datetime.now(UTC).isoformat(timespec="seconds"),
+        )
+        with DurableFile(folder / NAME) as file:
+            file.write(manifest.text().encode())
+
+
+@dataclass(frozen=True)
+class Evaluated:
+    """Weights that a metric was computed with, on the CPU.
+
+    Attributes:
+        step: steps taken then.
+        epoch: the epoch under way.
+        metric: what "best" is judged by.
+        mode: "min" or "max".
+        content: the models.
+        stamp: from `stamp_of`, to tell whether the models are still the same.
+    """
+
+    step: int
+    epoch: int
+    metric: float
+    mode: str
+    content: Content | None
+    stamp: object
+
+
+def stamp_of(modules: Iterable[nn.Module], applied: Iterable[int]) -> object:
+    """Return what changes with every change of the models' tensors.
+
+    Args:
+        modules: the models.
+        applied: updates of each optimizer: some write where no version of a tensor counts.
+    """
+    tensors = (tensor for module in modules for tensor in chain(module.parameters(), module.buffers()))
+    versions = tuple((id(tensor), 0 if tensor.is_inference() else tensor._version) for tensor in tensors)
+    return versions, tuple(applied)
+
+
+def _prove(path: Path, value: Any) -> None:
+    """Read a file back and compare everything but the values of tensors, which stay on the disk."""
+    came_back = torch.load(path, weights_only=True, mmap=True)
+    if repr(_outline(came_back)) != repr(_outline(value)):
+        raise UnsavableState(
+            f"{path.name} did not come back from the disk as it was written",
+            expected="the same containers, numbers and text",
+            remedy="leave unusual objects out of the state, and save numbers, text and tensors",
+        )
+
+
+def _outline(value: Any) -> Any:
+    if isinstance(value, torch.Tensor):
+        return value.shape, value.dtype, value.layout
+    if isinstance(value, dict):
+        return type(value), [(key, _outline(item)) for key, item in value.items()]
+    if isinstance(value, (list, tuple)):
+        return type(value), [_outline(item) for item in value]
+    return type(value), value

@@ -1,0 +1,132 @@
+"""The list of what a checkpoint holds, written last: a folder with a manifest was finished."""
+
+from __future__ import annotations
+
+import json
+import math
+import zlib
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+NAME = "manifest.json"
+FORMAT = "truestep.checkpoint/1"
+
+
+class BadManifest(ValueError):
+    """A manifest is missing, damaged or of another format; the text says which."""
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """What a checkpoint is, and the size and checksum of each of its files.
+
+    Args:
+        step: optimizer updates taken.
+        epoch: epochs that have ended.
+        save: counts the saves into the folder; orders checkpoints where clocks and steps do not.
+        metric: what "best" is judged by, or None.
+        mode: "min" or "max".
+        files: size in bytes and CRC-32 of each file.
+        models: the file of each model.
+        versions: of torch and truestep.
+        time: when it was saved, UTC; for people.
+        origin: the path that the run was begun from (`resume=` of another run or of an older checkpoint), or empty.
+    """
+
+    step: int
+    epoch: int
+    save: int
+    metric: float | None
+    mode: str
+    files: dict[str, tuple[int, str]] = field(default_factory=dict)
+    models: dict[str, str] = field(default_factory=dict)
+    versions: dict[str, str] = field(default_factory=dict)
+    time: str = ""
+    origin: str = ""
+
+    def text(self) -> str:
+        """Return the manifest as JSON, with a checksum of itself.
+
+        Example:
+            >>> files = {"state.pt": (7, "00ab12cd")}
+            >>> manifest = Manifest(step=3, epoch=0, save=1, metric=0.5, mode="min", files=files)
+            >>> Manifest.parse(manifest.text()) == manifest
+            True
+            >>> Manifest.parse(manifest.text().replace('"step": 3', '"step": 7'))
+            Traceback (most recent call last):
+            ...
+            truestep.loop.checkpoint.manifest.BadManifest: its checksum is wrong
+        """
+        content: dict[str, Any] = {"format": FORMAT, **asdict(self)}
+        if self.metric is not None and not math.isfinite(self.metric):
+            content["metric"] = str(self.metric)  # JSON has no nan
+        content["files"] = {name: {"bytes": size, "crc32": crc} for name, (size, crc) in self.files.items()}
+        return json.dumps({**content, "checksum": _checksum(content)}, indent=2) + "\n"
+
+    @classmethod
+    def parse(cls, text: str) -> Manifest:
+        """Return the manifest that a text holds.
+
+        Args:
+            text: what `text()` returned.
+
+        Raises:
+            BadManifest: it is damaged, or of another format.
+        """
+        try:
+            content = json.loads(text)
+            if content.pop("format", None) != FORMAT:
+                raise BadManifest(f"its format is not {FORMAT}")
+            if content.pop("checksum", None) != _checksum({"format": FORMAT, **content}):
+                raise BadManifest("its checksum is wrong")
+            content["files"] = {name: (entry["bytes"], entry["crc32"]) for name, entry in content["files"].items()}
+            content["metric"] = None if content["metric"] is None else float(content["metric"])
+            manifest = cls(**content)
+            # a checkpoint from elsewhere must not name files outside of its own folder
+            for name in (*manifest.files, *manifest.models.values()):
+                if name not in manifest.files or name in ("", ".", "..") or "/" in name or "\\" in name:
+                    raise BadManifest(f"it names a file that is not in the checkpoint: {name[:80]!r}")
+            return manifest
+        except BadManifest:
+            raise
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+            raise BadManifest(f"it is not a manifest: {error}") from error
+
+    @classmethod
+    def read(cls, folder: Path) -> Manifest:
+        """Return the manifest of a checkpoint folder.
+
+        Args:
+            folder: the checkpoint.
+
+        Raises:
+            BadManifest: there is none, or it is damaged.
+        """
+        try:
+            return cls.parse((folder / NAME).read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            raise BadManifest("it has no manifest.json: it was never finished") from None
+        except (OSError, UnicodeDecodeError) as error:
+            raise BadManifest(f"manifest.json cannot be read: {error}") from error
+        except BadManifest as error:
+            raise BadManifest(f"manifest.json: {error}") from error
+
+    def fault(self, folder: Path) -> str:
+        """Return what is missing or of another size in a checkpoint folder; empty if nothing is.
+
+        Args:
+            folder: the checkpoint.
+        """
+        for name, (size, _) in self.files.items():
+            try:
+                found = (folder / name).stat().st_size
+            except OSError:
+                return f"{name} is missing"
+            if found != size:
+                return f"{name} has {found:,} bytes, expected {size:,}"
+        return ""
+
+
+def _checksum(content: dict[str, Any]) -> str:
+    return f"{zlib.crc32(json.dumps(content, sort_keys=True).encode()):08x}"

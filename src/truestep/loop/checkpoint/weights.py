@@ -1,0 +1,156 @@
+"""Weights into a model, from a checkpoint of ours or of anybody, with an exact account of what did not match."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import nn
+from torch.nn.parameter import is_lazy
+
+from truestep.errors import KeysDoNotMatch
+from truestep.loop.checkpoint.checkpoint import Checkpoint
+from truestep.loop.checkpoint.weight_files import SHOWN, read_weights, some
+from truestep.model.names import bare
+
+
+@dataclass(frozen=True)
+class Report:
+    """What became of each weight.
+
+    Args:
+        loaded: keys of the model that were loaded.
+        missing: keys of the model that the file lacks; they keep their values.
+        unexpected: keys of the file that the model lacks.
+        reshaped: keys whose shapes differ, with the shape in the file and in the model; they keep their values.
+    """
+
+    loaded: list[str]
+    missing: list[str]
+    unexpected: list[str]
+    reshaped: dict[str, tuple[tuple[int, ...], tuple[int, ...]]]
+
+    @property
+    def complete(self) -> bool:
+        """Whether every weight of the file went into the model, and the model was filled."""
+        return not (self.missing or self.unexpected or self.reshaped)
+
+    def __str__(self) -> str:
+        lines = [f"{len(self.loaded)} loaded"]
+        if self.missing:
+            near = {key: get_close_matches(key, self.unexpected, 1) for key in self.missing[:SHOWN]}
+            shown = [f"{key} (the file has {near[key][0]})" if near.get(key) else key for key in self.missing]
+            lines.append(f"{len(self.missing)} missing in the file: {some(shown)}")
+        if self.unexpected:
+            lines.append(f"{len(self.unexpected)} unknown to the model: {some(self.unexpected)}")
+        if self.reshaped:
+            shapes = [f"{key} {list(file)} in the file, {list(model)} in the model" for key, (file, model) in
+                      self.reshaped.items()]  # fmt: skip
+            lines.append(f"{len(self.reshaped)} of another shape: {some(shapes)}")
+        return "; ".join(lines)
+
+
+def load_weights(
+    model: nn.Module,
+    source: Path | str | Checkpoint | Mapping[str, Any],
+    *,
+    name: str | None = None,
+    partial: bool = False,
+    device: torch.device | str = "cpu",
+) -> Report:
+    """Load weights into a model; nothing is changed unless everything matches.
+
+    Keys match with and without what DDP, `torch.compile`, activation checkpointing and FSDP put into them
+    (`module.`, `_orig_mod.` and so on), in the file and in the model.
+
+    Args:
+        model: any module; it keeps its types and devices.
+        source: a checkpoint, a run or its `last` or `best`; a `.safetensors` file; a file of `torch.save`, read with
+            `weights_only=True`, also with the weights under `"state_dict"`, `"model"` and the like; or a mapping.
+        name: which model of a checkpoint, or which entry of a file, where there are several.
+        partial: whether to load what matches and report the rest; something must match.
+        device: where the weights are read to.
+
+    Returns:
+        What was loaded, missing, unexpected and of another shape.
+
+    Raises:
+        KeysDoNotMatch: keys or shapes differ and `partial` is not given, or nothing at all matches.
+        BadCheckpoint: the file is missing, damaged, or holds no weights that can be read safely.
+
+    Example:
+        >>> small, large = nn.Linear(2, 3), nn.Sequential(nn.Linear(2, 3), nn.Linear(3, 1))
+        >>> weights = {"module." + key: value for key, value in small.state_dict().items()}
+        >>> load_weights(small, weights).loaded
+        ['weight', 'bias']
+        >>> report = load_weights(large, {"0.weight": torch.ones(3, 2), "0.bias": torch.ones(7)}, partial=True)
+        >>> print(report)
+        1 loaded; 2 missing in the file: 1.weight, 1.bias; 1 of another shape: 0.bias [7] in the file, [3] in the model
+    """
+    said = "what was given" if isinstance(source, Mapping) else str(getattr(source, "path", source))
+    state = read_weights(source, name=name, device=device)
+    own = model.state_dict()
+    places = _places(state, own)
+    loaded: dict[str, Any] = {}
+    reshaped: dict[str, tuple[tuple[int, ...], tuple[int, ...]]] = {}
+    for key, target in places.items():
+        file, mine = _shape(state[key]), _shape(own[target])
+        if file is not None and mine is not None and file != mine:
+            reshaped[target] = (file, mine)
+        else:
+            loaded[target] = state[key]
+    named = loaded.keys() | reshaped.keys()
+    missing = [key for key in own if key not in named and not _comes_along(key, own, loaded, state)]
+    unexpected = [key for key in state if key not in places]
+    report = Report([key for key in own if key in loaded], missing, unexpected, reshaped)
+    if not report.complete and not (partial and loaded):
+        raise KeysDoNotMatch(
+            f"nothing in {said} matches the model" if not loaded else f"{said} does not match the model",
+            expected=str(report),
+            remedy="give the weights of this model"
+            if not loaded
+            else "give the weights of this model, or partial=True to load what matches",
+        )
+    if hasattr(state, "_metadata"):
+        loaded = OrderedDict(loaded)
+        loaded._metadata = state._metadata  # type: ignore[attr-defined]
+    model.load_state_dict(loaded, strict=False)
+    return report
+
+
+def _places(state: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, str]:
+    """Which key of the model each key of the file belongs to: itself, or the one that differs by wrappers only."""
+    by_bare: dict[str, str | None] = {}
+    for key in own:
+        by_bare[bare(key)] = None if bare(key) in by_bare else key
+    places = {key: key for key in state if key in own}
+    taken = set(places)
+    for key in state:
+        target = by_bare.get(bare(key))
+        if key not in places and target is not None and target not in taken:
+            places[key] = target
+            taken.add(target)
+    return places
+
+
+def _comes_along(key: str, own: Mapping[str, Any], loaded: Mapping[str, Any], state: Mapping[str, Any]) -> bool:
+    """Whether a key that a file lacks is filled in any case: it is tied to one that is loaded, or torch counts anew."""
+    if key.endswith("num_batches_tracked"):
+        return not hasattr(state, "_metadata")  # files older than the counter
+    mine = own[key]
+    if _shape(mine) is None or not mine.numel():
+        return False
+    same = (other for other in loaded if _shape(own[other]) == _shape(mine))
+    return any(own[other].data_ptr() == mine.data_ptr() for other in same)
+
+
+def _shape(value: Any) -> tuple[int, ...] | None:
+    """The shape of a tensor; None for other state, and for parameters that get theirs at the first call."""
+    if not isinstance(value, torch.Tensor) or is_lazy(value):
+        return None
+    return tuple(value.shape)

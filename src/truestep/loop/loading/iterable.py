@@ -1,0 +1,309 @@
+"""Iterable data sets: split over workers and ranks, seeded item by item, resumed at any batch.
+
+Batch k of an epoch is items kG ... kG + G - 1 of the stream, G being the global batch, whoever reads it: worker k mod W
+draws all items and keeps those of its batches. So batches are the same with any number of workers. A data set that
+splits itself (its code asks `get_worker_info`) is left to do so: then batch k is the next one of worker k mod W.
+"""
+
+from __future__ import annotations
+
+import copy
+import enum
+import importlib
+import itertools
+import sys
+import time
+import types
+import warnings
+from collections import deque
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import torch
+from torch.utils.data import IterableDataset, get_worker_info
+
+from truestep.errors import SamplesReadAgain
+from truestep.loop.loading.batching import Batching
+from truestep.loop.loading.dataset_probe import light_copy
+from truestep.loop.loading.feed import Assembly, Feed, Workers
+from truestep.loop.loading.map_style import place, tell_epoch
+from truestep.loop.process.stacklevel import outside
+from truestep.loop.rng.seed import borrowed, mix
+
+
+class Said(enum.Enum):
+    """What a worker answers instead of a batch."""
+
+    ENDED = enum.auto()
+    PASSED_OVER = enum.auto()
+
+
+class Ask(NamedTuple):
+    """One batch of a stream."""
+
+    turn: int
+    epoch: int
+    position: int
+    wanted: bool
+
+
+class Stream:
+    """Draws batches from an iterable data set, in this process or in a worker.
+
+    Before each item is drawn, python's, numpy's and torch's global generators are seeded with `mix(seed, epoch,
+    number)`, the number being the item's in the stream; what splits itself adds the worker and the rank.
+
+    Args:
+        dataset: the data set; with `set_epoch` it is told the epoch.
+        batching: how items become batches.
+        assembly: how items become a batch.
+        splits_workers: whether the data set gives each worker a part of its own.
+        splits_ranks: whether it gives each rank a part of its own.
+        device: where its generator is seeded too when items are read in this process.
+    """
+
+    def __init__(
+        self,
+        dataset: Any,
+        batching: Batching,
+        assembly: Assembly,
+        *,
+        splits_workers: bool,
+        splits_ranks: bool,
+        device: torch.device | None = None,
+    ) -> None:
+        self.dataset = dataset
+        self._batching = batching
+        self._assembly = assembly
+        self._splits_workers = splits_workers
+        self._splits_ranks = splits_ranks
+        self._device = device
+        self._read: Any = dataset
+        self._items: Iterator[Any] = iter(())
+        self._turn = -1
+        self._next = 0
+        """The number of the next item."""
+        self._ended = False
+
+    @property
+    def size(self) -> int:
+        """Items that are drawn for a batch."""
+        return self._batching.batch_size if self._splits_ranks else self._batching.global_size
+
+    def begin(self, turn: int, epoch: int, state: Any = None, number: int = 0) -> None:
+        """Start an epoch, at item `number` if the data set's state there is given."""
+        self._read = self.dataset
+        if state is not None:
+            apart = light_copy(self.dataset)  # whoever reads the data set next starts at its beginning
+            self._read = self.dataset if apart is None else apart
+        tell_epoch(self._read, epoch)
+        if state is not None:
+            self._read.load_state_dict(copy.deepcopy(state))
+        self._items = iter(self._read)
+        self._turn, self._next, self._ended = turn, number, False
+
+    def state(self) -> Any:
+        """Return the data set's own state after the last item that was drawn."""
+        return copy.deepcopy(self._read.state_dict())
+
+    def __getitems__(self, ask: Ask) -> Any:
+        info = get_worker_info()
+        worker, workers = (info.id, info.num_workers) if info is not None and self._splits_workers else (0, 1)
+        base, epoch = self._batching.seed, ask.epoch
+        lane = [1 + worker] if self._splits_workers else []
+        if self._splits_ranks:
+            lane.append(self._batching.rank)
+        first = ask.position // workers * self.size
+        with borrowed(self._device if info is None else None, restore=info is None) as seed:
+            if ask.turn != self._turn:
+                seed(mix(base, epoch, *lane))
+                self.begin(ask.turn, epoch)
+            whole = []
+            while self._next < first + self.size and not self._ended:
+                seed(mix(base, epoch, self._next, *lane))
+                try:
+                    item = next(self._items)
+                except StopIteration:
+                    self._ended = True
+                    break
+                except Exception as error:
+                    error.add_note(place(f"item {self._next}", epoch))
+                    raise
+                if self._next >= first:
+                    whole.append(item)
+                self._next += 1
+            kept = self._kept(whole)
+            if not kept:
+                return Said.ENDED
+            if not ask.wanted:
+                return Said.PASSED_OVER
+            seed(self._batching.batch_seed(epoch, ask.position))
+            return self._assembly.batch(kept)
+
+    def _kept(self, whole: list[Any]) -> list[Any]:
+        """Return this rank's part of what was drawn; nothing where the epoch is over."""
+        if not whole or (self._batching.drop_last and len(whole) < self.size):
+            return []
+        return whole if self._splits_ranks else self._batching.share(whole)
+
+
+class StreamReader:
+    """Reads an iterable data set from any batch of any epoch.
+
+    Where the data set has `state_dict` and `load_state_dict`, and is read in this process, its state at the last
+    batches is kept, and a resume starts there. Else the stream is read again up to the batch, and `SamplesReadAgain`
+    says so.
+    """
+
+    kept_states = 3
+    """Batches whose state is kept: a loop that looks ahead has drawn one more than it has finished."""
+
+    def __init__(
+        self, dataset: Any, batching: Batching, assembly: Assembly, workers: Workers, device: torch.device
+    ) -> None:
+        splits_ranks = batching.world_size > 1 and _splits_ranks(dataset)
+        if batching.world_size > 1 and not splits_ranks and _is_hugging_face(dataset):
+            distributed = importlib.import_module("datasets.distributed")
+            dataset = distributed.split_dataset_by_node(dataset, batching.rank, batching.world_size)
+            splits_ranks = True
+        splits_workers = asks_for(dataset, "get_worker_info")
+        self._stream = Stream(
+            dataset, batching, assembly, splits_workers=splits_workers, splits_ranks=splits_ranks, device=device
+        )
+        self._lanes = workers.num_workers if splits_workers and workers.num_workers else 1
+        self._batching = batching
+        self._feed = Feed(self._stream, workers, batching.seed, batching.name, one_at_a_time=True)
+        self._turn = 0
+        self._states: deque[tuple[int, int, Any]] = deque(maxlen=self.kept_states)
+        self.keeps_its_place = not workers.num_workers and _keeps_its_place(dataset)
+
+    def __len__(self) -> int:
+        return self._batching.batches(len(self._stream.dataset))
+
+    def state(self, epoch: int, position: int) -> Any:
+        """Return the data set's own state where a batch begins; None where it is not kept."""
+        return next((state for *at, state in reversed(self._states) if at == [epoch, position]), None)
+
+    def batches(self, epoch: int, start: int, state: Any = None) -> Iterator[Any]:
+        """Give the batches of an epoch from `start` on.
+
+        Args:
+            epoch: which one.
+            start: how many batches are left out.
+            state: the data set's own state there, if known.
+        """
+        self._turn += 1
+        turn = self._turn
+        begun = time.monotonic()
+        if state is not None and self.keeps_its_place:
+            with borrowed():
+                self._stream.begin(turn, epoch, state, start * self._stream.size)
+        again = start if state is None or not self.keeps_its_place else 0
+        first = 0 if self._lanes > 1 else start  # only from the beginning does one know which worker ends when
+
+        def asks() -> Iterator[Ask]:
+            for position in itertools.count(first):
+                yield Ask(turn, epoch, position, position >= start)
+
+        given, ended = first, set()
+        for number, answer in enumerate(self._feed.ask(asks), first):
+            if answer is Said.ENDED:
+                ended.add(number % self._lanes)
+                if len(ended) == self._lanes:
+                    return
+                continue
+            given += 1
+            if given <= start:
+                continue
+            if given == start + 1 and again:
+                _say_again(self._batching.name, again * self._stream.size, start, time.monotonic() - begun)
+            if self.keeps_its_place:
+                self._states.append((epoch, given, self._stream.state()))
+            yield answer
+
+    def close(self) -> None:
+        """End the workers."""
+        self._feed.close()
+
+
+def _say_again(name: str, items: int, start: int, seconds: float) -> None:
+    warnings.warn(
+        f"loader {name!r} read {items} items again in {seconds:.1f} s to get to batch {start}: "
+        "the data set has no state of its own that fits here",
+        SamplesReadAgain,
+        stacklevel=outside(),
+    )
+
+
+def _is_hugging_face(dataset: Any) -> bool:
+    return any(cls.__module__.partition(".")[0] == "datasets" for cls in type(dataset).__mro__)
+
+
+def _splits_ranks(dataset: Any) -> bool:
+    if _is_hugging_face(dataset):
+        return getattr(dataset, "_distributed", None) is not None
+    return asks_for(dataset, "get_rank")
+
+
+def _keeps_its_place(dataset: Any) -> bool:
+    """Whether the data set's own state is exact: Hugging Face's leaves out what its shuffle buffers held."""
+    if not all(callable(getattr(dataset, name, None)) for name in ("state_dict", "load_state_dict")):
+        return False
+    waiting = [getattr(dataset, "_ex_iterable", None)]
+    while waiting:
+        stage = waiting.pop()
+        if stage is None:
+            continue
+        if type(stage).__name__ == "BufferShuffledExamplesIterable":
+            return False
+        waiting.append(getattr(stage, "ex_iterable", None))
+        waiting.extend(getattr(stage, "ex_iterables", None) or ())
+    return True
+
+
+def asks_for(dataset: Any, name: str) -> bool:
+    """Whether the code of a data set names a function, in a method of its classes or in what these call.
+
+    Args:
+        dataset: an iterable data set; those that it holds are looked into too.
+        name: such as "get_worker_info".
+    """
+    codes: set[types.CodeType] = set()
+    held: list[Any] = [dataset]
+    seen: set[int] = set()
+    while held:
+        one = held.pop()
+        if id(one) in seen:
+            continue
+        seen.add(id(one))
+        for cls in type(one).__mro__:
+            if cls.__module__.partition(".")[0] not in ("torch", "typing", "builtins", "abc"):
+                if any(_names(value, name, codes) for value in vars(cls).values()):
+                    return True
+        for value in getattr(one, "__dict__", {}).values():
+            held.extend(each for each in _few(value) if isinstance(each, IterableDataset))
+    return False
+
+
+def _few(value: Any) -> list[Any]:
+    return list(value[:64]) if isinstance(value, list | tuple) else [value]
+
+
+def _names(value: Any, name: str, codes: set[types.CodeType], depth: int = 2) -> bool:
+    """Whether a function names another, or calls one of its own module that does."""
+    function = getattr(value, "__func__", getattr(value, "fget", value))
+    if not isinstance(function, types.FunctionType) or function.__code__ in codes:
+        return False
+    codes.add(function.__code__)
+    inner = [function.__code__]
+    while inner:
+        code = inner.pop()
+        if name in code.co_names:
+            return True
+        inner.extend(const for const in code.co_consts if isinstance(const, types.CodeType))
+        for called in code.co_names if depth else ():
+            other = function.__globals__.get(called)
+            if isinstance(other, types.FunctionType) and other.__module__ in sys.modules:
+                if other.__module__.partition(".")[0] != "torch" and _names(other, name, codes, depth - 1):
+                    return True
+    return False

@@ -1,0 +1,1 @@
+"""Logs of a run: metrics, alerts, early stopping, throughput, progress."""

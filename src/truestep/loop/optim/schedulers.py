@@ -1,0 +1,94 @@
+"""Schedules as a run knows them: which optimizer they move, and at which cadence."""
+
+from __future__ import annotations
+
+import copy
+import inspect
+import warnings
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from truestep.errors import BadSchedule
+from truestep.loop.checkpoint.declared import schedule_values
+from truestep.loop.process.stacklevel import outside
+
+Every = Literal["step", "epoch"]
+
+
+class HorizonWarning(UserWarning):
+    """A schedule is not as long as the run."""
+
+
+@dataclass(eq=False, slots=True)
+class Schedule:
+    """One scheduler of a run.
+
+    Attributes:
+        name: its name in the checkpoint.
+        scheduler: any scheduler of torch, or what has `step`, `state_dict` and `load_state_dict`.
+        every: "step" follows the applied updates of its optimizer, "epoch" the ends of epochs.
+        metric: the logged value that a plateau scheduler is stepped with; empty for the others.
+        start: steps or epochs of the run, by `every`, that had passed when it was added.
+        values: its arguments as it was given to the run, by path.
+        groups: the values of its optimizer's groups then, which building it has changed.
+        end: updates after which it stays where it is, for a length that the run gave it; else None.
+    """
+
+    name: str
+    scheduler: Any
+    every: Every
+    metric: str = ""
+    start: int = 0
+    values: dict[str, Any] = field(default_factory=dict)
+    groups: list[dict[str, Any]] = field(default_factory=list)
+    end: int | None = None
+
+    def warn_of_end(self) -> None:
+        """Warn that an update was made after the last one that the schedule was planned for."""
+        warnings.warn(
+            f'schedule "{self.name}" is past its end: the run makes more than the {self.end} updates that follow from '
+            "its batches and accumulate=; pass total_steps= with the number of updates",
+            HorizonWarning,
+            stacklevel=outside(),
+        )
+
+
+def planned(name: str, scheduler: Any, every: str, metric: str) -> Schedule:
+    """Check how a scheduler is to be stepped.
+
+    Raises:
+        BadSchedule: an unknown cadence, a plateau scheduler without metric, or a metric that no plateau needs.
+    """
+    kind = type(scheduler).__name__
+    if every not in ("step", "epoch"):
+        raise BadSchedule(
+            f'"{every}" is not a cadence', expected='expected "step" or "epoch"', remedy='pass every="step"'
+        )
+    plateau = "metrics" in inspect.signature(scheduler.step).parameters
+    if plateau and not metric:
+        raise BadSchedule(
+            f"{kind} was given no metric",
+            expected="the name of a value that run.log() gets once per epoch",
+            remedy='pass metric="val_loss", every="epoch"',
+        )
+    if plateau and every == "step":
+        raise BadSchedule(
+            f"{kind} follows a metric, which there is once per epoch",
+            expected='expected every="epoch", got every="step"',
+            remedy='pass every="epoch"',
+        )
+    if metric and not plateau:
+        raise BadSchedule(
+            f"{kind} does not follow a metric",
+            expected=f'no metric, got metric="{metric}"',
+            remedy="leave metric= out",
+        )
+    groups = [{key: group[key] for key in group if key != "params"} for group in scheduler.optimizer.param_groups]
+    return Schedule(
+        name,
+        scheduler,
+        "step" if every == "step" else "epoch",
+        metric,
+        values=schedule_values(scheduler),
+        groups=copy.deepcopy(groups),
+    )

@@ -1,0 +1,341 @@
+"""One optimizer of a run: its window, its scaler, its schedules, and how often it was applied.
+
+Everything that the update of one optimizer needs is here, so that several optimizers in one loop do not meet: each has
+a window and a scaler of its own.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from truestep.errors import BadCheckpoint, BadSettings, OpenWindow, OptimizerNotStepped, ScaledGradients
+from truestep.loop.optim.window import Window
+from truestep.loop.process.stacklevel import outside
+
+if TYPE_CHECKING:
+    from truestep.loop.optim.schedulers import Schedule
+
+
+class Updates:
+    """The updates of one optimizer.
+
+    Args:
+        name: its name in the checkpoint.
+        optimizer: any `torch.optim.Optimizer`.
+        accumulate: micro-steps in a full window.
+        clip_norm: largest norm of the gradients of all its parameters together; None for no limit.
+        scaler: what scales its losses in fp16; None elsewhere.
+        clips_alone: whether `clip_norm` is its own limit also where a loss updates several optimizers.
+        count: told of every window that closes.
+        applied: told of every update that changed parameters.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        optimizer: torch.optim.Optimizer,
+        *,
+        accumulate: int = 1,
+        clip_norm: float | None = None,
+        scaler: torch.amp.GradScaler | None = None,
+        clips_alone: bool = False,
+        count: Callable[[Updates], None],
+        applied: Callable[[Updates], None] = lambda updates: None,
+    ) -> None:
+        self.name = name
+        self.optimizer = optimizer
+        self.window = Window(accumulate)
+        self.clip_norm = clip_norm
+        self.scaler = scaler
+        self.clips_alone = clips_alone
+        self.alone: tuple[Updates, ...] = (self,)
+        self.group: tuple[Updates, ...] = self.alone
+        """The optimizers that the losses of the open window update, this one among them."""
+        self.schedules: list[Schedule] = []
+        self.applied = 0
+        """Updates that changed parameters: a step that the scaler skipped is none."""
+        self.skipped = 0
+        """Updates that the scaler skipped because a gradient was infinite or NaN."""
+        self.grad_norm: torch.Tensor | float | None = None
+        """The norm of the gradients before the last clipping; None before the first."""
+        self.lr: Any = None
+        """The learning rate of the last update, of the first group; None before the first."""
+        self._count = count
+        self._tell = applied
+        self._scheduled = 0
+        self._prepared = False
+        self._stepping = False
+        self._groups = len(optimizer.param_groups)
+        self.reached_by = ""
+        """Name of an optimizer with a loss that reached the parameters of this one, as long as this one is unused."""
+        self.looked = False
+        """Whether it was looked at which other optimizers its losses reach."""
+        self._hooks = (
+            optimizer.register_step_pre_hook(self._before),
+            optimizer.register_step_post_hook(self._after),
+        )
+
+    @property
+    def made(self) -> int:
+        """Return how many updates were made, those that the scaler skipped among them."""
+        return self.applied + self.skipped
+
+    def parameters(self) -> Iterator[torch.nn.Parameter]:
+        """Give the optimizer's parameters, in its order."""
+        for group in self.optimizer.param_groups:
+            yield from group["params"]
+
+    def gradients(self) -> list[torch.Tensor]:
+        """Return the gradients that are there."""
+        return [parameter.grad for parameter in self.parameters() if parameter.grad is not None]
+
+    def has_new_groups(self) -> bool:
+        """Whether parameter groups were added since the last time: their gradients are of steps they had no part in."""
+        known, self._groups = self._groups, len(self.optimizer.param_groups)
+        return self._groups != known
+
+    def unscale_(self) -> None:
+        """Make the gradients those of the window's mean: out of the scaler's scale, and corrected. Once per window."""
+        if self._prepared:
+            return
+        self._prepared = True
+        scaler = self.group[0].scaler
+        if scaler is not None:
+            scaler.unscale_(self.optimizer)
+        factor = self.window.correction() if self.window.is_open else None
+        if factor is None:
+            return
+        for gradient in self.gradients():
+            gradient.mul_(factor)
+
+    def clip_grad_norm_(self, max_norm: float) -> torch.Tensor:
+        """Scale the gradients down to `max_norm`; return their norm before, a tensor of no dimension."""
+        self.unscale_()
+        norm = clipped(self.parameters(), max_norm)
+        self.grad_norm = norm
+        return norm
+
+    def join(self, group: tuple[Updates, ...]) -> None:
+        """Let the next losses update these optimizers together, in the scale of the first one.
+
+        Raises:
+            OpenWindow: the open window holds losses of other optimizers.
+        """
+        if self.window.is_open and self.group != group:
+            raise OpenWindow(
+                f'the window of "{self.name}" is open for losses of {_names(self.group)}',
+                expected=f"the same optimizers until it closes, got {_names(group)}",
+                remedy="pass the same optimizers with every loss of a window, or call run.flush() before",
+            )
+        self.group = group
+
+    def apply(self, closure: Any = None, *, last: bool = True) -> bool:
+        """Step the optimizer, through the scaler where there is one. Return whether parameters were updated.
+
+        Args:
+            closure: for optimizers that evaluate the loss.
+            last: whether no other optimizer has to step in the same scale, so that the scale is updated.
+        """
+        applied = self.applied
+        scaler = self.group[0].scaler
+        if not self.made and closure is None:
+            self._check_gradients()
+        self._note_lr()
+        self._stepping = True
+        try:
+            if closure is not None:
+                self.optimizer.step(closure)
+            elif scaler is None:
+                self.unscale_()
+                self.optimizer.step()
+            else:
+                self.unscale_()
+                scaler.step(self.optimizer)
+                if last:
+                    scaler.update()
+        finally:
+            self._stepping = False
+        if self.applied == applied:
+            self.skipped += 1
+            return False
+        return True
+
+    def schedule(self) -> None:
+        """Bring the schedules that follow updates to where the applied updates are, also those made by hand."""
+        while self._scheduled < self.applied:
+            self._scheduled += 1
+            for schedule in self.schedules:
+                if schedule.every == "step":
+                    if schedule.end is not None and schedule.scheduler.last_epoch == schedule.end:
+                        schedule.warn_of_end()
+                    schedule.scheduler.step()
+
+    def reset(self) -> None:
+        """Close the window after its update, and begin a new one."""
+        self.window.close()
+        self._prepared = False
+        self._count(self)
+
+    def discard(self) -> None:
+        """Drop what the window holds, for all optimizers that its losses update."""
+        for updates in self.group if self.window.is_open else (self,):
+            updates.optimizer.zero_grad()
+            updates.window.close()
+            updates._prepared = False
+
+    def release(self) -> None:
+        """Watch the steps of the optimizer no longer."""
+        for hook in self._hooks:
+            hook.remove()
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return what a resumed run needs besides the optimizer's own state."""
+        return {
+            "applied": self.applied,
+            "skipped": self.skipped,
+            "grad_norm": None if self.grad_norm is None else float(self.grad_norm),
+            "lr": None if self.lr is None else float(self.lr),
+            "scaler": None if self.scaler is None else self.scaler.state_dict(),
+            "each_body": self.window.each_body,
+        }
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Take up where another run was."""
+        self.applied = self._scheduled = state["applied"]
+        self.skipped = state["skipped"]
+        self.grad_norm, self.lr = state.get("grad_norm"), state.get("lr")
+        self.window.each_body = state.get("each_body", 0)
+        if self.scaler is not None and state["scaler"]:
+            self.scaler.load_state_dict(state["scaler"])
+
+    def _before(self, optimizer: torch.optim.Optimizer, args: Any, kwargs: Any) -> None:
+        """Look at a step that is about to be taken: one called by hand gets the gradients of the window's mean."""
+        if self._stepping:
+            return
+        if not self.made and not args and not kwargs:
+            self._check_gradients()
+        self._note_lr()
+        if not self.window.is_open:
+            return
+        scaler = self.group[0].scaler
+        if scaler is not None:
+            raise ScaledGradients(
+                f"{type(optimizer).__name__}.step() was called on gradients that carry the scale of fp16",
+                expected=f"gradients out of the scale of {scaler.get_scale():g}",
+                remedy="call run.optimizer_step() instead: it unscales, steps and updates the scale",
+            )
+        self.unscale_()
+
+    def _check_gradients(self) -> None:
+        """Warn where the first update of an optimizer has no gradient at all, and so changes nothing."""
+        if any(parameter.grad is not None for parameter in self.parameters()):
+            return
+        warnings.warn(
+            f'optimizer "{self.name}" ({type(self.optimizer).__name__}) was stepped, and none of its parameters has a '
+            "gradient: pass all optimizers that a loss updates to run.backward(loss, optimizer=[...])",
+            OptimizerNotStepped,
+            stacklevel=outside(),
+        )
+
+    @property
+    def lr_jumped(self) -> bool:
+        """Whether the next update has more than twice the learning rate of the last one."""
+        last, groups = self.lr, self.optimizer.param_groups
+        lr = groups[0].get("lr") if groups else None
+        return isinstance(lr, float) and isinstance(last, float) and lr > 2 * last > 0
+
+    def _note_lr(self) -> None:
+        """Keep the learning rate that the update is made with: a schedule moves it afterwards."""
+        groups = self.optimizer.param_groups
+        lr = groups[0].get("lr") if groups else None
+        self.lr = lr.detach().clone() if isinstance(lr, torch.Tensor) else lr
+
+    def _after(self, optimizer: torch.optim.Optimizer, args: Any, kwargs: Any) -> None:
+        skipped = getattr(optimizer, "found_inf", None)
+        if skipped is None or not skipped.item():  # a fused step is called also where its kernel is to skip it
+            self.applied += 1
+            self._tell(self)
+        if not self._stepping:
+            self.reset()
+
+
+def clipped(parameters: Iterable[torch.Tensor], max_norm: float) -> torch.Tensor:
+    """Scale the gradients of parameters down to `max_norm` together; return their norm before.
+
+    Raises:
+        BadSettings: a gradient is sparse, for which torch has no norm.
+    """
+    given = list(parameters)
+    try:
+        return torch.nn.utils.clip_grad_norm_(given, max_norm)
+    except NotImplementedError as error:
+        sparse = next((p for p in given if p.grad is not None and p.grad.is_sparse), None)
+        if sparse is None:
+            raise
+        raise BadSettings(
+            f"the gradient of a parameter of shape {tuple(sparse.shape)} is sparse, and cannot be clipped",
+            expected="dense gradients with clip_norm: torch has no norm of sparse ones",
+            remedy="make nn.Embedding with sparse=False, or leave clip_norm out",
+        ) from error
+
+
+def _names(group: tuple[Updates, ...]) -> str:
+    return " and ".join(f'"{updates.name}"' for updates in group)
+
+
+def has_groups_of(optimizer: torch.optim.Optimizer, state: dict[str, Any]) -> bool:
+    """Whether an optimizer has as many groups, of as many parameters, as one that was saved."""
+    saved = [len(group["params"]) for group in state["param_groups"]]
+    return saved == [len(group["params"]) for group in optimizer.param_groups]
+
+
+def load_optimizer(name: str, optimizer: torch.optim.Optimizer, state: dict[str, Any]) -> None:
+    """Load an optimizer's state without casting it, and into the groups that it has.
+
+    `Optimizer.load_state_dict` casts floating-point state to the parameter's dtype, which makes float32 moments of
+    bfloat16 parameters bfloat16; here they keep the dtype that they were saved with. It also replaces the dicts of the
+    groups; here a program that holds one, to change its lr, goes on holding it.
+
+    Args:
+        name: the optimizer's in the checkpoint.
+        optimizer: with the same groups and parameters as the one that was saved.
+        state: what its `state_dict()` returned.
+
+    Raises:
+        BadCheckpoint: it has other groups.
+    """
+    if not has_groups_of(optimizer, state):
+        saved = [len(group["params"]) for group in state["param_groups"]]
+        own = [len(group["params"]) for group in optimizer.param_groups]
+        raise BadCheckpoint(
+            f'the optimizer "{name}" has other parameter groups than when it was saved',
+            expected=f"groups of {saved} parameters, got {own}",
+            remedy="add before the loop what an epoch added that has ended: if run.epoch > 1: add_param_group(...)",
+        )
+    groups = optimizer.param_groups
+    optimizer.load_state_dict(state)
+    for group, loaded_group in zip(groups, optimizer.param_groups, strict=True):
+        group.clear()
+        group.update(loaded_group)
+    optimizer.param_groups = groups
+    numbers = [number for group in state["param_groups"] for number in group["params"]]
+    parameters = [parameter for group in groups for parameter in group["params"]]
+    for number, parameter in zip(numbers, parameters, strict=True):
+        loaded = optimizer.state.get(parameter, {})
+        for key, value in state["state"].get(number, {}).items():
+            loaded[key] = _as_saved(loaded[key], value)
+
+
+def _as_saved(loaded: Any, saved: Any) -> Any:
+    """Return what was loaded, with tensors of the dtype that they were saved with."""
+    if isinstance(saved, torch.Tensor):
+        return loaded if loaded.dtype == saved.dtype else saved.to(device=loaded.device, copy=True)
+    if isinstance(saved, dict):
+        return {key: _as_saved(loaded[key], value) for key, value in saved.items()}
+    if type(saved) in (list, tuple):
+        return type(saved)(map(_as_saved, loaded, saved))
+    return loaded

@@ -1,0 +1,177 @@
+"""The window of gradient accumulation: what a loss is divided by, and what is put right at the window's end.
+
+A window holds the micro-steps between two updates. Every loss is divided before its backward pass, so that sums stay
+small in fp16: by `accumulate` where losses are means, by the first weight times `accumulate` where they are sums. When
+the window closes with another total (a partial last window, uneven weights), the gradients are multiplied once by what
+the division was off. A window that is full and evenly weighted needs no correction, and is bit for bit the loop that
+divides every loss by `accumulate`.
+"""
+
+from __future__ import annotations
+
+import warnings
+from math import inf, nan
+from typing import TYPE_CHECKING
+
+from truestep.errors import BadLoss, SplitWindow
+from truestep.loop.process.stacklevel import outside
+
+if TYPE_CHECKING:
+    import torch
+
+    Number = int | float | torch.Tensor
+    Divided = float | torch.Tensor
+
+
+class Window:
+    """Counts the micro-steps of one update and what they weigh.
+
+    Args:
+        accumulate: micro-steps in a full window, at least 1.
+
+    Example:
+        >>> window = Window(4)
+        >>> [window.divisor(None) for _ in range(2)]
+        [4, 4]
+        >>> window.correction()  # two of four: every loss was divided by twice too much
+        2.0
+        >>> window.close()
+        >>> window.is_open
+        False
+    """
+
+    __slots__ = (
+        "_before_body",
+        "accumulate",
+        "closed_early",
+        "each_body",
+        "micro_steps",
+        "micro_steps_ever",
+        "reference",
+        "total",
+    )
+
+    def __init__(self, accumulate: int = 1) -> None:
+        self.accumulate = accumulate
+        self.micro_steps = 0
+        """Backward passes since the window opened."""
+        self.micro_steps_ever = 0
+        """Backward passes in this process."""
+        self.each_body = 0
+        """Micro-steps in each body of the loops so far; 0 before the first one that made any, -1 where they differ."""
+        self.closed_early = False
+        """Whether it was closed at the micro-step that was taken for the last one of its loop."""
+        self._before_body = 0
+        self.reference: Divided | None = None
+        """What weighted losses are divided by; None while the losses are means."""
+        self.total: Divided = 0.0
+
+    @property
+    def is_open(self) -> bool:
+        """Whether gradients wait for an update."""
+        return self.micro_steps > 0
+
+    @property
+    def is_full(self) -> bool:
+        """Whether it holds as many micro-steps as it should."""
+        return self.micro_steps >= self.accumulate
+
+    @property
+    def ends_body(self) -> bool:
+        """Return True if the body has made as many micro-steps as each one before it."""
+        return self.micro_steps_ever - self._before_body == self.each_body
+
+    def begin_body(self) -> None:
+        """Count the micro-steps of the first body of a loop from here."""
+        self._before_body = self.micro_steps_ever
+        self.closed_early = False
+
+    def end_body(self) -> None:
+        """Compare the micro-steps of a body with those of the bodies before; one that made none says nothing."""
+        made = self.micro_steps_ever - self._before_body
+        if made and made != self.each_body:
+            self.each_body = -1 if self.each_body else made
+        self._before_body = self.micro_steps_ever
+
+    def warn_of_rest(self) -> None:
+        """Warn of micro-steps that came after the one which was taken for the last of its loop."""
+        if self.closed_early:
+            warnings.warn(
+                "the last body of the loop made more micro-steps than those before it, so its window was split into "
+                "two updates; make as many in each body, or step by hand: run.backward(loss), run.optimizer_step()",
+                SplitWindow,
+                stacklevel=outside(),
+            )
+
+    def divisor(self, weight: Number | None) -> Divided | int:
+        """Count a micro-step, and return what its loss is divided by.
+
+        Args:
+            weight: what a summed loss holds (tokens, samples), a number or a tensor of no dimension; None for a mean.
+
+        Raises:
+            BadLoss: weighted and unweighted losses in one window, or a weight that is negative or not finite. That of
+                a tensor on an accelerator is not read.
+        """
+        if self.micro_steps and (weight is None) != (self.reference is None):
+            raise BadLoss(
+                "one window holds losses with weight= and without: their sum has no mean",
+                expected="all losses of a window with weight=, or all without",
+                remedy="pass weight= with every loss",
+            )
+        if weight is not None and getattr(weight, "is_cpu", True):
+            weight = _number(weight)
+        self.micro_steps += 1
+        self.micro_steps_ever += 1
+        if weight is None:
+            return self.accumulate
+        if self.reference is None:
+            self.reference = _at_least_one(weight) * self.accumulate
+            self.total = 0.0
+        self.total = self.total + weight
+        return self.reference
+
+    def follow(self, leader: Window) -> None:
+        """Hold what another window holds: that of the first optimizer that the same losses update."""
+        self.micro_steps_ever += 1
+        self.micro_steps, self.reference, self.total = leader.micro_steps, leader.reference, leader.total
+
+    def correction(self) -> Divided | None:
+        """Return the factor that makes the window's gradients those of its mean; None where they are already.
+
+        A window without weight (every token masked) has gradients of zero, which stay zero.
+        """
+        if self.reference is None:
+            if self.micro_steps >= self.accumulate:
+                return None
+            return self.accumulate / self.micro_steps
+        if isinstance(self.total, float) and isinstance(self.reference, float):
+            return None if self.total == self.reference else self.reference / (self.total or 1.0)
+        return self.reference / _at_least_one(self.total)
+
+    def close(self) -> None:
+        """Begin anew."""
+        self.micro_steps = 0
+        self.reference = None
+
+
+def _number(weight: Number) -> float:
+    """Return a weight as a number."""
+    try:
+        number = float(weight)
+    except (TypeError, ValueError, RuntimeError):
+        number = nan
+    if not 0 <= number < inf:
+        raise BadLoss(
+            f"a loss was given the weight {weight!r}",
+            expected="a number of at least 0, which is finite",
+            remedy="pass what the summed loss holds: weight=mask.sum(), or weight=len(x)",
+        )
+    return number
+
+
+def _at_least_one(weight: Divided) -> Divided:
+    """Return the weight, or 1 for a weight of zero; without reading a tensor."""
+    if isinstance(weight, float):
+        return weight or 1.0
+    return weight + (weight == 0)

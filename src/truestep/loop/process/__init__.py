@@ -1,0 +1,1 @@
+"""The process around a run: device, signals, terminal, exit, versions and machine, stack levels of warnings."""

@@ -1,0 +1,1 @@
+"""Random numbers: seeds, states of generators, deterministic algorithms."""

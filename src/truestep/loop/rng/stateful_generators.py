@@ -1,0 +1,70 @@
+"""Generators of random numbers as parts of a run: of torch, numpy and python, each with its way to keep a state."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from truestep.errors import BadPart
+from truestep.loop.rng.seed import numpy
+from truestep.loop.run.registry import Stateful
+
+
+class Generator:
+    """A generator with the two methods of what joins a checkpoint.
+
+    Args:
+        get: returns its state.
+        set_: takes one up.
+    """
+
+    def __init__(self, get: Callable[[], Any], set_: Callable[[Any], Any]) -> None:
+        self._get, self._set = get, set_
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return the state."""
+        return {"state": self._get()}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Take up a state."""
+        self._set(state["state"])
+
+
+def stateful(part: Any) -> Stateful:
+    """Return what joins a checkpoint: the part itself, or for a generator of random numbers what keeps its state.
+
+    Args:
+        part: anything with `state_dict` and `load_state_dict`, a `torch.Generator`, a `random.Random`, a
+            `numpy.random.Generator` or `RandomState`.
+
+    Raises:
+        BadPart: it is none of these.
+
+    Example:
+        >>> chance = random.Random(3)
+        >>> kept = stateful(chance)
+        >>> state = kept.state_dict()
+        >>> first = chance.random()
+        >>> kept.load_state_dict(state)
+        >>> chance.random() == first
+        True
+    """
+    if isinstance(part, Stateful):
+        return part
+    if isinstance(part, torch.Generator):
+        return Generator(part.get_state, lambda state: part.set_state(state.cpu()))
+    if isinstance(part, random.Random):
+        return Generator(part.getstate, lambda state: part.setstate((state[0], tuple(state[1]), state[2])))
+    if numpy is not None and isinstance(part, numpy.random.RandomState):
+        return Generator(lambda: part.get_state(legacy=False), part.set_state)
+    if numpy is not None and isinstance(part, numpy.random.Generator):
+        bits = part.bit_generator
+        return Generator(lambda: bits.state, lambda state: setattr(bits, "state", state))
+    raise BadPart(
+        f"{type(part).__name__} cannot join a checkpoint",
+        expected="an object with state_dict() and load_state_dict(), or a generator of random numbers",
+        remedy="keep plain values in run.state instead",
+    )

@@ -1,0 +1,79 @@
+"""What a program does with a pass that was under way when an epoch ended: it goes on, or begins a new one.
+
+A second iterator beside the main loop (`side = iter(run.train(extra))`) may be made once, and go on through all
+epochs, or once in each epoch. At the end of an epoch both look the same, and a checkpoint is written there. What the
+program does is known at its first call in the next epoch. It is noted in a small file beside the checkpoints, since a
+run that is killed after that goes on from the checkpoint before it.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from truestep.loop.checkpoint.files import DurableFile, failures_of, flush_folder
+
+NAME = "passes.json"
+
+
+class Habits:
+    """Whether passes over each loader go on from epoch to epoch.
+
+    Example:
+        >>> habits = Habits()
+        >>> habits.note("extra", 1, goes_on=False)
+        >>> habits.goes_on("extra", 2), habits.goes_on("other", 2)
+        (False, None)
+        >>> habits.note("extra", 2, goes_on=True)
+        >>> habits.goes_on("extra", 2), habits.goes_on("extra", 3)  # now one, now the other
+        (True, None)
+    """
+
+    def __init__(self) -> None:
+        self._known: dict[str, dict[str, Any]] = {}
+        self._folder: Path | None = None
+
+    def keep_in(self, folder: Path, resumed_from: Path | None) -> None:
+        """Keep what is noted in a folder of checkpoints.
+
+        Args:
+            folder: where.
+            resumed_from: the folder of the checkpoint that the run goes on from; None for a new run.
+        """
+        self._folder = folder
+        if resumed_from is None:
+            (folder / NAME).unlink(missing_ok=True)
+        elif (resumed_from / NAME).exists():
+            self._known |= json.loads((resumed_from / NAME).read_text(encoding="utf-8"))
+
+    def note(self, name: str, epoch: int, *, goes_on: bool) -> None:
+        """Note what the program did first in an epoch with a pass over a loader from the epoch before."""
+        known = self._known.get(name)
+        if known is not None and known["epoch"] == epoch:
+            return
+        always = known is None or (known["always"] and known["goes_on"] == goes_on)
+        self._known[name] = {"epoch": epoch, "goes_on": goes_on, "always": always}
+        if self._folder is not None and (known is None or not always):
+            with failures_of(self._folder):
+                fresh = self._folder / f".link-{NAME}"
+                fresh.unlink(missing_ok=True)
+                with DurableFile(fresh) as file:
+                    file.write(json.dumps(self._known, sort_keys=True).encode())
+                fresh.replace(self._folder / NAME)
+                flush_folder(self._folder)
+
+    def goes_on(self, name: str, epoch: int) -> bool | None:
+        """Return True if the program goes on with such a pass in an epoch; None where that is not known."""
+        known = self._known.get(name)
+        if known is None or not (known["always"] or known["epoch"] == epoch):
+            return None
+        return bool(known["goes_on"])
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return what is known."""
+        return {name: dict(known) for name, known in self._known.items()}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Take up what is known."""
+        self._known = {name: dict(known) for name, known in state.items()}

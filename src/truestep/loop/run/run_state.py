@@ -1,0 +1,356 @@
+"""What a checkpoint of a run holds, and the order in which a resumed run takes it up.
+
+Weights are loaded when a model is given to the run, so that what is built from them (an average, a copy) starts right.
+Everything is restored when the first loop begins, and once more where the checkpoint was made, since the body of an
+epoch does again what it does before its loop: a meter is reset, a learning rate changed. Schedules come before
+optimizers, because building a schedule writes learning rates into its optimizer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from truestep.errors import BadCheckpoint, KeysDoNotMatch
+from truestep.loop.checkpoint.checkpoint import Checkpoint
+from truestep.loop.checkpoint.comparison import compare, refuse, renew_lr, table, take
+from truestep.loop.checkpoint.content import Content, Evaluated, stamp_of
+from truestep.loop.checkpoint.declared import Change, Facts, declared
+from truestep.loop.checkpoint.unsaved_models import check_all_kept, warn_of_left_out
+from truestep.loop.checkpoint.weight_files import source_of_weights
+from truestep.loop.checkpoint.weights import load_weights
+from truestep.loop.optim.updates import has_groups_of, load_optimizer
+from truestep.loop.process.terminal import say
+from truestep.model.freeze import frozen_state, load_frozen_state
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import torch
+    from torch import nn
+
+    from truestep.loop.checkpoint.checkpoints import Checkpoints
+    from truestep.loop.log.logs import Logs
+    from truestep.loop.optim.averaging import Followed
+    from truestep.loop.run.habits import Habits
+    from truestep.loop.run.registry import Parts, State
+
+
+class Saving:
+    """Writes the parts of a run into checkpoints, and reads them back.
+
+    Args:
+        parts: what belongs to the run.
+        state: the user's own values.
+        logs: cut back on resume to what they were.
+        checkpoints: where to write; None for a run without folder.
+        resumed: what to start from; None for a new run.
+        device: where tensors are loaded to.
+        init_from: what the models of a new run take their weights from; None for the values that they have.
+        facts: the settings that results depend on, from `facts_of_settings`.
+    """
+
+    def __init__(
+        self,
+        parts: Parts,
+        state: State,
+        logs: Logs,
+        checkpoints: Checkpoints | None,
+        resumed: Checkpoint | None,
+        device: torch.device,
+        init_from: str | Path | None = None,
+        facts: Facts | None = None,
+    ) -> None:
+        self._parts = parts
+        self._user = state
+        self._logs = logs
+        self._checkpoints = checkpoints
+        self._resumed = resumed
+        self._device = device
+        self._facts = facts or {}
+        self._evaluated: Evaluated | None = None
+        self._init_from = None if init_from is None or resumed is not None else source_of_weights(init_from)
+        self._loaded: dict[str, Any] = {} if resumed is None else resumed.state(device=None)
+        if self._loaded:
+            state.update(self._loaded["user"])
+            self._take_up_series(self._loaded)
+
+    @property
+    def _is_own(self) -> bool:
+        """Return True if the checkpoint is one of this run's folder, where its log is too."""
+        assert self._resumed is not None
+        return (
+            self._checkpoints is not None and self._resumed.path.resolve().parent == self._checkpoints.folder.resolve()
+        )
+
+    @property
+    def loops(self) -> dict[str, Any] | None:
+        """Where the loops of the stopped run were; None for a new run."""
+        return self._loaded.get("loops")
+
+    def save(
+        self, *, step: int, epoch: int, loops: dict[str, Any], rng: dict[str, Any], metric: float | None, mode: str
+    ) -> None:
+        """Write a checkpoint. The run is between two steps: no window is open.
+
+        Args:
+            step: updates taken.
+            epoch: epochs that have ended.
+            loops: where the loops are.
+            rng: random states at the beginning of the epoch and now.
+            metric: what "best" is judged by; None for a checkpoint that is not judged.
+            mode: "min" or "max".
+        """
+        assert self._checkpoints is not None
+        parts = self._parts
+        check_all_kept(parts, self._user)
+        models = self._models()
+        evaluated, self._evaluated = self._evaluated, None
+        if evaluated is not None and evaluated.stamp == self._stamp():
+            evaluated = None  # the weights of this checkpoint are those that were evaluated
+        elif evaluated is not None:
+            metric = None
+        state = {
+            "loops": loops,
+            "user": dict(self._user),
+            "log_bytes": self._logs.secure(),
+            "logged": dict(self._logs.last),
+            "series": self._logs.state_dict(),
+            "optimizers": {name: updates.optimizer.state_dict() for name, updates in parts.updates.items()},
+            "updates": {name: updates.state_dict() for name, updates in parts.updates.items()},
+            "schedules": {name: schedule.scheduler.state_dict() for name, schedule in parts.schedules.items()},
+            "registered": {name: part.state_dict() for name, part in parts.registered.items()},
+            "averages": {name: followed.state_dict() for name, followed in parts.averaging.shelf.items()},
+            "frozen": {name: frozen_state(_plain(model)) for name, model in parts.models.items()},
+            "means": {name: mean.state_dict() for name, mean in parts.means.items()},
+            "declared": declared(parts, self._facts),
+            "starts": {name: schedule.start for name, schedule in parts.schedules.items()},
+        }
+        self._checkpoints.save(
+            step,
+            epoch=epoch,
+            models=models,
+            state=state,
+            rng=rng,
+            metric=metric,
+            mode=mode,
+            evaluated=None if evaluated is None or evaluated.content is None else evaluated,
+        )
+
+    def keep_evaluated(self, step: int, epoch: int, metric: float, mode: str) -> None:
+        """Note the weights that a metric belongs to: the checkpoint is written later, when an update may have come.
+
+        Args:
+            step: steps taken.
+            epoch: the epoch under way.
+            metric: computed with the weights as they are.
+            mode: "min" or "max".
+        """
+        assert self._checkpoints is not None
+        best = self._checkpoints.would_be_best(metric, mode)
+        content = Content.of(self._models(), {}, (), copies=True) if best else None
+        self._evaluated = Evaluated(step, epoch, metric, mode, content, self._stamp())
+
+    def _models(self) -> dict[str, Any]:
+        """Return the state of each model and each average."""
+        models = {name: _plain(model).state_dict() for name, model in self._parts.models.items()}
+        for name, followed in self._parts.averaging.shelf.items():
+            followed.average.check()
+            models[name] = followed.average.model.state_dict()
+        return models
+
+    def _stamp(self) -> object:
+        parts = self._parts
+        averages = (followed.average.model for followed in parts.averaging.shelf.values())
+        return stamp_of([*parts.models.values(), *averages], (updates.applied for updates in parts.updates.values()))
+
+    def warn_of_left_out(self) -> None:
+        """Warn where an optimizer trains parameters that no checkpoint would hold."""
+        warn_of_left_out(self._parts, self._user)
+
+    def keep(self, habits: Habits) -> None:
+        """Keep what is noted between two checkpoints beside them."""
+        if self._checkpoints is not None:
+            resumed = None if self._resumed is None else self._resumed.path.resolve().parent
+            habits.keep_in(self._checkpoints.folder, resumed)
+
+    def wait(self) -> None:
+        """Return when everything is on the disk."""
+        if self._checkpoints is not None:
+            self._checkpoints.wait()
+
+    def load_model(self, name: str, model: nn.Module) -> None:
+        """Load the weights that a model had, if the run is resumed; or those that a new run is to begin with."""
+        if self._resumed is not None:
+            if name not in self._resumed.models:
+                return  # it is new, or another name for one that is then missing
+            try:
+                load_weights(_plain(model), self._resumed, name=name, device=self._device)
+            except KeysDoNotMatch as error:
+                error.remedy = (
+                    "resume with the model that was saved, or begin a run from the weights that fit: another out=, and "
+                    f'load_weights(model, "{self._resumed.path}", partial=True) before run.model()'
+                )
+                raise
+        elif self._init_from is not None:
+            source = self._init_from
+            known = isinstance(source, Checkpoint) and (name in source.models or len(source.models) > 1)
+            load_weights(_plain(model), source, name=name if known else None, device=self._device)
+            say(f"truestep: {name} begins with the weights of {getattr(source, 'path', source)}")
+
+    def load_registered(self, name: str) -> None:
+        """Load the state that a registered object had, if the run is resumed."""
+        if name in self._loaded.get("registered", {}):
+            self._parts.registered[name].load_state_dict(self._loaded["registered"][name])
+
+    def load_average(self, name: str, followed: Followed) -> None:
+        """Load an average of weights, if the run is resumed from one that kept it."""
+        state = self._loaded.get("averages", {}).get(name)
+        if state is not None and self._resumed is not None:
+            load_weights(followed.average.model, self._resumed, name=name, device=self._device)
+            followed.load_state_dict(state)
+
+    def start_of(self, name: str, passed: int) -> int:
+        """Return how much of the run had passed when a schedule was added, before the run was resumed or now.
+
+        Args:
+            name: of the schedule.
+            passed: steps or epochs of the run so far.
+        """
+        start: int = self._loaded.get("starts", {}).get(name, passed)
+        return start
+
+    def restore(self, *, finally_: bool) -> dict[str, Any]:
+        """Bring every part to where it was; return the random states.
+
+        Args:
+            finally_: whether the program has come to where the checkpoint was made, so that all parts must be there.
+                Before that, the parts that are there already are restored.
+
+        Raises:
+            BadCheckpoint: the run has other parts than those that were saved.
+        """
+        resumed, parts = self._resumed, self._parts
+        assert resumed is not None
+        loaded = resumed.state(device=None)  # read anew: what was given out before may have been changed in place
+        changes = self._changes(loaded, resumed)
+        if finally_:
+            changes += self._compare()
+            self._user.put_back(loaded["user"])
+            for name, part in parts.registered.items():
+                if name in loaded["registered"]:
+                    part.load_state_dict(loaded["registered"][name])
+            for name, mean in parts.means.items():
+                if name in loaded.get("means", {}):
+                    mean.load_state_dict(loaded["means"][name])
+        for name, model in parts.models.items():
+            if name in resumed.models:
+                self.load_model(name, model)
+            if name in loaded.get("frozen", {}):
+                load_frozen_state(_plain(model), loaded["frozen"][name])
+        for name, followed in parts.averaging.shelf.items():
+            self.load_average(name, followed)
+        for name, schedule in parts.schedules.items():
+            if name in loaded["schedules"]:
+                schedule.scheduler.load_state_dict(loaded["schedules"][name])
+        for name, updates in parts.updates.items():
+            state = loaded["optimizers"].get(name)
+            if state is not None and (finally_ or has_groups_of(updates.optimizer, state)):
+                load_optimizer(name, updates.optimizer, state)
+                updates.load_state_dict(loaded["updates"][name])
+        if finally_:
+            self._begin_new_schedules(loaded)
+            self._take(changes, loaded, resumed)
+        elif any(change.ends for change in changes):
+            _tell(changes, resumed)  # no loop begins any more
+        self._logs.cut(loaded["log_bytes"] if self._is_own else 0)
+        self._logs.last.clear()
+        self._logs.last.update(loaded["logged"])
+        self._take_up_series(loaded)
+        rng = resumed.rng()
+        if finally_:
+            self._resumed, self._loaded = None, {}
+        return rng
+
+    def _take_up_series(self, loaded: dict[str, Any]) -> None:
+        """Let alerts and early stopping be where they were: early, too, since a loop asks before it comes there."""
+        if "series" in loaded:
+            self._logs.load_state_dict(loaded["series"], step=loaded["loops"]["global_step"])
+
+    # --- what is different ---
+
+    def _changes(self, loaded: dict[str, Any], resumed: Checkpoint) -> list[Change]:
+        """Return what is declared differently than when the checkpoint was made.
+
+        Raises:
+            BadCheckpoint: the run cannot go on with one of them.
+        """
+        if "declared" not in loaded:
+            return []
+        changes = compare(loaded["declared"], declared(self._parts, self._facts), loaded["loops"])
+        refuse(changes, resumed.path, resumed.step)
+        return changes
+
+    def _compare(self) -> list[Change]:
+        """Return which parts are new and which were dropped; refuse to resume without those that were saved.
+
+        Raises:
+            BadCheckpoint: a part is missing, and what was saved of it would be lost in silence.
+        """
+        assert self._resumed is not None
+        parts, loaded = self._parts, self._loaded
+        shelves: dict[str, tuple[Iterable[str], Iterable[str]]] = {
+            "model": ([*parts.models, *parts.averaging.shelf], self._resumed.models),
+            "optimizer": (parts.updates, loaded["optimizers"]),
+            "schedule": (parts.schedules, loaded["schedules"]),
+            "registered object": (parts.registered, loaded["registered"]),
+        }
+        dropped = {name for _, name in parts.dropped}
+        changes: list[Change] = []
+        for kind, (present, saved) in shelves.items():
+            if missing := set(saved) - set(present) - dropped:
+                raise BadCheckpoint(
+                    f"the checkpoint {self._resumed.path} was made by a run with other parts",
+                    expected=f"{kind}s {sorted(saved)}, got {sorted(present)}",
+                    remedy=f"give the run {sorted(missing)[0]!r} too, also where an earlier epoch had added it; "
+                    "run.drop() then lets it go",
+                )
+            changes += [Change(f'{kind} "{name}"', "", "new", "begins here") for name in sorted({*present} - {*saved})]
+            changes += [
+                Change(f'{kind} "{name}"', "saved", "", "dropped")
+                for name in sorted(dropped & set(saved) - set(present))
+            ]
+        return changes
+
+    def _begin_new_schedules(self, loaded: dict[str, Any]) -> None:
+        """Give an optimizer that was loaded what a schedule that the checkpoint lacks had set when it was built."""
+        for name, schedule in self._parts.schedules.items():
+            if name in loaded["schedules"]:
+                continue
+            for group, built in zip(schedule.scheduler.optimizer.param_groups, schedule.groups, strict=False):
+                group.update(
+                    {key: value for key, value in built.items() if key in ("lr", "initial_lr") or key not in group}
+                )
+            renew_lr(schedule.scheduler)
+
+    def _take(self, changes: list[Change], loaded: dict[str, Any], resumed: Checkpoint) -> None:
+        """Take what is declared differently, and say so."""
+        if not changes:
+            return
+        parts = self._parts
+        if "declared" in loaded:
+            take(changes, loaded["declared"], declared(parts, self._facts), parts.updates, parts.schedules)
+            for schedule in parts.schedules.values():
+                renew_lr(schedule.scheduler)
+        _tell(changes, resumed)
+
+
+def _tell(changes: list[Change], resumed: Checkpoint) -> None:
+    place = f"{resumed.path}, step {resumed.step}, epoch {resumed.epoch}"
+    say(f"truestep: the run goes on from {place}, with changes:\n{table(changes)}")
+
+
+def _plain(model: nn.Module) -> nn.Module:
+    """Return the module that torch.compile wrapped, whose keys have no prefix."""
+    inner: nn.Module = getattr(model, "_orig_mod", model)
+    return inner

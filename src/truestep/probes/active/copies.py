@@ -1,0 +1,121 @@
+"""Copies of the program's objects: made where that has no effect on the program, else refused with the reason."""
+
+from __future__ import annotations
+
+import copy
+import functools
+import types
+from typing import Any
+
+from truestep.probes.active.purity import Purity, functions_in
+from truestep.probes.context.scene import Scene
+
+LARGEST_BYTES = 1 << 30
+_MOST_OBJECTS = 2_000_000
+_ATOMS = (int, float, complex, str, bytes, type(None), range, type)
+_HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
+
+
+class Refused(Exception):
+    """A check is not made; the message says why, to be read after "not observed"."""
+
+
+def copy_of(thing: Any, scene: Scene) -> Any:
+    """Return a copy that shares nothing with the program but code.
+
+    Raises:
+        Refused: there is none, or calling its code could be noticed.
+    """
+    walk = _Walk(scene)
+    walk.run(thing)
+    try:
+        return copy.deepcopy(thing)
+    except Exception as error:
+        raise Refused(f"it cannot be copied: {type(error).__name__}") from None
+
+
+class _Walk:
+    """Goes through everything that a copy would hold."""
+
+    def __init__(self, scene: Scene) -> None:
+        self._torch = scene.torch
+        self._purity = Purity(scene.torch, lambda code: scene.sites.kind(code) == 0)
+        self._seen: set[int] = set()
+        self._alive: list[Any] = []
+        self._bytes = 0
+
+    def run(self, root: Any) -> None:
+        todo = [root]
+        while todo:
+            thing = todo.pop()
+            if isinstance(thing, _ATOMS) or id(thing) in self._seen:
+                continue
+            self._seen.add(id(thing))
+            self._alive.append(thing)
+            if len(self._seen) > _MOST_OBJECTS or self._bytes > LARGEST_BYTES:
+                raise Refused("it is too large to copy")
+            todo.extend(self._inside(thing))
+        reason = self._purity.judge()
+        if reason:
+            raise Refused(reason)
+
+    def _inside(self, thing: Any) -> list[Any]:
+        """Return what an object holds."""
+        torch = self._torch
+        if isinstance(thing, torch.Tensor):
+            self._tensor(thing)
+            return []
+        if isinstance(thing, dict):
+            self._own_class(thing)
+            return [*thing.keys(), *thing.values()]
+        if isinstance(thing, list | tuple | set | frozenset):
+            self._own_class(thing)
+            self._bytes += 8 * len(thing)
+            return list(thing)
+        if isinstance(thing, types.ModuleType | types.BuiltinFunctionType):
+            self._purity.value(thing)
+            return []
+        if isinstance(thing, types.FunctionType | types.MethodType | functools.partial):
+            for function in functions_in(thing):
+                self._purity.function(function)
+            if isinstance(thing, functools.partial):
+                return [thing.func, *thing.args, *thing.keywords.values()]
+            return [thing.__self__] if isinstance(thing, types.MethodType) else []
+        self._purity.instance(thing)
+        if isinstance(thing, torch.nn.Module):
+            self._module(thing)
+        size = getattr(thing, "nbytes", 0)
+        self._bytes += size if isinstance(size, int) else 0
+        held = getattr(thing, "__dict__", None)
+        slots = [getattr(thing, name, None) for base in type(thing).__mro__ for name in _slots(base)]
+        if not isinstance(held, dict):
+            return slots
+        if isinstance(thing, torch.nn.RNNBase):  # weak references to its weights, which it makes anew for a copy
+            held = {name: value for name, value in held.items() if name != "_flat_weight_refs"}
+        return [*slots, *held.values()]
+
+    def _own_class(self, thing: Any) -> None:
+        if type(thing).__module__ not in ("builtins", "collections"):
+            self._purity.instance(thing)
+
+    def _tensor(self, tensor: Any) -> None:
+        torch = self._torch
+        plain = type(tensor) in (torch.Tensor, torch.nn.Parameter, torch.nn.Buffer)
+        if not plain or tensor.device.type not in ("cpu", "cuda") or tensor.layout is not torch.strided:
+            raise Refused(f"it holds a {type(tensor).__name__} on {tensor.device.type} that is not copied")
+        if tensor.is_quantized or not tensor.is_leaf:
+            raise Refused("it holds a tensor that is not copied")
+        if getattr(tensor, "_backward_hooks", None):
+            raise Refused("it holds a tensor with hooks")
+        self._bytes += tensor.numel() * tensor.element_size()
+
+    def _module(self, module: Any) -> None:
+        if any(getattr(module, name, None) for name in _HOOKS):
+            raise Refused("it has hooks")
+        if module._compiled_call_impl is not None:
+            raise Refused("it is compiled")
+
+
+def _slots(base: type) -> tuple[str, ...]:
+    names = vars(base).get("__slots__", ())
+    return (names,) if isinstance(names, str) else tuple(names)

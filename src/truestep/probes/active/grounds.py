@@ -1,0 +1,45 @@
+"""When a check may be made at all: nothing else is looking at what torch does, and nobody else takes part."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from typing import Any
+
+from truestep.probes.active.copies import Refused
+from truestep.probes.context.scene import Scene
+
+
+def hindrance(scene: Scene) -> str:
+    """Return what forbids to call the program's code again at this moment, empty where nothing does."""
+    torch = scene.torch
+    if threading.current_thread() is not threading.main_thread():
+        return "it is evaluated in another thread"
+    if sys.gettrace() is not None or sys.getprofile() is not None:
+        return "the program is being traced"
+    if torch.distributed.is_available() and torch.distributed.is_initialized():
+        return "several processes take part"
+    if torch.autograd._profiler_enabled() or torch._C._get_tracing_state() is not None:
+        return "the program is being profiled"
+    if torch.cuda.is_initialized() and torch.cuda.is_current_stream_capturing():
+        return "a graph is being captured"
+    if torch.nn.modules.module._has_any_global_hook():
+        return "hooks are set on all modules"
+    if torch.utils._python_dispatch._get_current_dispatch_mode_stack() or _function_modes(torch):
+        return "the operations of torch are being watched"
+    return ""
+
+
+def _function_modes(torch: Any) -> bool:
+    modes = torch.overrides._get_current_function_mode_stack()
+    return any(type(mode).__module__ != "torch.utils._device" for mode in modes)
+
+
+def fit(module: Any) -> None:
+    """See whether all of a model is in eval mode.
+
+    Raises:
+        Refused: it is not.
+    """
+    if any(part.training for part in module.modules()):
+        raise Refused("a part of it is in train mode")

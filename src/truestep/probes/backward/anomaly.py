@@ -1,0 +1,59 @@
+"""Anomaly detection of autograd: whether it is on, and the line of the user's file that switches it on."""
+
+from __future__ import annotations
+
+import ast
+import linecache
+
+from truestep.events import AnomalyModeSeen, Site
+from truestep.probes.context.scene import Scene
+
+_SWITCHES = ("set_detect_anomaly", "detect_anomaly")
+
+
+class Anomaly:
+    """Tells at sampled backward passes that anomaly detection is on."""
+
+    def __init__(self, scene: Scene) -> None:
+        self._scene = scene
+        self._events: dict[int, AnomalyModeSeen] = {}
+
+    def look(self, site: Site | None) -> None:
+        """Tell that it is on, if it is."""
+        if not self._scene.torch.is_anomaly_enabled():
+            return
+        event = self._events.get(id(site))
+        if event is None:
+            switch = None if site is None else _switch(site)
+            event = self._events[id(site)] = AnomalyModeSeen(site=site, switch=switch)
+        self._scene.emit(event)
+
+
+def _switch(site: Site) -> Site | None:
+    """Return the only line of a file that switches anomaly detection on."""
+    try:
+        tree = ast.parse("".join(linecache.getlines(site.path)))
+    except (SyntaxError, ValueError):
+        return None
+    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call) and _name(node.func) in _SWITCHES]
+    if len(calls) != 1:
+        return None
+    call = calls[0]
+    return Site(
+        path=site.path,
+        line=call.lineno,
+        column=call.col_offset,
+        end_line=call.end_lineno or call.lineno,
+        end_column=call.end_col_offset if call.end_col_offset is not None else -1,
+    )
+
+
+def _name(function: ast.expr) -> str:
+    """Return the last word of what is called.
+
+    >>> _name(ast.parse("torch.autograd.detect_anomaly", mode="eval").body)
+    'detect_anomaly'
+    """
+    if isinstance(function, ast.Attribute):
+        return function.attr
+    return function.id if isinstance(function, ast.Name) else ""

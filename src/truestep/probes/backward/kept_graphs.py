@@ -1,0 +1,201 @@
+"""Graphs that outlive their step: a small token tied to a node of the tape says whether that node is still alive."""
+
+from __future__ import annotations
+
+import ast
+import linecache
+import weakref
+from collections import deque
+from typing import Any
+
+from truestep.events import GraphsKept, Site
+from truestep.probes.context.local_variables import variables
+from truestep.probes.context.scene import Scene
+
+_MARKS = 64
+_ENOUGH = 16
+_RECENT = 8
+_AFTER = 4
+"""Outputs are looked at so many calls later than losses, which keep the graphs of outputs too."""
+
+
+class _Token:
+    __slots__ = ("__weakref__",)
+
+
+class Keep:
+    """Marks the graphs of the first backward passes and looks how many of them stay alive."""
+
+    def __init__(self, scene: Scene, *, named: bool = False) -> None:
+        self.scene = scene
+        self.named = named
+        """Whether graphs are told only when the variable that keeps them is found."""
+        self.marks: list[weakref.ref[_Token]] = []
+        self.full = False
+
+    def mark(self, node: Any, site: Site | None, *, backward: bool) -> None:
+        """Tie a token to the node's own metadata: it dies with the node and keeps nothing alive."""
+        if node is None or self.full:
+            return
+        token = _Token()
+        node.metadata["truestep"] = token
+        self.marks.append(weakref.ref(token))
+        count = len(self.marks)
+        self.full = count >= _MARKS
+        later = _AFTER if self.named else 0
+        if count in (_ENOUGH + _RECENT + later, 2 * _ENOUGH + _RECENT + later, _MARKS):
+            del token
+            self._judge(site, backward, node)
+
+    def _judge(self, site: Site | None, backward: bool, node: Any) -> None:
+        older = self.marks[:-_RECENT]
+        alive = sum(mark() is not None for mark in older)
+        if alive < _ENOUGH or alive < 0.9 * len(older):
+            return
+        nodes, kept = graph_size(node)
+        name, line = self._keeper(self.scene.sites.frame(1))
+        if self.named and (not name or name in self.scene.kept):
+            return
+        if not self.named:
+            self.scene.kept.add(name)
+        self.scene.emit(
+            GraphsKept(
+                alive=alive,
+                of=len(older),
+                nodes=nodes,
+                kept_bytes=0 if backward else kept,
+                name=name,
+                backward_ran=backward,
+                site=line or site,
+            )
+        )
+
+    def _keeper(self, frame: Any) -> tuple[str, Site | None]:
+        """Name the variable in the user's frames that holds the graphs, and the line that puts them there."""
+        while frame is not None:
+            if self.scene.sites._kind.get(id(frame.f_code)) == 0:
+                found = _find(variables(frame), frame.f_code.co_filename)
+                if found is not None:
+                    name, inside, owner = found
+                    return name, _line_of(inside, frame, owner)
+            frame = frame.f_back
+        return "", None
+
+
+def _find(names: dict[str, Any], path: str) -> tuple[str, str, str] | None:
+    """Find what holds graphs: its name here, its name where it is filled, and the class that fills it."""
+    meters: list[tuple[str, Any]] = []
+    for name, value in list(names.items()):
+        inner = {name: value}
+        if name == "self" and hasattr(value, "__dict__"):
+            inner |= {f"self.{attribute}": held for attribute, held in list(vars(value).items())[:200]}
+        for label, held in inner.items():
+            key = _holds_graphs(held)
+            if key is not None:
+                return label + key, label + key, ""
+            if label != "self" and hasattr(held, "__dict__") and _defined_in(type(held), path):
+                meters.append((label, held))
+    for label, meter in meters[:50]:
+        for attribute, held in list(vars(meter).items())[:50]:
+            key = _holds_graphs(held)
+            if key is not None:
+                return f"{label}.{attribute}{key}", f"self.{attribute}{key}", type(meter).__name__
+    return None
+
+
+def _defined_in(cls: type, path: str) -> bool:
+    """Whether a class is defined in this file."""
+    codes = (getattr(value, "__code__", None) for value in vars(cls).values())
+    return any(code is not None and code.co_filename == path for code in codes)
+
+
+def _holds_graphs(value: Any, depth: int = 0) -> str | None:
+    """Say where a value holds graphs, as a subscript ("" for the value itself), None where it does not.
+
+    Such a value is a container of many tensors with a history, or a sum that grew a long one.
+    """
+    if isinstance(value, list | tuple | deque) and len(value) >= _ENOUGH:
+        sample = list(value)[:: max(1, len(value) // _ENOUGH)]
+        return "" if sum(getattr(item, "grad_fn", None) is not None for item in sample) >= _ENOUGH // 2 else None
+    if isinstance(value, dict) and depth == 0:
+        return next((f"[{key!r}]" for key, item in list(value.items())[:50] if _holds_graphs(item, 1) == ""), None)
+    node = getattr(value, "grad_fn", None)
+    if node is None or not hasattr(node, "next_functions"):
+        return None
+    for _ in range(_RECENT):
+        if not node.name().startswith("Add"):
+            return None
+        adders = [f for f, _ in node.next_functions if f is not None and f.name().startswith("Add")]
+        if not adders:
+            return None
+        node = adders[0]
+    return ""
+
+
+def _line_of(name: str, frame: Any, owner: str) -> Site | None:
+    """Return the line of the user's file that appends to, or adds to, this variable (in the class of that name)."""
+    path = frame.f_code.co_filename
+    try:
+        tree: ast.AST = ast.parse("".join(linecache.getlines(path)))
+    except (SyntaxError, ValueError):
+        return None
+    if owner:
+        classes = (node for node in ast.walk(tree) if isinstance(node, ast.ClassDef) and node.name == owner)
+        tree = next(classes, tree)
+    return _filling(name, tree, frame) or _filling(name.partition("[")[0], tree, frame)
+
+
+def _filling(name: str, tree: ast.AST, frame: Any) -> Site | None:
+    path = frame.f_code.co_filename
+    whole = "[" in name
+    for node in ast.walk(tree):
+        if (
+            isinstance(node, ast.Call)
+            and isinstance(node.func, ast.Attribute)
+            and node.func.attr in ("append", "extend", "add", "appendleft")
+        ):
+            holder = node.func.value
+            if not whole and isinstance(holder, ast.Subscript):
+                holder = holder.value
+            if ast.unparse(holder) == name:
+                return _site(path, node, frame)
+        if isinstance(node, ast.AugAssign) and ast.unparse(node.target) == name:
+            return _site(path, node, frame)
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.BinOp):
+            if any(ast.unparse(t) == name for t in node.targets) and name in ast.unparse(node.value):
+                return _site(path, node, frame)
+    return None
+
+
+def _site(path: str, node: ast.expr | ast.stmt, frame: Any) -> Site:
+    return Site(
+        path=path,
+        line=node.lineno,
+        column=node.col_offset,
+        end_line=node.end_lineno or node.lineno,
+        end_column=node.end_col_offset if node.end_col_offset is not None else -1,
+        function=frame.f_code.co_name,
+    )
+
+
+def graph_size(node: Any) -> tuple[int, int]:
+    """Return how many operations a graph has, and at most how many bytes their results take."""
+    seen: set[Any] = {node}
+    queue = [node]
+    total = 0
+    while queue and len(seen) < 20_000:
+        current = queue.pop()
+        for metadata in getattr(current, "_input_metadata", ()):
+            count = 1
+            for size in metadata.shape:
+                count *= int(size)
+            total += count * metadata.dtype.itemsize
+        for following, _ in current.next_functions:
+            if (
+                following is not None
+                and following not in seen
+                and following.name() != "torch::autograd::AccumulateGrad"
+            ):
+                seen.add(following)
+                queue.append(following)
+    return len(seen), total

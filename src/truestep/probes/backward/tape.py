@@ -1,0 +1,143 @@
+"""The autograd tape, read before the engine runs: names, shapes and ends, never a saved tensor, no node kept."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Any
+
+from truestep.events import BroadcastOnTape, Site, TapeRead
+from truestep.probes.backward.cuts import boundary, cut_between
+from truestep.probes.context.scene import Scene
+from truestep.probes.optimizer.fsdp import is_freed, shards
+
+_MOST_NODES = 50_000
+_RISKY = {
+    "LogBackward0", "Log2Backward0", "Log10Backward0", "Log1PBackward0", "DivBackward0", "SqrtBackward0",
+    "RsqrtBackward0", "ReciprocalBackward0", "PowBackward0", "PowBackward1", "ExpBackward0", "NormBackward0",
+    "AcosBackward0", "AsinBackward0", "AtanhBackward0", "LogitBackward0", "StdBackward0",
+}  # fmt: skip
+_REDUCTIONS = {"MeanBackward0", "MeanBackward1", "SumBackward0", "SumBackward1"}
+_BETWEEN = {"PowBackward0", "AbsBackward0", "MulBackward0", "DivBackward0"}
+_OPAQUE = ("CompiledFunctionBackward", "GraphTask", "torch::jit")
+_TRANSPARENT = {"RegisterPostBackwardFunctionBackward"}
+"""Custom functions that hand on what they get (FSDP2 marks the end of a module with one)."""
+
+
+def read_tape(scene: Scene, outputs: list[Any], site: Site | None) -> None:
+    """Walk the tape from the outputs, breadth first, and tell what the loss reaches."""
+    queue: deque[tuple[Any, int]] = deque()
+    reached: dict[int, int] = {}
+    opaque = False
+    seen: set[Any] = set()
+    leaf_root = True
+    sharded = shards()
+    custom = scene.torch.autograd.function.BackwardCFunction
+    for output in outputs:
+        if output.grad_fn is not None:
+            leaf_root = False
+            queue.append((output.grad_fn, 0))
+            seen.add(output.grad_fn)
+    while queue and len(seen) < _MOST_NODES:
+        node, depth = queue.popleft()
+        name = node.name()
+        if name == "torch::autograd::AccumulateGrad":
+            variable = sharded.get(id(node.variable), node.variable)
+            if is_freed(variable) or _is_flat(scene, variable):  # FSDP's own: what it stands for is not known
+                opaque = True
+                continue
+            held = scene.hold(variable)
+            reached.setdefault(held.number, depth)
+            _free(scene, held)
+            continue
+        if name.startswith(_OPAQUE) or (isinstance(node, custom) and name not in _TRANSPARENT):
+            opaque = True
+        for following, _ in node.next_functions:
+            if following is not None and following not in seen:
+                seen.add(following)
+                queue.append((following, depth + 1))
+    for output in outputs:
+        _broadcast(scene, output.grad_fn, site)
+    ordered = sorted(reached)
+    between = boundary(scene.forwarded, reached, scene.sites.chain())
+    cut = None if between is None else cut_between(*between)
+    scene.emit(
+        TapeRead(
+            site=site,
+            nodes=len(seen),
+            reached=tuple(ordered),
+            forwarded=tuple(sorted(scene.forwarded)),
+            depths=tuple(reached[number] for number in ordered),
+            opaque=opaque or len(seen) >= _MOST_NODES,
+            leaf_root=leaf_root,
+            cut=cut[0] if cut else None,
+            cut_by=cut[1] if cut else "",
+        )
+    )
+
+
+def _is_flat(scene: Scene, variable: Any) -> bool:
+    """Whether it is what FSDP1 made of several parameters, and the optimizer holds those."""
+    if not getattr(variable, "_is_flat_param", False):
+        return False
+    held = scene.ledger.held(variable)
+    return held is None or held.panel is None or held.panel is scene.ledger.free
+
+
+def _free(scene: Scene, held: Any) -> None:
+    """Watch a parameter that no optimizer holds: somebody may update it by hand."""
+    free = scene.ledger.free
+    if len(free.everything) >= 8 or held in free.everything:
+        return
+    if held.panel is None:
+        free.add(held)
+        scene.ledger.refresh()
+
+
+def _shape(node: Any, index: int = 0) -> tuple[int, ...]:
+    if node.name() == "torch::autograd::AccumulateGrad":
+        return tuple(node.variable.shape)
+    metadata = getattr(node, "_input_metadata", ())
+    return tuple(int(size) for size in metadata[index].shape) if index < len(metadata) else ()
+
+
+def _broadcast(scene: Scene, node: Any, site: Site | None) -> None:
+    """Look for a prediction of shape (N, 1) or (N,) that a difference turned into (N, N) right before the loss."""
+    for _ in range(6):
+        if node is None:
+            return
+        name = node.name()
+        if name in ("SubBackward0", "RsubBackward0"):
+            break
+        if name not in _REDUCTIONS | _BETWEEN or not node.next_functions:
+            return
+        node = node.next_functions[0][0]
+    else:
+        return
+    wide = _shape(node)
+    inputs = [(following, index) for following, index in node.next_functions if following is not None]
+    if len(inputs) != 1 or len(wide) != 2 or wide[0] != wide[1] or wide[0] < 2:
+        return
+    child, index = inputs[0]
+    if child.name().startswith(("Unsqueeze", "Expand", "View", "Reshape")):
+        return
+    shape = _shape(child, index)
+    count = wide[0]
+    if shape in ((count, 1), (count,), (1, count)):
+        scene.emit(BroadcastOnTape(site=site, shape=shape, wide=wide))
+
+
+def risky_operations(node: Any) -> tuple[str, ...]:
+    """Return operations near the loss that can make NaN or infinity, nearest first."""
+    found: list[str] = []
+    seen: set[Any] = set()
+    queue: deque[Any] = deque([node] if node is not None else [])
+    while queue and len(seen) < 200:
+        current = queue.popleft()
+        if current is None or current in seen:
+            continue
+        seen.add(current)
+        name = current.name()
+        if name in _RISKY and name not in found:
+            found.append(name)
+        queue.extend(following for following, _ in current.next_functions)
+    return tuple(found[:4])

@@ -1,0 +1,260 @@
+"""DataLoaders: started, drawn from, exhausted. Seams: ``DataLoader.__iter__`` and its iterators' ``__next__``.
+
+Where a loader was made is seen at the check of its workers, which its ``__init__`` ends with: frameworks look at the
+signature of ``__init__`` itself.
+"""
+
+from __future__ import annotations
+
+import time
+import weakref
+from collections.abc import Iterator
+from contextlib import ExitStack
+from typing import Any
+
+from truestep.events import BatchDrawn, BatchRead, Event, LoaderEnded, LoaderMet, LoaderStarted, Site
+from truestep.probes.context.names import iterated
+from truestep.probes.context.probe import Probe
+from truestep.probes.data.batches import describe
+from truestep.probes.data.loader_times import MOST, Pass, Wait
+from truestep.probes.data.loop_source import Leaving, leaving
+from truestep.seams.patch import patch
+
+_PASSES = 3
+"""Passes over each dataset in which some batches are read, with one loader or with several."""
+_READS = 600
+"""Batches that are read in a run at most."""
+_FAMILY = "loader"
+_WORKERS_CHECK = "check_worker_number_rationality"
+
+
+class DataProbe(Probe):
+    """Tells `LoaderMet`, `LoaderStarted`, `BatchDrawn`, `LoaderEnded` and, at first, `BatchRead`.
+
+    Calls inside a fetch are not model calls.
+    """
+
+    def install(self, stack: ExitStack) -> None:
+        import torch.utils.data.dataloader as module
+
+        scene = self.scene
+        self._started: dict[tuple[int, int], LoaderStarted] = {}
+        self._drawn: dict[int, BatchDrawn] = {}
+        self._ended: dict[int, LoaderEnded] = {}
+        self._made: weakref.WeakKeyDictionary[Any, Site | None] = weakref.WeakKeyDictionary()
+        self._places: dict[int, frozenset[int]] = {}
+        self._datasets: dict[int, int] = {}
+        """Loader number to the number of its dataset."""
+        self._passes: dict[int, int] = {}
+        self._left: dict[int, Leaving] = {}
+        self._reads = 0
+        self._waits: dict[int, Wait] = {}
+
+        def __iter__(loader: Any) -> Any:
+            begun = time.perf_counter()
+            iterator = original_iter(loader)
+            if scene.active:
+                self.started(loader, iterator, begun)
+            return iterator
+
+        def __next__(iterator: Any) -> Any:
+            if not scene.active:
+                return original_next(iterator)
+            depth = scene.depth
+            outer, depth.fetching = depth.fetching, True
+            begun = time.perf_counter()
+            try:
+                batch = original_next(iterator)
+            except StopIteration:
+                self.ended(iterator)
+                raise
+            finally:
+                depth.fetching = outer
+            if not outer:
+                self.drawn(iterator, batch, begun, time.perf_counter())
+            return batch
+
+        def check(loader: Any) -> Any:
+            if scene.active:
+                self.made(loader)
+            return original_check(loader)
+
+        if hasattr(module.DataLoader, _WORKERS_CHECK):
+            original_check = patch(stack, module.DataLoader, _WORKERS_CHECK, check)
+        original_iter = patch(stack, module.DataLoader, "__iter__", __iter__)
+        original_next = patch(stack, module._BaseDataLoaderIter, "__next__", __next__)
+
+    def made(self, loader: Any) -> None:
+        try:
+            if loader not in self._made:  # the check comes again with every start of workers
+                self._made[loader] = self.scene.site()
+        except TypeError:  # a loader that has no hash
+            pass
+        except Exception:
+            self.scene.fail()
+
+    def last(self) -> Iterator[Event]:
+        for wait in self._waits.values():
+            event = wait.told()
+            if event is not None:
+                yield event
+
+    def started(self, loader: Any, iterator: Any, begun: float) -> None:
+        scene, now = self.scene, time.perf_counter()
+        aside = scene.unseen.begin()
+        try:
+            number, new = scene.number(_FAMILY, loader)
+            site = scene.site()
+            if new:
+                self._meet(loader, number, site)
+            try:
+                iterator._truestep_loader = number
+            except AttributeError:
+                return
+            key = (number, id(site))
+            event = self._started.get(key)
+            if event is None:
+                left = self._left.get(id(site))
+                if left is None:
+                    left = self._left[id(site)] = leaving(site)
+                event = self._started[key] = LoaderStarted(loader=number, **left._asdict(), site=site)
+            scene.emit(event)
+            dataset = self._datasets[number]
+            self._passes[dataset] = passes = self._passes.get(dataset, 0) + 1
+            reads = passes <= _PASSES and self._reads < _READS and not scene.frugal
+            iterator._truestep_places = self._places.get(number) if reads else None
+            if not scene.depth.fetching:
+                iterator._truestep_pass = self._pass(loader, number, begun, now)
+        except Exception:
+            scene.fail()
+        finally:
+            if aside:
+                aside.close()
+
+    def _pass(self, loader: Any, number: int, begun: float, now: float) -> Pass | None:
+        """Begin to time a pass over a loader."""
+        wait = self._waits.get(number)
+        if wait is None:
+            if len(self._waits) == MOST:
+                return None
+            in_turn = not loader.persistent_workers and getattr(loader, "in_order", True)
+            wait = self._waits[number] = Wait(number, loader.num_workers if in_turn else 0, now)
+        parameters = [held.ref() for held in self.scene.ledger.live[:2]]
+        wait.beside = wait.beside or any(p is not None and p.device.type != "cpu" for p in parameters)
+        return Pass(wait, begun, now)
+
+    def _meet(self, loader: Any, number: int, site: Any) -> None:
+        try:
+            batches: int | None = len(loader)
+        except (TypeError, NotImplementedError):
+            batches = None
+        sampler = type(getattr(loader, "sampler", None)).__name__
+        iterable = bool(getattr(loader, "_dataset_kind", 1))
+        dataset = loader.dataset
+        base = dataset
+        for _ in range(4):
+            base = getattr(base, "dataset", base)
+        try:
+            dataset_number = self.scene.number("dataset", dataset)[0]
+        except TypeError:
+            dataset_number = -number
+        self._datasets[number] = dataset_number
+        self.scene.emit(
+            LoaderMet(
+                loader=number,
+                name=iterated(site, "loader"),
+                dataset=dataset_number,
+                dataset_kind=type(dataset).__name__,
+                batch_size=loader.batch_size,
+                batches=batches,
+                shuffled=sampler not in ("SequentialSampler", "NoneType", "_InfiniteConstantSampler"),
+                sampler=_order(loader),
+                iterable=iterable,
+                workers=int(loader.num_workers),
+                site=self._made.get(loader) or site,
+            )
+        )
+        self._places[number] = _places(loader, batches, iterable=iterable)
+
+    def drawn(self, iterator: Any, batch: Any, begun: float, now: float) -> None:
+        scene = self.scene
+        aside = scene.unseen.begin(batch)
+        try:
+            number = getattr(iterator, "_truestep_loader", None)
+            if number is None:
+                return
+            timed = getattr(iterator, "_truestep_pass", None)
+            if timed is not None:
+                timed.drawn(begun, now)
+            scene.loader = number
+            event = self._drawn.get(number)
+            if event is None:
+                event = self._drawn[number] = BatchDrawn(loader=number)
+            scene.emit(event)
+            places = getattr(iterator, "_truestep_places", None)
+            if places and iterator._num_yielded - 1 in places:
+                self._read(number, iterator, batch)
+        except Exception:
+            scene.fail()
+        finally:
+            if aside:
+                aside.close()
+
+    def ended(self, iterator: Any) -> None:
+        scene = self.scene
+        try:
+            number = getattr(iterator, "_truestep_loader", None)
+            if number is None:
+                return
+            if scene.loader == number:
+                scene.loader = None
+            event = self._ended.get(number)
+            if event is None:
+                event = self._ended[number] = LoaderEnded(loader=number)
+            scene.emit(event)
+        except Exception:
+            scene.fail()
+
+    def _read(self, number: int, iterator: Any, batch: Any) -> None:
+        """Tell what a batch holds, unless it is drawn for an evaluation; read on where it may be of use."""
+        scene, place = self.scene, iterator._num_yielded - 1
+        if self._reads >= _READS or not scene.torch.is_grad_enabled():
+            return
+        self._reads += 1
+        read = describe(scene.torch, batch)
+        if read is not None:
+            scene.emit(BatchRead(loader=number, place=place, **read._asdict()))
+        if read is not None and read.alike:
+            self._places[number] = iterator._truestep_places = iterator._truestep_places | {1, 2}
+        elif (read is None or not read.labels) and iterator._num_workers < 2:
+            self._places[number] = iterator._truestep_places = frozenset()
+
+
+def _order(loader: Any) -> str:
+    """Return in which order a loader reads its dataset, where that is one of torch's two."""
+    from torch.utils.data import BatchSampler, RandomSampler, SequentialSampler
+
+    sampler = getattr(loader, "sampler", None)
+    batched = getattr(loader, "batch_sampler", None)
+    if batched is not None and type(batched) is not BatchSampler:
+        return "own"
+    if type(sampler) is SequentialSampler:
+        return "sequential"
+    if type(sampler) is RandomSampler and not sampler.replacement and sampler.num_samples == len(loader.dataset):
+        return "random"
+    return "own"
+
+
+def _places(loader: Any, batches: int | None, *, iterable: bool) -> frozenset[int]:
+    """Return which batches of a pass are read: some over its length, and the first two rounds of the workers.
+
+    The former tell whether labels rise, and none follows the first where they do not: each read keeps the run from
+    coasting.
+    """
+    places = {0}
+    if batches and not iterable and _order(loader) == "sequential":
+        places |= {batches // 4, batches // 2, 3 * batches // 4, batches - 1}
+    workers = int(loader.num_workers)
+    if workers > 1 and getattr(loader, "in_order", True):
+        places |= {0, 1, workers, workers + 1}
+    return frozenset(places)

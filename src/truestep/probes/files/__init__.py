@@ -1,0 +1,1 @@
+"""Files and state dicts: saved and loaded."""

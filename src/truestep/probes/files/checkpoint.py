@@ -1,0 +1,162 @@
+"""Files and state dicts, made and loaded. Seams: inside torch.serialization, and two methods of modules."""
+
+from __future__ import annotations
+
+import functools
+import sys
+from collections.abc import Mapping
+from contextlib import ExitStack
+from types import FrameType
+from typing import Any
+
+from truestep.events import CheckpointLoaded, CheckpointSaved, Event, Site, StateLoaded
+from truestep.probes.context.probe import Probe
+from truestep.probes.files.state_dicts import Changed, States, read, shapes
+from truestep.seams.patch import patch
+
+_MOST_EVENTS = 1000
+
+
+class CheckpointProbe(Probe):
+    """Tells `CheckpointSaved`, `CheckpointLoaded` and `StateLoaded`."""
+
+    def install(self, stack: ExitStack) -> None:
+        from torch import serialization
+
+        probe, scene = self, self.scene
+        module = scene.torch.nn.Module
+        compiling = scene.torch.compiler.is_dynamo_compiling
+        self._events: dict[tuple[Any, ...], Event] = {}
+        self._states = States(scene)
+
+        def _save(obj: Any, *args: Any, **kwargs: Any) -> Any:
+            result = original_save(obj, *args, **kwargs)
+            if scene.active:
+                probe.saved(obj)
+            return result
+
+        def _load(*args: Any, **kwargs: Any) -> Any:
+            result = original_load(*args, **kwargs)
+            if scene.active:
+                probe._tell(lambda site: probe._once(CheckpointLoaded, site=site))
+            return result
+
+        @functools.wraps(module.state_dict)
+        def state_dict(self: Any, *args: Any, **kwargs: Any) -> Any:
+            result = original_taken(self, *args, **kwargs)
+            if not args and "destination" not in kwargs and not compiling() and scene.active:
+                probe.taken(result)
+            return result
+
+        @functools.wraps(module.load_state_dict)
+        def load_state_dict(self: Any, *args: Any, **kwargs: Any) -> Any:
+            if not scene.active or compiling():
+                return original_state(self, *args, **kwargs)
+            state = args[0] if args else kwargs.get("state_dict")
+            changed = probe.before(self, state)
+            result = original_state(self, *args, **kwargs)
+            strict = args[1] if len(args) > 1 else kwargs.get("strict", True)
+            probe.loaded(self, result, state, changed, None if strict else sys._getframe(1))
+            return result
+
+        original_save = patch(stack, serialization, "_save", _save)
+        original_load = patch(stack, serialization, "_load", _load)
+        original_taken = patch(stack, module, "state_dict", state_dict)
+        original_state = patch(stack, module, "load_state_dict", load_state_dict)
+
+    def _tell(self, make: Any) -> None:
+        scene = self.scene
+        aside = scene.unseen.begin()
+        try:
+            scene.emit(make(scene.site(2)))
+        except Exception:
+            scene.fail()
+        finally:
+            if aside:
+                aside.close()
+
+    def _once(self, kind: type[Event], **facts: Any) -> Event:
+        """Return the event with these facts, always the same one."""
+        key = (kind, *(id(fact) if isinstance(fact, Site) else fact for fact in facts.values()))
+        event = self._events.get(key)
+        if event is None:
+            if len(self._events) >= _MOST_EVENTS:
+                self._events.clear()
+            event = self._events[key] = kind(**facts)
+        return event
+
+    def saved(self, obj: Any) -> None:
+        def make(site: Site | None) -> Event:
+            keys = tuple(str(key) for key in list(obj)[:20]) if isinstance(obj, dict) else (type(obj).__name__,)
+            whole = isinstance(obj, self.scene.torch.nn.Module)
+            return self._once(CheckpointSaved, site=site, holds=keys, whole_model=whole)
+
+        self._tell(make)
+
+    def taken(self, state: Any) -> None:
+        """Take up a state dict."""
+        aside = self.scene.unseen.begin()
+        try:
+            self._states.take(state, self.scene.site())
+        except Exception:
+            self.scene.fail()
+        finally:
+            if aside:
+                aside.close()
+
+    def before(self, module: Any, state: Any) -> Changed | None:
+        """Return what is known of a state dict that is made of the module's own tensors, and has changed."""
+        aside = self.scene.unseen.begin()
+        try:
+            number, _ = self.scene.number("loaded module", module)
+            return self._states.own(number, module, state) if isinstance(state, Mapping) else None
+        except Exception:
+            self.scene.fail()
+            return None
+        finally:
+            if aside:
+                aside.close()
+
+    def loaded(self, module: Any, result: Any, state: Any, changed: Changed | None, frame: FrameType | None) -> None:
+        """Tell of a load: ``frame`` is that of the call where it allowed keys to fall away."""
+
+        def make(site: Site | None) -> Event:
+            missing, unexpected = getattr(result, "missing_keys", ()), getattr(result, "unexpected_keys", ())
+            facts: dict[str, Any] = {"missing": len(missing), "unexpected": len(unexpected)}
+            if changed is not None:
+                facts |= {"taken": changed.taken.site, "taken_steps": _rough(changed.steps)}
+                facts["overwritten"] = changed.overwritten
+            if frame is not None and frame is self.scene.sites.frame(1) and self.scene.sites.result_dropped(frame):
+                facts |= self._unread(module, missing, state)
+            number, _ = self.scene.number("loaded module", module)
+            model = self.scene.known("model", module)
+            return self._once(StateLoaded, site=site, model=model, module=number, **facts)
+
+        self._tell(make)
+
+    def _unread(self, module: Any, missing: Any, state: Mapping[str, Any]) -> dict[str, Any]:
+        """Return what became of a state dict whose keys were allowed to fall away unread."""
+        tensors = [thing for thing in state.values() if isinstance(thing, self.scene.torch.Tensor)]
+        names = shapes(module.named_parameters(remove_duplicate=False))
+        absent = set(missing)
+        reading = read({name: shape for name, shape in names.items() if name in absent}, state)
+        return {
+            "unread": True,
+            "state": self.scene.number("state", tensors[0])[0] if tensors else 0,
+            "offered": len(tensors),
+            "dropped": len(absent & names.keys()),
+            "matched": len(names.keys() - absent),
+            "added": reading.added,
+            "lacking": reading.lacking,
+            "inner": reading.inner,
+            "found": reading.found,
+        }
+
+
+def _rough(number: int) -> int:
+    """Return a count to one significant digit, so that few different ones are told.
+
+    >>> _rough(7), _rough(1234)
+    (7, 1000)
+    """
+    return int(float(f"{number:.0e}"))

@@ -1,0 +1,180 @@
+"""State dicts: when each was taken, whether it is made of a module's own tensors, and what a load found in it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
+
+from truestep.events import Site
+from truestep.probes.context.scene import Scene, is_lazy
+from truestep.probes.gradients.gradient_states import version
+from truestep.seams.refs import Ref
+
+_MOST_TAKEN = 128
+_MOST_CANDIDATES = 16
+_WRAPPERS = frozenset({"module", "_orig_mod", "_forward_module", "_fsdp_wrapped_module"})
+"""Names that wrappers put into the names of what they wrap."""
+
+Shapes = dict[str, tuple[int, ...]]
+
+
+class Taken:
+    """A call of ``state_dict()``: where it was, after how many steps and loads, and the version of each tensor then.
+
+    A load of what it returned counts as the latest step.
+    """
+
+    __slots__ = ("loads", "site", "step", "versions")
+
+    def __init__(self, site: Site | None, step: int, loads: int, versions: dict[str, int]) -> None:
+        self.site = site
+        self.step = step
+        self.loads = loads
+        self.versions = versions
+
+
+class Changed(NamedTuple):
+    """A state dict that is made of a module's own tensors, which have changed since it was taken."""
+
+    taken: Taken
+    steps: int
+    """How many optimizer steps ago that was, or the latest load of it."""
+    overwritten: bool
+    """Whether other weights were loaded into the module meanwhile."""
+
+
+class Reading(NamedTuple):
+    """How the names of a state dict have to be read for missing tensors to be found in it."""
+
+    found: int = 0
+    added: str = ""
+    lacking: str = ""
+    inner: str = ""
+
+
+class States:
+    """Remembers state dicts that are still there, by weak references to three of their tensors."""
+
+    def __init__(self, scene: Scene) -> None:
+        self._scene = scene
+        self._taken: dict[int, tuple[Ref, Taken]] = {}
+        self._loads = 0
+        """How many loads of other weights there were."""
+        self._overwritten: dict[int, int] = {}
+        """Number of a module to how many loads there were when it was given other weights."""
+
+    def take(self, state: Mapping[str, Any], site: Site | None) -> None:
+        """Remember that a state dict was taken."""
+        tensor = self._scene.torch.Tensor
+        tensors = {name: value for name, value in state.items() if isinstance(value, tensor)}
+        if not tensors:
+            return
+        taken = Taken(site, self.step(), self._loads, {name: version(value) for name, value in tensors.items()})
+        values = list(tensors.values())
+        for value in (values[0], values[len(values) // 2], values[-1]):
+            self._taken.pop(id(value), None)
+            self._taken[id(value)] = (Ref(value), taken)
+        if len(self._taken) > _MOST_TAKEN:
+            alive = [(key, entry) for key, entry in self._taken.items() if entry[0]() is not None]
+            self._taken = dict(alive[-_MOST_TAKEN // 2 :])
+
+    def step(self) -> int:
+        """Return how many steps were made, those that were passed over included."""
+        coast = self._scene.coast
+        return coast.number if coast.on else self._scene.step
+
+    def own(self, number: int, module: Any, state: Mapping[str, Any]) -> Changed | None:
+        """Take up a load; tell where the state dict is made of the module's own tensors, and training changed them."""
+        taken = next((entry for value in state.values() if (entry := self._entry(value)) is not None), None)
+        mine = {} if taken is None else dict(module.named_buffers(remove_duplicate=False))
+        mine |= {} if taken is None else dict(module.named_parameters(remove_duplicate=False))
+        if taken is None or not all(self._is(value, mine.get(name)) for name, value in state.items()):
+            self._loads += 1
+            self._overwritten[number] = self._loads
+            return None
+        now = self.step()
+        changed = Changed(taken, now - taken.step, self._overwritten.get(number, 0) > taken.loads)
+        taken.step = now
+        if not changed.steps and not changed.overwritten:
+            return None
+        for name, value in state.items():
+            held = self._scene.ledger.held(mine[name])
+            trained = held is not None and held.panel is not None and held.panel.number
+            if trained and version(value) != taken.versions.get(name, version(value)):
+                return changed
+        return None
+
+    def _is(self, value: Any, there: Any) -> bool:
+        return there is not None and isinstance(value, self._scene.torch.Tensor) and _same_memory(value, there)
+
+    def _entry(self, value: Any) -> Taken | None:
+        entry = self._taken.get(id(value))
+        return entry[1] if entry is not None and entry[0]() is value else None
+
+
+def _same_memory(one: Any, two: Any) -> bool:
+    one, two = getattr(one, "_local_tensor", one), getattr(two, "_local_tensor", two)
+    if is_lazy(one) or is_lazy(two) or any(str(tensor.layout) != "torch.strided" for tensor in (one, two)):
+        return False
+    return bool(
+        one.shape == two.shape
+        and one.storage_offset() == two.storage_offset()
+        and one.untyped_storage()._cdata == two.untyped_storage()._cdata
+    )
+
+
+def shapes(named: Iterable[tuple[str, Any]]) -> Shapes:
+    """Return the shapes of what has one, by name."""
+    return {str(name): tuple(thing.shape) for name, thing in named if not is_lazy(thing) and hasattr(thing, "shape")}
+
+
+def read(missing: Shapes, state: Mapping[str, Any]) -> Reading:
+    """Find the missing tensors of a module in a state dict, under longer or shorter names, or one dict further in."""
+    best = _renamed(missing, shapes(state.items()))
+    for key, value in state.items():
+        if not best.found and isinstance(value, Mapping):
+            offered = shapes(value.items())
+            reading = Reading(sum(offered.get(name) == shape for name, shape in missing.items()))
+            reading = reading if reading.found else _renamed(missing, offered)
+            best = reading._replace(inner=str(key)) if reading.found else best
+    return best
+
+
+def _renamed(missing: Shapes, offered: Shapes) -> Reading:
+    """Find missing tensors among those offered, which have something more or less in their names.
+
+    >>> _renamed({"0.weight": (2, 3)}, {"module.0.weight": (2, 3)})
+    Reading(found=1, added='module.', lacking='', inner='')
+    >>> _renamed({"net.0.weight": (2, 3), "net.0.bias": (2,)}, {"0.weight": (2, 3)}).lacking
+    'net.'
+    """
+    best = Reading()
+    if not missing or not offered:
+        return best
+    first = list(missing)
+    for name in (first[0], first[len(first) // 2], first[-1]):
+        alike = [other for other, shape in offered.items() if shape == missing[name]]
+        for other in alike[:_MOST_CANDIDATES]:
+            if other.endswith(f".{name}"):
+                added = other.removesuffix(name)
+                found = sum(offered.get(added + key) == shape for key, shape in missing.items())
+                best = max(best, Reading(found, added=added))
+            elif name.endswith(f".{other}"):
+                lacking = name.removesuffix(other)
+                under = {key.removeprefix(lacking): shape for key, shape in missing.items() if key.startswith(lacking)}
+                best = max(best, Reading(sum(offered.get(key) == shape for key, shape in under.items()), "", lacking))
+    wrapped = {part for name in offered for part in name.split(".")} & _WRAPPERS
+    if wrapped and not best.found:
+        bare = {_bare(name): shape for name, shape in offered.items()}
+        found = sum(bare.get(name) == shape for name, shape in missing.items())
+        best = max(best, Reading(found, added=f"{min(wrapped)}."))
+    return best
+
+
+def _bare(name: str) -> str:
+    """Return a name without what wrappers put into it.
+
+    >>> _bare("encoder._orig_mod.0.weight")
+    'encoder.0.weight'
+    """
+    return ".".join(part for part in name.split(".") if part not in _WRAPPERS)

@@ -1,0 +1,1 @@
+"""Calls of modules, losses and functions: modes, outputs, labels, copies and swaps."""

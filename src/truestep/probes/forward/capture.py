@@ -1,0 +1,103 @@
+"""CUDA graphs: while one is captured nothing is read. Seams: the two methods of `CUDAGraph` that begin and end it.
+
+A read of a value would break the capture. What is captured runs later, at each replay, past every seam: of a graph
+that holds a part of the training (gradients or parameters are written to in it) nothing can be told from then on. One
+that holds a forward pass, as `torch.cuda.make_graphed_callables` and torch.compile make them, changes nothing.
+"""
+
+from __future__ import annotations
+
+import weakref
+from contextlib import ExitStack
+from typing import Any
+
+from truestep.probes.context.probe import Probe
+from truestep.probes.gradients.gradient_states import Held, version
+from truestep.seams.patch import patch
+
+_REASON = "a CUDA graph replays the training step"
+
+
+class CaptureProbe(Probe):
+    """Sets the observation aside during a capture. Tells no event."""
+
+    def install(self, stack: ExitStack) -> None:
+        from torch.cuda.graphs import CUDAGraph
+
+        scene = self.scene
+        self._capturing = 0
+        self._before: list[_Versions] = []
+
+        def capture_begin(graph: Any, *args: Any, **kwargs: Any) -> Any:
+            if scene.active or self._capturing:
+                self.begin()
+            try:
+                return original_begin(graph, *args, **kwargs)
+            except BaseException:  # nobody ends a capture that did not begin
+                if self._capturing:
+                    self.end()
+                raise
+
+        def capture_end(graph: Any) -> Any:
+            try:
+                return original_end(graph)
+            finally:
+                if self._capturing:
+                    self.end()
+
+        original_begin = patch(stack, CUDAGraph, "capture_begin", capture_begin)
+        original_end = patch(stack, CUDAGraph, "capture_end", capture_end)
+
+    def begin(self) -> None:
+        """Observe nothing until the end; remember what is written where."""
+        scene = self.scene
+        self._capturing += 1
+        if self._capturing > 1:
+            return
+        try:
+            scene.coast.end()
+            self._before = [_Versions(held) for held in list(scene.ledger.by_id.values())]
+        except Exception:
+            scene.fail()
+            scene.lose_sight(_REASON)
+        scene.active = False
+
+    def end(self) -> None:
+        """Observe again, unless the graph holds a part of the training."""
+        scene = self.scene
+        self._capturing -= 1
+        if self._capturing or scene.blind:
+            return
+        try:
+            before, self._before = self._before, []
+            if any(known.differ() for known in before):
+                scene.lose_sight(_REASON)
+            else:
+                scene.active = True
+        except Exception:
+            scene.fail()
+            scene.lose_sight(_REASON)
+
+
+class _Versions:
+    """The versions of a parameter and of its gradient, and which gradient that is."""
+
+    __slots__ = ("_grad", "_held", "_numbers")
+
+    def __init__(self, held: Held) -> None:
+        self._held = held
+        grad, self._numbers = self._now()
+        self._grad = None if grad is None else weakref.ref(grad)
+
+    def differ(self) -> bool:
+        """Return True if either was written to since."""
+        grad, numbers = self._now()
+        known = None if self._grad is None else self._grad()
+        return grad is not known or numbers != self._numbers
+
+    def _now(self) -> tuple[Any, tuple[int, int]]:
+        parameter = self._held.ref()
+        if parameter is None:
+            return None, (-1, -1)
+        grad = parameter.grad
+        return grad, (version(parameter), -1 if grad is None else version(grad))

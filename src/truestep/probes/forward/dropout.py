@@ -1,0 +1,99 @@
+"""Dropout by a function. Seam: the names in ``torch._VF`` that ``torch.nn.functional`` looks up at each call.
+
+What is seen is noted for the model call around it, and told with that (`ModelCalled.dropout`).
+"""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections.abc import Callable
+from contextlib import ExitStack
+from types import FrameType, FunctionType, ModuleType
+from typing import Any
+
+from truestep.events import Site
+from truestep.probes.context.names import call_at
+from truestep.probes.context.probe import Probe
+from truestep.seams.patch import patch
+from truestep.seams.weaving import compiling, teach_script
+
+_SEAMS = ("dropout", "feature_dropout")
+"""The others, for alpha dropout, are off where they are not given the mode."""
+_WITH_MODE = 3
+"""So many positional arguments, and the third one is the mode."""
+
+
+class DropoutProbe(Probe):
+    """Notes lines that apply dropout in evaluation, because they do not give the mode to the function."""
+
+    def install(self, stack: ExitStack) -> None:
+        self._defaults: dict[int, bool] = {}
+        """Site to whether its call leaves the mode out."""
+        self._computed: set[int] = set()
+        """Sites that were given values which depend on parameters."""
+        functions = self.scene.torch._VF
+        for name in _SEAMS:
+            for seam in (name, f"{name}_"):
+                if hasattr(functions, seam):
+                    self._replace(stack, functions, seam)
+
+    def _replace(self, stack: ExitStack, functions: Any, name: str) -> None:
+        original: Callable[..., Any] = getattr(functions, name)
+        scene, depth, coast = self.scene, self.scene.depth, self.scene.coast
+        compiles, grad_enabled = compiling(scene.torch), scene.torch.is_grad_enabled
+        frame = sys._getframe
+
+        def dropout(input: Any, p: Any, train: Any) -> Any:
+            if train and not compiles() and depth.inside == (2 if grad_enabled() else 1) and not coast.inside:
+                self.met(input, p, frame(1))
+            return original(input, p, train)
+
+        dropout.__name__ = dropout.__qualname__ = name
+        patch(stack, functions, name, dropout)
+        teach_script(stack, original, dropout)
+
+    def met(self, input: Any, p: Any, function: FrameType) -> None:
+        """Take note of dropout inside a model: at a sampled step, or without gradients.
+
+        Args:
+            input: what it is applied to.
+            p: its rate.
+            function: the frame of the public function.
+        """
+        scene = self.scene
+        aside = scene.unseen.begin()
+        try:
+            frame = function.f_back
+            if frame is None or not scene.active or scene.depth.fetching or not p or scene.sites.kind(frame.f_code):
+                return
+            site = scene.sites.at(frame)
+            if scene.torch.is_grad_enabled():
+                if input.requires_grad:
+                    self._computed.add(id(site))
+            elif id(site) in self._computed and self._leaves_mode_out(site, frame):
+                scene.depth.dropout = scene.depth.dropout or site
+        except Exception:
+            scene.fail()
+        finally:
+            if aside:
+                aside.close()
+
+    def _leaves_mode_out(self, site: Site | None, frame: FrameType) -> bool:
+        known = self._defaults.get(id(site))
+        if known is None:
+            known = self._defaults[id(site)] = _leaves_mode_out(call_at(site), frame)
+        return known
+
+
+def _leaves_mode_out(call: ast.Call | None, frame: FrameType) -> bool:
+    """Whether a call names a function of torch itself, and does not give it the mode."""
+    if call is None or len(call.args) >= _WITH_MODE or any(isinstance(given, ast.Starred) for given in call.args):
+        return False
+    if any(given.arg in (None, "training") for given in call.keywords):
+        return False
+    path = ast.unparse(call.func).split(".")
+    owner: Any = frame.f_globals.get(path[0])
+    for name in path[1:]:
+        owner = vars(owner).get(name) if isinstance(owner, ModuleType) else None
+    return isinstance(owner, FunctionType) and owner.__module__ == "torch.nn.functional"

@@ -1,0 +1,135 @@
+"""What targets hold: padding that counts as a class, numbers that are no probabilities. Read at sampled steps."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from typing import Any
+
+from truestep.events import Event, PaddingRead, ProbabilitiesRead, Site
+from truestep.probes.context.scene import Scene
+from truestep.probes.context.values import has_values
+
+_LARGEST = 1 << 22
+_MOST_NODES = 20_000
+_MOST_ROWS = 256
+_LEAST_LENGTH = 4
+_OUTSIDE = 0.5
+_PRECISION = 4
+
+
+class Targets:
+    """Reads the targets of losses that are averaged or summed without weights, once for each place and step."""
+
+    def __init__(self, scene: Scene) -> None:
+        self._scene = scene
+        self._looked: dict[object, int] = {}
+        """Kind of loss and site to the step of the latest look."""
+        self._without: set[object] = set()
+        """Those whose input was seen to come from no embedding with a padding index."""
+
+    def look(
+        self, kind: str, site: Site | None, input: Any, target: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> None:
+        """Look at the targets of a call and tell what they hold."""
+        scene, key = self._scene, (kind, id(site))
+        weight = args[0] if args else kwargs.get("weight")
+        swapped = target.grad_fn is not None and not input.requires_grad
+        if weight is not None or self._looked.get(key) == scene.step or not _is_readable(scene.torch, target, swapped):
+            return
+        begun = scene.clock(target)
+        self._looked[key] = scene.step
+        event: Event | None = None
+        if target.is_floating_point():
+            if kind == "binary_cross_entropy_with_logits" or (kind == "cross_entropy" and input.shape == target.shape):
+                event = _probabilities(scene.torch, kind, site, target, swapped)
+        elif kind in ("cross_entropy", "nll_loss") and key not in self._without:
+            ignored = [number for number in (*args, *kwargs.values()) if type(number) is int][1:2]
+            event = self._padding(kind, site, input, target, ignored)
+        if event is not None:
+            scene.emit(event)
+        scene.cost_s += time.perf_counter() - begun
+
+    def _padding(self, kind: str, site: Site | None, input: Any, target: Any, ignored: list[int]) -> Event | None:
+        if input.dim() != target.dim() + 1 or target.dim() not in (1, 2):
+            return None
+        embedding = embedding_behind(input.grad_fn, int(input.shape[1]))
+        if embedding is None:
+            self._without.add((kind, id(site)))
+            return None
+        index, shape = embedding
+        share = 0 if index in ignored else padding_share(target.detach(), index, shape)
+        return PaddingRead(kind=kind, site=site, index=index, share=share)
+
+
+def is_transformed(tensor: Any) -> bool:
+    """Whether vmap or another transform of torch.func stands between the tensor and its values."""
+    from torch._C import _functorch
+
+    return bool(_functorch.is_functorch_wrapped_tensor(tensor))
+
+
+def _is_readable(torch: Any, tensor: Any, swapped: bool) -> bool:
+    """Whether the values of a target can be read without a trace."""
+    if type(tensor) is not torch.Tensor or (tensor.requires_grad and not swapped) or is_transformed(tensor):
+        return False
+    return has_values(tensor) and 1 < tensor.numel() <= _LARGEST
+
+
+def _probabilities(torch: Any, kind: str, site: Site | None, target: Any, swapped: bool) -> Event:
+    values = target.detach()
+    outside = values <= -_OUTSIDE
+    if kind != "cross_entropy":
+        outside = outside | (values >= 1 + _OUTSIDE)
+    shares = torch.stack([outside.float().mean(), (values != 0).float().mean(), *values.float().aminmax()]).tolist()
+    return ProbabilitiesRead(
+        kind=kind,
+        site=site,
+        outside=round(100 * shares[0]),
+        lowest=_rounded(shares[2]),
+        highest=_rounded(shares[3]),
+        dense=shares[1] > _OUTSIDE,
+        swapped=swapped,
+    )
+
+
+def _rounded(value: float) -> float:
+    return float(f"{value:.{_PRECISION}g}")
+
+
+def embedding_behind(node: Any, classes: int) -> tuple[int, tuple[int, ...]] | None:
+    """Return the padding index of an embedding on the tape with as many entries as classes, and its output's shape."""
+    seen: set[Any] = {node}
+    queue = deque([node])
+    while queue and len(seen) < _MOST_NODES:
+        current = queue.popleft()
+        if current.name() == "EmbeddingBackward0":
+            index, entries = int(current._saved_padding_idx), int(current._saved_weight_sym_argsize_0)
+            if index < entries == classes:
+                return index, tuple(int(size) for size in current._input_metadata[0].shape)
+        for following, _ in current.next_functions:
+            if following is not None and following not in seen:
+                seen.add(following)
+                queue.append(following)
+    return None
+
+
+def padding_share(target: Any, index: int, shape: tuple[int, ...]) -> int:
+    """Return the percentage of targets that are the index, 0 where it does not only stand at the ends of rows.
+
+    Targets that were flattened have the rows, or the columns, of what the embedding returned.
+    """
+    count = target.numel()
+    if target.dim() == 2:
+        views = [target]
+    else:
+        views = [target.reshape(shape[0], -1)] if len(shape) == 3 and shape[0] and count % shape[0] == 0 else []
+        views += [target.reshape(-1, shape[1]).t()] if len(shape) == 3 and shape[1] and count % shape[1] == 0 else []
+    for rows in views:
+        padding = rows[:_MOST_ROWS] == index
+        if min(padding.shape) < 2 or padding.shape[1] < _LEAST_LENGTH or bool(padding[:, 0].any()):
+            continue
+        later = padding[:, 1:] | ~padding[:, :-1]
+        if bool(later.all()):
+            return round(100 * float(padding.float().mean()))
+    return 0

@@ -1,0 +1,239 @@
+"""Loss functions. Seam: the C functions that ``torch.nn.functional`` looks up at each call, which nobody else holds."""
+
+from __future__ import annotations
+
+import functools
+import sys
+from contextlib import ExitStack
+from typing import Any
+
+from truestep.events import LossComputed, Site
+from truestep.probes.backward.origin import made_by, softmax_over
+from truestep.probes.context.local_variables import argument
+from truestep.probes.context.names import arguments
+from truestep.probes.context.probe import Probe
+from truestep.probes.context.values import has_values
+from truestep.probes.forward.label_values import Targets, is_transformed
+from truestep.probes.forward.target_range import beyond
+from truestep.seams.patch import patch
+from truestep.seams.weaving import compiling, teach_script
+
+_REGRESSION = ("mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss")
+_SEAMS = {
+    "cross_entropy_loss": "cross_entropy",
+    "nll_loss_nd": "nll_loss",
+    "binary_cross_entropy": "binary_cross_entropy",
+    **{name: name for name in _REGRESSION},
+}
+_TORCH_SEAMS = ("binary_cross_entropy_with_logits", "kl_div")
+"""These C functions have no private name: ``torch.nn.functional`` looks them up in ``torch`` itself."""
+_OF_LOG_PROBABILITIES = ("nll_loss", "kl_div")
+_REDUCTIONS = {0: "none", 1: "mean", 2: "sum"}
+_ROUNDING = 1e-3
+_LOOKS = 3
+_CLOSE = 32
+"""Calls of a site that are looked at in full; later ones only at sampled steps."""
+
+
+class LossProbe(Probe):
+    """Tells `LossComputed` with shapes, and where the input comes from."""
+
+    def install(self, stack: ExitStack) -> None:
+        self._events: dict[tuple[Any, ...], LossComputed] = {}
+        self._latest: dict[tuple[str, int], tuple[LossComputed, int]] = {}
+        self._looked: dict[object, int] = {}
+        self._targets: dict[object, int] = {}
+        """Site to the step at which its targets were looked at."""
+        self._labels = Targets(self.scene)
+        functions = self.scene.torch._C._nn
+        for name, kind in _SEAMS.items():
+            if hasattr(functions, name):
+                self._replace(stack, functions, name, kind)
+        for name in _TORCH_SEAMS:
+            self._replace(stack, self.scene.torch, name, name)
+
+    def _replace(self, stack: ExitStack, functions: Any, name: str, kind: str) -> None:
+        original = getattr(functions, name)
+        scene, coast, depth, me = self.scene, self.scene.coast, self.scene.depth, id(original)
+        tensor = scene.torch.Tensor
+        dynamo = scene.torch.compiler.is_dynamo_compiling
+        compiles = compiling(scene.torch)
+
+        @functools.wraps(original, assigned=("__name__", "__doc__"))
+        def loss(input: Any, target: Any, *args: Any, **kwargs: Any) -> Any:
+            if not dynamo() and coast.on and coast.keys[coast.at] == me + frame(1).f_lasti:
+                coast.at += 1
+                return original(input, target, *args, **kwargs)
+            if scene.active and not depth.fetching and engine_task() == -1 and not compiles() and tracing() is None:
+                try:
+                    site = scene.sites.quick(2)
+                    known = None if scene.sampled else self._latest.get((kind, id(site)))
+                    if known is not None and known[1] >= _CLOSE and known[0].grad == grad_enabled():
+                        scene.emit(known[0])
+                        if coast.learning:
+                            coast.name(me + frame(1).f_lasti)
+                    elif isinstance(input, tensor) and isinstance(target, tensor):
+                        self.tell(kind, site, input, target, args, kwargs)
+                except Exception:
+                    scene.fail()
+            return original(input, target, *args, **kwargs)
+
+        engine_task, grad_enabled = scene.engine_task, scene.torch.is_grad_enabled
+        tracing, frame = scene.torch._C._get_tracing_state, sys._getframe
+
+        if functions is scene.torch:  # whoever takes it from there while we watch can pickle it
+            loss.__module__, loss.__qualname__ = "torch", name
+        patch(stack, functions, name, loss)
+        teach_script(stack, original, loss)
+
+    def tell(
+        self, kind: str, site: Site | None, input: Any, target: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> None:
+        """Tell one call; shapes and the names of two nodes are read, values only of the first small inputs."""
+        scene = self.scene
+        aside = scene.unseen.begin(input, target)
+        try:
+            node = input.grad_fn
+            origin = "" if node is None else node.name()
+            dim = None
+            if origin == "SoftmaxBackward0":
+                dim = int(node._saved_dim)
+                dim = dim - input.dim() if 0 <= dim < 1 << 32 else dim - (1 << 64)
+            grad = scene.torch.is_grad_enabled()
+            ranks = (input.dim(), target.dim())
+            classes = int(input.shape[1]) if ranks[0] > 1 else int(input.shape[0]) if ranks[0] else 0
+            broadcast = self._broadcast(input, target) if kind in _REGRESSION else None
+            sums = None
+            if kind == "cross_entropy" and scene.sampled and ranks[0] == 2 and classes > 1:
+                sums = self._sums_to_one(site, input)
+            values = ""
+            if kind in _OF_LOG_PROBABILITIES and scene.sampled and ranks[0] > 1:
+                values = self._values(site, input.detach().movedim(1, -1) if kind == "nll_loss" else input)
+            made, over = (made_by(node), softmax_over(node, input, kind)) if grad else ("", "")
+            outside = self._outside(site, made, target) if kind in _REGRESSION and made and scene.sampled else None
+            reduction = _reduction(args, kwargs)
+            if kind == "kl_div" and reduction == "sum" and self._is_batch_mean():
+                reduction = "batchmean"
+            key = (
+                *(kind, id(site), ranks, classes, origin, dim, sums),
+                *(broadcast, reduction, grad, made, over, values, outside),
+            )
+            event = self._events.get(key)
+            if event is None:
+                event = self._events[key] = LossComputed(
+                    kind=kind,
+                    site=site,
+                    given=arguments(site, ("input", "target")) if broadcast else ("input", "target"),
+                    input_rank=ranks[0],
+                    target_rank=ranks[1],
+                    classes=classes,
+                    input_from=origin,
+                    softmax_dim=dim,
+                    made_by=made,
+                    softmax_over=over,
+                    values=values,
+                    beyond=outside,
+                    sums_to_one=sums,
+                    broadcast=broadcast,
+                    reduction=reduction,
+                    grad=grad,
+                )
+            latest = self._latest.get((kind, id(site)))
+            self._latest[kind, id(site)] = (event, 1 if latest is None else latest[1] + 1)
+            scene.emit(event)
+            # The target alone has a history where the two arguments are swapped.
+            if scene.sampled and grad and (origin or target.grad_fn is not None) and reduction in ("mean", "sum"):
+                self._labels.look(kind, site, input, target, args, kwargs)
+        except Exception:
+            scene.fail()
+        finally:
+            if aside:
+                aside.close()
+
+    def _broadcast(self, input: Any, target: Any) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
+        """Return both shapes where the loss broadcasts them to something larger than either.
+
+        torch.nn.functional expands both before this seam, so the shapes are taken from its own arguments where its
+        frame can be read, else from what was expanded.
+        """
+        if tuple(input.stride()).count(0) + tuple(target.stride()).count(0) == 0:
+            return None
+        shapes = [_before_expansion(tensor) for tensor in (input, target)]
+        caller = sys._getframe(3)
+        if caller.f_globals.get("__name__") == "torch.nn.functional":
+            given = [argument(caller, name) for name in ("input", "target")]
+            if all(isinstance(tensor, self.scene.torch.Tensor) for tensor in given):
+                shapes = [tuple(int(size) for size in tensor.shape) for tensor in given]  # type: ignore[attr-defined]
+        if shapes[0] == shapes[1]:
+            return None
+        wide = _count(tuple(int(size) for size in input.shape))
+        return (shapes[0], shapes[1]) if wide > max(_count(shape) for shape in shapes) else None
+
+    def _is_batch_mean(self) -> bool:
+        """Whether ``kl_div`` will divide the sum by the size of the batch, which it does after this seam."""
+        caller = sys._getframe(3)
+        return (
+            caller.f_globals.get("__name__") == "torch.nn.functional" and argument(caller, "reduction") == "batchmean"
+        )
+
+    def _may_look(self, key: object, tensor: Any) -> bool:
+        """Whether values may be read: at the first calls of a site, and only where it costs no synchronisation."""
+        looks = self._looked.get(key, 0)
+        if tensor.device.type != "cpu" or looks >= _LOOKS or not tensor.is_floating_point() or is_transformed(tensor):
+            return False
+        if hasattr(tensor, "_local_tensor"):  # of a DTensor this would be a collective operation
+            return False
+        if not has_values(tensor):
+            return False
+        self._looked[key] = looks + 1
+        return True
+
+    def _outside(self, site: object, made: str, target: Any) -> int | None:
+        """Return the percentage of targets beyond the operation before the loss; looked at once in a step."""
+        if self._targets.get(site) == self.scene.step or not self._may_look((site, "targets"), target):
+            return None
+        self._targets[site] = self.scene.step
+        return beyond(made, target)
+
+    def _rows(self, site: object, input: Any) -> Any:
+        """Return a few rows, None where they may not be read."""
+        if not self._may_look(site, input):
+            return None
+        return input.detach()[(0,) * (input.dim() - 2)][:8].float()
+
+    def _sums_to_one(self, site: object, input: Any) -> bool | None:
+        rows = self._rows(site, input)
+        if rows is None:
+            return None
+        return bool((rows >= 0).all()) and bool(((rows.sum(1) - 1).abs() < 1e-4).all())
+
+    def _values(self, site: object, input: Any) -> str:
+        rows = self._rows(site, input)
+        if rows is None:
+            return ""
+        if bool((rows <= _ROUNDING).all()):
+            return "log-probabilities"
+        simplex = bool((rows >= 0).all()) and bool(((rows.sum(1) - 1).abs() < 1e-4).all())
+        return "probabilities" if simplex else "unbounded"
+
+
+def _before_expansion(tensor: Any) -> tuple[int, ...]:
+    """Return a tensor's shape before ``expand``: dimensions of stride 0 had size 1."""
+    shape, strides = tuple(int(s) for s in tensor.shape), tensor.stride()
+    kept = [1 if stride == 0 and size > 1 else size for size, stride in zip(shape, strides, strict=True)]
+    return tuple(kept)
+
+
+def _count(shape: tuple[int, ...]) -> int:
+    total = 1
+    for size in shape:
+        total *= size
+    return total
+
+
+def _reduction(args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
+    """Return the reduction: the first integer after the weight, by torch's own numbering."""
+    value = kwargs.get("reduction")
+    if value is None:
+        value = next((a for a in args if type(a) is int), 1)
+    return _REDUCTIONS.get(value, "mean")

@@ -1,0 +1,61 @@
+"""``model.train()`` and ``model.eval()``. Seam: ``Module.train``, through which both go."""
+
+from __future__ import annotations
+
+import weakref
+from contextlib import ExitStack
+from typing import Any
+
+from truestep.events import ModeSet
+from truestep.probes.context.probe import Probe
+from truestep.seams.patch import patch
+
+
+class ModeProbe(Probe):
+    """Tells `ModeSet` for the outermost call, not for the children it goes down to."""
+
+    def install(self, stack: ExitStack) -> None:
+        scene, module = self.scene, self.scene.torch.nn.Module
+        compiling = scene.torch.compiler.is_dynamo_compiling
+        self._events: dict[tuple[Any, ...], ModeSet] = {}
+        self._wrappers: dict[int, tuple[weakref.ref[Any] | None, int, tuple[int | None, ...]]] = {}
+
+        def train(module: Any, mode: bool = True) -> Any:
+            if compiling() or not scene.active or scene.depth.mode:
+                return original(module, mode)
+            scene.depth.mode = True
+            try:
+                result = original(module, mode)
+            finally:
+                scene.depth.mode = False
+            self.told(module, mode)
+            return result
+
+        original = patch(stack, module, "train", train)
+
+    def told(self, module: Any, mode: bool) -> None:
+        scene = self.scene
+        aside = scene.unseen.begin()
+        try:
+            site = scene.site()
+            for model in self._parts(module):
+                key = (model, bool(mode), id(site))
+                event = self._events.get(key)
+                if event is None:
+                    event = self._events[key] = ModeSet(model=model, training=bool(mode), site=site)
+                scene.emit(event)
+        except Exception:
+            scene.fail()
+        finally:
+            if aside:
+                aside.close()
+
+    def _parts(self, module: Any) -> tuple[int | None, ...]:
+        """Return the models in a module: itself, what it wraps, the parts of a system that are called one by one."""
+        met = self.scene.count("model")
+        ref, models, parts = self._wrappers.get(id(module), (None, -1, ()))
+        if ref is None or ref() is not module or models != met:
+            known = (self.scene.known("model", part) for part in module.modules())
+            parts = tuple(number for number in known if number is not None) or (None,)
+            self._wrappers[id(module)] = (weakref.ref(module), met, parts)
+        return parts

@@ -1,0 +1,163 @@
+"""What a model is: its parameters, the layers that depend on its mode, its place in what user code calls."""
+
+from __future__ import annotations
+
+import weakref
+from types import FrameType
+from typing import Any
+
+from truestep.events import ModelMet
+from truestep.probes.context.local_variables import argument
+from truestep.probes.context.scene import Scene
+
+_SENSITIVE = (
+    "Dropout", "AlphaDropout", "FeatureAlphaDropout", "RReLU", "BatchNorm", "SyncBatchNorm", "InstanceNorm",
+    "DropPath", "StochasticDepth",
+)  # fmt: skip
+_RATES = ("p", "drop_prob", "drop_rate", "rate", "prob")
+"""What layers that drop at random call their rate."""
+_WRAPPERS = ("_orig_mod", "module", "_forward_module")
+_SENTINELS = 4
+
+
+class Model:
+    """What is remembered of a module that user code calls."""
+
+    __slots__ = ("count", "device", "last_input", "number", "ref", "sensitive", "trainable")
+
+    def __init__(self, number: int, module: Any) -> None:
+        self.number = number
+        self.ref = weakref.ref(module)
+        self.count = -1
+        self.trainable = False
+        self.device = "cpu"
+        self.sensitive: list[tuple[str, weakref.ref[Any]]] = []
+        self.last_input = 0
+
+    def switched_on(self) -> int:
+        """Return which of the mode-sensitive layers are in train mode, as bits."""
+        on = 0
+        for bit, (_, ref) in enumerate(self.sensitive):
+            layer = ref()
+            if layer is not None and layer.training:
+                on |= 1 << bit
+        return on
+
+
+class Models:
+    """The modules that user code calls, told of when they are met."""
+
+    def __init__(self, scene: Scene) -> None:
+        self.scene = scene
+        self._module = scene.torch.nn.Module
+        self._grad_enabled = scene.torch.is_grad_enabled
+        self._has_autocast = scene.torch.amp.is_autocast_available
+        self._known: dict[int, Model] = {}
+        self._wholes: set[tuple[int, int]] = set()
+
+    def met(self, module: Any, frame: FrameType | None, name: str = "") -> Model:
+        """Return what is known of a module; tell of it when it is new or has other parameters than before."""
+        scene = self.scene
+        model = self._known.get(id(module))
+        if model is None or model.ref() is not module:
+            number, _ = scene.number("model", module)
+            model = self._known[id(module)] = Model(number, module)
+            if len(self._known) > 512:
+                self._known = {key: old for key, old in self._known.items() if old.ref() is not None}
+        elif not scene.sampled:
+            return model
+        parameters = list(module.parameters()) if isinstance(module, self._module) else []
+        if len(parameters) == model.count and all(scene.ledger.held(p) is not None for p in parameters):
+            return model
+        model.count = len(parameters)
+        if not parameters:
+            return model
+        scene.number("trained model", module)
+        device = parameters[0].device.type
+        model.device = device if self._has_autocast(device) else "cpu"
+        model.trainable = any(p.requires_grad for p in parameters)
+        if scene.met is not None:
+            scene.met(module, model.number)
+        if model.trainable and scene.step and self._grad_enabled():
+            scene.changed()
+        site = scene.sites.at(frame)
+        name = name or scene.callee(site, type(module).__name__.lower())
+        numbers = [scene.hold(p, f"{name}.{key}", model.number).number for key, p in module.named_parameters()]
+        kinds: dict[str, tuple[str, weakref.ref[Any]]] = {}
+        for layer in module.modules():
+            kind = _sensitive_kind(layer)
+            if kind:
+                kinds.setdefault(kind, (kind, weakref.ref(layer)))
+        model.sensitive = list(kinds.values())[:_SENTINELS]
+        scene.emit(
+            ModelMet(
+                model=model.number,
+                name=name,
+                kind=type(module).__name__,
+                parameters=tuple(numbers),
+                sensitive=tuple(sorted(kinds)),
+                site=site,
+            )
+        )
+        return model
+
+    def whole(self, module: Any, frame: FrameType, user: FrameType | None) -> None:
+        """Meet the module whose method, not its ``forward``, calls a part of it (``training_step`` of Lightning)."""
+        key = (id(frame.f_code), id(module))
+        if key in self._wholes and not self.scene.sampled:
+            return
+        if len(self._wholes) > 4096:
+            self._wholes.clear()
+        self._wholes.add(key)
+        self.scene.sites.keep(frame.f_code)
+        whole = argument(frame, "self")
+        if isinstance(whole, self._module) and whole is not module and any(part is module for part in whole.modules()):
+            self.met(whole, user, "self")
+
+
+def unwrapped(module: Any) -> Any:
+    """Look through the wrappers of torch.compile, DDP, DataParallel and Lightning Fabric."""
+    for name in _WRAPPERS:
+        children = module.__dict__.get("_modules")
+        inner = children.get(name) if isinstance(children, dict) else None
+        if inner is not None and (len(children) == 1 or name == "_forward_module"):
+            module = inner
+    return module
+
+
+def where(root: Any, module: Any) -> str:
+    """Return where in the model's plain attributes an unregistered module is kept, such as "layers[0]"."""
+    for path, owner in root.named_modules():
+        for attribute, value in vars(owner).items():
+            if attribute.startswith("_"):
+                continue
+            items: list[tuple[object, Any]] = []
+            if isinstance(value, list | tuple):
+                items = list(enumerate(value))
+            elif isinstance(value, dict):
+                items = list(value.items())
+            for key, item in items[:200]:
+                if item is module:
+                    return f"{path + '.' if path else ''}{attribute}[{key!r}]"
+    return ""
+
+
+def _sensitive_kind(layer: Any) -> str:
+    """Return the kind of a layer whose result depends on its mode, empty for others."""
+    kind = type(layer).__name__
+    names = [base.__name__ for base in type(layer).__mro__]
+    if any(name.startswith("_InstanceNorm") for name in names):
+        return kind if layer.track_running_stats else ""
+    if any(name == "_BatchNorm" for name in names):
+        return kind if layer.track_running_stats else ""
+    if any(name == "_DropoutNd" for name in names):
+        return kind if layer.p > 0 else ""
+    if any(name == "RNNBase" for name in names):
+        return kind if layer.dropout > 0 and layer.num_layers > 1 else ""
+    if kind == "MultiheadAttention":
+        return kind if getattr(layer, "dropout", 0) > 0 else ""
+    if not kind.startswith(_SENSITIVE):
+        return ""
+    rates = [getattr(layer, name, None) for name in _RATES]
+    off = any(isinstance(rate, int | float) and rate == 0 for rate in rates)
+    return "" if off else kind

@@ -1,0 +1,377 @@
+"""Module calls from user code: outermost ones always, inner ones at sampled steps."""
+
+from __future__ import annotations
+
+import sys
+import weakref
+from contextlib import ExitStack
+from types import FrameType
+from typing import Any
+
+from truestep.events import ForwardCalledDirectly, ModelCalled, Site, UnregisteredModuleCalled
+from truestep.probes.backward.kept_graphs import Keep
+from truestep.probes.context.local_variables import argument
+from truestep.probes.context.probe import Probe
+from truestep.probes.forward.model import Model, Models, unwrapped, where
+from truestep.probes.forward.norms import Norms
+from truestep.probes.forward.outputs import Outputs
+from truestep.seams.patch import patch
+from truestep.seams.weaving import compiling, weave
+
+_CALLING = ("_wrapped_call_impl", "_call_impl")
+
+
+class CallSite:
+    """A place in the code that calls a model: everything about the call that does not change."""
+
+    __slots__ = ("dropped", "events", "model", "site")
+
+    def __init__(self, model: Model, site: Site | None, dropped: bool) -> None:
+        self.model = model
+        self.site = site
+        self.dropped = dropped
+        self.events: dict[tuple[Any, ...], ModelCalled] = {}
+
+
+class ModuleProbe(Probe):
+    """Tells `ModelMet`, `ModelCalled`, `BatchStatisticsTaken`, `ForwardCalledDirectly`, `UnregisteredModuleCalled`."""
+
+    def install(self, stack: ExitStack) -> None:
+        scene, torch = self.scene, self.scene.torch
+        self._coast = scene.coast
+        self._module = torch.nn.Module
+        self._tensor = torch.Tensor
+        self._grad_enabled = torch.is_grad_enabled
+        self._autocast_enabled = torch.is_autocast_enabled
+        self._compiling = compiling(torch)
+        self._tracing = torch._C._get_tracing_state
+        self._called_by = 0
+        """While a round is learned: the key of the latest call from user code, 0 where it has none."""
+        self._models = Models(scene)
+        self._callsites: dict[tuple[int, int, int], CallSite] = {}
+        self._unregistered: dict[tuple[Any, ...], UnregisteredModuleCalled] = {}
+        self._direct: dict[tuple[Any, ...], ForwardCalledDirectly] = {}
+        self._root: Any = None
+        self._registered: set[int] = set()
+        self._created: weakref.WeakSet[Any] = weakref.WeakSet()
+        self.norms = Norms(scene)
+        self.keep = Keep(scene)
+        self._compared = Outputs(scene)
+        self.outputs = Keep(scene, named=True)
+        names = {
+            "_truestep_compiling": torch.compiler.is_dynamo_compiling,
+            "_truestep_depth": scene.depth,
+            "_truestep_coast": scene.coast,
+            "_truestep_enter": self.enter,
+            "_truestep_leave": self.leave,
+        }
+        woven = weave(torch.nn.Module._wrapped_call_impl, names)
+        if woven is None:
+            return
+        patch(stack, torch.nn.Module, "_wrapped_call_impl", woven)
+        patch(stack, torch.nn.Module, "__call__", woven)
+        hook = torch.nn.modules.module.register_module_parameter_registration_hook(self._parameter_registered)
+        stack.callback(hook.remove)
+
+    def _parameter_registered(self, module: Any, name: str, parameter: Any) -> None:
+        if self.scene.depth.inside and self.scene.active:
+            try:
+                self._created.add(module)
+            except Exception:
+                self.scene.fail()
+
+    # --- the seam ----------------------------------------------------------------------------------------------
+
+    def enter(self, module: Any, args: tuple[Any, ...], depth_of_caller: int = 2) -> Any:
+        """Runs before a module call that is outermost, or inner at a sampled step.
+
+        Args:
+            module: the module that is called.
+            args: its positional arguments.
+            depth_of_caller: how many frames above this one the call was made.
+
+        Returns:
+            what `leave` needs: how deep the thread was, the place of the call, whether the input is the last one's.
+        """
+        coast = self._coast
+        if coast.inside:
+            return False
+        if coast.on:
+            key = id(module) + sys._getframe(depth_of_caller).f_lasti
+            called = coast.calls.get(key, coast)
+            if called is not coast:
+                coast.inside = True
+                if called is None:
+                    return None
+                first = id(args[0]) if args else 0
+                coast.same = first == called.last_input and first != 0
+                called.last_input = first
+                return key
+        scene = self.scene
+        depth = scene.depth
+        before = depth.inside
+        aside = scene.unseen.begin(*args)
+        try:
+            if depth.fetching or not scene.active or scene.engine_task() != -1 or self._compiling() or self._tracing():
+                depth.inside = 1
+                return before, None, False
+            if before:
+                if before == 2:
+                    self._inner(module, args)
+                    if self._compared.following:
+                        return before, None, self._compared.entering(module, args)
+                return before, None, False
+            frame = sys._getframe(depth_of_caller)
+            place = self._callsites.get((id(frame.f_code), frame.f_lasti, id(module)))
+            if place is None or scene.sampled or place.model.ref() is None:
+                place = self._look(module, frame)
+            model = place.model
+            if coast.learning:
+                self._learn(module, model, frame)
+            if model.count <= 0:
+                depth.inside = 1
+                return before, None, False
+            first = id(args[0]) if args else 0
+            same = first == model.last_input and first != 0
+            model.last_input = first
+            if scene.sampled and model.trainable and self._grad_enabled():
+                depth.inside = 2
+                self._prepare(model, args)
+                self._compared.begin(model, args)
+            else:
+                depth.inside = 1
+            return before, place, same
+        except Exception:
+            depth.inside = 1
+            scene.fail()
+            return before, None, False
+        finally:
+            if aside:
+                aside.close()
+
+    def leave(self, token: Any, result: Any, depth_of_caller: int = 2) -> None:
+        """Runs after it, also when it raises (result is None then)."""
+        if type(token) is not tuple:
+            if token is not False:
+                self._coast.inside = False
+                if token is not None and result is not None:
+                    self._passed(token, result, depth_of_caller + 1)
+            return
+        before, place, same = token
+        scene, depth = self.scene, self.scene.depth
+        depth.inside = before
+        dropout, depth.dropout = depth.dropout, None
+        if result is None or (place is None and same is False):
+            return
+        aside = scene.unseen.begin(result)
+        try:
+            if place is None:
+                self._compared.left(same, result)
+                return
+            model = place.model
+            module = model.ref()
+            if module is None:
+                return
+            tensor = result if type(result) is self._tensor else _first_tensor(result, self._tensor)
+            tracked = tensor is not None and tensor.requires_grad
+            if scene.sampled and not before:
+                self._compared.end(model, module, place.site, result)
+            on = model.switched_on() if model.sensitive else 0
+            training = module.training
+            autocast = self._autocast_enabled(model.device)
+            grad = self._grad_enabled()
+            if dropout is not None and (grad or any(part.training for part in module.modules())):
+                dropout = None
+            key = (model.count, training, on, grad, tracked, same, scene.loader, autocast, dropout)
+            event = place.events.get(key)
+            if event is None:
+                event = place.events[key] = self._called(place, module, key)
+            scene.emit(event)
+            if self._coast.learning:
+                self._coast.name(self._called_by if tracked else -self._called_by)
+            if tracked and self.norms.layers:
+                self.norms.tell(model.number, place.site)
+            if tracked and scene.retained:
+                for graph in scene.retained:
+                    graph.met()
+            if tracked and not training and not self.keep.full:
+                self.keep.mark(tensor.grad_fn, place.site, backward=False)
+            elif tracked and training and not self.outputs.full:
+                self.outputs.mark(tensor.grad_fn, place.site, backward=True)
+            if aside:  # the copies of active checks run in the modes of the model
+                aside.close()
+            if scene.evaluated is not None and not training and not tracked and not before and model.trainable:
+                scene.evaluated(module, model.number, place.site, sys._getframe(depth_of_caller - 1))
+            scene.full()
+        except Exception:
+            scene.fail()
+        finally:
+            if aside:
+                aside.close()
+
+    def _learn(self, module: Any, model: Model, frame: FrameType) -> None:
+        """Remember what shows a call to be the same one of a later round."""
+        known = (id(frame.f_code), frame.f_lasti, id(module)) in self._callsites
+        self._called_by = id(module) + frame.f_lasti if known else 0
+        if known:
+            self._coast.calls[self._called_by] = model if model.count > 0 else None
+
+    def _passed(self, key: int, result: Any, depth_of_caller: int) -> None:
+        """Runs after a call that was recognised: see whether it is the one that comes here in every round."""
+        coast = self._coast
+        aside = self.scene.unseen.begin(result)
+        try:
+            tensor = result if type(result) is self._tensor else _first_tensor(result, self._tensor)
+            tracked = tensor is not None and tensor.requires_grad
+            if coast.on and coast.keys[coast.at] == (key if tracked else -key):
+                coast.at += 1
+            elif self.scene.engine_task() == -1:
+                frame = sys._getframe(depth_of_caller)
+                place = self._callsites.get((id(frame.f_code), frame.f_lasti, key - frame.f_lasti))
+                self.leave((self.scene.depth.inside, place, coast.same), result, depth_of_caller + 1)
+        except Exception:
+            self.scene.fail()
+        finally:
+            if aside:
+                aside.close()
+
+    # --- outermost calls ---------------------------------------------------------------------------------------
+
+    def _look(self, module: Any, frame: FrameType) -> CallSite:
+        """Find out about a place that calls a module (at its first call, and at sampled steps)."""
+        scene = self.scene
+        key = (id(frame.f_code), frame.f_lasti, id(module))
+        user = scene.sites.frame(3)
+        inner = unwrapped(module)
+        owner = self._called_directly(frame)
+        inner = inner if owner is None else owner
+        caller = scene.sites.immediate(frame)
+        model = self._models.met(inner, user, "" if caller is user or owner is not None else type(inner).__name__)
+        if owner is None:
+            self._models.whole(module, frame, user)
+        place = self._callsites.get(key)
+        if place is None or place.model is not model:
+            if len(self._callsites) > 4096:
+                self._callsites.clear()
+            dropped = caller is not None and scene.sites.result_dropped(caller)
+            place = CallSite(model, scene.sites.at(user), dropped)
+            if owner is None and (frame is user or frame.f_code.co_name in _CALLING):
+                self._callsites[key] = place
+                scene.sites.keep(frame.f_code)
+        return place
+
+    def _called(self, place: CallSite, module: Any, key: tuple[Any, ...]) -> ModelCalled:
+        model = place.model
+        _, training, on, grad, tracked, same, loader, autocast, dropout = key
+        kinds = {kind for bit, (kind, _) in enumerate(model.sensitive) if on >> bit & 1}
+        return ModelCalled(
+            model=model.number,
+            site=place.site,
+            training=training,
+            sensitive=tuple(sorted(kinds)),
+            frozen_sensitive=len(kinds) < len(model.sensitive),
+            grad=grad,
+            tracked=tracked,
+            discarded=place.dropped,
+            same_input=same,
+            loader=loader,
+            compiled=module._compiled_call_impl is not None,
+            autocast=autocast,
+            dropout=dropout,
+        )
+
+    def _prepare(self, model: Model, args: tuple[Any, ...]) -> None:
+        """Get ready to look at the inner calls of a sampled step."""
+        module: Any = model.ref()
+        self._root = model.ref
+        self._registered = {id(m) for m in module.modules()}
+        self.norms.begin(model.number, args)
+        self._own(module)
+
+    def _called_directly(self, frame: FrameType) -> Any:
+        """Return the module whose ``forward`` user code runs by itself, None in the ordinary case."""
+        if frame.f_code.co_name != "forward":
+            return None
+        owner = argument(frame, "self")
+        if not isinstance(owner, self._module):
+            return None
+        code = getattr(getattr(type(owner), "forward", None), "__code__", None)
+        if code is not frame.f_code:
+            return None
+        caller = self.scene.sites.above(frame)
+        site = self.scene.sites.at(caller)
+        hooks = {
+            name: len(getattr(owner, name, ()))
+            for name in ("_forward_pre_hooks", "_forward_hooks", "_backward_hooks", "_backward_pre_hooks")
+        }
+        key = (id(owner), id(site), tuple(hooks.values()))
+        event = self._direct.get(key)
+        if event is None:
+            event = self._direct[key] = ForwardCalledDirectly(
+                kind=type(owner).__name__,
+                name=self.scene.receiver(site, type(owner).__name__.lower()),
+                hooks=sum(hooks.values()),
+                hook_names=tuple(name.strip("_") for name, count in hooks.items() if count),
+                site=site,
+            )
+        self.scene.emit(event)
+        return owner
+
+    # --- inner calls, at sampled steps -------------------------------------------------------------------------
+
+    def _own(self, module: Any) -> None:
+        """Note that a module's own parameters took part in a forward call."""
+        scene, places = self.scene, None
+        for parameter in module._parameters.values():
+            if parameter is not None and parameter.requires_grad:
+                places = scene.sites.chain() if places is None else places
+                scene.forwarded.setdefault(scene.hold(parameter).number, places)
+
+    def _inner(self, module: Any, args: tuple[Any, ...]) -> None:
+        scene = self.scene
+        if args and type(module) in self.norms.kinds:
+            self.norms.met(module, args[0])
+        if scene.torch.is_grad_enabled():
+            self._own(module)
+        if id(module) in self._registered:
+            return
+        self._registered.update(id(m) for m in module.modules())
+        trainable = [p for p in module.parameters() if p.requires_grad] if isinstance(module, self._module) else []
+        root = self._root() if self._root is not None else None
+        if not trainable or root is None:
+            return
+        number = scene.known("model", root) or 0
+        site = scene.sites.here(3)
+        fresh = module in self._created
+        numbers = tuple(scene.hold(p).number for p in trainable)
+        key = (number, id(site), type(module).__name__, fresh, () if fresh else numbers)
+        event = self._unregistered.get(key)
+        if event is None:
+            event = self._unregistered[key] = UnregisteredModuleCalled(
+                model=number,
+                kind=type(module).__name__,
+                name=where(root, module),
+                parameters=numbers,
+                fresh=fresh,
+                site=site,
+            )
+        scene.emit(event)
+
+
+def _first_tensor(value: Any, tensor: type, depth: int = 0) -> Any:
+    """Return the first tensor in a model's result that tracks gradients, or any."""
+    if isinstance(value, tensor):
+        return value
+    if depth > 2:
+        return None
+    if isinstance(value, dict):
+        value = value.values()
+    elif not isinstance(value, list | tuple):
+        value = vars(value).values() if hasattr(value, "__dict__") else ()
+    found = None
+    for item in list(value)[:16]:
+        inner = _first_tensor(item, tensor, depth + 1)
+        if inner is not None and inner.requires_grad:
+            return inner
+        found = found if found is not None else inner
+    return found

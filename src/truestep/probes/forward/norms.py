@@ -1,0 +1,66 @@
+"""How many values layers of batch normalisation take their statistics from, at sampled steps: read from shapes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from truestep.events import BatchStatisticsTaken, Site
+from truestep.probes.context.scene import Scene
+from truestep.seams.refs import Ref
+
+_MANY = 16
+
+
+class Norms:
+    """The layers of batch normalisation in train mode that ran in the model call under way.
+
+    Attributes:
+        kinds: torch's own classes; others may count values in their own way.
+        layers: how many of them ran.
+    """
+
+    def __init__(self, scene: Scene) -> None:
+        nn = scene.torch.nn
+        self.kinds = frozenset({nn.BatchNorm1d, nn.BatchNorm2d, nn.BatchNorm3d})
+        self.layers = 0
+        self._scene = scene
+        self._tensor = scene.torch.Tensor
+        self._most = 0
+        self._kind = ""
+        self._inputs: dict[int, Ref] = {}
+        """Model to the first argument of its latest sampled call."""
+        self._same = False
+        self._events: dict[tuple[Any, ...], BatchStatisticsTaken] = {}
+
+    def begin(self, model: int, args: tuple[Any, ...]) -> None:
+        """Take note of a call that begins; forget the layers of the call before."""
+        self.layers = self._most = 0
+        given = args[0] if args and isinstance(args[0], self._tensor) else None
+        before = self._inputs.get(model)
+        self._same = before is not None and given is not None and before() is given
+        if given is not None:
+            self._inputs[model] = Ref(given)
+
+    def met(self, layer: Any, given: Any) -> None:
+        """Take note of a layer that is called."""
+        if layer.training and layer.track_running_stats and layer.num_features:
+            values = min(int(given.numel()) // int(layer.num_features), _MANY)
+            self.layers += 1
+            if values > self._most:
+                self._most, self._kind = values, type(layer).__name__
+
+    def tell(self, model: int, site: Site | None) -> None:
+        """Tell what the layers had, now that the model has returned."""
+        key = (model, self.layers, self._most, self._kind, self._same, site)
+        event = self._events.get(key)
+        if event is None:
+            event = self._events[key] = BatchStatisticsTaken(
+                model=model,
+                layers=self.layers,
+                values=self._most,
+                kind=self._kind,
+                same_input=self._same,
+                site=site,
+            )
+        self.layers = 0
+        self._scene.emit(event)

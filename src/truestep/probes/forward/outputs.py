@@ -1,0 +1,188 @@
+"""Whether a model gives the same output for all samples of a batch: compared at sampled steps, once for each model."""
+
+from __future__ import annotations
+
+import time
+import weakref
+from typing import Any
+
+from truestep.events import OutputsCompared, Site
+from truestep.probes.context.scene import Scene
+from truestep.probes.forward.model import Model
+
+_LEAST_ROWS = 4
+_LARGEST = 1 << 22
+_INPUTS_DIFFER = 1e-3
+_ROUNDINGS = 4
+"""Rows are equal where they differ by no more than so many roundings of their largest value."""
+_COLUMN = 1e-4
+"""Nor may any column differ by more than this share of its own largest value."""
+_BEGINNING = 8
+_LEAST_WEIGHTS = 2
+_MOST_LAYERS = 2000
+_BY_ROW = tuple(
+    f"torch.nn.modules.{name}"
+    for name in ("activation", "linear", "conv", "batchnorm", "normalization", "instancenorm", "dropout", "pooling")
+)
+"""Where the layers are defined that treat the rows of a batch one by one, but for the statistics of a batch."""
+
+
+class Outputs:
+    """Compares the rows of what models return; where they are equal, those of its layers too at the next look."""
+
+    def __init__(self, scene: Scene) -> None:
+        from torch._C import _functorch
+
+        self._scene = scene
+        self._tensor = scene.torch.Tensor
+        self._wrapped = _functorch.is_functorch_wrapped_tensor
+        self._compared: dict[int, int] = {}
+        """Model to the step at which it was compared."""
+        self._rows: dict[int, list[float]] = {}
+        """Model to the beginning of the row that all its rows were equal to, at the latest look."""
+        self._differing: dict[tuple[int, int, int], OutputsCompared] = {}
+        self._samples = 0
+        self._layer: tuple[weakref.ref[Any], bool] | None = None
+        self.following = False
+        """Whether the layers of the call under way are compared, up to the first whose rows are equal."""
+        self._reached = False
+        """Whether a layer of the call under way returned rows that differ."""
+
+    def begin(self, model: Model, args: tuple[Any, ...]) -> None:
+        """Look at the input of an outermost call: whether it is a batch of samples that differ."""
+        self._samples, self._layer, self.following, self._reached = 0, None, False, False
+        scene = self._scene
+        if not args or self._compared.get(model.number) == scene.step:
+            return
+        x = args[0]
+        readable = self._readable(x) and x.shape[0] >= _LEAST_ROWS
+        begun = scene.clock(x if readable else None)
+        if readable:
+            flat = x.detach().reshape(x.shape[0], -1)
+            flat = flat.double() if x.is_floating_point() else flat
+            gap = (flat - flat[:1]).abs().amax(1) if flat.dtype != scene.torch.bool else (flat ^ flat[:1]).any(1)
+            least = _INPUTS_DIFFER * flat.abs().max() if x.is_floating_point() else 0
+            if int((gap > least).sum()) >= _LEAST_ROWS - 1:
+                self._samples = int(x.shape[0])
+                self.following = model.number in self._rows
+        scene.cost_s += time.perf_counter() - begun
+
+    def entering(self, module: Any, args: tuple[Any, ...]) -> tuple[Any, str]:
+        """Look at what an inner layer is given: "differing" rows, equal rows that are "plain" numbers, or neither."""
+        given = ""
+        for x in args[:1]:
+            if self._is_batch(x):
+                given = "differing" if self._common_row(x) is None else "plain" if _is_plain(x) else ""
+            elif self._readable(x) and x.shape[0] == self._samples:
+                given = "differing"
+        return module, given
+
+    def left(self, entered: tuple[Any, str], result: Any) -> None:
+        """Look at what it returned, in the order in which layers are done: whether the samples became equal in it.
+
+        Equal rows are expected of a model that mixes its samples or has an output of its own. They came from a layer
+        of torch that works on each row by itself, or from an activation that gives one plain number for all samples,
+        and a layer with weights follows: the last activation may be saturated for good reasons.
+        """
+        module, given = entered
+        if not self.following or not self._is_batch(result):
+            return
+        weight = module._parameters.get("weight")
+        weighted = weight is not None and weight.dim() > 1
+        if self._layer is not None:
+            self.following = not weighted
+            return
+        if self._common_row(result) is None:
+            self._reached = True
+            return
+        by_itself = given == "differing" and type(module).__module__.startswith(_BY_ROW) and not module._modules
+        if by_itself or (given == "plain" and self._reached and weighted):
+            self._layer = weakref.ref(module), not bool(result.detach().any())
+            self.following = by_itself
+        else:
+            self.following = False
+
+    def end(self, model: Model, module: Any, site: Site | None, result: Any) -> None:
+        """Compare the rows of what an outermost call returned."""
+        samples, self._samples = self._samples, 0
+        layer, self._layer = None if self.following else self._layer, None
+        self.following = False
+        if not samples or not self._is_batch(result, samples) or not result.requires_grad:
+            return
+        if 0 in result.stride() or not module.training or _weights(module) < _LEAST_WEIGHTS:
+            return
+        scene, number = self._scene, model.number
+        begun = scene.clock(result)
+        self._compared[number] = scene.step
+        row = self._common_row(result)
+        before = self._rows.pop(number, None)
+        if row is None:
+            key = (number, id(site), samples)
+            event = self._differing.get(key) or OutputsCompared(model=number, site=site, samples=samples)
+            self._differing[key] = event
+        else:
+            self._rows[number] = row
+            made_equal, zero = (layer[0](), layer[1]) if layer else (None, False)
+            event = OutputsCompared(
+                model=number,
+                site=site,
+                samples=samples,
+                equal=True,
+                moved=before is not None and before != row and not _is_plain(result),
+                layer=_name(module, made_equal),
+                kind="" if made_equal is None else type(made_equal).__name__,
+                zero=zero,
+                steps=scene.step,
+            )
+        scene.emit(event)
+        scene.cost_s += time.perf_counter() - begun
+
+    def _readable(self, value: Any) -> bool:
+        return (
+            type(value) is self._tensor
+            and value.dim() > 0
+            and 0 < value.numel() <= _LARGEST
+            and str(value.layout) == "torch.strided"
+            and not value.is_complex()
+            and not value.is_meta
+            and not value.is_quantized
+            and not self._wrapped(value)
+        )
+
+    def _is_batch(self, value: Any, samples: int | None = None) -> bool:
+        """Whether a result holds one row of single or double precision for each sample."""
+        torch, count = self._scene.torch, self._samples if samples is None else samples
+        return self._readable(value) and value.dtype in (torch.float32, torch.float64) and value.shape[0] == count
+
+    def _common_row(self, value: Any) -> list[float] | None:
+        """Return the beginning of the row that all rows are equal to but for rounding, None where they are not."""
+        torch = self._scene.torch
+        rows = value.detach().reshape(value.shape[0], -1)
+        gaps, sizes = (rows - rows[:1]).abs().amax(0), rows.abs().amax(0)
+        allowed = _ROUNDINGS * torch.finfo(rows.dtype).eps * sizes.max()
+        if not bool(((gaps <= allowed) & (gaps <= _COLUMN * sizes)).all()):
+            return None
+        row: list[float] = rows[0, :_BEGINNING].tolist()
+        return row
+
+
+def _is_plain(values: Any) -> bool:
+    """Whether there are no numbers but -1, 0 and 1, as saturated activations and choices give them."""
+    values = values.detach()
+    return bool(((values == 0) | (values.abs() == 1)).all())
+
+
+def _weights(module: Any) -> int:
+    return sum(parameter.requires_grad and parameter.dim() > 1 for parameter in module.parameters())
+
+
+def _name(module: Any, layer: Any) -> str:
+    """Return where a model holds a layer, such as "encoder.2"."""
+    if layer is None:
+        return ""
+    for number, (path, inner) in enumerate(module.named_modules()):
+        if inner is layer:
+            return str(path)
+        if number > _MOST_LAYERS:
+            break
+    return ""

@@ -1,0 +1,51 @@
+"""Tensors that exchange their contents. Seams: what `torch.utils.swap_tensors` looks up, and the function below it."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from typing import Any
+
+from truestep.probes.context.probe import Probe
+from truestep.seams.patch import patch
+from truestep.seams.refs import is_referenced, let_swap
+
+
+class SwapProbe(Probe):
+    """Lets tensors be swapped that are watched, and has the ledger follow. Tells nothing: values do not change."""
+
+    def install(self, stack: ExitStack) -> None:
+        scene = self.scene
+        binding = scene.torch._C
+
+        def _swap_tensor_impl(first: Any, second: Any) -> None:
+            if scene.active and scene.coast.on:
+                self.before(first, second)
+            original(first, second)
+            if scene.active:
+                self.after(first, second)
+
+        let_swap(stack)
+        original = patch(stack, binding, "_swap_tensor_impl", _swap_tensor_impl)
+
+    def before(self, first: Any, second: Any) -> None:
+        """Observe everything in full again where both tensors are watched: their gradients change places."""
+        scene = self.scene
+        try:
+            if is_referenced(first) and is_referenced(second):
+                scene.coast.wake()
+        except Exception:
+            scene.fail()
+
+    def after(self, first: Any, second: Any) -> None:
+        """Follow a swap that was made."""
+        scene = self.scene
+        aside = scene.unseen.begin()
+        try:
+            if is_referenced(first) or is_referenced(second):
+                with scene.reading:
+                    scene.ledger.swapped(first, second)
+        except Exception:
+            scene.fail()
+        finally:
+            if aside:
+                aside.close()

@@ -1,0 +1,1 @@
+"""States of gradients, and the calls that clear, clip and scale them."""

@@ -1,0 +1,245 @@
+"""What is remembered of one gradient, of one optimizer's gradients, and how many are in which state.
+
+Judged by the gradient itself: the tensor (by weak reference) and its version counter. Nothing here holds a tensor alive
+between two calls.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from truestep.probes.context.values import has_values
+from truestep.probes.optimizer.fsdp import is_flattened
+from truestep.seams.refs import Ref
+
+NONE, FRESH, USED, MIXED, HAND, ZEROED = range(6)
+"""No gradient; made by a backward; used by a step; a backward added to a used one; set by the user; cleared."""
+
+SENTINELS = 2
+WRITTEN = -2
+"""Version of a gradient that torch is about to write to in place (a clip by value): taken anew at the next look."""
+_PROBED_ELEMENTS = 64
+_LARGEST = 1 << 22
+_WITH_CONTENT = ("cleared", "grad", "memory", "moved", "spot", "state", "used_memory", "version")
+"""What goes along when two parameters exchange their contents: gradients do, and version counters."""
+
+
+def version(tensor: Any) -> int:
+    """Return the version counter of a tensor, -1 where it keeps none, also below a DTensor."""
+    try:
+        local = getattr(tensor, "_local_tensor", None)
+        return int(tensor._version if local is None else tensor._version * 1_000_003 + local._version)
+    except RuntimeError:
+        return -1
+
+
+def here(tensor: Any) -> Any:
+    """Return a gradient as real numbers, of a DTensor the part on this rank (a norm would be collective)."""
+    tensor = getattr(tensor, "_local_tensor", tensor).detach()
+    return as_real(tensor) if tensor.is_complex() else tensor
+
+
+def as_real(tensor: Any) -> Any:
+    """Return complex numbers as pairs of real ones: (...) as (..., 2)."""
+    import torch
+
+    return torch.view_as_real(tensor.resolve_conj())
+
+
+def one_value(parameter: Any) -> float | None:
+    """Return one value of a parameter, which shows writes past its version counter, where that is cheap."""
+    if not parameter.is_cpu or hasattr(parameter, "_local_tensor") or not has_values(parameter):
+        return None
+    value = float(here(parameter).reshape(-1)[-1]) if parameter.numel() else math.nan
+    return None if math.isnan(value) else value
+
+
+def looks_zero(tensor: Any) -> bool:
+    """Whether a gradient holds only zeros: a few elements first, all of them when those are zero."""
+    if not has_values(tensor):
+        return False
+    flat = here(tensor).reshape(-1)
+    stride = max(1, flat.numel() // _PROBED_ELEMENTS)
+    return not bool(flat[::stride].any()) and not bool(flat.any())
+
+
+def measurable(tensor: Any) -> bool:
+    """Whether a gradient is small enough to be copied and measured at a sampled step."""
+    return tensor is not None and has_values(tensor) and tensor.numel() <= _LARGEST
+
+
+class Held:
+    """What is remembered of one parameter."""
+
+    __slots__ = (
+        "base",
+        "base_version",
+        "cleared",
+        "flattened",
+        "grad",
+        "memory",
+        "moved",
+        "number",
+        "panel",
+        "ref",
+        "spot",
+        "state",
+        "used_memory",
+        "version",
+    )
+
+    def __init__(self, number: int, parameter: Any) -> None:
+        self.number = number
+        self.ref = Ref(parameter)
+        self.flattened = is_flattened(parameter)
+        self.grad: Ref | None = None
+        self.memory = 0
+        """Of a flattened parameter: where its gradient lies. FSDP1 makes tensors anew over the same memory."""
+        self.used_memory = 0
+        """Of a flattened parameter: where the gradient lies that a step has used, 0 once it is cleared."""
+        self.version = -1
+        self.state = NONE
+        self.cleared = False
+        self.moved = -1
+        self.spot: float | None = None
+        """One value of the parameter, after the latest backward."""
+        self.base: list[str] | None = None
+        self.base_version = -1
+        self.panel: Panel | None = None
+
+    def sync(self, grad: Any, state: int) -> None:
+        """Remember the gradient as it is now, with its state."""
+        if grad is None:
+            self.grad, self.state = None, NONE
+        else:
+            self.grad, self.version, self.state = Ref(grad), version(grad), state
+        if self.flattened:
+            self.memory = 0 if grad is None else grad.data_ptr()
+            self.used_memory = self.memory if state == USED else 0
+
+    def look(self) -> Any:
+        """Take up what the user did to the gradient since the last look, and return it."""
+        parameter = self.ref()
+        grad = None if parameter is None else parameter.grad
+        state = self.state
+        if grad is None:
+            if state == FRESH or state == MIXED:
+                self.cleared = True
+            self.grad, self.state, self.used_memory = None, NONE, 0
+            return None
+        known = self.grad() if self.grad is not None else None
+        if known is grad or (self.flattened and state != NONE and grad.data_ptr() == self.memory):
+            now = version(grad)
+            if known is not grad:
+                self.grad = Ref(grad)
+            if now != self.version:
+                if state == USED and self.version != WRITTEN:
+                    self.state, self.used_memory = ZEROED, 0
+                elif state == FRESH and self.version != WRITTEN and self.panel is not None:
+                    self.panel.scaled = False
+                self.version = now
+        else:
+            self.flattened = self.flattened or is_flattened(parameter)
+            self.sync(grad, HAND)
+        return grad
+
+    def exchange(self, other: Held) -> None:
+        """Follow two parameters that exchanged their contents."""
+        for name in _WITH_CONTENT:
+            mine, theirs = getattr(self, name), getattr(other, name)
+            setattr(self, name, theirs)
+            setattr(other, name, mine)
+
+    def recount(self, before: int, now: int) -> None:
+        """Follow a version counter that was replaced by another one, while the values stayed what they were."""
+        if before < 0:
+            return
+        self.moved = now if self.moved == before else self.moved
+        self.base_version = now if self.base_version == before else self.base_version
+
+    def adds(self, grad: Any) -> bool:
+        """Whether a backward put the gradient of before and its own into another tensor, this one."""
+        if not self.flattened:  # with create_graph, torch writes a sum beside the gradient of before
+            return grad.grad_fn is not None and grad.grad_fn.name() == "AddBackward0"
+        again = grad.data_ptr() == self.used_memory
+        if again and self.state == FRESH:  # what a step has used was set aside while the ranks did not exchange
+            self.state = USED
+        return again or self.state == FRESH
+
+
+class Panel:
+    """The parameters of one optimizer, and which of them are looked at in ordinary steps."""
+
+    __slots__ = (
+        "_at",
+        "bumps",
+        "checks",
+        "everything",
+        "number",
+        "scaled",
+        "sentinels",
+        "shares",
+        "stepped",
+        "unclipped",
+        "zeroes_unseen",
+    )
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+        self.everything: list[Held] = []
+        self.sentinels: list[Held] = []
+        self._at = 0
+        self.stepped = False
+        self.scaled = False
+        self.bumps = True
+        """Whether its step writes to the gradients in place, so that they must be read again after it."""
+        self.checks = 0
+        self.zeroes_unseen = False
+        self.shares: list[float] = []
+        """At a sampled step: the norm of what each backward of the window added."""
+        self.unclipped: float | None = None
+        """At a sampled step: the ratio that `Ledger.ratio` gave before a clip."""
+
+    def add(self, held: Held) -> None:
+        self.everything.append(held)
+        if held.panel is None or held.panel.number == 0:
+            held.panel = self
+        self.sentinels = self.everything[-SENTINELS:]
+
+    def rotate(self) -> None:
+        """Choose the sentinels: the last parameter, and the others in turn."""
+        every = self.everything
+        if len(every) > SENTINELS:
+            self._at = (self._at + 1) % (len(every) - 1)
+            self.sentinels = [every[self._at], every[-1]]
+
+
+class Counts:
+    """How many gradients were in which state."""
+
+    __slots__ = ("absent", "by_hand", "cleared", "fresh", "mixed", "observed", "reused")
+
+    def __init__(self) -> None:
+        self.observed = self.fresh = self.mixed = self.reused = self.cleared = self.absent = self.by_hand = 0
+
+    def key(self) -> tuple[int, ...]:
+        return self.observed, self.fresh, self.mixed, self.reused, self.cleared, self.absent, self.by_hand
+
+    def add(self, held: Held) -> None:
+        self.observed += 1
+        state = held.state
+        if state == FRESH:
+            self.fresh += 1
+        elif state == MIXED:
+            self.mixed += 1
+        elif state == USED:
+            self.reused += 1
+        elif state == HAND:
+            self.by_hand += 1
+        elif held.cleared:
+            self.cleared += 1
+        elif state == NONE:
+            self.absent += 1
+        else:
+            self.by_hand += 1

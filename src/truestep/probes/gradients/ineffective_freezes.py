@@ -1,0 +1,132 @@
+"""Attributes that were meant to freeze and freeze nothing: ``requires_grad`` of a module, a misspelling of it."""
+
+from __future__ import annotations
+
+import ast
+import sys
+import weakref
+from collections.abc import Iterator
+from types import CodeType
+from typing import Any
+
+from truestep.events import FreezeIgnored, Site
+from truestep.probes.context.scene import Scene
+
+_ATTRIBUTE = "requires_grad"
+MISSPELT = ("require_grad", "requires_grads", "require_grads", "required_grad")
+_MOST = 16
+_FILES = 200
+_LONGEST = 1_000_000
+
+
+class Freezes:
+    """Looks at the modules and the parameters of models, at sampled steps."""
+
+    def __init__(self, scene: Scene) -> None:
+        self._scene = scene
+        self._frozen: weakref.WeakSet[Any] = weakref.WeakSet()
+        """Modules some of whose parameters were seen frozen: what is trainable in them later is so on purpose."""
+        self._frozen_parameters: set[int] = set()
+        self._events: dict[tuple[int, str, str], FreezeIgnored] = {}
+
+    def look(self) -> None:
+        """Tell what has such an attribute and is trainable."""
+        for model in self._scene.alive("trained model"):
+            number = self._scene.known("model", model) or 0
+            for holder, attribute, parameters in self._found(model):
+                key = (number, holder, attribute)
+                event = self._events.get(key)
+                if event is None:
+                    if len(self._events) >= _MOST:
+                        return
+                    event = self._events[key] = FreezeIgnored(
+                        model=number,
+                        holder=holder,
+                        attribute=attribute,
+                        parameters=parameters,
+                        site=self._assignment(attribute, holder),
+                    )
+                self._scene.emit(event)
+
+    def _found(self, model: Any) -> Iterator[tuple[str, str, tuple[int, ...]]]:
+        ledger = self._scene.ledger
+        for path, module in model.named_modules():
+            own = vars(module)
+            names = [name for name in (_ATTRIBUTE, *MISSPELT) if own.get(name) is False]
+            if names and not (names[0] == _ATTRIBUTE and minds(type(module))):
+                parameters = list(module.parameters())
+                if not all(parameter.requires_grad for parameter in parameters):
+                    self._frozen.add(module)
+                elif parameters and module not in self._frozen:
+                    known = [ledger.held(parameter) for parameter in parameters]
+                    yield path, names[0], tuple(one.number for one in known if one is not None)
+        misspelt: dict[str, list[int]] = {}
+        first: dict[str, str] = {}
+        for name, parameter in model.named_parameters():
+            held = ledger.held(parameter)
+            wrong = [word for word in MISSPELT if vars(parameter).get(word) is False]
+            if not wrong or held is None:
+                continue
+            if not parameter.requires_grad:
+                self._frozen_parameters.add(held.number)
+            elif held.number not in self._frozen_parameters:
+                misspelt.setdefault(wrong[0], []).append(held.number)
+                first.setdefault(wrong[0], name)
+        for word, numbers in misspelt.items():
+            yield first[word], word, tuple(numbers)
+
+    def _assignment(self, attribute: str, holder: str) -> Site | None:
+        """Return the line of the program that sets the attribute, None where none or several do."""
+        found: list[tuple[str, Site]] = []
+        for path in self._files():
+            try:
+                with open(path, encoding="utf-8") as file:
+                    source = file.read(_LONGEST)
+                if f".{attribute}" in source:
+                    found.extend(_targets(ast.parse(source), attribute, path))
+            except (OSError, ValueError, SyntaxError, RecursionError):
+                continue
+        if len(found) > 1:
+            last = holder.rpartition(".")[2]
+            found = [one for one in found if last and one[0].endswith(f".{last}")]
+        return found[0][1] if len(found) == 1 else None
+
+    def _files(self) -> list[str]:
+        """Return the files of the program, as far as it has imported them."""
+        paths = [getattr(module, "__file__", None) for module in list(sys.modules.values())]
+        mine = [path for path in dict.fromkeys(paths) if path and path.endswith(".py")]
+        return [path for path in mine if not self._scene.sites.is_installed(path)][:_FILES]
+
+
+def minds(kind: type) -> bool:
+    """Whether a class has code of its own that speaks of ``requires_grad``: then the attribute is its own business."""
+    for base in kind.__mro__:
+        if base.__module__.startswith("torch.") or base is object:
+            continue
+        for value in vars(base).values():
+            code = getattr(getattr(value, "__func__", getattr(value, "fget", value)), "__code__", None)
+            if code is not None and any(_ATTRIBUTE in (*part.co_names, *part.co_consts) for part in _codes(code)):
+                return True
+    return False
+
+
+def _codes(code: CodeType) -> Iterator[CodeType]:
+    yield code
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from _codes(constant)
+
+
+def _targets(tree: ast.AST, attribute: str, path: str) -> Iterator[tuple[str, Site]]:
+    """Find where an attribute is set to False; parameters that a loop goes over have one of that name."""
+    loops = [node for node in ast.walk(tree) if isinstance(node, ast.For) and "parameters(" in ast.unparse(node.iter)]
+    looped = {id(inner) for loop in loops for inner in ast.walk(loop)} if attribute == _ATTRIBUTE else set()
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.Assign) or id(node) in looped:
+            continue
+        if not isinstance(node.value, ast.Constant) or node.value.value is not False:
+            continue
+        for target in node.targets:
+            if isinstance(target, ast.Attribute) and target.attr == attribute:
+                end = node.end_lineno or node.lineno, node.end_col_offset or -1
+                yield ast.unparse(target.value), Site(path, node.lineno, node.col_offset, *end)

@@ -1,0 +1,309 @@
+"""The rules by which gradients change state: made by which backward, used by a step, mixed, cleared.
+
+All parameters are looked at in sampled steps, two sentinels per optimizer otherwise, and then only where their state
+can have changed: the loops below run at every step and are written for speed.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import Any
+
+from truestep.probes.gradients.gradient_states import (
+    FRESH,
+    HAND,
+    MIXED,
+    NONE,
+    USED,
+    WRITTEN,
+    ZEROED,
+    Counts,
+    Held,
+    Panel,
+    here,
+    looks_zero,
+    measurable,
+    one_value,
+    version,
+)
+from truestep.probes.optimizer.fsdp import is_whole
+from truestep.seams.refs import Ref, is_referenced
+
+_CHECKS = 5
+_MEASURED = 8
+
+
+class Ledger:
+    """All panels, and the rules by which gradients change state."""
+
+    def __init__(self, tensor: Any) -> None:
+        self._tensor = tensor
+        self.by_id: dict[int, Held] = {}
+        self.panels: dict[int, Panel] = {}
+        self.free = Panel(0)
+        """Parameters that a loss reaches and no optimizer holds: updated by hand, or not at all."""
+        self.sampled = True
+        self.live: list[Held] = []
+        """The parameters that are looked at now."""
+        self._before: list[tuple[Held, Any]] = []
+        self._swapped: Held | None = None
+        """The parameter that was swapped last: torch swaps its gradient next."""
+
+    def held(self, parameter: Any) -> Held | None:
+        """Return what is remembered of a parameter, None for an unknown one."""
+        held = self.by_id.get(id(parameter))
+        return held if held is not None and held.ref() is parameter else None
+
+    def refresh(self) -> None:
+        """Choose anew which parameters are looked at: all of them in a sampled step."""
+        live: dict[int, Held] = {}
+        for panel in (*self.panels.values(), self.free):
+            for held in self.owned(panel):
+                live[held.number] = held
+        self.live = [held for held in live.values() if held.ref() is not None]
+
+    def prune(self) -> None:
+        """Forget parameters and optimizers that are gone."""
+        self.by_id = {key: held for key, held in self.by_id.items() if held.ref() is not None}
+        for panel in list(self.panels.values()):
+            if panel.everything and all(held.ref() is None for held in panel.everything):
+                del self.panels[panel.number]
+
+    def owned(self, panel: Panel) -> list[Held]:
+        """Return the parameters of one optimizer that are looked at now."""
+        return panel.everything if self.sampled else panel.sentinels
+
+    def among(self, parameters: Iterable[Any]) -> list[Held]:
+        """Return those of some parameters that are looked at now."""
+        wanted = {id(parameter) for parameter in parameters}
+        return [held for held in self.live if id(held.ref()) in wanted]
+
+    # --- backward ----------------------------------------------------------------------------------------------
+
+    def before_backward(self) -> int:
+        """Look at the gradients before the engine runs; return how many parameters moved by hand."""
+        moved = 0
+        if self._before:  # of a backward that raised
+            self._before.clear()
+        for held in self.live:
+            parameter = held.ref()
+            if parameter is None:
+                continue
+            if parameter.grad is None:
+                state = held.state
+                if state == FRESH or state == MIXED:
+                    held.cleared = True
+                held.state, held.used_memory = NONE, 0
+                panel = held.panel
+                if panel is not None and not panel.stepped and held.moved >= 0:
+                    moved += self._moved(held, parameter)
+                continue
+            grad = held.look()
+            panel = held.panel
+            if panel is None:
+                continue
+            if not panel.stepped and held.moved >= 0 and held.state in (FRESH, MIXED, ZEROED):
+                if self._moved(held, parameter):
+                    moved += 1
+                    if held.state == FRESH:
+                        held.state, held.used_memory = USED, held.memory
+            if held.state == USED and self._zeroed_unseen(panel, grad):
+                held.state, held.used_memory = ZEROED, 0
+            if self.sampled and len(self._before) < _MEASURED and measurable(grad):
+                self._before.append((held, here(grad).clone()))
+        return moved
+
+    def _moved(self, held: Held, parameter: Any) -> bool:
+        """Whether a parameter that no optimizer has stepped yet moved since the latest backward, also by ``.data``."""
+        now, spot = version(parameter), one_value(parameter)
+        moved = (now, spot) != (held.moved, held.spot)
+        held.moved, held.spot = now, spot
+        return moved
+
+    def _zeroed_unseen(self, panel: Panel, grad: Any) -> bool:
+        """Whether a used gradient was zeroed in a way that leaves no trace (``.grad.data.zero_()``, numpy)."""
+        if panel.checks < _CHECKS or (self.sampled and panel.checks < 100 * _CHECKS):
+            panel.checks += 1
+            panel.zeroes_unseen = looks_zero(grad)
+        return panel.zeroes_unseen
+
+    def mixed_by_hand(self) -> int:
+        """Count and settle mixed gradients of parameters that moved by hand."""
+        mixed = 0
+        for held in self.live:
+            if held.panel is not None and not held.panel.stepped and held.state == MIXED and held.moved >= 0:
+                mixed += 1
+                held.state = USED
+        return mixed
+
+    def after_backward(self) -> tuple[int, int, int, int]:
+        """Look at the gradients after the engine ran.
+
+        Returns:
+            how many parameters were looked at, received a gradient, had it added to a used one, to a fresh one.
+        """
+        written = onto_used = onto_fresh = 0
+        plain = self._tensor
+        for held in self.live:
+            parameter = held.ref()
+            grad = None if parameter is None else parameter.grad
+            if grad is None:
+                if held.flattened:  # of this rank's shard it has no part
+                    held.state = NONE
+                continue
+            now = grad._version if type(grad) is plain else version(grad)
+            if held.state == NONE:
+                held.state = FRESH
+                held.grad, held.version = Ref(grad), now
+            else:
+                known = held.grad() if held.grad is not None else None
+                if known is grad and now == held.version and not (held.flattened and is_whole(parameter, grad)):
+                    continue
+                if held.state in (HAND, ZEROED) or (known is not grad and not held.adds(grad)):
+                    held.state = FRESH
+                elif held.state == USED or held.state == MIXED:
+                    held.state = MIXED
+                    onto_used += 1
+                else:
+                    onto_fresh += 1
+                held.grad, held.version = Ref(grad), now
+            written += 1
+            held.cleared = False
+            if held.flattened:
+                held.memory = grad.data_ptr()
+            if held.panel is not None and not held.panel.stepped:
+                held.moved, held.spot = version(parameter), one_value(parameter)
+        if self.sampled:
+            self._share()
+        return len(self.live), written, onto_used, onto_fresh
+
+    def _share(self) -> None:
+        """Keep the norm of what this backward added, at a sampled step."""
+        before = {id(held): tensor for held, tensor in self._before}
+        for panel in self.panels.values():
+            square = 0.0
+            for held in panel.everything[:_MEASURED]:
+                parameter = held.ref()
+                if parameter is None or held.state not in (FRESH, MIXED) or not measurable(parameter.grad):
+                    continue
+                grad = here(parameter.grad)
+                earlier = before.get(id(held))
+                if earlier is not None and earlier.shape != grad.shape:  # FSDP1: whole gradients, then those of shards
+                    panel.shares.clear()
+                    square = 0.0
+                    break
+                square += float((grad if earlier is None else grad - earlier).float().norm()) ** 2
+            if square:
+                panel.shares.append(math.sqrt(square))
+        self._before.clear()
+
+    def ratio(self, panel: Panel) -> float | None:
+        """Return the norm about to be stepped on over the mean norm of one backward's share, where measured."""
+        if not panel.shares or panel.unclipped is not None:
+            return panel.unclipped
+        square = 0.0
+        for held in panel.everything[:_MEASURED]:
+            parameter = held.ref()
+            if parameter is not None and measurable(parameter.grad):
+                square += float(here(parameter.grad).float().norm()) ** 2
+        mean = sum(panel.shares) / len(panel.shares)
+        return math.sqrt(square) / mean if mean > 0 and math.isfinite(mean) and math.isfinite(square) else None
+
+    # --- step, clearing, writes in place ---------------------------------------------------------------------------
+
+    def fresh_only(self, panel: Panel) -> int:
+        """Return how many gradients are looked at when all of them are fresh, else 0: the ordinary case, no read."""
+        if self.sampled:
+            return 0
+        for held in panel.sentinels:
+            if held.state != FRESH or held.version == WRITTEN:
+                return 0
+        return len(panel.sentinels)
+
+    def look(self, some: Iterable[Held]) -> Counts:
+        """Take up and count the states of some gradients."""
+        counts = Counts()
+        for held in some:
+            if held.ref() is not None:
+                held.look()
+                counts.add(held)
+        return counts
+
+    def after_step(self, panel: Panel, *, next_sampled: bool) -> None:
+        """Mark an optimizer's gradients as used."""
+        if next_sampled:
+            panel.rotate()
+        elif not self.sampled and not panel.bumps:
+            for held in panel.sentinels:
+                held.cleared = False
+                held.state = NONE if held.state == NONE else USED
+                held.used_memory = held.memory
+            return
+        bumps = False
+        for held in panel.everything if next_sampled or self.sampled else panel.sentinels:
+            parameter = held.ref()
+            if parameter is not None:
+                before, known = held.version, held.grad
+                held.sync(parameter.grad, USED)
+                bumps = bumps or (known is not None and held.grad is not None and held.version != before)
+                held.cleared = False
+        panel.bumps = bumps
+        panel.stepped = True
+        panel.shares.clear()
+        panel.unclipped = None
+
+    def cleared(self, some: Iterable[Held]) -> None:
+        """Take up that these gradients were cleared by zero_grad()."""
+        for held in some:
+            if held.state == FRESH or held.state == MIXED:
+                held.cleared = True
+            held.state, held.used_memory = ZEROED, 0
+            if self.sampled and held.panel is not None:
+                held.panel.shares.clear()
+
+    def written(self, some: Iterable[Held]) -> None:
+        """Take up a write in place that a probe saw and that does not clear (a clip, an unscale)."""
+        for held in some:
+            parameter = held.ref()
+            grad = None if parameter is None else parameter.grad
+            if grad is not None and held.grad is not None and held.grad() is grad:
+                held.version = version(grad)
+
+    def swapped(self, first: Any, second: Any) -> None:
+        """Follow two tensors that exchanged their contents, and with them gradients and version counters.
+
+        A new content is taken for the same values in another form: a parameter that was converted did not move, a
+        gradient that was converted is as fresh, or as used, as it was.
+        """
+        one, two = self.held(first), self.held(second)
+        counts = version(first), version(second)
+        if one is not None and two is not None:
+            one.exchange(two)
+        for held, thing, now, before in ((one, first, *counts), (two, second, *reversed(counts))):
+            if held is not None:
+                held.recount(before, now)
+                self._swapped = held
+                continue
+            owner = self._owner(thing)
+            if owner is not None and owner.version == before:
+                owner.version = now
+
+    def _owner(self, grad: Any) -> Held | None:
+        """Return the parameter that has a gradient, None for any other tensor."""
+        if not is_referenced(grad):
+            return None
+        last = [] if self._swapped is None else [self._swapped]
+        some = (*last, *self.by_id.values())
+        return next((held for held in some if held.grad is not None and held.grad() is grad), None)
+
+    def forget(self) -> None:
+        """Forget every parameter: nothing is watched any more."""
+        for held in self.by_id.values():
+            held.panel = None  # which has it: a cycle
+        self.by_id, self.panels, self.free, self.live = {}, {}, Panel(0), []
+        self._before, self._swapped = [], None
+
+    def skipped(self, panel: Panel) -> None:
+        """Mark an optimizer's gradients as used by an attempt that a GradScaler skipped."""
+        self.after_step(panel, next_sampled=self.sampled)

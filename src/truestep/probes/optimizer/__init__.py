@@ -1,0 +1,1 @@
+"""Optimizers and schedulers: built, stepped, and the parameters that they change."""

@@ -1,0 +1,86 @@
+"""Weights whose rows are all equal (a single row is): looked for when a parameter is new, followed at sampled steps."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from truestep.events import RowsEqual
+from truestep.probes.context.scene import Scene, is_lazy
+from truestep.probes.context.values import has_values
+from truestep.probes.gradients.gradient_states import Held
+from truestep.probes.optimizer.fsdp import is_flattened, is_freed
+
+_MOST = 4000
+_COLUMNS = 8
+_ROWS = 256
+_EQUAL = 1e-6
+_STILL = 1e-3
+"""So far rows that began equal drift apart by rounding alone: sums are taken in another order for some of them."""
+_MOVED = 1e-4
+
+
+class Rows:
+    """Follows the weights whose rows were equal when they were first looked at, until a row differs."""
+
+    def __init__(self, scene: Scene) -> None:
+        self._scene = scene
+        self._looked: set[int] = set()
+        self._first: dict[int, list[float]] = {}
+        """Number of a weight to the beginning of its first row, at the first look."""
+
+    def look(self) -> None:
+        """Tell which weights still have equal rows, where there were some."""
+        before = set(self._first)
+        moved: list[int] = []
+        zero: list[int] = []
+        for held in list(self._scene.ledger.by_id.values()):
+            if held.number in self._looked and held.number not in self._first:
+                continue
+            weight = self._weight(held)
+            if weight is None:
+                continue
+            self._looked.add(held.number)
+            row = _common_row(weight, _STILL if held.number in self._first else _EQUAL)
+            if row is None:
+                self._first.pop(held.number, None)
+            elif held.number not in self._first:
+                self._first[held.number] = row
+            elif not any(row) and not bool(weight.count_nonzero()):
+                zero.append(held.number)
+            elif weight.shape[0] > 1 and _was_trained(self._first[held.number], row):
+                moved.append(held.number)
+        if before:
+            self._scene.emit(RowsEqual(moved=tuple(moved), zero=tuple(zero), steps=self._scene.step + 1))
+
+    def _weight(self, held: Held) -> Any:
+        """Return the values of a trainable weight, None for anything else."""
+        parameter = held.ref()
+        if parameter is None or len(self._looked) >= _MOST or not parameter.requires_grad or is_lazy(parameter):
+            return None
+        if parameter.dim() < 2 or not parameter.numel() or not has_values(parameter):
+            return None
+        if hasattr(parameter, "_local_tensor") or is_flattened(parameter) or is_freed(parameter):
+            return None
+        return parameter.detach() if parameter.is_floating_point() else None
+
+
+def _common_row(weight: Any, apart: float) -> list[float] | None:
+    """Return the beginning of the row that all rows are equal to, None where they are not. Most need two rows only.
+
+    Args:
+        apart: how much they may differ, as a share of the largest number in the row.
+    """
+    two: list[list[float]] = weight[:2].reshape(min(2, weight.shape[0]), -1)[:, :_COLUMNS].tolist()
+    largest = max(map(abs, two[0]))
+    if any(abs(a - b) > apart * largest for a, b in zip(two[0], two[-1], strict=True)):
+        return None
+    rows = weight[:_ROWS].reshape(min(_ROWS, weight.shape[0]), -1)
+    difference, largest = float((rows - rows[:1]).abs().max()), float(rows[0].abs().max())
+    return two[0] if difference <= apart * largest else None
+
+
+def _was_trained(first: list[float], row: list[float]) -> bool:
+    """Whether a row has changed other than by a factor, as weight decay changes it."""
+    largest = max(map(abs, row))
+    factor = row[0] / first[0] if first[0] else 0.0
+    return any(abs(now - factor * then) > _MOVED * largest for then, now in zip(first, row, strict=True))

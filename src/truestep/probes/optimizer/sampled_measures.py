@@ -1,0 +1,78 @@
+"""What is measured at sampled steps: how mixed the gradients are, and which parameters never move."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from truestep.events import Event, MixtureMeasured, ParametersUnchanged, Site, WindowMeasured
+from truestep.probes.context.scene import Scene, is_lazy
+from truestep.probes.context.values import has_values, stored
+from truestep.probes.gradients.gradient_states import Counts, Panel, version
+from truestep.probes.optimizer.fsdp import is_freed
+
+_ELEMENTS = 16
+_MOST = 4000
+_SETTLED = 1000
+"""After this many steps, what has not changed is told again only when it is another set."""
+
+
+def mixture(scene: Scene, panel: Panel, counts: Counts, site: Site | None) -> None:
+    """Tell how much larger the gradient stepped on is than what one backward made."""
+    backwards = len(panel.shares)
+    if not counts.mixed and backwards < 2:
+        return
+    ratio = scene.ledger.ratio(panel)
+    if ratio is None:
+        return
+    ratio = float(f"{ratio:.3g}")
+    event: Event = (
+        MixtureMeasured(optimizer=panel.number, ratio=ratio, site=site)
+        if counts.mixed
+        else WindowMeasured(optimizer=panel.number, ratio=ratio, backwards=backwards, site=site)
+    )
+    scene.emit(event)
+
+
+def finite_gradients(scene: Scene, panel: Panel) -> bool:
+    """Whether all gradients of an optimizer are finite, and there are some."""
+    found = False
+    for held in panel.everything:
+        parameter = held.ref()
+        grad = None if parameter is None else parameter.grad
+        if grad is None or not has_values(grad):
+            continue
+        found = True
+        if not bool(scene.torch.isfinite(getattr(grad, "_local_tensor", grad).detach()).all()):
+            return False
+    return found
+
+
+def unchanged(scene: Scene) -> None:
+    """Tell which trainable parameters have kept their values since they were first looked at.
+
+    By their version counter, and on the CPU by some of their elements too, which sees writes past the counter.
+    """
+    still: list[int] = []
+    for held in list(scene.ledger.by_id.values()):
+        parameter = held.ref()
+        if parameter is None or not parameter.requires_grad or is_lazy(parameter):
+            continue
+        if held.base is None:
+            held.base, held.base_version = _fingerprint(parameter), version(parameter)
+        elif held.base_version == version(parameter) and held.base == _fingerprint(parameter):
+            still.append(held.number)
+    told = tuple(still[:_MOST])
+    if scene.step < 3 or (scene.step > _SETTLED and told == scene.unchanged):
+        return
+    scene.unchanged = told
+    scene.emit(ParametersUnchanged(parameters=told, steps=scene.step))
+
+
+def _fingerprint(parameter: Any) -> list[str]:
+    local = stored(getattr(parameter, "_local_tensor", parameter))
+    if not local.is_cpu or not local.numel() or not has_values(local) or is_freed(local):
+        return []
+    local = local.detach()
+    flat = local.reshape(-1)
+    values = flat[:: max(1, flat.numel() // _ELEMENTS)][:_ELEMENTS]
+    return [repr(value) for value in values.tolist()]

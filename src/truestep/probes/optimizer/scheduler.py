@@ -1,0 +1,265 @@
+"""Schedulers: built and stepped. Seams: ``_update_lr`` for those that share the base class's ``step``, else ``step``.
+
+The base class's ``step`` is left alone where there is ``_update_lr``: it warns with ``stacklevel=2``, and a wrapper
+would take the blame. In torch 2.8 there is none, and its ``step`` blames itself whoever calls it.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from contextlib import ExitStack
+from typing import Any
+
+from truestep.events import SchedulerBuilt, SchedulerStepped
+from truestep.probes.context.probe import Probe
+from truestep.probes.context.values import has_values
+from truestep.seams.patch import patch
+
+_PERIODIC = ("CosineAnnealingWarmRestarts", "CyclicLR")
+_VANISHED = 1e-6
+_SWITCHED = 0.5
+_COLD = 0.1
+
+
+class SchedulerProbe(Probe):
+    """Tells `SchedulerBuilt` and, for the outermost of nested schedulers, `SchedulerStepped`."""
+
+    def install(self, stack: ExitStack) -> None:
+        from torch.optim import lr_scheduler as module
+
+        self._events: dict[tuple[Any, ...], SchedulerStepped] = {}
+        self._steps_seen: dict[int, int] = {}
+        self._rates: dict[int, tuple[float, bool]] = {}
+        """Scheduler to the part of its first learning rate that was left last, and whether that only ever grew."""
+        base = module.LRScheduler
+        classes = [cls for cls in vars(module).values() if isinstance(cls, type) and issubclass(cls, base)]
+        for cls in dict.fromkeys(classes):
+            if "__init__" in vars(cls):
+                self._watch_init(stack, cls)
+            if "step" in vars(cls) and (cls is not base or not hasattr(base, "_update_lr")):
+                self._watch_step(stack, cls)
+        if hasattr(base, "_update_lr"):
+            self._watch_update(stack, base)
+
+    def _watch_init(self, stack: ExitStack, cls: Any) -> None:
+        scene, original = self.scene, vars(cls)["__init__"]
+
+        @functools.wraps(original)
+        def __init__(scheduler: Any, *args: Any, **kwargs: Any) -> None:
+            scene.depth.schedule += 1
+            try:
+                original(scheduler, *args, **kwargs)
+            finally:
+                scene.depth.schedule -= 1
+            if scene.active and scene.depth.schedule == 0:
+                self.built(scheduler)
+
+        patch(stack, cls, "__init__", __init__)
+
+    def _watch_step(self, stack: ExitStack, cls: Any) -> None:
+        scene, original = self.scene, vars(cls)["step"]
+
+        @functools.wraps(original)
+        def step(scheduler: Any, *args: Any, **kwargs: Any) -> Any:
+            if not scene.active or scene.depth.schedule:
+                return original(scheduler, *args, **kwargs)
+            scene.depth.schedule += 1
+            try:
+                result = original(scheduler, *args, **kwargs)
+            finally:
+                scene.depth.schedule -= 1
+            self.stepped(scheduler, args, kwargs)
+            return result
+
+        patch(stack, cls, "step", step)
+
+    def _watch_update(self, stack: ExitStack, base: Any) -> None:
+        scene, original = self.scene, vars(base)["_update_lr"]
+
+        @functools.wraps(original)
+        def _update_lr(scheduler: Any, epoch: int | None = None) -> Any:
+            result = original(scheduler, epoch)
+            if scene.active and not scene.depth.schedule:
+                self.stepped(scheduler, (), {} if epoch is None else {"epoch": epoch})
+            return result
+
+        patch(stack, base, "_update_lr", _update_lr)
+
+    def built(self, scheduler: Any) -> None:
+        scene = self.scene
+        try:
+            number, new = scene.number("scheduler", scheduler)
+            if not new:
+                return
+            site = scene.site()
+            kind = type(scheduler).__name__
+            scene.reads_losses = scene.reads_losses or kind == "ReduceLROnPlateau"
+            optimizer = self._optimizer(scheduler)
+            last = _tail(scheduler)
+            scene.emit(
+                SchedulerBuilt(
+                    scheduler=number,
+                    name=scene.target(site, "scheduler"),
+                    kind=kind,
+                    optimizer=optimizer,
+                    horizon=_horizon(scheduler),
+                    tail="" if last is None else type(last).__name__,
+                    tail_horizon=None if last is None else _horizon(last),
+                    periodic=kind in _PERIODIC,
+                    mode=str(getattr(scheduler, "mode", "")) if kind == "ReduceLROnPlateau" else "",
+                    patience=getattr(scheduler, "patience", None) if kind == "ReduceLROnPlateau" else None,
+                    step_size=getattr(scheduler, "step_size", None) if kind == "StepLR" else None,
+                    gamma=getattr(scheduler, "gamma", None) if kind in ("StepLR", "ExponentialLR") else None,
+                    falls=_falls(scheduler),
+                    at_zero=_at_zero(scheduler),
+                    site=site,
+                )
+            )
+            self._steps_seen[number] = scene.attempts.get(optimizer or 0, 0)
+            self._rates[number] = (_part(scheduler) or 0.0, True)
+        except Exception:
+            scene.fail()
+
+    def stepped(self, scheduler: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        scene = self.scene
+        aside = scene.unseen.begin()
+        try:
+            scene.coast.account()
+            number = scene.known("scheduler", scheduler)
+            if number is None:
+                self.built(scheduler)
+                number = scene.known("scheduler", scheduler) or 0
+            site = scene.site()
+            optimizer = self._optimizer(scheduler)
+            done = scene.attempts.get(optimizer or 0, 0)
+            since = min(2, done - self._steps_seen.get(number, 0))
+            self._steps_seen[number] = done
+            metric, same = "", False
+            if type(scheduler).__name__ == "ReduceLROnPlateau":
+                metric, same = self._metric(args[0] if args else kwargs.get("metrics"))
+            epoch = "epoch" in kwargs or bool(args and not metric)
+            zero = _at_zero(scheduler)
+            rate = self._rate(number, scheduler)
+            key = (number, id(site), since, done == 0, epoch, metric, same, zero, rate)
+            event = self._events.get(key)
+            if event is None:
+                event = self._events[key] = SchedulerStepped(
+                    scheduler=number,
+                    site=site,
+                    optimizer_steps=since,
+                    first=done == 0,
+                    epoch_argument=epoch,
+                    metric=metric,
+                    metric_is_training_loss=same,
+                    at_zero=zero,
+                    rate=rate,
+                )
+            scene.emit(event)
+        except Exception:
+            scene.fail()
+        finally:
+            if aside:
+                aside.close()
+
+    def _rate(self, number: int, scheduler: Any) -> str:
+        """Say where the learning rates stand, in one word."""
+        part = _part(scheduler)
+        if part is None:
+            return ""
+        before, rising = self._rates.get(number, (part, False))
+        if part < 0:
+            return "negative"
+        if part <= _VANISHED and not rising:  # one that was switched off has not vanished
+            return "vanished" if before <= _SWITCHED else ""
+        rising = rising and part > before
+        self._rates[number] = (part, rising)
+        return "warming" if rising and part <= _COLD else ""
+
+    def _optimizer(self, scheduler: Any) -> int | None:
+        """Return the number of a schedule's optimizer, also behind a wrapper (Accelerate's)."""
+        optimizer = getattr(scheduler, "optimizer", None)
+        number = self.scene.known("optimizer", optimizer)
+        return self.scene.known("optimizer", getattr(optimizer, "optimizer", None)) if number is None else number
+
+    def _metric(self, value: Any) -> tuple[str, bool]:
+        """Say what a plateau schedule was given, and whether it is the loss of the latest backward."""
+        scene = self.scene
+        if isinstance(value, scene.torch.Tensor):
+            kind = "tensor with graph" if value.requires_grad else "tensor"
+            if value.device.type != "cpu" or value.numel() != 1 or not has_values(value):
+                return kind, False
+            value = value.item()
+        else:
+            kind = "float"
+        try:
+            number = float(value)
+        except (TypeError, ValueError):
+            return kind, False
+        return ("nan" if math.isnan(number) else kind), scene.last_loss is not None and number == scene.last_loss
+
+
+def _at_zero(scheduler: Any) -> bool:
+    """Whether the learning rates of all groups are 0 now; one that is a tensor is not read."""
+    groups = getattr(getattr(scheduler, "optimizer", None), "param_groups", ())
+    for group in groups:
+        rate = group["lr"]
+        if rate.__class__ not in (float, int) or rate != 0:
+            return False
+    return bool(groups)
+
+
+def _part(scheduler: Any) -> float | None:
+    """Return the largest part of its first learning rate that a group has now, None where that is not known."""
+    largest = None
+    for group in getattr(getattr(scheduler, "optimizer", None), "param_groups", ()):
+        rate, first = group["lr"], group.get("initial_lr")
+        if rate.__class__ not in (float, int) or first.__class__ not in (float, int) or first <= 0:
+            return None
+        part = rate / first
+        if largest is None or part > largest:
+            largest = part
+    return largest
+
+
+def _tail(scheduler: Any) -> Any:
+    """Return the part of a compound schedule that decides how it ends, None where none does."""
+    kind = type(scheduler).__name__
+    if kind == "SequentialLR":
+        return scheduler._schedulers[-1]
+    if kind == "ChainedScheduler":
+        return next((part for part in scheduler._schedulers if type(part).__name__ == "CosineAnnealingLR"), None)
+    return None
+
+
+def _falls(scheduler: Any) -> bool:
+    """Whether a schedule with an end leaves the learning rate lower than it was."""
+    kind = type(scheduler).__name__
+    if kind == "MultiStepLR":
+        return bool(scheduler.gamma < 1)
+    return kind == "LinearLR" and bool(scheduler.end_factor < scheduler.start_factor)
+
+
+def _horizon(scheduler: Any) -> int | None:
+    """Return how many of its own steps a schedule is made for, where it says so."""
+    kind = type(scheduler).__name__
+    attribute = {
+        "CosineAnnealingLR": "T_max",
+        "OneCycleLR": "total_steps",
+        "PolynomialLR": "total_iters",
+        "LinearLR": "total_iters",
+        "ConstantLR": "total_iters",
+    }.get(kind)
+    value: Any = None
+    if attribute is not None:
+        value = getattr(scheduler, attribute, None)
+    elif kind == "MultiStepLR":
+        value = max(scheduler.milestones, default=None)
+    elif kind == "SequentialLR":
+        inner = scheduler._schedulers[-1]  # itself where a script appends it to the list that it was given
+        last = None if inner is scheduler else _horizon(inner)
+        value = None if last is None else scheduler._milestones[-1] + last
+    elif kind == "ChainedScheduler":
+        tail = _tail(scheduler)
+        value = None if tail is None else _horizon(tail)
+    return int(value) if isinstance(value, int | float) else None

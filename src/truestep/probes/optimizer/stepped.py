@@ -1,0 +1,175 @@
+"""Values before and after one step, at sampled steps: frozen parameters that move, updates that round to nothing."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from truestep.events import FrozenStepped, LearningRateRead, Site, UpdateRounded
+from truestep.probes.context.scene import Scene, is_lazy
+from truestep.probes.context.values import has_values
+from truestep.probes.gradients.gradient_states import FRESH, MIXED, USED, Counts, Held, Panel, looks_zero
+from truestep.probes.optimizer.fsdp import is_freed
+
+_FROZEN = 64
+_HALVES = 32
+_ELEMENTS = 256
+_ALIKE = 1e-3
+_LARGEST = 1 << 26
+"""Parameters with more elements are not looked at."""
+
+
+class Stepped:
+    """Compares some elements of parameters before a step with those after it; keeps them no longer."""
+
+    def __init__(self, scene: Scene) -> None:
+        torch = scene.torch
+        self._scene = scene
+        self._halves = {torch.bfloat16: "bfloat16", torch.float16: "float16"}
+        self._frozen: list[tuple[Held, str, Any]] = []
+        self._rounded: list[tuple[Held, Any, Any]] = []
+        self._holds_frozen = False
+        self._lr = 0.0
+        self._at_zero: set[int] = set()
+        """Optimizers whose learning rates were 0 at some look."""
+        self._suspected: set[int] = set()
+        self._directions: dict[int, Any] = {}
+        """Number of a frozen parameter to the direction of the used gradient it had at the latest look."""
+
+    def before(self, optimizer: Any, panel: Panel, counts: Counts, *, closure: bool) -> None:
+        """Take some elements of what the step is not supposed to move, or is supposed to move."""
+        self._frozen, self._rounded, self._holds_frozen = [], [], False
+        self._read_rates(optimizer, panel.number)
+        if closure or not counts.fresh + counts.mixed:
+            return
+        plain = type(optimizer).__module__.startswith("torch.optim")
+        trained = False
+        frozen: list[tuple[Held, Any]] = []
+        halves: list[tuple[Held, Any]] = []
+        for held in panel.everything:
+            parameter = held.ref()
+            if parameter is None or not _readable(parameter) or held.flattened:
+                continue
+            if not parameter.requires_grad:
+                self._holds_frozen = True
+                if len(frozen) < _FROZEN and not (plain and parameter.grad is None):
+                    frozen.append((held, parameter))
+            elif held.state in (FRESH, MIXED):
+                trained = True
+                if plain and parameter.dtype in self._halves and len(halves) < _HALVES:
+                    halves.append((held, parameter))
+        for held, parameter in frozen if trained else ():
+            kind = self._kind(held, parameter, panel)
+            if kind:
+                self._frozen.append((held, kind, _some(parameter)))
+        self._lr = _largest(optimizer)
+        if self._lr > 0:
+            self._rounded = [(held, _some(parameter), _some(parameter.grad)) for held, parameter in halves]
+
+    def _read_rates(self, optimizer: Any, number: int) -> None:
+        """Tell that all learning rates are 0, and that they no longer are."""
+        rates = [group.get("lr") for group in optimizer.param_groups]
+        zero = bool(rates) and all(rate.__class__ in (float, int) and rate == 0 for rate in rates)
+        if zero or number in self._at_zero:
+            self._at_zero.add(number)
+            self._scene.emit(LearningRateRead(optimizer=number, zero=zero))
+
+    def after(self, panel: Panel, site: Site | None) -> None:
+        """Tell what moved and what did not."""
+        frozen, rounded = self._frozen, self._rounded
+        self._frozen, self._rounded = [], []
+        if self._holds_frozen:
+            self._tell_frozen(frozen, panel, site)
+        if rounded:
+            self._tell_rounded(rounded, panel, site)
+
+    def _kind(self, held: Held, parameter: Any, panel: Panel) -> str:
+        """Say with what a frozen parameter comes to a step, empty where a step on it is meant."""
+        if any(held in other.everything for other in self._scene.ledger.panels.values() if other is not panel):
+            return ""
+        if parameter.grad is None:
+            return "bare"
+        if held.state == USED:
+            return "used"
+        return "zero" if held.state not in (FRESH, MIXED) and looks_zero(parameter.grad) else ""
+
+    def _tell_frozen(self, frozen: list[tuple[Held, str, Any]], panel: Panel, site: Site | None) -> None:
+        moved: dict[str, list[int]] = {"used": [], "zero": [], "bare": []}
+        for held, kind, values in frozen:
+            parameter = held.ref()
+            if parameter is None or parameter.requires_grad:
+                continue
+            now = _some(parameter)
+            if not _differs(now, values) or (kind == "bare" and not _is_decay(now, values)):
+                continue
+            if panel.number not in self._suspected:
+                self._suspected.add(panel.number)
+                self._scene.changed()
+            if kind != "used" or self._is_same(held, parameter.grad):
+                moved[kind].append(held.number)
+        told = {kind: tuple(numbers) for kind, numbers in moved.items()}
+        self._scene.emit(FrozenStepped(optimizer=panel.number, site=site, **told))
+
+    def _is_same(self, held: Held, gradient: Any) -> bool:
+        """Whether a used gradient has the direction that it had at the latest look: nobody sets it past its version."""
+        if gradient is None:
+            return False
+        now = _some(gradient).float()
+        now = now / now.abs().max().clamp_min(1e-30)
+        before = self._directions.get(held.number)
+        self._directions[held.number] = now
+        return before is not None and before.shape == now.shape and bool(((now - before).abs() <= _ALIKE).all())
+
+    def _tell_rounded(self, rounded: list[tuple[Held, Any, Any]], panel: Panel, site: Site | None) -> None:
+        elements = changed = 0
+        whole = part = 0.0
+        dtype = ""
+        for held, values, gradient in rounded:
+            parameter = held.ref()
+            if parameter is None:
+                continue
+            sizes = gradient.float().abs()
+            different = (_some(parameter) != values) & (sizes > 0)
+            elements += int((sizes > 0).sum())
+            changed += int(different.sum())
+            whole += float(sizes.sum())
+            part += float(sizes[different].sum())
+            dtype = self._halves[parameter.dtype]
+        if elements and math.isfinite(whole):
+            share = float(f"{max(changed / elements, part / whole):.2g}")
+            self._scene.emit(UpdateRounded(optimizer=panel.number, dtype=dtype, changed=share, lr=self._lr, site=site))
+
+
+def _readable(parameter: Any) -> bool:
+    """Whether a parameter is an ordinary one, whose values cost little to read."""
+    if is_lazy(parameter) or not parameter.is_floating_point() or not has_values(parameter):
+        return False
+    if hasattr(parameter, "_local_tensor") or is_freed(parameter):
+        return False
+    grad = parameter.grad
+    return 0 < parameter.numel() <= _LARGEST and (grad is None or has_values(grad))
+
+
+def _some(tensor: Any) -> Any:
+    """Return a copy of some elements, the same ones at every look."""
+    flat = tensor.detach().reshape(-1)
+    return flat[:: max(1, flat.numel() // _ELEMENTS)][:_ELEMENTS].clone()
+
+
+def _differs(now: Any, before: Any) -> bool:
+    """Whether values changed; a value that is no number does not count as one that moved."""
+    return bool(((now != before) & (now == now) & (before == before)).any())
+
+
+def _is_decay(now: Any, before: Any) -> bool:
+    """Whether all values became smaller by one and the same factor."""
+    large = before.abs() > before.abs().max() * 0.1
+    factors = (now[large] / before[large]).float()
+    least, most = float(factors.min()), float(factors.max())
+    return 0 < least <= most < 1 and most - least <= _ALIKE * (1 - least)
+
+
+def _largest(optimizer: Any) -> float:
+    """Return the largest learning rate, 0.0 where one is not known."""
+    rates = [group.get("lr") for group in optimizer.param_groups]
+    return max(map(float, rates)) if rates and all(isinstance(rate, int | float) for rate in rates) else 0.0

@@ -1,0 +1,142 @@
+"""Show events to rules, in the order a run made them, and collect what they say. Pure: a replay does the same."""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Callable, Iterable, Sequence
+
+from truestep import events as ev
+from truestep.events import Event
+from truestep.findings import Confidence, Finding, Outcome, Severity, Verdict
+from truestep.rules import Draft, Progress, Rule
+from truestep.supervision.extent import Extent
+
+Key = tuple[int, int]
+"""A transition: the number of the chunk before, and of the chunk itself."""
+
+_COSTLY: tuple[type[Event], ...] = (ev.TapeRead, ev.ParametersUnchanged, ev.GraphsKept)
+
+
+class Judge:
+    """Holds the rules of one run.
+
+    Args:
+        rules: the rules' classes.
+        announce: called at the first finding of an error with high confidence.
+    """
+
+    def __init__(self, rules: Iterable[type[Rule]], announce: Callable[[Finding], None] | None = None) -> None:
+        self.progress = Progress()
+        self.extent = Extent()
+        self.rules = [rule() for rule in rules]
+        self.errors: list[str] = []
+        self.certain = False
+        """Whether an error of high confidence was found."""
+        self._announce = announce
+        self._watching: dict[type[Event], list[Rule]] = {}
+        self._counting = [rule for rule in self.rules if type(rule).again is not Rule.again]
+        self._credits: dict[Key, list[tuple[Rule, Draft]]] = {}
+        self._failed: set[str] = set()
+
+    def show(self, events: Sequence[Event], key: Key) -> bool:
+        """Show one chunk of events to the rules; return whether any rule reported something."""
+        progress = self.progress
+        for event in events:
+            progress.note(event)
+            self.extent.note(event, progress.step)
+            for rule in self._listeners(type(event)):
+                try:
+                    rule.observe(event, progress)
+                except Exception:
+                    self._fail(rule)
+            progress.advance(event)
+        fired: list[tuple[Rule, Draft]] = []
+        for rule in self.rules:
+            if rule.fired:
+                fired.extend((rule, draft) for draft in rule.fired)
+                rule.fired.clear()
+        self._credits[key] = fired
+        if fired and not self.certain:
+            self._look_for_certainty(fired)
+        return bool(fired)
+
+    def again(self, events: Sequence[Event], key: Key, times: int) -> None:
+        """Take note that a transition that was shown before came ``times`` more times."""
+        for rule in self._counting:
+            for event in events:
+                if isinstance(event, rule.watches):
+                    try:
+                        rule.again(event, times)
+                    except Exception:
+                        self._fail(rule)
+        for _, draft in self._credits.get(key, ()):
+            draft.count += times
+        steps = sum(isinstance(event, ev.OptimizerStepped | ev.HandStepped) for event in events)
+        self.progress.step += steps * times
+
+    def end(self, how: str) -> None:
+        """Let the rules speak about the whole run."""
+        event = ev.RunEnded(how=how)
+        for rule in self.rules:
+            try:
+                rule.ended(event, self.progress)
+            except Exception:
+                self._fail(rule)
+
+    def forget(self) -> None:
+        """Drop the memory of transitions (their numbers will be given out anew)."""
+        self._credits.clear()
+
+    def findings(self) -> list[Finding]:
+        """Return all findings, rule by rule, in the order they were seen."""
+        return [finding for rule in self.rules for finding in self._said(rule)]
+
+    def verdicts(self, *, given_up: str = "", blind: str = "") -> list[Verdict]:
+        """Return one verdict per rule.
+
+        Args:
+            given_up: why costly reads were given up, empty where they were not.
+            blind: why watching had to end before the run did, empty where it had not.
+        """
+        made = []
+        for rule in self.rules:
+            try:
+                verdict = rule.verdict(self.progress)
+            except Exception:
+                self._fail(rule)
+                verdict = Verdict(rule.id, Outcome.NOT_OBSERVED)
+            if rule.id in self._failed and verdict.outcome is not Outcome.FOUND:
+                verdict = Verdict(rule.id, Outcome.NOT_OBSERVED, "the rule failed")
+            elif blind and verdict.outcome is Outcome.CLEAR:
+                verdict = Verdict(rule.id, Outcome.NOT_OBSERVED, blind)
+            elif given_up and verdict.outcome is Outcome.CLEAR and any(need in _COSTLY for need in rule.needs):
+                verdict = Verdict(rule.id, Outcome.NOT_OBSERVED, given_up)
+            made.append(verdict)
+        return made
+
+    def _said(self, rule: Rule) -> list[Finding]:
+        try:
+            return rule.findings(self.progress)
+        except Exception:
+            self._fail(rule)
+            return []
+
+    def _listeners(self, kind: type[Event]) -> list[Rule]:
+        listeners = self._watching.get(kind)
+        if listeners is None:
+            listeners = self._watching[kind] = [rule for rule in self.rules if issubclass(kind, rule.watches)]
+        return listeners
+
+    def _look_for_certainty(self, fired: list[tuple[Rule, Draft]]) -> None:
+        for _, draft in fired:
+            if draft.severity is Severity.ERROR and draft.confidence is Confidence.HIGH:
+                self.certain = True
+                if self._announce is not None:
+                    self._announce(draft.finding(self.progress.step))
+                return
+
+    def _fail(self, rule: Rule) -> None:
+        """A rule that raises says nothing more of that event; the run goes on."""
+        self._failed.add(rule.id)
+        if len(self.errors) < 20:
+            self.errors.append(f"rule {rule.id}\n{traceback.format_exc()}")

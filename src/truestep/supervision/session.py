@@ -1,0 +1,291 @@
+"""One watched run: probes up, events to rules, findings out."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+import weakref
+from collections.abc import Callable
+from contextlib import ExitStack
+from typing import Any
+
+from truestep.config import Options
+from truestep.errors import TorchMissing, UsageError
+from truestep.events import Event, RunStarted
+from truestep.findings import Finding, PostMortem, Summary, Verdict, shown
+from truestep.rules import Rule, all_rules, rule
+from truestep.supervision.judge import Judge
+from truestep.supervision.record import Recorder
+from truestep.supervision.stream import Stream
+from truestep.supervision.summary import summarise, told
+from truestep.supervision.uncaught import described
+
+_FREE_S = 1.0
+"""Watching closely for this long is never too much: first steps pay for compiling and loading anyway."""
+
+
+_live: weakref.WeakSet[Session] = weakref.WeakSet()
+
+
+def _in_child() -> None:
+    """Make every session inert in a forked process: what happens there is not the run that is watched."""
+    for session in _live:
+        session.disable()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_in_child)
+
+
+def watching() -> bool:
+    """Whether a session watches this process now."""
+    return any(session.is_live for session in _live)
+
+
+class Stop(SystemExit):
+    """Ends the script after --steps or at --stop-on, like ``sys.exit(0)``."""
+
+    def __init__(self) -> None:
+        super().__init__(0)
+
+
+class Session:
+    """Watches one run from `start` to `stop`.
+
+    Args:
+        options: which rules, when to stop, where to record.
+        script: what is watched, for the report.
+        announce: called at the first error of high confidence.
+        also: called with every event, for tests.
+    """
+
+    def __init__(
+        self,
+        options: Options | None = None,
+        *,
+        script: str = "",
+        announce: Callable[[Finding], None] | None = None,
+        also: Callable[[Event], None] | None = None,
+    ) -> None:
+        self.options = options or Options()
+        self.script = script
+        self.how = ""
+        self._judge = Judge(chosen(self.options), announce)
+        self._also = also
+        self._stack = ExitStack()
+        self._scene: Any = None
+        self._stopping = False
+        self._entered = 0
+        self._summary: Summary | None = None
+        self._begun = time.perf_counter()
+        self._recorder: Recorder | None = None
+        self._post_mortem: PostMortem | None = None
+        self._error = ""
+
+    def start(self) -> None:
+        """Install the probes. torch is imported where it was not. While the session runs, further calls do nothing.
+
+        Raises:
+            UsageError: the session is over already.
+            TorchMissing: torch cannot be imported.
+            UnwritableFolder: the record's folder cannot be written.
+        """
+        if self._summary is not None:
+            raise UsageError(
+                "this session is over",
+                expected="a session watches one run, from start to stop",
+                remedy="make another one with truestep.watch()",
+            )
+        if self._scene is not None:
+            return
+        try:
+            import torch
+        except ImportError as error:
+            raise TorchMissing(
+                "torch cannot be imported",
+                expected=f"expected PyTorch 2.8 or newer; got: {error}",
+                remedy="install it with `pip install torch`, or truestep[torch]",
+            ) from None
+        from truestep.probes import Scene, install
+
+        self._started = RunStarted(
+            script=self.script,
+            python=sys.version.split()[0],
+            torch=torch.__version__,
+            rank=int(os.environ.get("RANK", "0")),
+            world_size=int(os.environ.get("WORLD_SIZE", "1")),
+        )
+        if self.options.record is not None:
+            self._recorder = Recorder(self.options.record, self._started)
+        self._stream = Stream(self._judge, self._recorder)
+        self._scene = scene = Scene(torch, self._stream.take if self._also is None else self._emit)
+        scene.step_ended = self._step
+        scene.full = self._stream.relieve
+        scene.coast.until = self.options.steps
+        if self._also is None:  # who wants every event gets every event
+            scene.coast.repeating, scene.coast.passed = self._stream.repeating, self._stream.passed
+        scene.stop = self._stop_here
+        self._probes = install(scene, self._stack, active=self.options.active)
+        self._begun = time.perf_counter()
+        _live.add(self)
+
+    def stop(self, how: str = "finished") -> Summary:
+        """Take the probes down and return the summary. Later calls return the same one."""
+        if self._summary is not None:
+            return self._summary
+        self.how = "stopped" if self._stopping else how
+        errors: list[str] = []
+        if self._scene is not None:
+            self._scene.active = False
+            self._stack.close()
+            self._scene.coast.end()
+            try:
+                for probe in self._probes:
+                    for event in probe.last():
+                        self._emit(event)
+                self._scene.forget()
+            except Exception:
+                self._scene.fail()
+            self._stream.close()
+            self._stream.settle()
+            errors = self._scene.errors
+            self._probes.clear()
+        else:
+            self._started = RunStarted(script=self.script)
+        blind, given_up = ("", "") if self._scene is None else (self._scene.blind, self._scene.given_up)
+        self._judge.end("stopped" if blind else self.how)
+        record = "" if self.options.record is None else str(self.options.record)
+        self._summary = summarise(
+            self._judge,
+            self._started,
+            self.how,
+            errors=errors,
+            record=record,
+            given_up=given_up,
+            blind=blind,
+            post_mortem=self._post_mortem,
+            error=self._error,
+        )
+        if self._recorder is not None:
+            self._recorder.close(
+                self.how,
+                list(self._summary.internal_errors),
+                given_up=given_up,
+                blind=blind,
+                post_mortem=self._post_mortem,
+                error=self._error,
+            )
+        return self._summary
+
+    def examine(self, error: BaseException) -> None:
+        """Find out of what the run died, while the frames of its traceback are there. Keeps words, no objects."""
+        scene = self._scene
+        if self._summary is None:
+            self._error = described(error)
+        if self._summary is not None or scene is None or not (scene.active or scene.blind):
+            return
+        from truestep import postmortem
+
+        self._post_mortem = postmortem.examine(error, scene)
+
+    def disable(self) -> None:
+        """Become inert (in a forked child): nothing is watched or written any more."""
+        if self._scene is not None:
+            self._scene.active = self._scene.coast.on = False
+
+    # --- events ----------------------------------------------------------------------------------------------------
+
+    def _emit(self, event: Event) -> None:
+        if self._also is not None:
+            self._also(event)
+        self._stream.take(event)
+
+    def _step(self, event: Event) -> None:
+        """Take the event that closes a step; end the script when that was asked for."""
+        if self._also is not None:
+            self._also(event)
+        self._stream.step(event)
+        scene, options = self._scene, self.options
+        if scene.cost_s > _FREE_S and not scene.given_up:
+            self._mind_budget()
+        if options.steps is not None and scene.step >= options.steps:
+            self._stopping = True
+        if options.stop_on == "error" and self._judge.certain:
+            self._stopping = True
+        if self._stopping and scene.engine_task() == -1:
+            raise Stop
+
+    def _stop_here(self) -> None:
+        """End the script where the step that asked for it ran inside a backward pass."""
+        if self._stopping:
+            raise Stop
+
+    def _mind_budget(self) -> None:
+        """Give up reading closely when it has cost more than its share of the time."""
+        scene = self._scene
+        elapsed = time.perf_counter() - self._begun
+        if scene.cost_s > self.options.budget * elapsed + _FREE_S:
+            scene.give_up(f"close reading given up at step {scene.step}, over the budget of {self.options.budget:.0%}")
+
+    # --- for `truestep.watch` --------------------------------------------------------------------------------------
+
+    @property
+    def is_live(self) -> bool:
+        """Whether its probes are up."""
+        return self._scene is not None and self._summary is None and bool(self._scene.active or self._scene.blind)
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """What was found so far, suppressed findings left out."""
+        if self._summary is not None:
+            return self._summary.shown()
+        if self._scene is None:
+            return ()
+        self._scene.coast.account()
+        self._stream.settle()
+        return shown(tuple(told(self._judge)))
+
+    @property
+    def verdicts(self) -> dict[str, Verdict]:
+        """What every rule came to so far, by rule id."""
+        made = self._summary.verdicts if self._summary is not None else self._judge.verdicts()
+        return {verdict.rule: verdict for verdict in made}
+
+    @property
+    def post_mortem(self) -> PostMortem | None:
+        """Of what the block died, where it raised an error of torch whose cause could be told."""
+        return self._post_mortem
+
+    @property
+    def steps(self) -> int:
+        """How many optimizer steps were seen."""
+        if self._scene is None:
+            return 0
+        self._scene.coast.account()
+        return int(self._scene.step)
+
+    def __enter__(self) -> Session:
+        self.start()
+        self._entered += 1
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, value: object, traceback: object) -> None:
+        self._entered -= 1
+        if self._entered == 0:
+            if isinstance(value, Exception):
+                self.examine(value)
+            self.stop("finished" if kind is None else "interrupted" if kind is KeyboardInterrupt else "crashed")
+
+
+def chosen(options: Options) -> list[type[Rule]]:
+    """Return the rules that are selected and not ignored.
+
+    Raises:
+        UnknownRule: one of the names is no rule.
+    """
+    for id in (*options.select, *options.ignore):
+        rule(id)
+    rules = all_rules()
+    names = options.select or tuple(rules)
+    return [rules[id] for id in rules if id in names and id not in options.ignore]
