@@ -12,7 +12,7 @@ import truestep
 import truestep.testing
 from truestep.cli import COMMANDS
 from truestep.experiments.changes import REMEDIES
-from truestep.experiments.changes.tuning import TUNINGS
+from truestep.experiments.changes.speedups import TUNINGS
 from truestep.rules import all_rules
 
 ROOT = Path(__file__).parents[2]
