@@ -24,7 +24,7 @@ help: ## list the targets
 demo: $(VENV)/demo.stamp ## run two training loops that differ in one line, under supervision
 	@$(BIN)/python examples/demo.py
 
-picture: $(VENV)/demo.stamp ## make the picture in the README and the reports quoted in the docs again
+picture: $(VENV)/demo.stamp ## update the picture in the README and the reports that pages quote
 	$(BIN)/python examples/demo.py --svg docs/assets/demo.svg
 
 test: ## all tests and doctests that are not slow, and lint beside them; what CI runs
@@ -48,10 +48,10 @@ faults: $(VENV)/dev.stamp ## kill -9, full disks, torn files and read-only folde
 proofs: $(VENV)/dev.stamp ## measure the harm of every proof; RULES="..." for some
 	$(BIN)/python proofs/measure.py $(RULES)
 
-bench: $(VENV)/dev.stamp ## measure what watching and the toolkit cost; ARGS="--save" keeps the numbers
+bench: $(VENV)/dev.stamp ## measure the cost of supervision and of the toolkit; ARGS="--save" keeps the numbers
 	@set -e; for program in $(filter-out bench/gpu.py,$(wildcard bench/[a-z]*.py)); do echo "$(BIN)/python $$program $(ARGS)"; $(BIN)/python $$program $(ARGS); done
 
-gpu: ## check and measure what needs a GPU: ten minutes, with the python, torch and numpy that there are; ARGS="--quick"
+gpu: ## checks and measurements on a GPU: ten minutes, with the installed python, torch and numpy; ARGS="--quick"
 	@$(PYTHON) bench/gpu.py $(ARGS)
 
 docs: $(VENV)/docs.stamp ## build the documentation into site/
