@@ -189,7 +189,7 @@ def test_a_patch_of_nested_output_is_a_function():
         _, (hidden, cell) = lstm(torch.randn(2, 1, 3))
     assert hidden.abs().max() == 0
     assert cell.abs().max() > 0
-    with pytest.raises(BadPatch, match="cannot take the place"), features(lstm, patch={"": torch.zeros(2)}):
+    with pytest.raises(BadPatch, match="has another shape"), features(lstm, patch={"": torch.zeros(2)}):
         lstm(torch.randn(2, 1, 3))
 
 
@@ -218,12 +218,12 @@ def test_a_wrong_name_is_answered_with_the_nearest_and_hooks_nothing():
     model = Named()
     with pytest.raises(UnknownModule) as raised, features(model, ["layer1", "layr2"]):
         pass
-    message = 'the model has no module "layr2"\n  one of "layer1", "layer2"\n  write "layer2"'
+    message = 'the model has no module "layr2"\n  expected one of "layer1", "layer2"\n  write "layer2"'
     assert str(raised.value) == message
     assert hooks(model) == 0
     with pytest.raises(UnknownModule, match="no module"), features(model, patch={"weight": torch.zeros(1)}):
         pass
-    with features(model, ["layer1"]) as kept, pytest.raises(UnknownModule, match='"layer2" was not asked for'):
+    with features(model, ["layer1"]) as kept, pytest.raises(UnknownModule, match='"layer2" was not recorded'):
         kept["layer2"]
 
 
@@ -246,9 +246,9 @@ def test_a_module_that_was_not_called_says_so():
 @pytest.mark.parametrize(
     ("patch", "message"),
     [
-        ({"1": 3}, 'the patch of "1" is int'),
-        ({"1": torch.zeros(4)}, 'a tensor cannot take the place of what "1" returned'),
-        ({"1": lambda out: None}, 'the patch of "1" returned nothing'),
+        ({"1": 3}, 'the patch of "1" must be a tensor or a function of the output, got int'),
+        ({"1": torch.zeros(4)}, 'the patch of "1" has another shape than its output'),
+        ({"1": lambda out: None}, 'the patch of "1" returned None'),
     ],
 )
 def test_a_patch_that_does_not_fit_is_refused(patch, message):

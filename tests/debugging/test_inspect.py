@@ -563,7 +563,7 @@ def test_nan_that_only_the_backward_pass_makes_is_named():
         model(torch.randn(2, 3)).sum().backward()
     assert seen.first_nan.where == "output gradient"
     assert seen.first_nan.name == "0"
-    assert "made by the backward pass of what uses it" in seen.first_nan.text
+    assert "made by the backward pass of the code that uses it" in seen.first_nan.text
     model = nn.Linear(3, 1)
     with inspect(model) as seen:
         (model(torch.randn(2, 3)) * 0).sqrt().sum().backward()
@@ -693,7 +693,7 @@ def test_around_a_whole_training_it_ends_by_itself(monkeypatch):
         for _ in range(30):
             model(torch.randn(2, 3)).sum().backward()
     assert 1 < len(seen.layer("0").calls) < 30
-    assert "not measured: what came after 50 tensors; inspect looks at single steps" in str(seen)
+    assert "not measured: everything after 50 tensors; inspect is meant for single steps" in str(seen)
     assert hooks(model) == 0
 
 
@@ -735,12 +735,12 @@ def test_switched_off_it_looks_at_nothing():
         model(torch.randn(2, 1, 4, 4))
     assert not seen
     assert seen.layers == ()
-    assert str(seen) == "inspect: did not look, since `when` was false"
+    assert str(seen) == "inspect: skipped, since `when` was false"
 
 
 @pytest.mark.parametrize("models", [(), (3,), ("net",)])
 def test_what_is_no_model_is_refused(models):
-    with pytest.raises(BadPart, match="inspect was given"), inspect(*models):
+    with pytest.raises(BadPart, match="takes one or more nn\\.Module"), inspect(*models):
         pass
 
 

@@ -135,7 +135,7 @@ def test_a_loop_that_ends_early_gives_the_steps_that_there_were():
         train(model, found.loop(data(4)))
     assert found.steps == 0
     assert found.phases == ()
-    assert "no step was measured; 4 are skipped first" in str(found)
+    assert "no step was measured; the first 4 are skipped" in str(found)
 
 
 def test_a_loop_left_by_break_does_not_count_the_step_that_it_is_left_in():
@@ -169,7 +169,7 @@ def test_of_loops_in_each_other_the_outer_one_is_measured():
 
 def test_a_second_profiler_at_a_time_is_refused():
     with profile(steps=2, skip=0) as outer, profile(steps=2, skip=0) as inner:
-        with pytest.raises(BadSettings, match="measuring already"):
+        with pytest.raises(BadSettings, match="running already"):
             for _ in outer.loop(range(3)):
                 list(inner.loop(range(3)))
     assert not torch._C._autograd._profiler_enabled()

@@ -106,7 +106,7 @@ class TestGpuThatTorchDoesNotSee:
         facts = unseen(graphics=Graphics(nvidia=1, amd=0))
         advice = only(facts)
         assert advice.slug == "accelerator-driver-missing"
-        assert "1 NVIDIA GPU, and no driver" in advice.text
+        assert "1 NVIDIA GPU, but no driver" in advice.text
         assert advice.text.endswith("install the NVIDIA driver")
 
     def test_in_a_container_that_was_started_without_it(self):
@@ -120,12 +120,12 @@ class TestGpuThatTorchDoesNotSee:
         facts = machine(graphics=graphics, interpreter__container=True)
         advice = only(facts)
         assert (advice.level, advice.slug) == ("hint", "accelerator-needs-build")
-        assert advice.text.endswith("its container has to be started with --gpus all")
+        assert advice.text.endswith("start the container with --gpus all")
 
     def test_with_a_driver_of_an_older_cuda(self):
         advice = only(unseen(graphics__driver_cuda="11.4"))
         assert advice.slug == "accelerator-driver-old"
-        assert "CUDA 11.4 at most, and this build needs 12.8" in advice.text
+        assert "CUDA up to 11.4, but this build needs 12.8" in advice.text
 
     def test_a_driver_of_the_same_generation_is_not_blamed(self):
         said = "CUDA initialization: CUDA unknown error"
@@ -144,7 +144,7 @@ class TestGpu:
     def test_that_the_build_has_no_kernels_for(self):
         advice = only(failing(capability="6.1", failure="CUDA error: no kernel image is available for execution"))
         assert (advice.level, advice.slug, advice.about) == ("problem", "accelerator-fails", "cuda:0")
-        assert "and none for sm_61" in advice.text
+        assert "but not for sm_61" in advice.text
 
     def test_that_fails_otherwise_is_quoted(self):
         advice = only(failing(failure="CUDA error: uncorrectable ECC error encountered"))
@@ -162,7 +162,7 @@ class TestGpu:
     def test_whose_memory_others_hold(self):
         advice = only(replace(SERVER, accelerators=(replace(H100, free=20 * GIB),)))
         assert (advice.level, advice.slug, advice.command) == ("warning", "accelerator-memory-held", "nvidia-smi")
-        assert "60 GiB of its memory are taken" in advice.text
+        assert "60 GiB of its memory are in use" in advice.text
 
     def test_whose_desktop_holds_a_little(self):
         assert advise(replace(SERVER, accelerators=(replace(H100, free=int(78.5 * GIB)),))) == []
@@ -172,7 +172,7 @@ class TestGpu:
         facts = machine(SERVER, accelerators=(pascal,), torch__precision="fp16", torch__architectures=("sm_61",))
         advice = only(facts)
         assert (advice.level, advice.slug) == ("warning", "precision-auto-slow")
-        assert advice.text == 'pass precision="fp32": fp16, which "auto" takes, needs 5.0 times as long here'
+        assert advice.text == 'pass precision="fp32": fp16, the choice of "auto", takes 5.0 times as long here'
 
     def test_several_without_nccl(self):
         assert only(machine(SERVER, torch__backends=("gloo",))).slug == "distributed-nccl-missing"
@@ -203,7 +203,7 @@ class TestThreads:
         processors = Processors(name="AMD EPYC", present=64, allowed=64, cores=64, quota=2.0)
         advice = only(machine(processors=processors, torch__threads=64))
         assert (advice.level, advice.slug) == ("warning", "threads-too-many")
-        assert advice.text == "torch computes with 64 threads, and this process has 2 processors"
+        assert advice.text == "torch computes with 64 threads, but this process has 2 processors"
         assert advice.command == "export OMP_NUM_THREADS=2"
 
     def test_half_a_processor_is_one(self):
@@ -235,7 +235,7 @@ class TestThreads:
     def test_that_others_want_too(self):
         advice = only(machine(processors__load=20.0))
         assert (advice.level, advice.slug) == ("warning", "processors-crowded")
-        assert advice.text.startswith("20 threads wanted 8 processors")
+        assert advice.text.startswith("20 threads competed for 8 processors")
 
 
 class TestMemory:
@@ -243,7 +243,7 @@ class TestMemory:
         memory = Memory(total=64 * GIB, available=60 * GIB, limit=4 * GIB, limit_free=GIB)
         advice = only(machine(memory=memory))
         assert (advice.level, advice.slug) == ("warning", "memory-low")
-        assert "1 GiB is left of the 4 GiB" in advice.text
+        assert "1 GiB is left of this process's limit of 4 GiB" in advice.text
 
     def test_that_others_have(self):
         advice = only(machine(memory=Memory(total=16 * GIB, available=GIB)))
@@ -354,9 +354,7 @@ class TestCompiler:
         assert (advice.slug, advice.command) == ("compile-compiler-missing", "apt install g++")
 
     def test_of_a_variable_that_is_not_there(self):
-        advice = only(
-            machine(compiler__path=None, compiler__failure='CXX is "icpx", and there is no program of that name')
-        )
+        advice = only(machine(compiler__path=None, compiler__failure='CXX is "icpx", but no program has that name'))
         assert advice.command == "unset CXX"
 
     def test_that_lacks_the_headers_of_python(self):

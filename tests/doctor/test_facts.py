@@ -233,7 +233,7 @@ class TestCompiler:
         monkeypatch.setenv("CXX", "ccache g++")
         found = compiler()
         assert found.path is None
-        assert found.failure == 'CXX is "ccache g++", and there is no program of that name'
+        assert found.failure == 'CXX is "ccache g++", but no program has that name'
 
     def test_that_fails_is_quoted(self, tmp_path, monkeypatch):
         script = tmp_path / "g++"

@@ -107,8 +107,8 @@ def test_the_schema_names_every_field_that_is_written(facts):
 @pytest.mark.parametrize(
     ("name", "ready", "told"),
     [
-        ("well", True, "ready: Run trains on the CPU in fp32; nothing to mend"),
-        ("server", True, "ready: Run trains on cuda (NVIDIA H100 80GB HBM3) in bf16; nothing to mend"),
+        ("well", True, "ready: Run trains on the CPU in fp32; nothing to improve"),
+        ("server", True, "ready: Run trains on cuda (NVIDIA H100 80GB HBM3) in bf16; nothing to improve"),
         ("no torch", False, "not ready: 1 problem"),
         ("unseen gpu", True, "ready: Run trains on the CPU in fp32; 1 warning"),
         ("container", True, "ready: Run trains on the CPU in fp32; 4 warnings, 1 hint"),
@@ -122,7 +122,7 @@ def test_summary(name, ready, told):
 def test_a_container_reads_well():
     text = " ".join(printed(CONTAINER).split())
     assert "64 threads of torch on 64 of 128 processors (32 cores), limited to the time of 2 (cgroup)" in text
-    assert "this process may have 4 GiB (cgroup), 1 GiB of it free" in text
+    assert "this process is limited to 4 GiB (cgroup), 1 GiB of it free" in text
     assert "$ export OMP_NUM_THREADS=2" in text
     assert "  CUDA_LAUNCH_BLOCKING  1\n" in printed(CONTAINER)
 

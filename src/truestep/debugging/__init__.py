@@ -1,11 +1,11 @@
-"""Look inside a training by hand: one step, activations, and where the time goes.
+"""Tools to look inside a training: one step in detail, activations, and a profile of the time.
 
     with truestep.debugging.inspect(model) as seen:
         criterion(model(x), y).backward()
     print(seen)
 
-Each is a context. What it attaches is removed when the context is left, also by an exception, and the training is the
-one that it is without.
+Each is a context manager. Its hooks are removed when the context is left, also by an exception, and the results of the
+training are unchanged.
 """
 
 from __future__ import annotations

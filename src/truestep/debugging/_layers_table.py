@@ -1,4 +1,4 @@
-"""The table of an inspection: what was found first, then layers and parameters."""
+"""The table of an inspection: findings first, then layers and parameters."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
 
 def of_inspection(seen: Inspection, width: int = WIDTH) -> RenderableType:
-    """Return what an inspection saw, in this many columns."""
+    """Return the text of an inspection, in this many columns."""
     if not seen.looked:
-        return Text("inspect: did not look, since `when` was false")
+        return Text("inspect: skipped, since `when` was false")
     values = sum(_size(parameter) for parameter in seen.parameters)
     trainable = [parameter for parameter in seen.parameters if parameter.trainable]
     layers, parameters = counted(len(seen.layers), "layer"), counted(len(seen.parameters), "parameter")
@@ -50,7 +50,7 @@ def of_inspection(seen: Inspection, width: int = WIDTH) -> RenderableType:
 
 
 def _went_back(seen: Inspection) -> bool:
-    """Whether a backward pass was seen."""
+    """Return True if a backward pass was seen."""
     tensors = (out for layer in seen.layers for call in layer.calls for out in call.outputs)
     return bool(seen.reached) or any(out.gradient is not None for out in tensors)
 
@@ -80,7 +80,7 @@ def _layer(layer: Layer, name: str) -> Sequence[str | Text]:
 
 
 def _tree(layers: tuple[Layer, ...]) -> list[str]:
-    """Return the names, indented, without what the module around them says already."""
+    """Return the names, indented, without the prefix of the enclosing module."""
     around: list[str] = []
     shown = []
     for layer in layers:

@@ -1,4 +1,4 @@
-"""Values that hold tensors: tuples, lists, dicts and dataclasses, in each other."""
+"""Nested values with tensors: tuples, lists, dicts and dataclasses."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from typing import Any
 import torch
 
 DEEPEST = 16
-"""Levels that are entered: a value that holds itself has no end."""
+"""Most levels of nesting: a value that contains itself has no end."""
 
 
 def parts(value: Any) -> list[tuple[str, Any]]:
-    """Return what a value holds, with how it is reached; nothing for what is no container."""
+    """Return the items of a container, each with its path; [] for a value that is not a container."""
     if isinstance(value, Mapping):
         return [(f".{key}" if isinstance(key, str) else f"[{key!r}]", item) for key, item in value.items()]
     if is_dataclass(value) and not isinstance(value, type):
@@ -26,7 +26,7 @@ def parts(value: Any) -> list[tuple[str, Any]]:
 
 
 def tensors(value: Any, path: str = "", depth: int = 0) -> Iterator[tuple[str, torch.Tensor]]:
-    """Give every tensor in a value, with its path: "" for the value itself, "[0].logits" further inside."""
+    """Yield every tensor in a value, with its path: "" for the value itself, "[0].logits" further inside."""
     if isinstance(value, torch.Tensor):
         yield path, value
     elif depth < DEEPEST:
@@ -35,7 +35,7 @@ def tensors(value: Any, path: str = "", depth: int = 0) -> Iterator[tuple[str, t
 
 
 def mapped(value: Any, function: Callable[[torch.Tensor], torch.Tensor], depth: int = 0) -> Any:
-    """Return a value of the same make with every tensor replaced; what is no container is returned as it is."""
+    """Return a value of the same structure with every tensor replaced; other values are returned unchanged."""
     if isinstance(value, torch.Tensor):
         return function(value)
     if depth >= DEEPEST:
@@ -59,7 +59,7 @@ def mapped(value: Any, function: Callable[[torch.Tensor], torch.Tensor], depth: 
             return type(value)(items)
         try:
             return type(value)(items)
-        except TypeError:  # a class that is made in a way of its own
+        except TypeError:  # a class with another constructor
             return items if isinstance(value, list) else tuple(items)
     return value
 

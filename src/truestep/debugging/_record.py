@@ -1,4 +1,4 @@
-"""What the hooks of an inspection have seen so far, and what follows from it."""
+"""The observations of the hooks of an inspection, and the conclusions from them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _NEVER_CALLED = (nn.ModuleList, nn.ModuleDict, nn.ParameterList, nn.ParameterDic
 
 
 class Values:
-    """A tensor as it was: what is known of it stays when it is gone."""
+    """The measured values of a tensor, which are kept after the tensor is freed."""
 
     __slots__ = ("call", "device", "dtype", "gradient", "measured", "shape")
 
@@ -26,24 +26,24 @@ class Values:
         self.measured = Measured(tensor)
         self.gradient: Measured | None = None
         self.call: Seen | None = None
-        """The first call that returned it, where it waits for a gradient."""
+        """The first call that returned it, if it waits for a gradient."""
 
     def seen(self, path: str) -> TensorSeen:
-        """Return it for the user."""
+        """Return the public form."""
         gradient = None if self.gradient is None else self.gradient.known
         return TensorSeen(path, self.shape, self.dtype, self.device, self.measured.known, gradient)
 
 
 @dataclass(eq=False, slots=True)
 class Seen:
-    """One call of a module, under way or over."""
+    """One call of a module, running or ended."""
 
     name: str
     kind: str
     depth: int
     takes: str
     error: int
-    """The exception that was being handled when it began."""
+    """`id` of the exception that was being handled when the call began."""
     parent: Seen | None = None
     gives: str = "-"
     raised: bool = False
@@ -52,11 +52,11 @@ class Seen:
 
     @property
     def label(self) -> str:
-        """How a sentence calls its module."""
+        """Name and class of its module, for a sentence."""
         return f"{self.name} ({self.kind})" if self.name else f"the model ({self.kind})"
 
     def call(self) -> Call:
-        """Return it for the user."""
+        """Return the public form."""
         inputs = tuple(values.seen(path) for path, values in self.inputs)
         outputs = tuple(values.seen(path) for path, values in self.outputs)
         return Call(inputs, outputs, self.takes, self.gives, self.raised)
@@ -64,7 +64,7 @@ class Seen:
 
 @dataclass(eq=False, slots=True)
 class ParameterRecord:
-    """A parameter or buffer, and what happened to it."""
+    """The observations of a parameter or buffer."""
 
     name: str
     tensor: torch.Tensor
@@ -78,13 +78,13 @@ class ParameterRecord:
     update: float | None = None
 
     def read(self) -> None:
-        """Read the change; one that is NaN is that of a parameter that was zero and stayed zero."""
+        """Read the change; NaN means a parameter that was zero and stayed zero."""
         if self.change is not None:
             change = float(self.change)
             self.update = None if change != change else change
 
     def seen(self) -> ParameterSeen:
-        """Return it for the user."""
+        """Return the public form."""
         gradient = None if self.gradient is None else self.gradient.known
         return ParameterSeen(
             self.name,
@@ -99,7 +99,7 @@ class ParameterRecord:
 
 
 class Record:
-    """Everything that was seen, in the order in which it was."""
+    """All observations, in the order of time."""
 
     def __init__(self, title: str) -> None:
         self.title = title
@@ -113,47 +113,47 @@ class Record:
         self._events: list[tuple[str, Seen]] = []
         self._gradients: list[tuple[Seen | ParameterRecord, Measured, int]] = []
 
-    # --- told by the hooks ---
+    # --- called by the hooks ---
 
     def add_module(self, name: str, module: nn.Module, also: tuple[str, ...]) -> None:
-        """Know a module."""
+        """Add a module."""
         self._modules[name] = (module, also)
 
     def hide(self, name: str, border: Hidden) -> None:
-        """Know a border behind which nothing is seen."""
+        """Add a part of the model that hooks cannot see."""
         self._hidden.append(Hidden(name, border.why, border.modules))
 
     def add_parameter(self, name: str, parameter: torch.Tensor) -> ParameterRecord:
-        """Know a parameter, and measure what it is before the step."""
+        """Add a parameter, and measure its values before the step."""
         record = ParameterRecord(name, parameter, parameter.requires_grad, Measured(parameter))
         self.measured.append(record.value)
         self._parameters.append(record)
         return record
 
     def add_buffer(self, name: str, buffer: torch.Tensor) -> None:
-        """Know a buffer, and measure what it is before the step."""
+        """Add a buffer, and measure its values before the step."""
         record = ParameterRecord(name, buffer, False, Measured(buffer))
         self.measured.append(record.value)
         self._buffers.append(record)
 
     def began(self, call: Seen) -> None:
-        """Take up that a call began."""
+        """Record that a call began."""
         self._calls.setdefault(call.name, []).append(call)
         self._events.append(("in", call))
 
     def ended(self, call: Seen) -> None:
-        """Take up that a call returned."""
+        """Record that a call returned."""
         self._events.append(("out", call))
 
     def flowed(self, values: Values, gradient: torch.Tensor) -> None:
-        """Take up that the backward pass brought a gradient to what a module returned."""
+        """Record the gradient of a module's output."""
         values.gradient = measured = Measured(gradient)
         self.measured.append(measured)
         assert values.call is not None
         self._gradients.append((values.call, measured, gradient.numel()))
 
     def gradient(self, record: ParameterRecord, gradient: torch.Tensor | None) -> None:
-        """Take up the gradient of a parameter."""
+        """Record the gradient of a parameter."""
         if gradient is not None:
             record.gradient = measured = Measured(gradient)
             self.measured.append(measured)
@@ -161,7 +161,7 @@ class Record:
 
     @torch.no_grad()
     def moved(self, record: ParameterRecord, before: torch.Tensor, now: torch.Tensor) -> None:
-        """Measure how far a parameter moved in a step."""
+        """Measure the change of a parameter in a step, relative to its norm."""
         wide = torch.complex64 if now.is_complex() else torch.float32
         old, new = before.to(now.device).to(wide), now.to(wide)
         record.change = torch.linalg.vector_norm(new - old) / torch.linalg.vector_norm(old)
@@ -169,13 +169,13 @@ class Record:
     # --- for the user ---
 
     def write_into(self, seen: Inspection) -> None:
-        """Read what was measured, and fill in an inspection."""
+        """Read the measurements, and fill in an inspection."""
         seen.looked, seen.title = True, self.title
         try:
             read(self.measured)
             for record in self._parameters:
                 record.read()
-        except RuntimeError as error:  # of a device that has failed before
+        except RuntimeError as error:  # the device failed earlier
             self.trouble.append(str(error))
         self.trouble += [measured.trouble for measured in self.measured if measured.trouble]
         seen.layers = tuple(
@@ -193,7 +193,7 @@ class Record:
             seen.gradients = "as the backward pass left them"
 
     def _not_called(self) -> Iterator[str]:
-        """Give the outermost modules of which nothing was called, and nothing else was used."""
+        """Yield the outermost modules with no submodule that was called and no parameter that was used."""
         reached = [record.name for record in self._parameters if record.reached]
         listed: list[str] = []
         for name, (module, _) in self._modules.items():
@@ -220,7 +220,7 @@ class Record:
                 held = self._held_by(call.name, what)
                 return held or _found(what, "output", call, count, of, f"in the output of {call.label}")
             if what == "Inf":
-                continue  # as a mask has it
+                continue  # such as a mask of -inf
             if call.parent is None:
                 return _found(what, "input", call, count, of, f"in the input of {call.label}")
             text = f"in the forward of {call.parent.label}, before it called {call.label}"
@@ -235,13 +235,13 @@ class Record:
             if isinstance(whose, ParameterRecord):
                 text = f"in the gradient of {whose.name}"
                 return _found(what, "gradient", whose, count, of, text)
-            maker = "the loss" if whose.parent is None else "what uses it"
+            maker = "the loss" if whose.parent is None else "the code that uses it"
             text = f"in the gradient of the output of {whose.label}, made by the backward pass of {maker}"
             return _found(what, "output gradient", whose, count, of, text)
         return None
 
     def _held_by(self, name: str, what: str) -> NotFinite | None:
-        """Return what a module holds itself; a compiled one with all that is in it."""
+        """Return the first non-finite parameter or buffer of a module itself; of a compiled one, of all inside it."""
         inside = f"{name}." if name else ""
         compiled = any(border.name == name for border in self._hidden)
         for record in (*self._parameters, *self._buffers):
@@ -266,7 +266,7 @@ class Record:
 
 
 def _bad(held: list[tuple[str, Values]], what: str) -> tuple[int, int] | None:
-    """Return how many values of the first tensor that has some are not finite, and of how many."""
+    """Return the number of non-finite values in the first tensor that has any, and its size."""
     for _, values in held:
         count = _count(values.measured.known, what)
         if count:

@@ -1,4 +1,4 @@
-"""Tables that are read at 80 columns."""
+"""Tables that fit 80 columns."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ if TYPE_CHECKING:
 
 WIDTH = 80
 MOST, LAST = 60, 12
-"""Rows that are shown, and how many of them from the end."""
+"""Most rows to show, and the number of them taken from the end."""
 
 
 def as_text(renderable: RenderableType) -> str:
-    """Return what rich would print, 80 columns wide and without colour."""
+    """Return the output of rich, 80 columns wide and without colour."""
     out = io.StringIO()
     console = Console(file=out, width=WIDTH, color_system=None, force_terminal=False, highlight=False, _environ={})
     console.print(renderable)
@@ -27,12 +27,12 @@ def as_text(renderable: RenderableType) -> str:
 
 
 def table(columns: Sequence[tuple[str, int]], rows: Sequence[Sequence[str | Text]], width: int) -> Table:
-    """Return a table of at most this many columns of text; what is too long ends with three dots.
+    """Return a table of at most `width` characters; text that is too long ends with three dots.
 
     Args:
-        columns: title, and how wide it is; 0 for a text that is as wide as it can be. Numbers are set to the right.
-        rows: what stands in the columns, from the left.
-        width: of the terminal.
+        columns: title and width of each; 0 for a column of text that takes the rest. Numbers are right-aligned.
+        rows: the cells of each row, from the left.
+        width: width of the terminal.
     """
     texts = [index for index, (_, wide) in enumerate(columns) if not wide]
     wide = [wide for _, wide in columns]
@@ -53,14 +53,14 @@ def table(columns: Sequence[tuple[str, int]], rows: Sequence[Sequence[str | Text
 
 
 def shortened(rows: list[Sequence[str | Text]], where: str) -> list[Sequence[str | Text]]:
-    """Return rows without those in the middle, if there are many; one says how many, and where they are."""
+    """Return the first and last rows, with a row between them on the number left out and where to find them."""
     if len(rows) <= MOST:
         return rows
     return [*rows[: MOST - LAST], [f"... {len(rows) - MOST} more in {where}"], *rows[-LAST:]]
 
 
 def number(value: float | None) -> str:
-    """Return a number in at most eight characters: "0.031", "-1.2e-05", "-" for none.
+    """Return a number in at most eight characters: "0.031", "-1.2e-05", "-" for None.
 
     >>> [number(value) for value in (0.03125, -1.24e-5, 0.0, 123456.0, None, float("nan"))]
     ['0.031', '-1.2e-05', '0', '1.2e+05', '-', 'NaN']
@@ -73,7 +73,7 @@ def number(value: float | None) -> str:
 
 
 def share(value: float | None) -> str:
-    """Return a share in whole percent: "0%" is exactly none, "<1%" a little."""
+    """Return a share in whole percent: "0%" is exactly 0, "<1%" is above 0."""
     if value is None:
         return "-"
     if 0 < value < 0.01:
@@ -82,24 +82,24 @@ def share(value: float | None) -> str:
 
 
 def counted(count: int, what: str) -> str:
-    """Return how many there are: "1 layer", "1,200 values"."""
+    """Return a count with its noun: "1 layer", "1,200 values"."""
     return f"{count:,} {what}{'s' * (count != 1)}"
 
 
 def names(found: Iterable[str], most: int = 6) -> str:
-    """Return names in one line, the model for an empty one."""
+    """Return names in one line, with "the model" for an empty name."""
     listed = [name or "the model" for name in found]
     rest = f" and {len(listed) - most} more" if len(listed) > most else ""
     return ", ".join(listed[:most]) + rest
 
 
 def fact(title: str, text: str, style: str = "bold") -> Text:
-    """Return a line that begins with what it is about."""
+    """Return a line with a title."""
     return Text.assemble((f"{title}: ", style), text, overflow="fold")
 
 
 def hidden(borders: Iterable[Hidden]) -> list[Text]:
-    """Return a line for each reason why modules are not seen."""
+    """Return a line for each reason for hidden modules."""
     found: dict[str, list[Hidden]] = {}
     for border in borders:
         found.setdefault(border.why, []).append(border)

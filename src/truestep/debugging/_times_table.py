@@ -16,17 +16,17 @@ if TYPE_CHECKING:
     from truestep.debugging.timings import ModuleTime, PhaseTime
 
 OPERATIONS = 12
-"""Operations that are shown."""
+"""Most operations to show."""
 
 
 def of_profile(profile: Profile, width: int = WIDTH) -> RenderableType:
-    """Return where the time went, in this many columns."""
+    """Return the text of a profile, in this many columns."""
     if not profile.steps:
-        text = f"{profile.skipped} are skipped first, and a step that a loop is left in does not count"
+        text = f"the first {profile.skipped} are skipped, and a step that ends with the loop's `break` does not count"
         return Text(f"profile: no step was measured; {text}")
     rate = f"{1000 / profile.step_ms:,.0f} per second" if profile.step_ms < 1000 else "with the profiler on"
     measured = f"{counted(profile.steps, 'step')} of {ms(profile.step_ms)} ms ({rate})"
-    title = f"{measured}, after {profile.skipped} that were skipped"
+    title = f"{measured}, after {profile.skipped} skipped"
     lines: list[RenderableType] = [Text.assemble(("profile: ", "bold"), title), *hidden(profile.hidden)]
     lines += ["", phase_table(profile.phases, width)]
     if profile.modules:
@@ -39,7 +39,7 @@ def of_profile(profile: Profile, width: int = WIDTH) -> RenderableType:
 
 
 def ms(value: float | None) -> str:
-    """Return milliseconds with three figures.
+    """Return milliseconds with three digits.
 
     >>> [ms(value) for value in (0.01234, 1.234, 123.4, None)]
     ['0.012', '1.23', '123', '-']
@@ -63,9 +63,9 @@ def module_table(modules: Sequence[ModuleTime], width: int, *, own: float | None
     """Return modules as a tree.
 
     Args:
-        modules: the outer before the inner ones.
-        width: columns of the whole.
-        own: milliseconds of a step, of which the share of a module without its modules is shown; None to show none.
+        modules: outer modules before inner ones.
+        width: width of the table in characters.
+        own: milliseconds of a step, to show the share of each module without its submodules; None shows no such share.
     """
     device = modules[0].device_ms is not None
     columns = [("module", 0), ("class", 0), ("calls", 6), ("forward", 8), ("backward", 8), ("share", 6)]

@@ -1,4 +1,4 @@
-"""Which modules of a model can be seen, under which names, and which are hidden and why."""
+"""The modules of a model that hooks can see, their names, and the hidden ones with the reason."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from truestep.errors import UnknownModule
 
 @dataclass(frozen=True, slots=True)
 class Hidden:
-    """A part of a model into which hooks cannot see.
+    """A part of a model that hooks cannot see.
 
     Attributes:
-        name: the module that is the border; "" for the model.
+        name: name of its outermost module; "" for the model.
         why: the reason, such as "torch.compile".
-        modules: how many modules are inside.
+        modules: number of modules inside.
     """
 
     name: str
@@ -33,10 +33,10 @@ class Visible:
     """The modules of a model.
 
     Attributes:
-        names: every module that hooks can be put on, by its first name, in the model's order; "" is the model.
-        others: the other names of a module that has several.
-        hidden: the borders behind which there are more.
-        model: whose modules they are.
+        names: every module that can have hooks, by its first name, in the order of the model; "" is the model.
+        others: the other names of shared modules.
+        hidden: the parts that hooks cannot see.
+        model: the model.
     """
 
     names: dict[str, nn.Module]
@@ -45,40 +45,40 @@ class Visible:
     model: nn.Module
 
     def module(self, name: str) -> nn.Module:
-        """Return the module of a name.
+        """Return the module of that name.
 
         Raises:
-            UnknownModule: there is none, or it is hidden.
+            UnknownModule: no module has that name, or it is hidden.
         """
         if name in self.names:
             return self.names[name]
-        with suppress(AttributeError, RuntimeError):  # none of that name; TorchScript has no names to ask for
-            module = self.model.get_submodule(name)  # by another of its names
+        with suppress(AttributeError, RuntimeError):  # an unknown name; TorchScript has no named modules
+            module = self.model.get_submodule(name)  # a second name of a shared module
             if any(module is seen for seen in self.names.values()):
                 return module
         for border in self.hidden:
             if not border.name or name == border.name or name.startswith(f"{border.name}."):
                 raise UnknownModule(
                     f'"{name}" is inside {border.why}, where hooks are not called',
-                    expected=f"a module outside of {border.why}",
-                    remedy="ask the model that is not compiled: it shares its weights",
+                    expected=f"expected a module outside {border.why}",
+                    remedy="pass the model that is not compiled, which shares its weights",
                 )
         known = [known for known in self.names if known]
         near = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
         raise UnknownModule(
             f'the model has no module "{name}"',
-            expected=f"one of {_listed(known)}",
-            remedy=f'write "{near[0]}"' if near else "take a name that model.named_modules() gives",
+            expected=f"expected one of {_listed(known)}",
+            remedy=f'write "{near[0]}"' if near else "take a name from model.named_modules()",
         )
 
 
 def visible(model: nn.Module, *, exact: bool = True) -> Visible:
-    """Find the modules of a model that hooks can be put on.
+    """Return the modules of a model that can have hooks.
 
     Args:
         model: compiled or not.
-        exact: leave out those on which a hook would change what is computed: torch's transformer layer in eval mode
-            takes another path if there is a hook on one of its parts.
+        exact: True to leave out modules that compute differently with hooks: torch's transformer layer in eval mode
+            takes another path if one of its parts has a hook.
     """
     found = Visible({}, {}, [], model)
     _walk(model, "", found, {}, exact)
@@ -118,12 +118,12 @@ def _why(module: nn.Module, exact: bool) -> str:
 
 
 def plain_name(name: str) -> str:
-    """Return the name of a parameter or module without what torch.compile puts into it."""
+    """Return the name of a parameter or module without the parts added by torch.compile."""
     return name.replace("_orig_mod.", "")
 
 
 def joined(prefix: str, name: str) -> str:
-    """Return the name of what is inside of something that has a name, or none."""
+    """Return the qualified name of an inner part; either name can be empty."""
     return f"{prefix}.{name}" if prefix and name else prefix or name
 
 
@@ -133,11 +133,11 @@ def kind(module: nn.Module) -> str:
 
 
 def titles(models: Iterable[nn.Module], names: Mapping[str, nn.Module] | None = None) -> dict[str, nn.Module]:
-    """Return models by what goes before the names of their modules: nothing where there is one.
+    """Return models by the prefix for the names of their modules: "" for a single model.
 
     Args:
         models: the models.
-        names: what they are called elsewhere.
+        names: known names of models.
     """
     models = list(models)
     if len(models) == 1:
@@ -157,5 +157,5 @@ def titles(models: Iterable[nn.Module], names: Mapping[str, nn.Module] | None = 
 def _listed(names: list[str], most: int = 8) -> str:
     shown = ", ".join(f'"{name}"' for name in names[:most])
     return (
-        f"{shown} and {len(names) - most} more" if len(names) > most else shown or "its modules, of which it has none"
+        f"{shown} and {len(names) - most} more" if len(names) > most else shown or "its modules, but it has no modules"
     )

@@ -1,4 +1,4 @@
-"""Take what layers return out of a model, or put something else in its place."""
+"""Record the outputs of layers, or replace them."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ Patch = torch.Tensor | Callable[[Any], Any]
 
 
 class Features(Mapping[str, Any]):
-    """What modules returned, by name: of the last call, or of every call in a list.
+    """Outputs of modules by name: of the last call, or of every call in a list.
 
-    It keeps what it has when the context is left.
+    They are kept after the context is left.
     """
 
     def __init__(self, names: Sequence[str], every_call: bool) -> None:
@@ -34,14 +34,14 @@ class Features(Mapping[str, Any]):
         if name not in self._names:
             near = difflib.get_close_matches(name, self._names, n=1, cutoff=0.5)
             raise UnknownModule(
-                f'"{name}" was not asked for',
-                expected=f"one of {self._names}",
-                remedy=f'write "{near[0]}"' if near else "name it where the features are asked for",
+                f'"{name}" was not recorded',
+                expected=f"expected one of {self._names}",
+                remedy=f'write "{near[0]}"' if near else "pass its name to features()",
             )
         raise ModuleNotCalled(
             f'"{name}" was not called',
-            expected=f"a call of the model inside the context; kept so far: {sorted(self._kept)}",
-            remedy="call the model as model(x): model.forward(x) and parts of it that are not called keep nothing",
+            expected=f"expected a call of the model inside the context; recorded so far: {sorted(self._kept)}",
+            remedy="call the model as model(x): model.forward(x) runs no hooks",
         )
 
     def __contains__(self, name: object) -> bool:
@@ -57,7 +57,7 @@ class Features(Mapping[str, Any]):
         return f"Features({{{', '.join(f'{name!r}: {shape(value)}' for name, value in self._kept.items())}}})"
 
     def clear(self) -> None:
-        """Forget what was kept so far."""
+        """Drop all recorded outputs."""
         self._kept.clear()
 
     def _keep(self, name: str, value: Any) -> None:
@@ -76,26 +76,26 @@ def features(
     detach: bool = True,
     every_call: bool = False,
 ) -> Iterator[Features]:
-    """Keep what modules return while the context is open, and put something else in its place where a patch says so.
+    """Context manager: record the outputs of modules while it is open, and replace outputs that have a patch.
 
-    What is kept is a copy: a layer that works in place afterwards does not change it. The hooks are removed when the
+    Outputs are copied, so that a later layer that works in place does not change them. The hooks are removed when the
     context is left, also by an exception.
 
     Args:
         model: any model that is not compiled.
-        names: of modules, as `model.named_modules()` gives them.
-        patch: by name, what is returned instead: a tensor of the same shape, or a function from what the module
-            returned to what it is to return. What is kept is what was put in its place.
+        names: names of modules, as in `model.named_modules()`.
+        patch: replacements of outputs, by name: a tensor of the same shape, or a function from the output to its
+            replacement. The replacement is recorded, not the output.
         detach: False keeps the graph, so that a loss on features reaches the model.
-        every_call: keep what every call returned, in a list, and not the last one only.
+        every_call: True to record the outputs of every call in a list, instead of the last one.
 
     Raises:
         UnknownModule: no module has that name, or it is inside torch.compile or TorchScript.
-        BadPatch: a tensor of another shape, or what is neither a tensor nor a function.
-        ModuleNotCalled: on reading, a module that was not called.
+        BadPatch: a tensor of another shape, or neither a tensor nor a function.
+        ModuleNotCalled: on reading, the module was not called.
 
     Source: Vig et al., Investigating gender bias in language models using causal mediation analysis (NeurIPS 2020), for
-    what patching is good for.
+    uses of patching.
 
     Example:
         >>> model = nn.Sequential(nn.Linear(2, 3), nn.ReLU())
@@ -113,8 +113,7 @@ def features(
     for name, instead in patches.items():
         if not isinstance(instead, torch.Tensor) and not callable(instead):
             raise BadPatch(
-                f'the patch of "{name}" is {type(instead).__name__}',
-                expected="a tensor, or a function from the output to what is to be put in its place",
+                f'the patch of "{name}" must be a tensor or a function of the output, got {type(instead).__name__}',
                 remedy=f'pass patch={{"{name}": lambda output: ...}}',
             )
     kept = Features([*names, *(name for name in patches if name not in names)], every_call)
@@ -125,7 +124,7 @@ def features(
         def returned(_: nn.Module, args: Any, output: Any) -> Any:
             if name in patches:
                 output = _patched(name, patches[name], output)
-            if torch._C._current_graph_task_id() == -1:  # else checkpointing computes again what it did not keep
+            if torch._C._current_graph_task_id() == -1:  # else activation checkpointing recomputes
                 kept._keep(name, mapped(output, _detached if detach else torch.clone))
             return output if name in patches else None
 
@@ -142,19 +141,19 @@ def _detached(tensor: torch.Tensor) -> torch.Tensor:
 
 
 def _patched(name: str, instead: Patch, output: Any) -> Any:
-    """Return what a module is to return."""
+    """Return the replacement of an output."""
     if not isinstance(instead, torch.Tensor):
         new = instead(output)
         if new is None:
             raise BadPatch(
-                f'the patch of "{name}" returned nothing',
-                expected=f"what is put in the place of {shape(output)}",
-                remedy="return the output that the function was given, changed",
+                f'the patch of "{name}" returned None',
+                expected=f"expected a replacement for {shape(output)}",
+                remedy="return the changed output",
             )
         return new
     if not isinstance(output, torch.Tensor) or output.shape != instead.shape:
         raise BadPatch(
-            f'a tensor cannot take the place of what "{name}" returned',
+            f'the patch of "{name}" has another shape than its output',
             expected=f"expected {shape(output)}, got {shape(instead)}",
             remedy="pass a tensor of that shape, or a function",
         )

@@ -1,4 +1,4 @@
-"""Look at one step of a training while it is taken, and change nothing."""
+"""Inspect one step of a training while it runs, without changing it."""
 
 from __future__ import annotations
 
@@ -21,31 +21,31 @@ from truestep.debugging.statistics import local
 from truestep.errors import BadPart
 
 MOST = 100_000
-"""Tensors that are measured before an inspection ends by itself: it is around a training, and not around a step."""
+"""Most tensors to measure: an inspection of more is around a whole training instead of a step, and stops."""
 
 
 def inspect(
     *models: nn.Module, when: bool = True, updates: bool = True, names: dict[str, nn.Module] | None = None
 ) -> AbstractContextManager[Inspection]:
-    """Look at the step inside: shapes, values and gradients layer by layer, and where the first NaN came from.
+    """Context manager: inspect the step inside, with shapes, values and gradients by layer, and the first NaN.
 
-    The step is the training's own: nothing is computed twice, no random number is drawn, and the weights after it are
-    those that it has without. What looks (hooks on modules, on the tensors that they return, on parameters and on
-    optimizers) is removed when the context is left, also by an exception, which gets a note on where it was raised.
+    The step is part of the training: nothing is computed twice, no random number is drawn, and the weights after it are
+    unchanged by the inspection. All hooks (on modules, their outputs, parameters and optimizers) are removed when the
+    context is left, also by an exception, which gets a note with the module that raised it.
 
-    Inside torch.compile and TorchScript, hooks are not called: the table says what is hidden, and has the parameters
-    all the same. So it does for torch's transformer layer in eval mode, which computes otherwise if it has a hook. A
-    copy of the model that is made while the context is open keeps hooks that do nothing.
+    Hooks are not called inside torch.compile and TorchScript: the table lists such parts as hidden, but has their
+    parameters. The same holds for torch's transformer layer in eval mode, which computes differently if it has a hook.
+    A copy of the model that is made while the context is open keeps hooks without effect.
 
     Args:
-        *models: to look at.
-        when: False looks at nothing; for a context in a loop, such as `when=step == 100`.
-        updates: measure how far each parameter moves; needs a copy of the parameters in the memory of the CPU while an
+        *models: the models.
+        when: False skips the inspection; for a context in a loop, such as `when=step == 100`.
+        updates: True to measure how far each parameter moves; needs a copy of the parameters in CPU memory while an
             optimizer steps.
-        names: what the models are called, where there are several.
+        names: names of the models, if there are several.
 
     Raises:
-        BadPart: no model.
+        BadPart: no model was passed, or an object that is not a module.
 
     Example:
         >>> model = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 2))
@@ -58,8 +58,7 @@ def inspect(
     """
     if not models or not all(isinstance(model, nn.Module) for model in models):
         raise BadPart(
-            f"inspect was given {', '.join(type(model).__name__ for model in models) or 'no model'}",
-            expected="one or more nn.Module",
+            f"inspect() takes one or more nn.Module, got {', '.join(type(m).__name__ for m in models) or 'none'}",
             remedy="write with inspect(model) as seen:",
         )
     if not when:
@@ -82,7 +81,7 @@ def _inspecting(models: dict[str, nn.Module], updates: bool) -> Iterator[Inspect
 
 
 class _Watcher:
-    """The hooks of one inspection; what they see goes into a `Record`."""
+    """The hooks of one inspection, which write into a `Record`."""
 
     def __init__(self, models: dict[str, nn.Module], updates: bool) -> None:
         self.record = Record(", ".join(kind(model) for model in models.values()))
@@ -96,10 +95,10 @@ class _Watcher:
         self._stack = ExitStack()
         self._open = False
 
-    # --- putting hooks on ---
+    # --- attaching hooks ---
 
     def attach(self, stack: ExitStack) -> None:
-        """Put the hooks on; `stack` takes them off."""
+        """Attach the hooks; `stack` removes them."""
         self._stack = stack
         stack.callback(self._close)
         for prefix, model in self._models.items():
@@ -115,7 +114,7 @@ class _Watcher:
         self._open = True
 
     def _close(self) -> None:
-        """Let go of every tensor; a hook that a compiled function kept does nothing from now on."""
+        """Release every tensor. Hooks that were compiled into a function do nothing from now on."""
         self._open = False
         self._values.clear()
         self._before.clear()
@@ -148,7 +147,7 @@ class _Watcher:
                 self.record.add_buffer(joined(prefix, plain_name(name)), buffer)
 
     def _guarded(self, function: Callable[..., None], *args: Any) -> None:
-        """Call what measures; what fails in it is told, and never ends a training."""
+        """Call a measuring function. An exception in it is recorded, and does not end the training."""
         try:
             function(*args)
         except Exception as error:
@@ -158,12 +157,12 @@ class _Watcher:
 
     def _begin(self, name: str, module: nn.Module, given: tuple[Any, Any]) -> None:
         if torch._C._current_graph_task_id() != -1:
-            return  # checkpointing computes again what it did not keep
+            return  # activation checkpointing recomputes
         if len(self.record.measured) > MOST:
             self._close()
-            self.record.trouble.append(f"what came after {MOST:,} tensors; inspect looks at single steps")
+            self.record.trouble.append(f"everything after {MOST:,} tensors; inspect is meant for single steps")
             return
-        self._raised = None  # what was raised before was handled
+        self._raised = None  # an earlier exception was handled
         args, kwargs = given
         takes = shape(args[0]) if len(args) == 1 and not kwargs else shape([*args, *kwargs.values()])
         call = Seen(name, kind(module), len(self._running), takes, error=id(sys.exc_info()[1]))
@@ -202,7 +201,7 @@ class _Watcher:
                 self._stack.callback(hook.remove)
 
     def _held(self, tensor: torch.Tensor) -> Values:
-        """Return what is known of a tensor: measured once, until it is changed in place."""
+        """Return the measured values of a tensor; it is measured again only after a change in place."""
         version = -1 if tensor.is_inference() or _wrapped(tensor) else tensor._version
         known = self._values.get(id(tensor))
         if known is not None and known[0]() is tensor and known[1] == version and version != -1:
@@ -231,7 +230,9 @@ class _Watcher:
 
     def _stepping(self, optimizer: torch.optim.Optimizer, args: Any, kwargs: Any) -> None:
         if self._open:
-            closure = any(callable(given) for given in (*args[1:], *kwargs.values()))  # it makes the gradients itself
+            closure = any(
+                callable(given) for given in (*args[1:], *kwargs.values())
+            )  # a closure computes the gradients inside the step
             self._guarded(self._note_step, optimizer, closure)
 
     def _note_step(self, optimizer: torch.optim.Optimizer, closure: bool) -> None:
@@ -262,7 +263,7 @@ class _Watcher:
     # --- an exception ---
 
     def note(self, error: BaseException, seen: Inspection) -> None:
-        """Say in which module an exception was raised, if it was in one."""
+        """Add a note to an exception with the module that raised it, if there is one."""
         if self._raised is not None and self._raised[0] == id(error) and _from_module(error):
             call = self._raised[1]
             seen.raised = call.name
@@ -270,7 +271,7 @@ class _Watcher:
 
 
 def _from_module(error: BaseException) -> bool:
-    """Whether an exception came through the call of a module."""
+    """Return True if an exception came through the call of a module."""
     code = nn.Module._call_impl.__code__
     return any(frame.f_code is code for frame, _ in walk_tb(error.__traceback__))
 
@@ -281,20 +282,21 @@ def _own(optimizer: torch.optim.Optimizer) -> Iterator[torch.Tensor]:
 
 
 def _reference(tensor: torch.Tensor) -> Callable[[], torch.Tensor | None]:
-    """Return a function that gives a tensor as long as it lives.
+    """Return a function that returns the tensor, or None after it was freed.
 
-    A parameter lives as long as its model: it is held, since `torch.utils.swap_tensors` refuses weak references.
+    Parameters are held by a strong reference, since `torch.utils.swap_tensors` refuses weak ones; they live as long as
+    their model anyway.
     """
     return (lambda: tensor) if isinstance(tensor, nn.Parameter) else weakref.ref(tensor)
 
 
 def _wrapped(tensor: torch.Tensor) -> bool:
-    """Whether a transform of torch.func holds the tensor, whose values are not those of one sample."""
+    """Return True if the tensor belongs to a transform of torch.func, so that it has values of several samples."""
     return torch._C._functorch.is_functorch_wrapped_tensor(tensor)
 
 
 def _untraced(hook: Callable[..., None]) -> Callable[..., None]:
-    """Return a hook that a compiled step calls and does not trace."""
+    """Return a hook that a compiled step calls but does not trace."""
 
     def untraced(*args: Any) -> None:
         hook(*args)

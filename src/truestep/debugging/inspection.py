@@ -1,4 +1,4 @@
-"""What an inspection of a step saw: layers, parameters, and where the first NaN came from."""
+"""The result of an inspection: layers, parameters, and the origin of the first NaN."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class TensorSeen:
-    """A tensor that went into a module or came out of it.
+    """An input or output tensor of a module.
 
     Attributes:
-        path: where it is in the value: "" for the value itself, "[0].logits" in nested ones.
+        path: its path in the argument or output: "" for the value itself, "[0].logits" in nested ones.
         shape: its shape.
         dtype: its dtype.
         device: its device.
-        statistics: of its values; None for empty tensors and those without values.
-        gradient: of the gradient that the backward pass brought to it; None where none came.
+        statistics: statistics of its values; None for empty tensors and those without values.
+        gradient: statistics of its gradient; None if it got no gradient.
     """
 
     path: str
@@ -40,11 +40,11 @@ class Call:
     """One call of a module.
 
     Attributes:
-        inputs: the tensors that it was given.
-        outputs: the tensors that it returned; none where it raised.
-        takes: the shapes of what it was given, as text.
-        gives: the shapes of what it returned, as text.
-        raised: whether it ended with an exception.
+        inputs: the tensors in its arguments.
+        outputs: the tensors in its output; () if it raised.
+        takes: the shapes of its arguments, as text.
+        gives: the shapes of its output, as text.
+        raised: True if it ended with an exception.
     """
 
     inputs: tuple[TensorSeen, ...]
@@ -59,11 +59,11 @@ class Layer:
     """A module that was called.
 
     Attributes:
-        name: in the model; "" is the model itself.
+        name: its name in the model; "" is the model itself.
         kind: the name of its class.
-        depth: how many modules it is inside of.
-        also: its other names, where it is shared.
-        calls: in order.
+        depth: number of modules around it.
+        also: its other names, if it is shared.
+        calls: its calls, in order.
     """
 
     name: str
@@ -78,14 +78,14 @@ class ParameterSeen:
     """A parameter of the model.
 
     Attributes:
-        name: in the model.
+        name: its name in the model.
         shape: its shape.
         dtype: its dtype.
-        trainable: whether it required a gradient.
-        reached: whether a loss reached it: its gradient was added to, or an optimizer stepped with one.
-        value: of its values before the step.
-        gradient: of its gradient; `Inspection.gradients` says as of when. None where it has none.
-        update: the norm of its change divided by its norm; None where no optimizer stepped with it.
+        trainable: True if it required a gradient.
+        reached: True if a loss reached it: its gradient was accumulated, or an optimizer stepped with a gradient.
+        value: statistics of its values before the step.
+        gradient: statistics of its gradient, at the time given by `Inspection.gradients`; None without a gradient.
+        update: the norm of its change divided by its norm; None if no optimizer stepped with it.
     """
 
     name: str
@@ -100,17 +100,17 @@ class ParameterSeen:
 
 @dataclass(frozen=True, slots=True)
 class NotFinite:
-    """The first place where NaN or Inf was seen.
+    """The first place with NaN or Inf.
 
     Attributes:
         what: "NaN" or "Inf".
         where: "output" of a module, "input" of the model, "inside" the forward of a module, "parameter" or "buffer",
             "gradient" of a parameter, or "output gradient" of a module.
-        name: the module's, parameter's or buffer's name; "" is the model.
+        name: name of the module, parameter or buffer; "" is the model.
         kind: the name of the module's class; "" for parameters and buffers.
-        count: how many values are.
-        of: of how many.
-        text: the sentence.
+        count: number of such values.
+        of: number of all values.
+        text: the finding as a sentence.
     """
 
     what: str
@@ -124,20 +124,20 @@ class NotFinite:
 
 @dataclass
 class Inspection:
-    """What was seen while the context was open. Empty until it is left, and where it did not look.
+    """The result of `inspect`. It is empty until the context is left, and if `when` was False.
 
     `print(seen)` prints a table of 80 columns, `rich.print(seen)` one as wide as the terminal.
 
     Attributes:
-        looked: whether it looked: `when` was true. `if seen:` asks for the same.
-        layers: the modules that were called, in the order in which they began.
-        parameters: all parameters, in the model's order.
-        not_called: modules that were not called; containers that never are, and hidden modules, are not among them.
-        first_nan: where the first NaN came from; None where there was none.
-        first_inf: where the first Inf came from; None where there was none.
-        hidden: where hooks cannot see, such as inside torch.compile.
-        gradients: as of when the gradients are: "as the optimizer used them", or "as the backward pass left them".
-        raised: the innermost module that was running when an exception left the context; None where there was none.
+        looked: True if `when` was true; also the truth value of the inspection.
+        layers: the modules that were called, in the order of their first calls.
+        parameters: all parameters, in the order of the model.
+        not_called: modules that were not called, without hidden modules and containers that are never called.
+        first_nan: the origin of the first NaN; None without one.
+        first_inf: the origin of the first Inf; None without one.
+        hidden: the parts that hooks cannot see, such as inside torch.compile.
+        gradients: the time of the gradients: "as the optimizer used them", or "as the backward pass left them".
+        raised: the innermost module that was running when an exception left the context; None without one.
     """
 
     looked: bool = False
@@ -151,18 +151,18 @@ class Inspection:
     gradients: str = ""
     raised: str | None = None
     scales: tuple[float, ...] = ()
-    """In a run with fp16, what the losses are multiplied with; gradients that no optimizer used carry it."""
+    """Loss scales of a run with fp16; gradients that no optimizer used are multiplied by them."""
     trouble: list[str] = field(default_factory=list)
-    """What could not be measured, and why."""
+    """Measurements that failed, with the reason."""
 
     @property
     def reached(self) -> tuple[str, ...]:
-        """The names of the parameters that got a gradient."""
+        """Names of the parameters that got a gradient."""
         return tuple(seen.name for seen in self.parameters if seen.reached)
 
     @property
     def unreached(self) -> tuple[str, ...]:
-        """The names of the trainable parameters that got no gradient."""
+        """Names of the trainable parameters that got no gradient."""
         return tuple(seen.name for seen in self.parameters if seen.trainable and not seen.reached)
 
     def layer(self, name: str) -> Layer:
@@ -180,7 +180,7 @@ class Inspection:
         """Return a parameter by its name.
 
         Raises:
-            KeyError: there is none of that name.
+            KeyError: no parameter has that name.
         """
         for seen in self.parameters:
             if seen.name == name:

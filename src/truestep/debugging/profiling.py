@@ -1,4 +1,4 @@
-"""Where the time of a loop goes: torch's profiler around some of its steps, read by phase, module and operation."""
+"""Profile some steps of a loop with torch's profiler: times by phase, module and operation."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ Batch = TypeVar("Batch")
 
 
 class Profile:
-    """Where the time of some steps went. Empty until its context is left.
+    """The times of some steps. Empty until the context of `profile` is left.
 
     `print(profile)` prints tables of 80 columns, `rich.print(profile)` as wide as the terminal.
 
     Attributes:
-        steps: how many steps were measured: whole bodies of a loop.
-        skipped: how many went before them.
-        step_ms: how long one took, in milliseconds; with the profiler on, which makes steps of many small operations
-            slower than they are.
-        phases: data, forward, backward, optimizer, and what is left.
-        modules: forward and backward by module, in the order in which they were first called.
-        operations: the operations of torch, by the time in themselves.
-        hidden: where modules cannot be told from each other, such as inside torch.compile.
-        trace: the file for chrome://tracing or ui.perfetto.dev; None where none was asked for, or no step was measured.
+        steps: number of measured steps: whole bodies of a loop.
+        skipped: number of steps before them.
+        step_ms: mean time of a step, in milliseconds, with the profiler on, which slows down steps of many small
+            operations.
+        phases: data, forward, backward, optimizer, and the rest.
+        modules: forward and backward by module, in the order of the first calls.
+        operations: the operations of torch, by their time without the operations that they call.
+        hidden: parts without times of single modules, such as inside torch.compile.
+        trace: the file for chrome://tracing or ui.perfetto.dev; None if not requested, or no step was measured.
     """
 
     def __init__(self, models: Mapping[str, nn.Module], steps: int, skip: int, options: Mapping[str, Any]) -> None:
@@ -59,12 +59,12 @@ class Profile:
         self._attached = ExitStack()
 
     def loop(self, batches: Iterable[Batch]) -> Iterator[Batch]:
-        """Give the batches of a loop; the time until each is there is that of the data, the rest is the step's.
+        """Yield the batches of a loop. The wait for each batch counts as data, the rest as the step.
 
-        Of two loops at once, the outer one is measured.
+        Of two nested loops, the outer one is measured.
 
         Args:
-            batches: a loader, or anything that a loop walks over.
+            batches: a loader, or any iterable.
         """
         if self._walking:
             yield from batches
@@ -94,12 +94,12 @@ class Profile:
                 close()
 
     def _switch(self) -> None:
-        """Between two steps: begin or end to measure."""
+        """Start or stop the measurement, between two steps."""
         if self._profiler is None and self._began == self.skipped:
             if torch._C._autograd._profiler_enabled():
                 raise BadSettings(
-                    "a profiler of torch is measuring already",
-                    expected="one at a time",
+                    "a profiler of torch is running already",
+                    expected="expected at most one at a time",
                     remedy="leave the context of the other one first",
                 )
             self._profiler = torch.profiler.profile(**self._options)
@@ -139,14 +139,14 @@ class Profile:
         self._attached.callback(module.register_forward_hook(after, always_call=True).remove)
 
     def _stop(self) -> None:
-        """End to measure; what was measured is read when the context is left."""
+        """Stop the measurement; it is read when the context is left."""
         self._attached.close()
         if self._on and self._profiler is not None:
             self._on = False
             self._profiler.stop()
 
     def _read(self, trace: Path | None) -> None:
-        """Read what was measured, and write the trace."""
+        """Read the measurement, and write the trace."""
         self._stop()
         if self._profiler is None:
             return
@@ -186,21 +186,21 @@ def profile(
     names: Mapping[str, nn.Module] | None = None,
     **options: Any,
 ) -> Iterator[Profile]:
-    """Measure where the time of a loop goes: `steps` steps, after `skip` that are slower than the others.
+    """Context manager: measure `steps` steps of a loop, after `skip` steps, which are slower than the others.
 
-    The loop goes on when they are measured. Hooks and the profiler are gone after the last measured step, or when the
+    The loop goes on after the measurement. Hooks and the profiler are removed after the last measured step, or when the
     context is left, also by an exception.
 
     Args:
-        *models: told apart in the table, module by module.
-        steps: bodies of the loop to measure, at least 1.
-        skip: bodies that go before, at least 0: the first ones compile, allocate and fill caches.
+        *models: models with a row in the table for each of their modules.
+        steps: number of steps (bodies of the loop) to measure, at least 1.
+        skip: number of steps to skip first, at least 0: they compile, allocate and fill caches.
         trace: a file for the trace, ending with ".json" or ".json.gz".
-        names: what the models are called, where there are several.
-        **options: of `torch.profiler.profile`, such as record_shapes, with_stack and profile_memory.
+        names: names of the models, if there are several.
+        **options: options of `torch.profiler.profile`, such as record_shapes, with_stack and profile_memory.
 
     Raises:
-        BadSettings: a number of steps that means nothing, or another profiler of torch that is on.
+        BadSettings: an invalid number of steps, or another profiler of torch is running.
 
     Warns:
         TraceNotWritten: the file cannot be written.
@@ -220,8 +220,7 @@ def profile(
     for setting, value, least in ("steps", steps, 1), ("skip", skip, 0):
         if not isinstance(value, int) or isinstance(value, bool) or value < least:
             raise BadSettings(
-                f"{setting} is {value!r}",
-                expected=f"a whole number of at least {least}",
+                f"{setting} must be an integer of at least {least}, got {value!r}",
                 remedy=f"pass {setting}={max(least, 3)}",
             )
     found = Profile(titles(models, names), steps, skip, options)
@@ -229,7 +228,7 @@ def profile(
     try:
         yield found
     except BaseException:
-        with suppress(Exception):  # the error of the training is the one to tell
+        with suppress(Exception):  # the error of the training must not be replaced
             found._read(path)
         raise
     found._read(path)

@@ -1,4 +1,4 @@
-"""The numbers that describe what is in a tensor, measured on its device and read together at the end."""
+"""Statistics of tensors, measured on their device and read together at the end."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ import torch
 
 @dataclass(frozen=True, slots=True)
 class Statistics:
-    """What is in a tensor. Of complex numbers, the magnitudes; of what is spread over processes, this one's part.
+    """Statistics of a tensor: of magnitudes if it is complex, of the local part if it is distributed.
 
     Attributes:
-        mean: the mean; NaN where one of the values is.
-        std: the standard deviation, divided by the number of values.
+        mean: the mean; NaN if one of the values is NaN.
+        std: the standard deviation, with the number of values as divisor.
         max: the largest magnitude.
         zeros: the share of values that are exactly zero, in [0, 1].
-        nans: how many values are NaN.
-        infs: how many values are infinite.
+        nans: number of values that are NaN.
+        infs: number of infinite values.
     """
 
     mean: float
@@ -36,16 +36,16 @@ class Statistics:
 
     @property
     def finite(self) -> bool:
-        """Whether no value is NaN or infinite."""
+        """True if no value is NaN or infinite."""
         return not self.nans and not self.infs
 
 
 class Measured:
-    """The statistics of one tensor: asked for now, known when they are read.
+    """The statistics of one tensor: computed on its device now, copied to the CPU by `read`.
 
     Attributes:
-        known: the statistics; None before `read`, and for tensors that hold nothing or cannot be measured.
-        trouble: why it cannot be measured; empty otherwise.
+        known: the statistics; None before `read`, and for tensors that are empty or cannot be measured.
+        trouble: the reason why it cannot be measured; "" otherwise.
     """
 
     __slots__ = ("_numbers", "known", "trouble")
@@ -56,23 +56,23 @@ class Measured:
         self._numbers: torch.Tensor | None = None
         try:
             self._numbers = _numbers(tensor)
-        except Exception as error:  # a dtype without arithmetic, a subclass of the user's: training goes on
+        except Exception as error:  # a dtype without arithmetic, a tensor subclass: training goes on
             self.trouble = f"{tensor.dtype}: {str(error).partition(chr(10))[0]}"
 
     @property
     def numbers(self) -> torch.Tensor | None:
-        """What was measured, on the device; None where nothing was, or after reading."""
+        """The measurements on the device; None without any, or after `read`."""
         return self._numbers
 
     def take(self, values: list[float]) -> None:
-        """Take up the numbers, in the order in which they were measured."""
+        """Set the statistics from the numbers, in the order of their measurement."""
         mean, std, largest, zeros, nans, infs = values
         self.known = Statistics(mean, std, largest, zeros, int(nans), int(infs))
         self._numbers = None
 
 
 def read(measured: Iterable[Measured]) -> None:
-    """Read what was measured, in one copy per device."""
+    """Read all measurements, in one copy per device."""
     by_device: dict[torch.device, dict[int, Measured]] = {}
     for one in measured:
         if one.numbers is not None:
@@ -84,7 +84,7 @@ def read(measured: Iterable[Measured]) -> None:
 
 
 def local(tensor: torch.Tensor) -> torch.Tensor | None:
-    """Return the values of a tensor that this process holds, as a plain tensor; None where there are none to read."""
+    """Return the local values of a tensor as a plain tensor; None if it has none that can be read."""
     tensor = tensor.detach()
     if hasattr(tensor, "to_local"):
         tensor = tensor.to_local()
@@ -99,7 +99,7 @@ def local(tensor: torch.Tensor) -> torch.Tensor | None:
 
 @torch.no_grad()
 def _numbers(tensor: torch.Tensor) -> torch.Tensor | None:
-    """Return mean, std, largest magnitude, share of zeros, and how many are NaN and infinite."""
+    """Return mean, std, largest magnitude, share of zeros, and the numbers of NaN and of infinite values."""
     values = local(tensor)
     if values is None or not values.numel():
         return None

@@ -1,8 +1,7 @@
-"""What the events of torch's profiler say about steps: by phase, by module, by operation.
+"""Times of steps from the events of torch's profiler: by phase, by module, by operation.
 
-The backward pass is not marked by anybody. Its functions carry the sequence number of the operation of the forward pass
-that they belong to, by which their time is told apart module by module; as a phase, it lasts from the first function of
-an uninterrupted row to the last.
+The backward pass has no marks. Its functions have the sequence number of their operation in the forward pass, which
+assigns their time to modules; as a phase, it lasts from the first to the last function of an uninterrupted series.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from typing import Any
 
 STEP, DATA, MODULE = "truestep: step", "truestep: data", "forward: "
 BETWEEN = "truestep: between two steps"
-"""A mark without length, for those who cannot be around a step."""
+"""A mark of zero length, for callers that cannot enclose a step."""
 _ENGINE = "autograd::engine::evaluate_function: "
 _OPTIMIZER = ("Optimizer.step#", "Optimizer.zero_grad#")
 _NO_OPERATION = (
@@ -30,9 +29,9 @@ _NO_OPERATION = (
     "enumerate(DataLoader)",
 )
 _BACKWARD_FUNCTION = 1
-"""The scope of an event that is a function of the tape, around the operations that it calls."""
+"""Scope of an event that is a function of the autograd graph, around the operations that it calls."""
 _RANGE = 7
-"""The scope of what somebody marks by `record_function`."""
+"""Scope of an event of `record_function`."""
 PHASES = ("data", "forward", "backward", "optimizer", "loss, other")
 
 
@@ -42,9 +41,9 @@ class PhaseTime:
 
     Attributes:
         name: "data", "forward", "backward", "optimizer" or "loss, other".
-        ms: milliseconds on the CPU's clock.
-        share: of the step, in [0, 1].
-        device_ms: milliseconds of kernels that it started; None where no device was used.
+        ms: milliseconds of CPU time.
+        share: share of the step, in [0, 1].
+        device_ms: milliseconds of kernels that it started; None if no device was used.
     """
 
     name: str
@@ -55,19 +54,19 @@ class PhaseTime:
 
 @dataclass(frozen=True, slots=True)
 class ModuleTime:
-    """A module in the mean step, with all that is in it.
+    """A module in the mean step, including its submodules.
 
     Attributes:
-        name: in the model; "(model)" is the model itself.
+        name: its name in the model; "(model)" is the model itself.
         kind: the name of its class.
-        depth: how many modules it is inside of.
-        calls: a step.
-        forward_ms: milliseconds on the CPU's clock.
+        depth: number of modules around it.
+        calls: calls per step.
+        forward_ms: milliseconds of CPU time.
         backward_ms: milliseconds of the functions of the backward pass that belong to its operations.
-        share: of both in the step, in [0, 1].
-        device_ms: milliseconds of kernels, forward and backward; None where no device was used.
-        own_forward_ms: of `forward_ms`, what is in none of its modules.
-        own_backward_ms: likewise.
+        share: share of forward and backward in the step, in [0, 1].
+        device_ms: milliseconds of kernels, forward and backward; None if no device was used.
+        own_forward_ms: `forward_ms` without the submodules.
+        own_backward_ms: `backward_ms` without the submodules.
     """
 
     name: str
@@ -87,11 +86,11 @@ class OperationTime:
     """An operation in the mean step, without the operations that it calls.
 
     Attributes:
-        name: such as "aten::addmm".
-        calls: a step.
-        ms: milliseconds on the CPU's clock.
-        share: of the step, in [0, 1].
-        device_ms: milliseconds of kernels that it started; None where no device was used.
+        name: its name, such as "aten::addmm".
+        calls: calls per step.
+        ms: milliseconds of CPU time.
+        share: share of the step, in [0, 1].
+        device_ms: milliseconds of kernels that it started; None if no device was used.
     """
 
     name: str
@@ -103,11 +102,11 @@ class OperationTime:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where an event is.
+    """The phase and modules of an event.
 
     Attributes:
         phase: "data", "forward", "backward", "optimizer"; "" elsewhere.
-        modules: the marks that it is inside of, outermost first; in the backward pass, those around `made_by`.
+        modules: the marks of modules around it, outermost first; in the backward pass, those around `made_by`.
         made_by: the operation of the forward pass that an event of the backward pass belongs to.
     """
 
@@ -120,11 +119,11 @@ class Timings:
     """The events of whole steps.
 
     Args:
-        events: of `torch.profiler.profile.events()`.
+        events: the result of `torch.profiler.profile.events()`.
         kinds: the class of each module, by the name of its mark.
-        whole: for each mark of a step, whether its body ended.
-        spans: without such marks, the times that belong to steps, from one to another in microseconds of the events.
-        steps: how many steps these are.
+        whole: for each mark of a step, True if the body ended.
+        spans: without such marks, the (begin, end) times of steps, in microseconds on the clock of the events.
+        steps: the number of steps in `spans`.
     """
 
     def __init__(
@@ -147,7 +146,7 @@ class Timings:
         self._thread = marks[0].thread if marks else None
         self._has_device = any(event.kernels for event in self._events)
         self.steps = steps or len(self._spans)
-        """Whole steps."""
+        """Number of whole steps."""
         self.step_ms = sum(end - start for start, end in self._spans) / 1000 / max(1, self.steps)
         """Milliseconds of the mean step."""
 
@@ -201,7 +200,7 @@ class Timings:
                 if inside:
                     own[inside[-1], "backward"] += elapsed
             elif inside and event.thread == self._thread and event.sequence_nr >= 0:
-                made_by[event.sequence_nr] = inside  # the last one with a number is the one that the tape has
+                made_by[event.sequence_nr] = inside  # autograd has the last operation with a number
             for name in set(inside):
                 device[name] += _kernels(event) if not event.name.startswith(_ENGINE) else _all_kernels(event)
         return tuple(
@@ -221,7 +220,7 @@ class Timings:
         )
 
     def operations(self) -> tuple[OperationTime, ...]:
-        """Return the operations of the mean step: those that take the device longest first, then the CPU."""
+        """Return the operations of the mean step, sorted by device time, then by CPU time, longest first."""
         calls: Counter[str] = Counter()
         spent: defaultdict[str, float] = defaultdict(float)
         device: defaultdict[str, float] = defaultdict(float)
@@ -242,13 +241,13 @@ class Timings:
         )
 
     def own_operations(self) -> Iterator[Any]:
-        """Yield the events that are operations of torch: no marks, and no functions of the tape around them."""
+        """Yield the events that are operations of torch, without marks and functions of the autograd graph."""
         for event in self._events:
             if event.scope not in (_BACKWARD_FUNCTION, _RANGE) and not event.name.startswith(_NO_OPERATION):
                 yield event
 
     def places(self) -> dict[int, Place]:
-        """Return where each event is, by its id, also of those between steps."""
+        """Return the place of each event by its id, also of events between steps."""
         around = self._modules_around(self._all)
         found: dict[int, Place] = {}
         made_by: dict[int, Place] = {}
@@ -272,7 +271,7 @@ class Timings:
         return number >= 0 and time < self._spans[number][1]
 
     def _modules_around(self, events: Iterable[Any]) -> dict[int, tuple[str, ...]]:
-        """Return, for each event, the marks of the modules that it is inside of, outermost first."""
+        """Return the marks of the modules around each event, outermost first."""
         around: dict[int, tuple[str, ...]] = {}
         for event in events:
             outer = around.get(id(event.cpu_parent), ())
@@ -280,7 +279,7 @@ class Timings:
         return around
 
     def _backward_us(self, phase_of: Mapping[int, str]) -> float:
-        """Return how long backward passes took: rows of their functions that no other phase interrupts."""
+        """Return the time of backward passes: series of their functions that no other phase interrupts."""
         rows: dict[int, list[float]] = defaultdict(list)
         row = 0
         for event in self._events:

@@ -1,11 +1,11 @@
-"""What a machine has for training: facts that are read or measured here, and advice that follows from them.
+"""A check-up of this machine for training: facts that are read or measured, and advice that follows from them.
 
     facts = examine(Path("runs"))
     for advice in advise(facts):
         print(advice.text)
 
-Facts, advice and the sheet that shows both are apart: `advise` and `sheet` are pure functions of `Facts`. Nothing here
-imports torch; torch is asked in a process of its own, so that a torch that crashes or hangs is a fact like others.
+Facts, advice and the sheet with both are separate: `advise` and `sheet` are pure functions of `Facts`. Nothing here
+imports torch: it is queried in a child process, so that a torch that crashes or hangs becomes a fact as well.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What advice is: how bad, about what, and what to do."""
+"""One piece of advice: its level, its subject and its text."""
 
 from __future__ import annotations
 
@@ -9,33 +9,33 @@ KIB, MIB, GIB = 2**10, 2**20, 2**30
 
 
 class Level(StrEnum):
-    """How bad it is."""
+    """The severity of advice."""
 
     PROBLEM = "problem"
-    """Training does not work here as it is."""
+    """Training does not work here."""
     WARNING = "warning"
-    """Training works, and is slower than it could be or dies of it later."""
+    """Training works, but is slower than possible, or will fail later."""
     HINT = "hint"
-    """Something is not used, or does not work, that not every training needs."""
+    """Something that not every training needs is unused or does not work."""
 
 
 @dataclass(frozen=True, slots=True)
 class Advice:
-    """One thing to do, and the fact it follows from."""
+    """An action, and the fact it follows from."""
 
     level: Level
     slug: str
-    """Stays the same between versions."""
+    """Stable identifier across versions."""
     about: str
-    """The line of the sheet that shows the fact, such as "threads"."""
+    """Name of the sheet's line with the fact, such as "threads"."""
     text: str
-    """What is the case and what to do; one or two clauses without a full stop."""
+    """The fact and the action; one or two clauses without a full stop."""
     command: str = ""
-    """What to type, where that is all there is to do."""
+    """A command that carries out the action; "" if there is none."""
 
 
 def size(count: float) -> str:
-    """Return a number of bytes for people.
+    """Return a number of bytes as text.
 
     >>> size(64 * MIB), size(8.5 * GIB), size(700), size(1200 * GIB), size(32.04 * GIB)
     ('64 MiB', '8.5 GiB', '700 bytes', '1200 GiB', '32 GiB')

@@ -18,20 +18,20 @@ _TOPICS: tuple[Callable[[Facts], Iterator[Advice]], ...] = (
 
 
 def advise(facts: Facts) -> list[Advice]:
-    """Return what follows from the facts, in the order of the sheet; nothing where all is well."""
+    """Return the advice that follows from the facts, in the order of the sheet; [] if all is well."""
     found = [advice for topic in _TOPICS for advice in topic(facts)]
     return [*found, *_on_packages(facts)]
 
 
 def _on_packages(facts: Facts) -> Iterator[Advice]:
-    """Advise on what is installed in a version that does not fit; what is not installed is listed without advice."""
+    """Yield advice on packages in a version that does not fit; missing optional packages need none."""
     for package in facts.packages:
         if package.version is None and not package.extra:
             text = f"{package.name} is not installed, and TrueStep needs it"
             yield Advice(Level.PROBLEM, "package-missing", "truestep", text, _install(package, facts))
         elif package.version is not None and not package.fits and package.name != "torch":
             whom = f"the extra {package.extra}" if package.extra else "TrueStep"
-            text = f"{whom} needs {package.name} {package.needs}, and {package.version} is installed"
+            text = f"{whom} needs {package.name} {package.needs}, but {package.version} is installed"
             about = f"[{package.extra}]" if package.extra else "truestep"
             yield Advice(Level.WARNING, "package-does-not-fit", about, text, _install(package, facts))
 

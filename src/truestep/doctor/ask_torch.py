@@ -1,4 +1,4 @@
-"""Asking torch about itself, in a process of its own."""
+"""Querying torch in a child process."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ _CHILD = (
 
 
 def ask(patience: float = _PATIENCE_S) -> tuple[Torch, tuple[Accelerator, ...], tuple[Speed, ...]]:
-    """Return the build of torch, the accelerators it sees, and how fast the CPU is where it sees none.
+    """Return the build of torch, the accelerators it sees, and the speed of the CPU if it sees none.
 
     Args:
-        patience: seconds after which a torch that does not answer is given up.
+        patience: timeout in seconds for the answers of torch.
     """
     spec = importlib.util.find_spec("torch")
-    if spec is None or spec.origin is None:  # a folder that is merely called torch has no origin
+    if spec is None or spec.origin is None:  # a namespace package, a folder named torch, has no origin
         return Torch(), (), ()
     said, status, complaint = _run([sys.executable, "-c", _CHILD, json.dumps(sys.path)], patience)
     answers: dict[str, Any] = {}
     for line in said.splitlines():
-        with contextlib.suppress(ValueError):  # what a library writes in between is no answer
+        with contextlib.suppress(ValueError):  # libraries may write other lines in between
             answers |= json.loads(line) if line.startswith("{") else {}
     missing = next((name for name in ANSWERS if name not in answers), None)
     failure = _failure(missing, status, complaint, patience) if missing else None
@@ -42,7 +42,7 @@ def ask(patience: float = _PATIENCE_S) -> tuple[Torch, tuple[Accelerator, ...], 
 def read(
     answers: dict[str, Any], failure: str | None = None
 ) -> tuple[Torch, tuple[Accelerator, ...], tuple[Speed, ...]]:
-    """Return facts from the answers that came."""
+    """Return the facts in the answers."""
     build: dict[str, Any] = answers.get("build", {}) | answers.get("device", {})
     build |= {name: tuple(build.get(name, ())) for name in ("architectures", "backends")}
     torch = Torch(
@@ -70,7 +70,7 @@ def _installed() -> str:
 
 
 def _run(command: list[str], patience: float) -> tuple[str, int | None, str]:
-    """Return what a command wrote, its status (None where it was given up) and its complaints."""
+    """Return the output of a command, its status (None after a timeout) and its error output."""
     try:
         done = subprocess.run(command, capture_output=True, timeout=patience, check=False)
     except subprocess.TimeoutExpired as late:
@@ -83,7 +83,7 @@ def _text(written: bytes | str | None) -> str:
 
 
 def _failure(missing: str, status: int | None, complaint: str, patience: float) -> str:
-    """Say how far the answers came, and why no further."""
+    """Return a sentence on the first missing answer and the reason."""
     asked = {
         "version": "it was imported",
         "build": "it was asked about its build",
@@ -99,5 +99,5 @@ def _failure(missing: str, status: int | None, complaint: str, patience: float) 
         except ValueError:
             name = f"signal {-status}"
         return f"the process died of {name} when {asked}"
-    last = (complaint.strip().splitlines() or ["it ended without a word"])[-1].strip()
+    last = (complaint.strip().splitlines() or ["it ended without a message"])[-1].strip()
     return f"{last}, when {asked}"

@@ -1,8 +1,9 @@
-"""What the kernel's control groups leave to this process: how containers and batch systems limit processors and memory.
+"""Limits of the kernel's control groups, by which containers and batch systems limit processors and memory.
 
-Both versions are read. A limit holds for all groups below it, so every group from this process up to the mount counts.
+Versions 1 and 2 are read. A limit applies to all groups below it, so every group from this process up to the mount
+counts.
 
-Source: the kernel's documentation, admin-guide/cgroup-v1 and admin-guide/cgroup-v2.
+Source: documentation of the kernel, admin-guide/cgroup-v1 and admin-guide/cgroup-v2.
 """
 
 from __future__ import annotations
@@ -15,10 +16,10 @@ _NO_LIMIT = 2**60
 
 
 def quota(root: Path = Path("/")) -> float | None:
-    """Return how many processors' worth of time the groups of this process grant; None where there is no quota.
+    """Return the quota of CPU time of this process, in processors; None without a quota.
 
     Args:
-        root: the root of the file system; tests give another.
+        root: root of the file system; tests pass another one.
     """
     found: list[float] = []
     for group in _groups("cpu", root):
@@ -31,9 +32,9 @@ def quota(root: Path = Path("/")) -> float | None:
 
 
 def memory(root: Path = Path("/")) -> tuple[int | None, int | None]:
-    """Return the limit of memory and what is free below it, in bytes; the group with the least free decides.
+    """Return the limit of memory and the free memory below it, in bytes, of the group with the least free memory.
 
-    What the groups use for files that can be dropped counts as free.
+    The reclaimable file cache of a group counts as free.
     """
     tightest: tuple[int | None, int | None] = (None, None)
     for group in _groups("memory", root):
@@ -52,7 +53,7 @@ def memory(root: Path = Path("/")) -> tuple[int | None, int | None]:
 
 
 def _groups(controller: str, root: Path) -> Iterator[Path]:
-    """Yield the folders of this process's groups, from its own up to where the hierarchy is mounted."""
+    """Yield the folders of this process's groups, from its own up to the mount of the hierarchy."""
     for mounted, shown, names in _mounts(root):
         own = _own_group(controller if names else "", root)
         if (names and controller not in names) or own is None:
@@ -60,7 +61,7 @@ def _groups(controller: str, root: Path) -> Iterator[Path]:
         try:
             inner = PurePosixPath(own).relative_to(shown)
         except ValueError:
-            inner = PurePosixPath()  # a container that sees the names of its host, and its own group as the mount
+            inner = PurePosixPath()  # a container sees its host's group names, but its own group as the mount
         folder = mounted / inner
         while folder != mounted:
             if folder.is_dir():
@@ -70,7 +71,7 @@ def _groups(controller: str, root: Path) -> Iterator[Path]:
 
 
 def _mounts(root: Path) -> Iterator[tuple[Path, str, frozenset[str]]]:
-    """Yield where hierarchies are mounted, the group that is shown there, and the controllers of version 1."""
+    """Yield the mount points of hierarchies, the group mounted there, and the controllers of version 1."""
     for words in mounts(root):
         shown, place, kind, options = words
         where = root / place.lstrip("/")
@@ -81,7 +82,7 @@ def _mounts(root: Path) -> Iterator[tuple[Path, str, frozenset[str]]]:
 
 
 def mounts(root: Path = Path("/")) -> Iterator[tuple[str, str, str, str]]:
-    """Yield what is mounted: the part of the file system that is shown, where, its type and its options."""
+    """Yield the mounts as (root within the file system, mount point, type, options)."""
     try:
         text = (root / "proc/self/mountinfo").read_text(encoding="utf-8", errors="replace")
     except OSError:
@@ -94,14 +95,14 @@ def mounts(root: Path = Path("/")) -> Iterator[tuple[str, str, str, str]]:
 
 
 def _opened(word: str) -> str:
-    """Undo how the kernel writes blanks in names."""
+    """Return a name with the kernel's octal escapes decoded."""
     for code, sign in (("\\040", " "), ("\\011", "\t"), ("\\012", "\n"), ("\\134", "\\")):
         word = word.replace(code, sign)
     return word
 
 
 def _own_group(controller: str, root: Path) -> str | None:
-    """Return the group of this process in the hierarchy of a controller of version 1; in version 2 for ""."""
+    """Return the group of this process in the hierarchy of a controller (version 1), or in version 2 for ""."""
     try:
         text = (root / "proc/self/cgroup").read_text(encoding="utf-8", errors="replace")
     except OSError:

@@ -1,4 +1,4 @@
-"""The compiler that torch.compile calls, tried on a file of two includes."""
+"""The compiler that torch.compile calls, tested on a file with two includes."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ int main() { return omp_get_max_threads() > 0 ? 0 : 1; }
 
 
 def compiler() -> Compiler:
-    """Return the C++ compiler that torch.compile takes for the CPU, and whether it works; and triton, for GPUs.
+    """Return the C++ compiler that torch.compile uses for the CPU, with its test, and triton for GPUs.
 
-    torch takes the one that the variable CXX names (as one name: "ccache g++" is none), else g++, clang++ on macOS and
-    cl on Windows.
+    torch takes the program named by the variable CXX (a single name: "ccache g++" does not work), else g++, clang++ on
+    macOS and cl on Windows.
     """
     triton = _triton()
     name = os.environ.get("CXX", {"win32": "cl", "darwin": "clang++"}.get(sys.platform, "g++"))
     path = shutil.which(name)
     if path is None:
-        why = f'CXX is "{name}", and there is no program of that name' if "CXX" in os.environ else None
+        why = f'CXX is "{name}", but no program has that name' if "CXX" in os.environ else None
         return Compiler(failure=why, triton=triton)
     version, failure = _asked([path, "--version"])
     if sys.platform == "linux" and not failure:
@@ -41,7 +41,7 @@ def compiler() -> Compiler:
 
 
 def _tried(path: str) -> str | None:
-    """Return why a small program cannot be built; None where it can."""
+    """Return the reason why a small program cannot be built; None if it can."""
     with tempfile.TemporaryDirectory() as place:
         source = Path(place, "small.cpp")
         source.write_text(_PROGRAM, encoding="utf-8")
@@ -53,7 +53,7 @@ def _tried(path: str) -> str | None:
 
 
 def _asked(command: list[str]) -> tuple[str, str | None]:
-    """Return what a command says, and how it failed."""
+    """Return the output of a command, and the reason of its failure."""
     try:
         done = subprocess.run(command, capture_output=True, timeout=_PATIENCE_S, check=False)
     except (OSError, subprocess.TimeoutExpired) as error:
@@ -63,13 +63,13 @@ def _asked(command: list[str]) -> tuple[str, str | None]:
 
 
 def _first_error(said: str) -> str:
-    """Return the first error that a compiler told.
+    """Return the first error in the output of a compiler.
 
     >>> _first_error("/tmp/a.cpp:1:10: fatal error: Python.h: No such file or directory")
     'Python.h: No such file or directory'
     """
     found = re.search(r"error: *(.+)$", said, re.M)
-    return found[1].strip() if found else (said.strip().splitlines() or ["it failed without a word"])[-1]
+    return found[1].strip() if found else (said.strip().splitlines() or ["it failed without a message"])[-1]
 
 
 def _number(said: str) -> str:

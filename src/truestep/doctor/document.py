@@ -1,4 +1,4 @@
-"""The sheet for programs: one JSON document, described by doctor.schema.json."""
+"""The sheet as one JSON document, described by doctor.schema.json."""
 
 from __future__ import annotations
 

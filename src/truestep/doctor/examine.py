@@ -1,4 +1,4 @@
-"""Everything that is read and measured, put together."""
+"""All facts about this machine."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from truestep.doctor.variables import variables
 
 
 def examine(runs: Path) -> Facts:
-    """Read and measure what this machine has for training. Takes a few seconds, most of them for importing torch.
+    """Return the facts about this machine. Takes a few seconds, mostly to import torch.
 
     Args:
-        runs: the folder that runs are kept in; need not be there yet.
+        runs: the folder for runs; it need not exist yet.
     """
     torch, accelerators, speeds = ask()
     return Facts(

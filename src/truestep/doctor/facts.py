@@ -1,4 +1,4 @@
-"""What was read and measured on a machine. Sizes are bytes; None is what cannot be known there."""
+"""Facts about a machine. Sizes are in bytes; None stands for unknown."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ OLDEST_TORCH = (2, 8)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Interpreter:
-    """The Python that runs."""
+    """The running Python."""
 
     version: str
     executable: str
@@ -19,37 +19,37 @@ class Interpreter:
     system: str
     """Operating system and architecture, such as "Linux x86_64"."""
     debian: bool = False
-    """Whether programs are installed with apt."""
+    """True if programs are installed with apt."""
     installer: str = "pip install"
-    """What installs into this environment: one made by uv has no pip."""
+    """Command that installs into this environment: one created by uv has no pip."""
     container: bool = False
-    """Whether it runs in a container (Docker, Podman, Kubernetes)."""
+    """True if it runs in a container (Docker, Podman, Kubernetes)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Torch:
-    """The build of torch, as it says itself in a process of its own."""
+    """The build of torch, as it reports in a child process."""
 
     version: str | None = None
-    """None where it is not installed."""
+    """None if it is not installed."""
     failure: str | None = None
-    """Why it cannot be used, or how far its answers came."""
+    """Why it cannot be used, or which answer is missing and why."""
     cuda: str | None = None
     rocm: str | None = None
     cudnn: str | None = None
     architectures: tuple[str, ...] = ()
-    """What a CUDA build holds kernels for: "sm_90", "compute_90"."""
+    """Architectures with kernels in a CUDA build: "sm_90", "compute_90"."""
     warnings: tuple[str, ...] = ()
-    """What torch said while it looked for accelerators."""
+    """Warnings of torch during its search for accelerators."""
     threads: int | None = None
     sharing: str | None = None
-    """How workers hand tensors over: "file_descriptor" or "file_system"."""
+    """How workers pass tensors: "file_descriptor" or "file_system"."""
     backends: tuple[str, ...] = ()
-    """Of torch.distributed: "gloo", "nccl", "mpi", "ucc", "xccl"."""
+    """Backends of torch.distributed: "gloo", "nccl", "mpi", "ucc", "xccl"."""
     device: str | None = None
-    """What `Run(device="auto")` takes."""
+    """The device of `Run(device="auto")`."""
     precision: str | None = None
-    """What `Run(precision="auto")` takes there."""
+    """The precision of `Run(precision="auto")` on that device."""
     precision_reason: str = ""
 
     @property
@@ -67,7 +67,7 @@ class Torch:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Speed:
-    """How long a square linear layer takes in one format, forward and backward, at best."""
+    """Best time of a square linear layer in one format, forward and backward."""
 
     format: str
     """ "fp32", "tf32", "bf16" or "fp16"."""
@@ -89,61 +89,61 @@ class Accelerator:
     memory: int | None = None
     free: int | None = None
     capability: str | None = None
-    """Of an NVIDIA GPU, such as "9.0"."""
+    """Compute capability of an NVIDIA GPU, such as "9.0"."""
     failure: str | None = None
-    """What it answered to a small product of matrices, where that failed."""
+    """Error of a small matrix product on it; None if that worked."""
     native: tuple[str, ...] = ()
-    """The formats it computes in without emulation, beside fp32."""
+    """Formats besides fp32 that it computes in without emulation."""
     speeds: tuple[Speed, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Graphics:
-    """What can be seen of GPUs without torch."""
+    """GPUs as seen without torch."""
 
     nvidia: int | None = None
-    """GPUs of NVIDIA on the PCI bus."""
+    """Number of NVIDIA GPUs on the PCI bus."""
     amd: int | None = None
     driver: str | None = None
-    """The loaded NVIDIA driver."""
+    """Version of the loaded NVIDIA driver."""
     driver_cuda: str | None = None
-    """The newest CUDA that the driver's library knows; None where there is no such library."""
+    """Newest CUDA version that the driver's library supports; None without that library."""
     reached: bool = False
-    """Whether the NVIDIA driver is within reach of this process: its device files are there."""
+    """True if this process can reach the NVIDIA driver: its device files exist."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Processors:
-    """The processors, and how many of them this process may use."""
+    """The processors, and the number that this process may use."""
 
     name: str
     present: int
     allowed: int
-    """Those that the process may run on (affinity)."""
+    """Number of processors that the process may run on (affinity)."""
     cores: int | None = None
-    """Physical cores among the allowed ones."""
+    """Number of physical cores among the allowed processors."""
     load: float | None = None
-    """How many programs wanted to run at once on the whole machine, in the mean of the last minute."""
+    """Load average of the whole machine over the last minute."""
     quota: float | None = None
-    """Processors' worth of time that a cgroup grants."""
+    """CPU quota of a cgroup, in processors."""
     bf16: tuple[str, ...] | None = None
-    """The instructions it has for bf16: "avx512_bf16", "amx_bf16", "bf16" (ARM); None where that cannot be read."""
+    """Instructions for bf16: "avx512_bf16", "amx_bf16", "bf16" (ARM); None if unknown."""
     speeds: tuple[Speed, ...] = ()
 
     @property
     def usable(self) -> int:
-        """How many run at the same time."""
+        """Number of processors that can run at the same time."""
         return self.allowed if self.quota is None else min(self.allowed, max(1, math.ceil(self.quota)))
 
     @property
     def useful(self) -> int:
-        """How many threads compute without sharing a core."""
+        """Number of threads that can compute without sharing a core."""
         return min(self.usable, self.cores or self.usable)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Memory:
-    """Main memory, and what a cgroup leaves of it."""
+    """Main memory, and the limit of a cgroup."""
 
     total: int | None = None
     available: int | None = None
@@ -158,7 +158,7 @@ class Memory:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shared:
-    """Shared memory, through which the workers of a loader hand over batches; Linux only."""
+    """Shared memory, through which the workers of a loader pass batches; Linux only."""
 
     path: str
     total: int
@@ -168,7 +168,7 @@ class Shared:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Handles:
-    """How many files a process may have open; None is no limit."""
+    """Limits on the number of open files of a process; None means unlimited."""
 
     soft: int | None
     hard: int | None
@@ -176,7 +176,7 @@ class Handles:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Folder:
-    """A folder that training writes to."""
+    """A folder that a training writes to."""
 
     role: str
     """ "runs" or "temporary"."""
@@ -191,17 +191,17 @@ class Folder:
     """Why a file could not be written there."""
     read_only: bool = False
     write_speed: float | None = None
-    """Bytes per second, of a file of 8 MiB that is written and brought to the disk."""
+    """Bytes per second of writing and syncing a file of 8 MiB."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Compiler:
-    """What torch.compile needs beside torch."""
+    """Requirements of torch.compile besides torch."""
 
     path: str | None = None
     version: str = ""
     failure: str | None = None
-    """Why it does not translate a file that includes Python.h and, for the CPU, uses OpenMP."""
+    """Why it cannot compile a file that includes Python.h and, for the CPU, uses OpenMP."""
     triton: str | None = None
 
 
@@ -211,10 +211,10 @@ class Package:
 
     name: str
     needs: str
-    """As the package's metadata has it, such as ">=1.6,<2"."""
+    """Version bounds from the metadata of TrueStep, such as ">=1.6,<2"."""
     version: str | None
     extra: str = ""
-    """The extra it belongs to; empty for those that TrueStep always needs."""
+    """The extra it belongs to; "" for packages that TrueStep always needs."""
 
     @property
     def fits(self) -> bool:
@@ -223,7 +223,7 @@ class Package:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Facts:
-    """Everything that was found."""
+    """All facts about a machine."""
 
     truestep: str
     interpreter: Interpreter
@@ -237,7 +237,7 @@ class Facts:
     folders: tuple[Folder, ...]
     compiler: Compiler
     variables: tuple[tuple[str, str], ...]
-    """Names and values of the variables that change how torch computes."""
+    """Names and values of environment variables that change how torch computes."""
     packages: tuple[Package, ...]
 
     def variable(self, name: str) -> str | None:
@@ -262,7 +262,7 @@ def release(version: str) -> tuple[int, ...]:
 
 
 def fits(version: str, needs: str) -> bool:
-    """Whether a version is within bounds of the forms ``>=`` and ``<``; others hold nothing.
+    """Return True if a version is within bounds of the forms ``>=`` and ``<``; other bounds are ignored.
 
     >>> fits("1.6.1", ">=1.6,<2"), fits("2.0", ">=1.6,<2"), fits("1.5", ">=1.6"), fits("2.8.0", ">=2.8")
     (True, False, False, True)

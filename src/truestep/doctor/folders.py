@@ -1,4 +1,4 @@
-"""Folders that training writes to: space, type, and whether a file can be written there, by writing one."""
+"""Folders that a training writes to: space, type of file system, and a test by writing a file."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ _NETWORK = {
 
 
 def folder(role: str, path: Path) -> Folder:
-    """Return what is known of a folder, or of the one above it that is there, where it is not made yet.
+    """Return the facts about a folder, or about its nearest existing parent if it does not exist yet.
 
-    Writes a file of 8 MiB without a name, which is gone when it is closed.
+    Writes an anonymous file of 8 MiB, which is removed when it is closed.
     """
     try:
         asked = place = path.absolute()
@@ -59,7 +59,7 @@ def folder(role: str, path: Path) -> Folder:
 
 
 def temporary() -> Folder:
-    """Return what is known of the folder for temporary files; Python finds none where it can write to none."""
+    """Return the facts about the folder for temporary files; Python finds no such folder if it can write to none."""
     try:
         return folder("temporary", Path(tempfile.gettempdir()))
     except FileNotFoundError as error:
@@ -67,26 +67,26 @@ def temporary() -> Folder:
 
 
 def file_system(path: Path, root: Path = Path("/")) -> str | None:
-    """Return the type of the file system that a folder is on; None where the kernel does not list them."""
+    """Return the type of a folder's file system; None if the kernel does not list mounts."""
     place = PurePosixPath(os.path.realpath(path))
     best, kind = -1, None
     for _, where, name, _ in cgroups.mounts(root):
         depth = len(PurePosixPath(where).parts)
-        if place.is_relative_to(where) and depth >= best:  # the last mount at a place hides those before
+        if place.is_relative_to(where) and depth >= best:  # the last mount at a place hides earlier ones
             best, kind = depth, name
     return kind
 
 
 def _shown(path: Path) -> str:
-    """Return a path as text that can be printed: names of files can hold bytes that are none."""
+    """Return a path as text that can be printed: file names can hold bytes that are not text."""
     return os.fsencode(path).decode("utf-8", "replace")
 
 
 def _written(place: Path) -> tuple[float | None, str | None, bool]:
-    """Return bytes per second, why nothing can be written, and whether the file system is read-only."""
+    """Return bytes per second, the reason of a failure to write, and True if the file system is read-only."""
     try:
         with tempfile.TemporaryFile(dir=place, buffering=0) as file:
-            left = memoryview(os.urandom(_PROBE))  # file systems that compress do not write zeros
+            left = memoryview(os.urandom(_PROBE))  # compressing file systems would not write zeros
             start = time.perf_counter()
             while left:
                 left = left[file.write(left) or 0 :]

@@ -1,4 +1,4 @@
-"""GPUs and their driver, seen without torch: what tells why torch sees none."""
+"""GPUs and their driver as seen without torch, to explain why torch sees none."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def graphics(root: Path = Path("/")) -> Graphics:
 
 
 def _vendors(root: Path) -> list[str] | None:
-    """Return the vendor of every display controller and accelerator on the bus; None where there is no list of it."""
+    """Return the vendor of every display controller and accelerator on the PCI bus; None if the bus is not listed."""
     bus = root / "sys/bus/pci/devices"
     if not bus.is_dir():
         return None
@@ -40,7 +40,7 @@ def _vendors(root: Path) -> list[str] | None:
 
 
 def _without_nodes(root: Path) -> bool:
-    """Whether programs reach the driver without device files of NVIDIA: on Windows, and on Linux inside of it."""
+    """Return True if the driver needs no device files of NVIDIA: on Windows, and on Linux in Windows (WSL)."""
     return sys.platform == "win32" or (root / "dev/dxg").exists()
 
 
@@ -54,7 +54,7 @@ def _driver(root: Path) -> str | None:
 
 
 def _driver_cuda() -> str | None:
-    """Ask the driver's library for the newest CUDA it knows; this starts nothing on the GPU."""
+    """Return the newest CUDA version that the driver's library supports; nothing is started on the GPU."""
     name = "nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1"
     version = ctypes.c_int(0)
     try:

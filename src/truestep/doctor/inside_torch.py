@@ -1,6 +1,6 @@
-"""The questions to torch. They are asked in a process of its own: `ask_torch` starts it and reads its answers.
+"""The queries to torch. They run in a child process: `ask_torch` starts it and reads its answers.
 
-Each answer is one line of JSON, written as soon as it is known: what crashes or hangs later takes none of it away.
+Each answer is one line of JSON, written as soon as it is known, so that a later crash or hang does not lose it.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 ANSWERS = ("version", "build", "device", "accelerators", "speeds")
-"""In the order in which they come."""
+"""Names of the answers, in their order."""
 _BUDGET_S = 0.2
-"""For each format that is timed; three times in any case."""
+"""Time for the measurement of each format; it is measured at least three times."""
 _LONGEST_S = 0.004
-"""What the slowest format takes for a small layer, on machines where a larger one is timed as well."""
+"""A larger layer is timed as well if the slowest format takes at most this long for the small one."""
 _SIZES = {"cpu": (256, 1024), "cuda": (1024, 4096)}
 _TF32_SINCE = 80
 
@@ -25,7 +25,7 @@ _TF32_SINCE = 80
 def main() -> None:
     """Write all answers to the stream that the parent reads."""
     out = sys.stdout
-    sys.stdout = sys.stderr  # what torch prints is no answer
+    sys.stdout = sys.stderr  # keeps output of torch out of the answers
     warned: list[str] = []
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -44,7 +44,7 @@ def _answers() -> Iterator[tuple[str, Any]]:
     yield "device", _chosen(torch)
     seen = list(_accelerators(torch))
     yield "accelerators", seen
-    torch.set_num_threads(1)  # threads that wait for each other on a busy machine would be timed instead
+    torch.set_num_threads(1)  # on a busy machine, the wait of threads for each other would be timed
     yield "speeds", [] if seen else _speeds(torch, "cpu", ("fp32", "bf16"))
 
 
@@ -83,7 +83,7 @@ def _backends(torch: Any) -> list[str]:
 
 
 def _chosen(torch: Any) -> dict[str, str]:
-    """Return what a run takes where it is told "auto"."""
+    """Return the device and precision that a run chooses for "auto"."""
     from truestep.loop.optim.precision import Precision
     from truestep.loop.process.device import pick
 
@@ -135,7 +135,7 @@ def _cuda(torch: Any, number: int) -> dict[str, Any]:
 
 
 def _other(torch: Any, device: Any) -> dict[str, Any]:
-    """Describe a device of another kind; torch says little of it."""
+    """Return the facts about a device of another kind, of which torch reports little."""
     described: dict[str, Any] = {"device": device.type, "name": device.type, "native": ["fp16"]}
     if device.type == "mps":
         import platform
@@ -149,16 +149,16 @@ def _other(torch: Any, device: Any) -> dict[str, Any]:
 
 
 def _failure(torch: Any, device: Any) -> str | None:
-    """Return why a small product of matrices fails on a device; None where its result is right."""
+    """Return the reason why a small matrix product fails on a device; None if its result is right."""
     try:
         product = torch.ones(64, 64, device=device) @ torch.ones(64, 64, device=device)
         return None if bool((product == 64).all()) else "a product of two matrices has a wrong result"
-    except Exception as error:  # of whatever kind: what fails here fails in training
+    except Exception as error:  # any error here would occur in training too
         return (str(error).strip().splitlines() or [type(error).__name__])[0]
 
 
 def _speeds(torch: Any, device: Any, formats: tuple[str, ...]) -> list[dict[str, Any]]:
-    """Time a linear layer in each format; a larger one where the small one says little."""
+    """Return the times of a linear layer in each format; of a larger one if the small one is too fast to measure."""
     before = torch.get_float32_matmul_precision()
     timed: dict[str, dict[str, Any]] = {}
     for size in _SIZES.get(torch.device(device).type, _SIZES["cuda"]):
@@ -166,16 +166,16 @@ def _speeds(torch: Any, device: Any, formats: tuple[str, ...]) -> list[dict[str,
             break
         try:
             timed = {name: _speed(torch, device, name, size) for name in formats}
-        except Exception:  # not all formats are there on all devices, nor is the memory
+        except Exception:  # the device lacks the format or the memory
             break
     torch.set_float32_matmul_precision(before)
     return list(timed.values())
 
 
 def _speed(torch: Any, device: Any, name: str, size: int) -> dict[str, Any]:
-    """Time a linear layer forward and backward: what training does, with the layouts and casts that it has.
+    """Return the time of a linear layer, forward and backward, with the layouts and casts of a training.
 
-    On the CPU the clock is that of the thread, which stands still while other programs have the processor.
+    On the CPU the clock of the thread is used, which stops while other programs have the processor.
     """
     layer = torch.nn.Linear(size, size, bias=False, device=device)
     inputs = torch.full((size, size), 0.5, device=device, requires_grad=True)

@@ -1,4 +1,4 @@
-"""Processors, memory, shared memory and file handles, as the operating system tells them."""
+"""Processors, memory, shared memory and file handles, as reported by the operating system."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _ROOT = Path("/")
 
 
 def interpreter() -> Interpreter:
-    """Return which Python runs, and where."""
+    """Return the facts about the running Python."""
     conda = os.path.isdir(os.path.join(sys.prefix, "conda-meta"))
     environment = "conda" if conda else "venv" if sys.prefix != sys.base_prefix else "system"
     return Interpreter(
@@ -33,21 +33,21 @@ def interpreter() -> Interpreter:
 
 
 def _installer() -> str:
-    """Return what installs into this environment; a pip of the path belongs to another one where this has none."""
+    """Return the command that installs into this environment; without pip in it, the pip on PATH belongs to another."""
     if importlib.util.find_spec("pip") is None and shutil.which("uv"):
         return "uv pip install"
     return "pip install"
 
 
 def in_container(root: Path = _ROOT) -> bool:
-    """Whether Docker, Podman or Kubernetes runs this process."""
+    """Return True if this process runs in Docker, Podman or Kubernetes."""
     if (root / ".dockerenv").exists() or (root / "run/.containerenv").exists():
         return True
     return "KUBERNETES_SERVICE_HOST" in os.environ
 
 
 def processors(root: Path = _ROOT) -> Processors:
-    """Return the processors and how many of them this process may use."""
+    """Return the processors, and the number that this process may use."""
     present = os.cpu_count() or 1
     if hasattr(os, "sched_getaffinity"):
         ours = sorted(os.sched_getaffinity(0))
@@ -67,7 +67,7 @@ def processors(root: Path = _ROOT) -> Processors:
 
 
 def memory(root: Path = _ROOT) -> Memory:
-    """Return main memory, and what a cgroup leaves of it."""
+    """Return main memory, and the limit of a cgroup."""
     sizes = {
         name: int(size) * 1024 for name, size in re.findall(r"^(\w+): +(\d+) kB", _read(root / "proc/meminfo"), re.M)
     }
@@ -81,7 +81,7 @@ def memory(root: Path = _ROOT) -> Memory:
 
 
 def shared(path: str = "/dev/shm") -> Shared | None:
-    """Return the size of shared memory; None where the system has no such folder."""
+    """Return the size of shared memory; None if the system has no such folder."""
     if sys.platform != "linux" or not os.path.isdir(path):
         return None
     size = shutil.disk_usage(path)
@@ -89,7 +89,7 @@ def shared(path: str = "/dev/shm") -> Shared | None:
 
 
 def handles() -> Handles | None:
-    """Return how many files a process may have open; None where the platform has no such limit."""
+    """Return the limits on open files of a process; None if the platform has no such limit."""
     try:
         import resource
     except ModuleNotFoundError:
@@ -100,7 +100,7 @@ def handles() -> Handles | None:
 
 
 def _cores(numbers: list[int], root: Path) -> int | None:
-    """Return how many cores a set of processors lies on."""
+    """Return the number of physical cores of a set of processors."""
     siblings = {
         _read(root / f"sys/devices/system/cpu/cpu{number}/topology/thread_siblings_list").strip() for number in numbers
     }

@@ -1,4 +1,4 @@
-"""Advice on environment variables that are set here and cost something here."""
+"""Advice on environment variables that are set here and slow down or endanger a training."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _EVERYWHERE = {
     "TORCH_COMPILE_DISABLE": (Level.WARNING, "torch.compile does nothing; unset it to compile"),
     "TORCH_COMPILE_DEBUG": (
         Level.WARNING,
-        "torch.compile writes all it does to torch_compile_debug; unset it to train",
+        "torch.compile writes every step to torch_compile_debug; unset it to train",
     ),
     "KMP_DUPLICATE_LIB_OK": (
         Level.WARNING,
@@ -23,9 +23,9 @@ _EVERYWHERE = {
     ),
     "TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD": (
         Level.WARNING,
-        "torch.load runs any code that a file holds; unset it, and pass weights_only=False where a file is trusted",
+        "torch.load runs any code in a file; unset it, and pass weights_only=False for trusted files",
     ),
-    "PYTORCH_JIT_LOG_LEVEL": (Level.HINT, "torch.jit logs what it does; unset it to train"),
+    "PYTORCH_JIT_LOG_LEVEL": (Level.HINT, "torch.jit logs its actions; unset it to train"),
 }
 _ON_CUDA = {
     "CUDA_LAUNCH_BLOCKING": (
@@ -39,7 +39,7 @@ _ON_CUDA = {
     "TORCH_CUDA_SANITIZER": (Level.WARNING, "each kernel is checked for races on streams; unset it to train"),
     "TORCH_ALLOW_TF32_CUBLAS_OVERRIDE": (
         Level.HINT,
-        "fp32 products have 10 bits of mantissa (tf32), also where the program asks for all 23; unset it to have them",
+        "fp32 products have 10 bits of mantissa (tf32), even if the program requests all 23; unset it to get them",
     ),
 }
 _RANKS = {
@@ -63,16 +63,16 @@ def on_variables(facts: Facts) -> Iterator[Advice]:
         text = "every collective call is checked between all ranks first; set it to INFO, or unset it, to train"
         yield _advice(Level.WARNING, "TORCH_DISTRIBUTED_DEBUG", text)
     if "PYTORCH_ENABLE_MPS_FALLBACK" in set_here and any(one.device == "mps" for one in facts.accelerators):
-        text = "what mps lacks is computed on the CPU, with a copy there and back; a warning names each operation once"
+        text = "operations that mps lacks run on the CPU, with a copy there and back; a warning names each once"
         yield _advice(Level.HINT, "PYTORCH_ENABLE_MPS_FALLBACK", text)
     tf32 = any("tf32" in accelerator.native for accelerator in facts.accelerators)
     if facts.variable("NVIDIA_TF32_OVERRIDE") == "0" and tf32:
-        text = "tf32 is off in all libraries of NVIDIA, whatever a program asks for; unset it for faster products"
+        text = "tf32 is off in all libraries of NVIDIA, even if a program requests it; unset it for faster products"
         yield _advice(Level.HINT, "NVIDIA_TF32_OVERRIDE", text)
     if cuda and "CUBLAS_WORKSPACE_CONFIG" in set_here:
         value = set_here["CUBLAS_WORKSPACE_CONFIG"]
         if value not in (":4096:8", ":16:8"):
-            text = "deterministic=True and torch.use_deterministic_algorithms want :4096:8 or :16:8"
+            text = "deterministic=True and torch.use_deterministic_algorithms need :4096:8 or :16:8"
             yield _advice(Level.HINT, "CUBLAS_WORKSPACE_CONFIG", text)
 
 

@@ -1,4 +1,4 @@
-"""What TrueStep needs, what its extras bring, and which of these are installed."""
+"""The packages that TrueStep and its extras need, and their installed versions."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ EXTRAS = {
     "new": "the programs of `truestep new`",
     "demo": "the demo",
 }
-"""What an extra is for. Those for TrueStep's own development are left out."""
+"""Purpose of each extra, without those for the development of TrueStep."""
 _OWN = {"dev", "docs", "frameworks"}
 
 
 def packages() -> tuple[Package, ...]:
-    """Return the packages that TrueStep's metadata names, those it always needs first, then extra by extra."""
+    """Return the packages in TrueStep's metadata: first those it always needs, then extra by extra."""
     try:
         lines = metadata.requires("truestep") or []
     except metadata.PackageNotFoundError:
@@ -33,7 +33,7 @@ def packages() -> tuple[Package, ...]:
 
 
 def read(lines: list[str]) -> tuple[Package, ...]:
-    """Return the packages that lines of metadata name.
+    """Return the packages in lines of metadata.
 
     >>> for package in read(["rich<16,>=13.9", "tyro>=0.9; extra == 'settings'"]):
     ...     package.name, package.needs, package.extra

@@ -1,4 +1,4 @@
-"""Facts and advice as a sheet of lines: what, value, and under it what to do."""
+"""Facts and advice as a sheet of lines: name, value, and the advice below."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from truestep.doctor.versions import told
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One fact; `missing` where it is a lack, and what to type to have it."""
+    """One fact; `missing` if something is not installed, with the `command` to install it."""
 
     what: str
     value: str
@@ -31,7 +31,7 @@ class Group:
 
 
 def sheet(facts: Facts, advice: Sequence[Advice]) -> list[Group]:
-    """Return the lines that show the facts, each with the advice on it."""
+    """Return the facts as groups of lines, each with its advice."""
     groups = (
         ("python and torch", _python(facts)),
         ("accelerators and precision", _accelerators(facts)),
@@ -50,7 +50,7 @@ def sheet(facts: Facts, advice: Sequence[Advice]) -> list[Group]:
 
 
 def summary(facts: Facts, advice: Sequence[Advice]) -> tuple[bool, str]:
-    """Return whether training works here, and a line that says so."""
+    """Return True if training works here, and a line that says so."""
     counts = {level: sum(one.level is level for one in advice) for level in Level}
     told = ", ".join(plural(count, level.value) for level, count in counts.items() if count)
     if counts[Level.PROBLEM]:
@@ -59,7 +59,7 @@ def summary(facts: Facts, advice: Sequence[Advice]) -> tuple[bool, str]:
     names = [one.name for one in facts.accelerators if facts.torch.device and one.device.startswith(facts.torch.device)]
     where += f" ({names[0]})" if names else ""
     precision = f" in {facts.torch.precision}" if facts.torch.precision else ""
-    return True, f"ready: Run trains on {where}{precision}; {told or 'nothing to mend'}"
+    return True, f"ready: Run trains on {where}{precision}; {told or 'nothing to improve'}"
 
 
 def _python(facts: Facts) -> Iterator[Line]:
@@ -114,21 +114,21 @@ def _no_accelerator(facts: Facts) -> str:
     seen = ", ".join(plural(count, f"{name} GPU") for count, name in counts if count)
     if not facts.torch.usable:
         there = f"{seen or 'no GPU'} on the PCI bus; " if graphics.nvidia is not None else ""
-        return f"{there}without torch no more can be said"
+        return f"{there}unknown without torch"
     if seen:
-        return f"none that torch sees; on the PCI bus: {seen}"
+        return f"torch sees none; on the PCI bus: {seen}"
     return "none" if graphics.nvidia is None else "none: no GPU on the PCI bus"
 
 
 def _speeds(speeds: tuple[Speed, ...]) -> str:
-    """Return the speeds of products of matrices, measured."""
+    """Return the measured speeds of a linear layer as text."""
     unit, factor = ("TFLOPS", 1.0) if max(speed.tflops for speed in speeds) >= 1 else ("GFLOPS", 1000.0)
     told = ", ".join(f"{speed.format} {_figure(speed.tflops * factor)}" for speed in speeds)
     return f"{told} {unit} in a linear layer of {speeds[0].size} x {speeds[0].size}, measured"
 
 
 def _figure(number: float) -> str:
-    """Return a number with two digits at least.
+    """Return a number with at least two digits.
 
     >>> _figure(0.4512), _figure(5.26), _figure(61.3), _figure(714.9)
     ('0.45', '5.3', '61', '715')
@@ -148,7 +148,7 @@ def _machine(facts: Facts) -> Iterator[Line]:
         value = f"{free}{size(memory.total)}{' free' if free else ''}"
         if memory.limit is not None:
             below = f", {size(memory.limit_free)} of it free" if memory.limit_free is not None else ""
-            value += f"; this process may have {size(memory.limit)} (cgroup){below}"
+            value += f"; this process is limited to {size(memory.limit)} (cgroup){below}"
         yield Line("memory", value)
     shared = facts.shared
     if shared is not None:
@@ -158,7 +158,7 @@ def _machine(facts: Facts) -> Iterator[Line]:
         soft, hard = (
             ("no limit" if limit is None else str(limit)) for limit in (facts.handles.soft, facts.handles.hard)
         )
-        sharing = f'; tensors of workers come by "{facts.torch.sharing}"' if facts.torch.sharing else ""
+        sharing = f'; workers pass tensors by "{facts.torch.sharing}"' if facts.torch.sharing else ""
         raised = f", can be raised to {hard}" if soft != hard else ""
         yield Line("open files", f"{soft} at most{raised}{sharing}")
 

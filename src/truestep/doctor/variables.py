@@ -1,4 +1,4 @@
-"""Environment variables that change what torch computes, how fast, or on what."""
+"""Environment variables that change the results, the speed or the device of torch."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ _NAMES = {
     *("WORLD_SIZE", "RANK", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT", "TRUESTEP_WATCH"),
 }
 _PLACES = {"CUDA_HOME", "CUDA_PATH", "CUDA_VERSION", "TORCH_HOME", "NCCL_VERSION", "CUDA_ROOT"}
-"""Set by images and shells to say where something lies, or which version it is."""
+"""Set by images and shells: paths and versions without effect on training."""
 
 
 _SECRET = ("TOKEN", "SECRET", "PASSWORD", "KEY", "URL")
-"""What is sent to others with this sheet does not hold the values of these."""
+"""Values of variables with these words in their names are not shown, since sheets are sent to others."""
 
 
 def variables(environment: Mapping[str, str] = os.environ) -> tuple[tuple[str, str], ...]:
-    """Return names and values of the variables that matter, by name.
+    """Return names and values of the variables that affect torch, sorted by name.
 
     >>> variables({"OMP_NUM_THREADS": "4", "HOME": "/root", "CUDA_HOME": "/usr/local/cuda"})
     (('OMP_NUM_THREADS', '4'),)

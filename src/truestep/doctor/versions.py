@@ -1,4 +1,4 @@
-"""The versions that the tests were run with, as docs/reference/versions.md says, and where those at hand lie."""
+"""The versions that the tests were run with, as in docs/reference/versions.md, compared with the installed ones."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def written(version: tuple[int, ...]) -> str:
 
 
 def outside(version: str, among: Versions) -> str:
-    """Say where a version lies that is none of some; empty where it is one of them, or unknown.
+    """Return where a version lies relative to others; "" if it is one of them, or unknown.
 
     >>> [outside(version, CHECKED_TORCH) for version in ("2.13.1+cpu", "2.9.0", "2.16.0.dev1", "2.7.1", "unknown")]
     ['', 'between', 'newer', 'older', '']
@@ -34,7 +34,7 @@ def outside(version: str, among: Versions) -> str:
 
 
 def told(facts: Facts) -> str:
-    """Return which versions were checked, and which of those at hand lie between them."""
+    """Return text with the tested versions, and the installed ones that lie between them."""
     versions = checked()
     found = f"torch {_listed(versions['torch'])}; Python {_listed(versions['python'])}"
     at_hand = (
@@ -51,20 +51,20 @@ def told(facts: Facts) -> str:
 
 
 def on_versions(facts: Facts) -> Iterator[Advice]:
-    """Say that torch or Python is newer than any that was checked, or Python older; torch has `on_build` for that."""
+    """Yield advice if torch or Python is newer than any tested one, or Python older (for torch: `on_build`)."""
     if facts.torch.version is not None and outside(facts.torch.version, CHECKED_TORCH) == "newer":
         newest = written(CHECKED_TORCH[-1])
-        text = f"TrueStep was not checked with a torch newer than {newest}; where it fails, try torch {newest}"
+        text = f"TrueStep was not checked with a torch newer than {newest}; if it fails, try torch {newest}"
         yield Advice(Level.HINT, "torch-not-checked", "torch", text)
     where = outside(facts.interpreter.version, CHECKED_PYTHON)
     if where in ("older", "newer"):
         nearest = written(CHECKED_PYTHON[-1 if where == "newer" else 0])
-        text = f"TrueStep was not checked with a Python {where} than {nearest}; where it fails, try Python {nearest}"
+        text = f"TrueStep was not checked with a Python {where} than {nearest}; if it fails, try Python {nearest}"
         yield Advice(Level.HINT, "python-not-checked", "python", text)
 
 
 def _listed(words: list[str]) -> str:
-    """Return words as a sentence lists them.
+    """Return words as a list in a sentence.
 
     >>> _listed(["2.8"]), _listed(["2.8", "2.13", "2.15"])
     ('2.8', '2.8, 2.13 and 2.15')
