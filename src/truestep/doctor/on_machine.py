@@ -146,8 +146,8 @@ def _on_folder(folder: Folder) -> Iterator[Advice]:
     elif runs and folder.free is not None and folder.free < _LITTLE_SPACE:
         million = folder.free / (_CHECKPOINTS * _BYTES_PER_PARAMETER) / 1e6
         text = (
-            f"{size(folder.free)} are enough for the checkpoints that Run keeps by default ({_CHECKPOINTS} at most), if "
-            f"the model has up to {million:.0f} million parameters and Adam; else free space, or lower keep_last"
+            f"{size(folder.free)} are enough for the checkpoints that Run keeps by default ({_CHECKPOINTS} at most), "
+            f"for a model with Adam and up to {million:.0f} million parameters; else free space, or lower keep_last"
         )
         yield Advice(Level.WARNING, "runs-folder-small", about, text)
     if folder.files_free is not None and folder.files_free < _FEW_FILES:
