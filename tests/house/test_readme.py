@@ -103,8 +103,11 @@ def test_what_the_architecture_names_is_there():
     written = set(re.findall(r"`((?:\w+/)+[\w.-]*)`", text)) - {"raw/", "from_scratch/"}
     written |= set(re.findall(r"^ {4,6}(\w+(?:/|\.py))", layout, re.MULTILINE))
     assert len(written) > 30
-    places = (ROOT, ROOT / "src" / "truestep", ROOT / "tests", ROOT / "examples", ROOT / "docs")
+    package = ROOT / "src" / "truestep"
+    places = (ROOT, package, package / "probes", package / "loop", ROOT / "tests", ROOT / "examples", ROOT / "docs")
     assert not [name for name in written if not any((base / name).exists() for base in places)]
+    rooms = {path.parent.name for room in ("probes", "loop") for path in (package / room).glob("*/__init__.py")}
+    assert not [room for room in rooms if f"`{room}/`" not in text and f"`probes/{room}/`" not in text]
     assert len(text.splitlines()) <= 150
 
 
@@ -112,7 +115,7 @@ def test_the_architecture_has_every_event():
     from truestep import events
 
     text = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
-    table = text[text.index("| probe |") : text.index("**An event**")]
+    table = text[text.index("| room of `probes/` |") : text.index("**An event**")]
     cells = [row.rpartition("|")[0].rpartition("|")[2] for row in table.splitlines()]
     named = {name for cell in cells for name in re.findall(r"`([A-Z]\w+)`", cell)}
     kinds = {kind for kind in vars(events).values() if isinstance(kind, type) and issubclass(kind, events.Event)}
