@@ -154,7 +154,7 @@ class Summary:
     """Most costly first; includes suppressed findings and consequences of others, marked as such."""
     verdicts: tuple[Verdict, ...] = ()
     internal_errors: tuple[str, ...] = ()
-    """Tracebacks of probes and rules that failed; the training went on."""
+    """Tracebacks of probes and rules that failed; the training continued."""
     torch: str = ""
     ranks: int = 1
     missing_ranks: tuple[int, ...] = ()

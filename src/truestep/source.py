@@ -77,7 +77,7 @@ class SourceFile:
         return cls(path, lines, suppressions, malformed)
 
     def line(self, number: int) -> str | None:
-        """Return a line by its number, counted from 1; None where there is none."""
+        """Return a line by its number, counted from 1; None for a number out of range."""
         return self.lines[number - 1] if 1 <= number <= len(self.lines) else None
 
     def character(self, number: int, column: int) -> int:

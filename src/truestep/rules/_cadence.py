@@ -12,6 +12,7 @@ from truestep.rules._rule import Progress
 _DEAD = 1e-6
 """A learning rate below this fraction of its first value has no effect any more."""
 _BEGUN = 0.2
+"""A schedule that made less than this fraction of its steps has barely begun."""
 _TO_THE_END = ("CosineAnnealingLR", "OneCycleLR", "PolynomialLR", "SequentialLR", "LinearLR")
 """Schedules designed to be run to their end."""
 _EPOCHS = (100, 500)

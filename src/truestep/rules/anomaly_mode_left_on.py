@@ -7,6 +7,7 @@ from truestep.findings import Mark, Severity
 from truestep.rules._rule import Progress, Rule
 
 _FIRST, _STILL = 100, 200
+"""Steps at which anomaly detection must be on, and still be on."""
 
 
 class AnomalyModeLeftOn(Rule):

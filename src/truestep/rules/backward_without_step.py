@@ -6,6 +6,7 @@ from truestep.findings import Confidence, Mark, Severity
 from truestep.rules._rule import Progress, Rule
 
 _LEAST = 10
+"""Least number of backward passes from one line, and of calls of zero_grad that show the intention to step."""
 
 
 class BackwardWithoutStep(Rule):

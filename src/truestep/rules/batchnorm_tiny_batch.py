@@ -7,8 +7,10 @@ from truestep.findings import Severity
 from truestep.rules._rule import Progress, Rule
 
 _TINY = 2
+"""Most values per channel that count as tiny; with eight, nothing is lost."""
 _LEAST_LOOKS = 4
 _FIRST_STEP = 10
+"""Least number of steps between the first and the latest sampled step."""
 
 
 @dataclass(slots=True)

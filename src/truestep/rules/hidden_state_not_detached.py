@@ -7,6 +7,7 @@ from truestep.findings import Severity
 from truestep.rules._rule import Progress, Rule
 
 _FIRST, _ENOUGH = 16, 32
+"""Lengths of a chain of graphs, in steps: a window of truncated backpropagation stops growing between the two."""
 
 
 class HiddenStateNotDetached(Rule):

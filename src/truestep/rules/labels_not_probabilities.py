@@ -6,6 +6,7 @@ from truestep.rules._rule import Progress, Rule
 
 _LEAST_SHARE = 1
 _LEAST_SHARE_OF_CLASSES = 10
+"""Least percentage of labels outside of 0 to 1, of binary cross entropy and of cross entropy."""
 _BYTE = 255.0
 _CLASSES_HELP = "apply `softmax` to the labels, or give class indices"
 

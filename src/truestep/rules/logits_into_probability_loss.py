@@ -10,6 +10,7 @@ _NAMES = {"nll_loss": "NLL", "kl_div": "KL divergence"}
 _PROBABILITIES = ("SoftmaxBackward0", "SigmoidBackward0")
 _LINEAR = ("AddmmBackward0", "MmBackward0", "BmmBackward0", "BaddbmmBackward0", "ConvolutionBackward0")
 _SCALINGS = ("DivBackward0", "MulBackward0")
+"""Last operations of a loss that only scale it, as for gradient accumulation."""
 
 
 class LogitsIntoProbabilityLoss(Rule):

@@ -5,6 +5,7 @@ from truestep.findings import Confidence, Severity
 from truestep.rules._rule import Progress, Rule
 
 _LEAST_SHARE = 50
+"""Least percentage of padding among the targets; below, the harm is small."""
 _LEAST_LOOKS = 3
 
 

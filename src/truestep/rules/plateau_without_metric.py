@@ -10,6 +10,7 @@ from truestep.rules._rule import Progress, Rule
 _KIND = "ReduceLROnPlateau"
 _LEAST_PER_STEP = 20
 _LEAST_PER_PASS = 3
+"""Least number of scheduler steps, once per optimizer step and once per epoch."""
 
 
 @dataclass(slots=True)

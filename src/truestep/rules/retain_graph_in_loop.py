@@ -7,6 +7,7 @@ from truestep.findings import Severity
 from truestep.rules._rule import Progress, Rule
 
 _MOST_LINES = 64
+"""Most lines to remember, which bounds the memory."""
 
 
 class RetainGraphInLoop(Rule):

@@ -8,6 +8,7 @@ from truestep.findings import Confidence, Mark, Severity
 from truestep.rules._rule import Progress, Rule
 
 _FEW_CALLS = 10
+"""A first scheduler step after fewer model calls than this is at the very start of the training."""
 
 
 @dataclass(slots=True)

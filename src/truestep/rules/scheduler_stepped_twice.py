@@ -8,6 +8,7 @@ from truestep.findings import Confidence, Mark, Severity
 from truestep.rules._rule import Progress, Rule
 
 _ENOUGH = 3
+"""Least number of calls without training before a report."""
 
 
 @dataclass(slots=True)

@@ -6,7 +6,8 @@ from truestep.findings import Confidence, Mark, Severity
 from truestep.rules._rule import Progress, Rule
 
 _LEAST_EMPTY = 10
-_READS_GRADIENTS = {
+"""Least number of steps without any gradient."""
+_READS_GRADIENTS = {  # other optimizers may compute updates without gradients
     "SGD",
     "Adam",
     "AdamW",

@@ -8,6 +8,7 @@ _LEAST_STEPS = 10
 _LEAST_LOOKS = 2
 _LEAST_ZERO_STEPS = 20
 _LEAST_ZERO_WEIGHTS = 2
+"""A single weight of zeros is a common initialisation and gets gradients; two in a row do not."""
 
 
 class SymmetricInitialisation(Rule):

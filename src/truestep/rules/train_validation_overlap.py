@@ -17,11 +17,15 @@ from truestep.rules._rule import Progress, Rule
 
 _LEAST_SHARED = 10
 _LEAST_SHARE = 0.1
+"""Least fraction of evaluation samples that were trained on, compared by index."""
 _LEAST_EQUAL_SHARE = 0.2
+"""The same, compared by value: a few equal samples are normal."""
 _LEAST_OTHERS = 3
 _LEAST_OTHER_SHARE = 0.02
+"""Least number and fraction of samples that only one side has: full overlap is a training accuracy or an export."""
 _LEAST_SAMPLES = 20
 _CHANCE = 10
+"""Shared samples must be at least this many times the number expected by chance."""
 
 
 class TrainValidationOverlap(Rule):

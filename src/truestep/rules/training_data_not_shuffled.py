@@ -7,6 +7,7 @@ from truestep.findings import Severity
 from truestep.rules._rule import Progress, Rule
 
 _LEAST_BATCHES = 4
+"""Least number of batches read in a pass; rising labels in fewer can be chance."""
 _LEAST_PASSES = 2
 
 

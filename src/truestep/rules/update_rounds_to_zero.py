@@ -7,9 +7,11 @@ from truestep.findings import Severity
 from truestep.rules._rule import Progress, Rule
 
 _MOST = 0.1
+"""Most elements, as a fraction, that a step may change and still count as rounded away."""
 _FIRST_STEP = 10
 _LEAST_LOOKS = 4
 _LEAST_LOOKS_OF_WHOLE = 3
+"""Least number of sampled steps from step 10 on, during a run and at the end of a finished run."""
 
 
 @dataclass(slots=True)

@@ -6,6 +6,7 @@ from truestep.rules._repeats import Repeats
 from truestep.rules._rule import Progress, Rule
 
 _LEAST_BATCH = 4
+"""Least batch size; smaller batches can be equal by chance."""
 _LEAST_PASSES = 2
 
 

@@ -5,6 +5,7 @@ from truestep.findings import Mark, Severity
 from truestep.rules._rule import Progress, Rule
 
 _LEAST = 3
+"""Least number of steps without their gradients; fewer can be steps skipped on purpose."""
 
 
 class ZeroGradBeforeStep(Rule):
