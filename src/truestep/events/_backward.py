@@ -177,7 +177,9 @@ class GraphsChained(Event):
     absent: ClassVar[str] = "no retained graph"
     site: Site | None = None
     steps: int = 0
+    """Number of earlier steps in the chain."""
     nodes: int = 0
+    """Number of operations on the tape."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -10,6 +10,8 @@ from truestep.events._event import Event, Site
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class CheckpointSaved(Event):
+    """``torch.save`` wrote an object."""
+
     absent: ClassVar[str] = "no checkpoint"
     site: Site | None = None
     holds: tuple[str, ...] = ()
@@ -19,6 +21,8 @@ class CheckpointSaved(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class CheckpointLoaded(Event):
+    """``torch.load`` read an object."""
+
     absent: ClassVar[str] = "no checkpoint loaded"
     site: Site | None = None
 

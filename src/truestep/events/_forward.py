@@ -10,6 +10,8 @@ from truestep.events._event import Event, Site
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class LoaderStarted(Event):
+    """A pass over a DataLoader began (its ``__iter__`` was called)."""
+
     absent: ClassVar[str] = "no DataLoader"
     loader: int
     left: str = ""
@@ -26,6 +28,8 @@ class LoaderStarted(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class BatchDrawn(Event):
+    """A DataLoader returned a batch."""
+
     absent: ClassVar[str] = "no DataLoader"
     loader: int
 

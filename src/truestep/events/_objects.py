@@ -10,6 +10,8 @@ from truestep.events._event import Event, Site
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class RunStarted(Event):
+    """Watching began: the script, versions and rank."""
+
     script: str
     python: str = ""
     torch: str = ""
@@ -35,6 +37,8 @@ class ProcessStarted(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ParameterMet(Event):
+    """A parameter was first seen, or got the name by which a model registers it."""
+
     parameter: int
     name: str
     shape: tuple[int, ...] = ()
@@ -60,6 +64,8 @@ class ModelMet(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class OptimizerBuilt(Event):
+    """An optimizer was constructed, or stepped without an earlier event (``site`` is then None)."""
+
     absent: ClassVar[str] = "no optimizer"
     optimizer: int
     name: str = "optimizer"
@@ -74,6 +80,8 @@ class OptimizerBuilt(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ParametersAdded(Event):
+    """``add_param_group`` added parameters to an optimizer."""
+
     optimizer: int
     parameters: tuple[int, ...] = ()
     site: Site | None = None
@@ -81,6 +89,8 @@ class ParametersAdded(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class LoaderMet(Event):
+    """A DataLoader was read for the first time."""
+
     absent: ClassVar[str] = "no DataLoader"
     loader: int
     name: str = "loader"
@@ -102,6 +112,8 @@ class LoaderMet(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class SchedulerBuilt(Event):
+    """A learning rate scheduler was constructed, or stepped without an earlier event."""
+
     absent: ClassVar[str] = "no scheduler"
     scheduler: int
     name: str = "scheduler"
@@ -129,6 +141,8 @@ class SchedulerBuilt(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ScalerBuilt(Event):
+    """An enabled GradScaler was used for the first time."""
+
     absent: ClassVar[str] = "no GradScaler"
     scaler: int
     enabled: bool = True

@@ -56,7 +56,9 @@ class HandStepped(Event):
     site: Site | None = None
     """Line of the backward at which this was detected."""
     moved: int = 0
+    """1: parameters have moved."""
     mixed: int = 0
+    """1 if a gradient that an earlier update had used was added to by a backward, else 0."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -189,12 +191,16 @@ class GradientsClipped(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class LossScaled(Event):
+    """``GradScaler.scale`` scaled a loss."""
+
     absent: ClassVar[str] = "no GradScaler"
     scaler: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class GradientsUnscaled(Event):
+    """``GradScaler.unscale_`` was called by the user."""
+
     absent: ClassVar[str] = "no unscale_()"
     scaler: int
     optimizer: int | None = None
@@ -234,6 +240,8 @@ class GradientScaleRead(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ScalerUpdated(Event):
+    """``GradScaler.update`` was called."""
+
     absent: ClassVar[str] = "no GradScaler"
     scaler: int
 
