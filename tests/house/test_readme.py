@@ -91,6 +91,15 @@ def test_links_lead_somewhere(path):
 
 
 @each_page
+def test_named_files_exist(path):
+    package = ROOT / "src" / "truestep"
+    folders = [folder.name for base in (ROOT, package) for folder in base.iterdir() if folder.is_dir()]
+    named = re.findall(r"`((?:\w+/)+[\w.-]*)`", path.read_text(encoding="utf-8"))
+    ours = [name for name in named if name.partition("/")[0] in folders and not name.startswith("runs/")]
+    assert not [name for name in ours if not ((ROOT / name).exists() or (package / name).exists())]
+
+
+@each_page
 def test_commands_exist(path):
     text = path.read_text(encoding="utf-8").replace(PLANNED, "")
     named = re.findall(r"(?:^ *\$ |`|^    )truestep ([a-z][a-z-]+)", text, re.MULTILINE)
