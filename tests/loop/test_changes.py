@@ -292,5 +292,5 @@ class TestClasses:
             getattr(Run(device="cpu", watch=False), kind)(part)
 
     def test_a_text_is_no_norm(self):
-        with pytest.raises(BadSettings, match=r"clip_norm is '1\.0'"):
+        with pytest.raises(BadSettings, match=r"clip_norm must be .*, got '1\.0'"):
             Run(device="cpu", watch=False, clip_norm="1.0")

@@ -141,11 +141,11 @@ def test_the_settings_of_a_run_can_be_used_again(tmp_path):
     ("text", "told"),
     [
         ("lrr = 1", ['"lrr" is not a setting', 'write "lr" in']),
-        ('optimizer = "adamw"', ["'adamw' is not a value of \"optimizer\" in", '"sgd" or "adam"']),
-        ("seed = 1.5", ["1.5 is not a value", "int"]),
-        ("[layer]\nwidht = 3", ['"widht" is not a part of "layer" in', "width, act"]),
+        ('optimizer = "adamw"', ['"optimizer" in', 'must be "sgd" or "adam", got \'adamw\'']),
+        ("seed = 1.5", ["must be int, got 1.5"]),
+        ("[layer]\nwidht = 3", ['"widht" is not a field of "layer" in', "width, act"]),
         ("lr = = 2", ["is not valid TOML", "line 1"]),
-        ("seed = [1, 2]", ["is not a value", "int"]),
+        ("seed = [1, 2]", ["must be int, got [1, 2]"]),
     ],
 )
 def test_a_wrong_file_is_refused_with_its_name(tmp_path, capsys, text, told):
@@ -162,14 +162,14 @@ def test_a_missing_file_is_refused(capsys):
 
 def test_a_json_file_that_is_none_is_refused(tmp_path, capsys):
     (tmp_path / "a.json").write_text("[1]")
-    assert "holds no settings" in refused(capsys, "--config", str(tmp_path / "a.json"))
+    assert "must hold a table of settings, got a list" in refused(capsys, "--config", str(tmp_path / "a.json"))
     (tmp_path / "a.json").write_text("{")
     assert "not valid JSON" in refused(capsys, "--config", str(tmp_path / "a.json"))
 
 
 def test_a_wrong_flag_names_the_nearest(capsys):
     assert "--lr" in refused(capsys, "--lrr", "1")
-    assert "accumulate is 0" in refused(capsys, "--accumulate", "0")
+    assert "accumulate must be a positive integer, got 0" in refused(capsys, "--accumulate", "0")
 
 
 def test_a_wrong_variable_is_named(monkeypatch, capsys):
@@ -220,7 +220,7 @@ def test_a_class_without_decorator_is_refused():
 
     with pytest.raises(BadSettings, match="write @dataclass above class Forgotten"):
         Forgotten.from_flags(args=[])
-    with pytest.raises(BadSettings, match="no dataclass"):
+    with pytest.raises(BadSettings, match="not a dataclass"):
         ts.Run(Forgotten())
 
 
@@ -229,7 +229,7 @@ def test_the_settings_of_a_run_are_fixed():
     run = ts.Run(own)
     own.lr = 2.0
     assert run.settings.lr == 1e-3
-    with pytest.raises(BadSettings, match="lr was set"):
+    with pytest.raises(BadSettings, match="cannot change lr: settings are frozen"):
         run.settings.lr = 3.0
     assert run.settings.changed(lr=3.0).lr == 3.0
 

@@ -59,10 +59,10 @@ def test_the_user_state_is_a_mapping_with_attributes():
 @pytest.mark.parametrize(
     ("settings", "match"),
     [
-        ({"accumulate": 0}, "accumulate is 0"),
-        ({"max_epochs": 1.5}, "max_epochs is 1.5"),
-        ({"max_steps": True}, "max_steps is True"),
-        ({"clip_norm": 0}, "clip_norm is 0"),
+        ({"accumulate": 0}, "accumulate must be a positive integer, got 0"),
+        ({"max_epochs": 1.5}, "max_epochs must be a positive integer, got 1.5"),
+        ({"max_steps": True}, "max_steps must be a positive integer, got True"),
+        ({"clip_norm": 0}, "clip_norm must be a positive number or None, got 0"),
         ({"resume": "auto"}, "no folder"),
         ({"save_every_n_steps": 5}, "no folder"),
         ({"max_epoch": 5}, "write max_epochs="),

@@ -207,7 +207,7 @@ class TestWeightsOfAnotherRun:
             train(tmp_path / "new", init_from=tmp_path / "old", width=3)
         with pytest.raises(BadCheckpoint, match="no checkpoint at"):
             train(tmp_path / "third", init_from=tmp_path / "nothing")
-        with pytest.raises(BadSettings, match="both name where the run begins"):
+        with pytest.raises(BadSettings, match="resume and init_from both set the start of the run"):
             train(tmp_path / "fourth", init_from=tmp_path / "old", resume=tmp_path / "old")
 
 

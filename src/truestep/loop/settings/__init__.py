@@ -1,1 +1,6 @@
-"""Settings of a run: from code, files, the environment and flags; limits of length and time."""
+"""Settings of a run.
+
+settings  the dataclass `Settings`, and the checks of its values
+flags     settings from the command line, a file and environment variables (`Settings.from_flags`)
+limits    limits on epochs, steps and time, and the interval between checkpoints
+"""

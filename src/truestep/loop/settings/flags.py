@@ -1,6 +1,7 @@
-"""Settings from outside the program: a file, the environment, and the flags of the command line.
+"""Settings from the command line, a file and environment variables.
 
-Later ones win: the class's defaults, what the program passes, `--config FILE`, `TRUESTEP_*`, the flags.
+From lowest to highest priority: defaults of the class, values passed by the program, `--config FILE`, `TRUESTEP_*`,
+flags.
 """
 
 from __future__ import annotations
@@ -40,32 +41,32 @@ ALIASES = {
     "resume_from_checkpoint": "resume",
     "manual_seed": "seed",
 }
-"""What other trainers call a setting, and what it is called here; flags take both."""
+"""Names of settings in other trainers, and their names here; both are accepted as flags and in files."""
 
 PREFIX = "TRUESTEP_"
 _TRUE, _FALSE = ("1", "true", "yes", "on"), ("0", "false", "no", "off")
 
 
 def read_settings(kind: type[AnySettings], given: Mapping[str, Any], args: Sequence[str] | None) -> AnySettings:
-    """Return settings of a class, from all the places where they can be set.
+    """Return an instance of a settings class, with values from all sources.
 
     Args:
-        kind: `Settings`, or a class that extends it.
-        given: what the program passes, over the defaults of the class.
+        kind: `Settings` or a subclass.
+        given: values passed by the program, which replace the defaults of the class.
         args: the flags; None for those of the process.
 
     Raises:
-        BadSettings: the program passes a name that is none of the settings, or its class is no dataclass.
+        BadSettings: the program passes an unknown name, or its class is not a dataclass.
         PackageMissing: tyro is not installed.
-        SystemExit: a flag, the file or a variable is wrong (exit code 2, the reason on the error stream), or `--help`
-            was asked for.
+        SystemExit: a flag, the file or a variable is invalid (exit code 2, with the reason on stderr), or `--help`
+            was given.
     """
     try:
         import tyro
     except ImportError:
         raise PackageMissing(
-            "flags are read by tyro, which is not installed",
-            expected=f"expected it beside {sys.executable}",
+            "reading flags needs tyro, which is not installed",
+            expected=f"expected it in the environment of {sys.executable}",
             remedy="install it with `pip install 'truestep[settings]'`",
         ) from None
     kind.check_fields()
@@ -85,7 +86,7 @@ def read_settings(kind: type[AnySettings], given: Mapping[str, Any], args: Seque
 
 
 def _form(kind: type, types_of: Mapping[str, Any], defaults: Mapping[str, Any], takes_file: bool) -> type:
-    """Return the class that the flags fill: the settings with the defaults of this call, and `--config`."""
+    """Return the class that tyro fills: the settings with the defaults of this call, and `--config`."""
     fields: list[Any] = [(name, types_of[name], _default(value)) for name, value in defaults.items()]
     if takes_file:
         import tyro
@@ -96,7 +97,7 @@ def _form(kind: type, types_of: Mapping[str, Any], defaults: Mapping[str, Any], 
 
 
 def _about(kind: type) -> str:
-    """Return what `--help` says the program is for: the docstring of the script, or of its settings."""
+    """Return the description for `--help`: first paragraph of the docstring of the script, or of its settings."""
     script = getattr(sys.modules.get("__main__"), "__doc__", None)
     own = kind.__dict__.get("__doc__") or ""
     text = script or (own if not own.startswith(f"{kind.__name__}(") else "")
@@ -109,7 +110,7 @@ def _types(kind: type) -> dict[str, Any]:
 
 
 def _plain_flag(flag: str, known: Mapping[str, Any]) -> str:
-    """Return a flag under the name that it has here: `--max-grad-norm=1` is `--clip-norm=1`."""
+    """Return a flag with the name of another trainer replaced: `--max-grad-norm=1` becomes `--clip-norm=1`."""
     if not flag.startswith("--"):
         return flag
     name, sign, value = flag.partition("=")
@@ -120,7 +121,7 @@ def _plain_flag(flag: str, known: Mapping[str, Any]) -> str:
 
 
 def _config(flags: list[str]) -> Path | None:
-    """Return the file after `--config`; the last one counts, as with every flag."""
+    """Return the path given to `--config`; the last one wins, as with every flag."""
     path = None
     for at, flag in enumerate(flags):
         if flag.startswith("--config="):
@@ -136,15 +137,17 @@ def _from_file(kind: type[Settings], types_of: Mapping[str, Any], path: Path) ->
         table = json.loads(text) if path.suffix == ".json" else tomllib.loads(text)
     except OSError as error:
         raise BadSettings(
-            f"the settings in {path} cannot be read",
+            f"the settings file {path} cannot be read",
             expected=error.strerror or str(error),
             remedy="pass the path of a TOML or JSON file to --config",
         ) from None
-    except ValueError as error:  # of json, of tomllib and of the decoder
+    except ValueError as error:  # from json, tomllib or the decoder of the text
         form = "JSON" if path.suffix == ".json" else "TOML"
         raise BadSettings(f"{path} is not valid {form}", expected=str(error), remedy="correct that line") from None
     if not isinstance(table, dict):
-        raise BadSettings(f"{path} holds no settings", expected="names with values", remedy='write {"seed": 1}')
+        raise BadSettings(
+            f"{path} must hold a table of settings, got a {type(table).__name__}", remedy='write {"seed": 1}'
+        )
     plain = {ALIASES.get(name, name): value for name, value in _underscored(table).items()}
     kind.check_names(plain, f'write "{{}}" in {path}')
     return {name: _converted(value, types_of[name], f'"{name}" in {path}') for name, value in plain.items()}
@@ -160,7 +163,7 @@ def _from_environment(types_of: Mapping[str, Any], environment: Mapping[str, str
 
 
 def _converted(value: Any, kind: Any, where: str) -> Any:
-    """Return a value of a file or a variable as one of the setting's type, read as a flag would be."""
+    """Return a value from a file or a variable, converted to the type of the setting by the same rules as a flag."""
     if dataclasses.is_dataclass(kind) and isinstance(value, dict):
         return _nested(cast("type[Any]", kind), value, where)
     if isinstance(value, dict):
@@ -169,9 +172,7 @@ def _converted(value: Any, kind: Any, where: str) -> Any:
         with contextlib.suppress(ValueError):
             return _parsed(kind, words)
     raise BadSettings(
-        f"{value!r} is not a value of {where}",
-        expected=_type_name(kind),
-        remedy="write one of these, or leave it out",
+        f"{where} must be {_type_name(kind)}, got {value!r}", remedy="write a value of this type, or leave it out"
     )
 
 
@@ -180,15 +181,15 @@ def _nested(kind: type[Any], table: dict[str, Any], where: str) -> Any:
     for name in values:
         if name not in types_of:
             raise BadSettings(
-                f'"{name}" is not a part of {where}',
-                expected=f"one of {', '.join(types_of)}",
+                f'"{name}" is not a field of {where}',
+                expected=f"expected one of {', '.join(types_of)}",
                 remedy="write one of these, or leave it out",
             )
     return kind(**{name: _converted(value, types_of[name], f"{name} of {where}") for name, value in values.items()})
 
 
 def _spellings(value: Any, kind: Any) -> list[list[str]]:
-    """Return how a value can be written as the words of a flag, the most literal first."""
+    """Return the possible spellings of a value as words of a flag, the most literal first."""
     if isinstance(value, list | tuple):
         return [[_word(item) for item in value]]
     if isinstance(value, str):
@@ -221,7 +222,7 @@ def _is_bool(kind: Any) -> bool:
 
 
 def _type_name(kind: Any) -> str:
-    """Return a type as a person writes it: "float or None", '"min" or "max"'."""
+    """Return a readable name of a type: "float or None", '"min" or "max"'."""
     origin = typing.get_origin(kind)
     if origin is typing.Annotated:
         return _type_name(typing.get_args(kind)[0])

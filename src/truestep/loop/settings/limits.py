@@ -1,4 +1,4 @@
-"""When a run is over, and how often it saves: in epochs, in steps and by the clock."""
+"""Limits on epochs, steps and time, and the interval between checkpoints."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from truestep.errors import BadSettings
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """When a run is over, and how often it saves.
+    """Limits of a run, and the interval between its checkpoints.
 
     Attributes:
-        max_epochs: passes of `run.epochs()`; None for no limit.
-        max_steps: steps; None for no limit.
-        save_every_n_steps: a checkpoint after every so many steps; None for none of these.
-        save_every_n_minutes: a checkpoint whenever the last one is so old; None for none of these.
-        max_seconds: time of this process; None for no limit.
+        max_epochs: largest number of epochs; None for no limit.
+        max_steps: largest number of steps; None for no limit.
+        save_every_n_steps: steps from one checkpoint to the next; None for no checkpoints by steps.
+        save_every_n_minutes: minutes from one checkpoint to the next; None for no checkpoints by time.
+        max_seconds: largest duration of this process, in seconds; None for no limit.
     """
 
     max_epochs: int | None = None
@@ -28,10 +28,10 @@ class Limits:
 
 
 class Clock:
-    """The time of a process, by which it saves and ends.
+    """Elapsed time of this process and since its last checkpoint, compared with the limits.
 
     Args:
-        limits: of the run.
+        limits: the limits of the run.
     """
 
     def __init__(self, limits: Limits) -> None:
@@ -40,17 +40,17 @@ class Clock:
         self._most = limits.max_seconds
 
     def saved(self) -> None:
-        """Note that a checkpoint was written."""
+        """Restart the time since the last checkpoint."""
         self._saved = time.monotonic()
 
     @property
     def is_save_due(self) -> bool:
-        """Return True if the last checkpoint is as old as one may be."""
+        """Return True if `save_every_n_minutes` have passed since the last checkpoint."""
         return self._every is not None and time.monotonic() - self._saved >= self._every
 
     @property
     def is_over(self) -> bool:
-        """Return True if the time of this process is over."""
+        """Return True if this process has run for `max_seconds`."""
         return self._most is not None and time.monotonic() - self._begun >= self._most
 
 
@@ -58,11 +58,11 @@ def seconds(duration: str | float, name: str) -> float:
     """Return a duration in seconds.
 
     Args:
-        duration: seconds, or days, hours, minutes and seconds with colons, of which the first may be left out.
-        name: the setting, for the message.
+        duration: a number of seconds, or "days:hours:minutes:seconds", where leading parts may be left out.
+        name: name of the setting, for the message.
 
     Raises:
-        BadSettings: it is neither, or not above 0.
+        BadSettings: the duration has neither form, or is not positive.
 
     Example:
         >>> seconds("00:12:00:00", "max_time"), seconds("1:30", "max_time"), seconds(90, "max_time")
@@ -80,8 +80,7 @@ def seconds(duration: str | float, name: str) -> float:
         pass
     if not 0 < total < float("inf"):
         raise BadSettings(
-            f"{name} is {duration!r}",
-            expected='a number of seconds above 0, or a text as "00:12:00:00" (days, hours, minutes, seconds)',
+            f'{name} must be a positive number of seconds, or "days:hours:minutes:seconds", got {duration!r}',
             remedy=f'pass {name}="12:00:00" for twelve hours',
         )
     return total
