@@ -9,9 +9,9 @@ import torch
 from torch import nn
 
 from truestep import Run
-from truestep.loop.log import progress as progress_module
+from truestep.loop.log import progress_line as progress_module
 from truestep.loop.log.banner import introduction
-from truestep.loop.log.progress import Position, Progress
+from truestep.loop.log.progress_line import Completion, ProgressLine
 from truestep.loop.log.throughput import Pace
 from truestep.loop.process import terminal
 
@@ -170,7 +170,7 @@ def test_progress_changes_no_weight(screen):
 def test_a_step_between_two_drawings_draws_nothing(monkeypatch):
     monkeypatch.setattr(sys, "stderr", Terminal())
     drawn = []
-    monkeypatch.setattr(Progress, "_drawn", lambda self, position, now: drawn.append(position.step) or "x")
+    monkeypatch.setattr(ProgressLine, "_drawn", lambda self, position, now: drawn.append(position.step) or "x")
     trained(max_epochs=4)
     assert drawn[0] == 1
     assert len(drawn) < 20
@@ -186,12 +186,12 @@ def test_a_terminal_that_is_gone_ends_no_training(monkeypatch):
 @pytest.mark.parametrize(
     ("position", "part"),
     [
-        (Position(5), None),
-        (Position(5, 20), 0.25),
-        (Position(5, 20, epoch=1, epochs=2, in_epoch=True), 0.5),
-        (Position(5, batch=1, batches=4), 0.25),
-        (Position(5, epoch=3, epochs=3, in_epoch=True), 1.0),
-        (Position(0, epoch=0, epochs=2, batch=1, batches=None, in_epoch=True), 0.0),
+        (Completion(5), None),
+        (Completion(5, 20), 0.25),
+        (Completion(5, 20, epoch=1, epochs=2, in_epoch=True), 0.5),
+        (Completion(5, batch=1, batches=4), 0.25),
+        (Completion(5, epoch=3, epochs=3, in_epoch=True), 1.0),
+        (Completion(0, epoch=0, epochs=2, batch=1, batches=None, in_epoch=True), 0.0),
     ],
 )
 def test_part_of_a_run(position, part):

@@ -20,7 +20,6 @@ from truestep.schedules import horizon_of
 if TYPE_CHECKING:
     from truestep.loop.loading.given import GivenLoader
     from truestep.loop.loading.loader import Loader
-    from truestep.loop.run.registry import Parts
     from truestep.loop.settings.settings import Settings
 
 _OF_NO_EFFECT = frozenset(
@@ -170,13 +169,3 @@ def shown_value(value: Any) -> str | None:
     """Return a value as text that is the same in every process; None for what has no such text."""
     text = repr(sorted(map(repr, value))) if isinstance(value, set | frozenset) else repr(value)
     return None if " at 0x" in text else text
-
-
-def declared(parts: Parts, settings: Facts) -> Facts:
-    """Return what a run is declared with, as a checkpoint holds it."""
-    return {
-        "settings": settings,
-        "loaders": {name: facts_of_loader(loader) for name, loader in parts.loaders.items()},
-        "optimizers": {name: parts.declared[name, "optimizer"] for name in parts.updates},
-        "schedules": {name: parts.declared[name, "schedule"] for name in parts.schedules},
-    }

@@ -19,8 +19,9 @@ from truestep.loop.process.stacklevel import outside
 from truestep.schedules import horizon_of
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from truestep.loop.optim.updates import Updates
-    from truestep.loop.run.registry import Parts
     from truestep.loop.settings.limits import Limits
 
 _BODIES = 2
@@ -50,16 +51,23 @@ class Cadence:
     """The planned and the real number of updates of a run.
 
     Args:
-        parts: what belongs to the run.
+        updates: of the optimizers of the run, by name.
+        schedules: of the run, by name.
         limits: how long it is.
         restored: the measure that a stopped run was planned with; None for a new run.
     """
 
-    def __init__(self, parts: Parts, limits: Limits, restored: list[Any] | None = None) -> None:
+    def __init__(
+        self,
+        updates: Mapping[str, Updates],
+        schedules: Mapping[str, Schedule],
+        limits: Limits,
+        restored: list[Any] | None = None,
+    ) -> None:
         self.measure: Measure | None = None
         self.is_watching = False
         """Whether the next body is one of those that show the cadence."""
-        self._parts, self._limits = parts, limits
+        self._updates, self._schedules, self._limits = updates, schedules, limits
         self._restored = Measure(*restored) if restored else None
         self._bodies: list[list[tuple[int, int]]] = []
         self._epoch_judged = False
@@ -80,11 +88,11 @@ class Cadence:
         if self._restored is not None and self._restored.name != measure.name:
             measure = self._restored
         self.measure = measure
-        for updates in self._parts.updates.values():
+        for updates in self._updates.values():
             for schedule in updates.schedules:
                 self._bind(schedule, updates)
             self._judge(updates, None, "", every="epoch")
-        self.is_watching = bool(self._parts.schedules)
+        self.is_watching = bool(self._schedules)
         self._bodies = [self._counts()]
 
     def add(self, schedule: Schedule, updates: Updates) -> None:
@@ -99,7 +107,7 @@ class Cadence:
         if len(self._bodies) <= _BODIES:
             return
         self.is_watching = False
-        for number, updates in enumerate(self._parts.updates.values()):
+        for number, updates in enumerate(self._updates.values()):
             counts = [body[number] for body in self._bodies if number < len(body)]
             if len(counts) > _BODIES:
                 self._judge_bodies(
@@ -112,7 +120,7 @@ class Cadence:
         """Compare the updates of a loop outside of epochs with the plan."""
         if self.measure is None or in_epoch or not self.measure.is_steps or self._limits.max_steps is not None:
             return
-        for updates in self._parts.updates.values():
+        for updates in self._updates.values():
             if updates.made:
                 self._judge(updates, updates.made, "the loop has ended", own_only=True)
 
@@ -129,7 +137,7 @@ class Cadence:
         if epochs != 1 or not global_step:
             return
         limits = self._limits
-        for updates in self._parts.updates.values():
+        for updates in self._updates.values():
             if not updates.made:
                 self._tell_unused(updates)
                 continue
@@ -186,7 +194,7 @@ class Cadence:
             schedule.end = total
 
     def _counts(self) -> list[tuple[int, int]]:
-        return [(updates.window.micro_steps_ever, updates.made) for updates in self._parts.updates.values()]
+        return [(updates.window.micro_steps_ever, updates.made) for updates in self._updates.values()]
 
     def _judge_bodies(self, updates: Updates, micro_steps: list[int], closed: list[int]) -> None:
         """Judge the schedules of an optimizer by what each of the first bodies made, where they made the same."""

@@ -9,8 +9,8 @@ from typing import Any
 import torch
 
 from truestep.errors import BadPart
+from truestep.loop.checkpoint.stateful import Stateful
 from truestep.loop.rng.seed import numpy
-from truestep.loop.run.registry import Stateful
 
 
 class Generator:

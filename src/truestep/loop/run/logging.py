@@ -18,7 +18,7 @@ from truestep.loop.log.banner import introduction
 from truestep.loop.log.flops import flops_per_sample
 from truestep.loop.log.log_copies import Outlets
 from truestep.loop.log.logs import Logs
-from truestep.loop.log.progress import Progress
+from truestep.loop.log.progress_line import ProgressLine
 from truestep.loop.log.throughput import Look, Pace
 from truestep.loop.optim.precision import Precision
 from truestep.loop.optim.updates import Updates
@@ -71,7 +71,7 @@ class Recording:
     _loops: Loops
     _logs: Logs
     _pace: Pace
-    _progress: Progress
+    _progress: ProgressLine
     _looked: Look | None = None
 
     @property

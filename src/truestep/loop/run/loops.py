@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 from torch.utils.data import DataLoader
 
 from truestep.errors import BadSettings, MetricMissing, OpenWindow
-from truestep.loop.loading.given import VARIES, GivenLoader, GivenLoaders
+from truestep.loop.loading.given import VARIES, GivenLoader
 from truestep.loop.loading.loader import Loader, check_loader
-from truestep.loop.log.progress import Position
+from truestep.loop.log.progress_line import Completion
 from truestep.loop.log.throughput import samples_in
 from truestep.loop.optim.cadence import Cadence, Measure
 from truestep.loop.process.at_exit import closed_at_exit
@@ -26,6 +26,7 @@ from truestep.loop.process.strategy import check_one_process
 from truestep.loop.process.terminal import say
 from truestep.loop.rng.seed import rng_state, set_rng_state
 from truestep.loop.run.asking import asked_by_hand
+from truestep.loop.run.given_loaders import GivenLoaders
 from truestep.loop.run.passes import early_again, length_of, numbers
 from truestep.loop.run.position import Place, Walk, Walks
 from truestep.loop.run.starts import Starts
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
     import torch
 
     from truestep.loop.log.logs import Logs
-    from truestep.loop.log.progress import Progress
+    from truestep.loop.log.progress_line import ProgressLine
     from truestep.loop.log.throughput import Pace
     from truestep.loop.optim.updates import Updates
     from truestep.loop.process.signals import Signals
@@ -61,7 +62,7 @@ class Loops:
         saves: bool,
         close: Callable[[tuple[Updates, ...]], None],
         pace: Pace,
-        progress: Progress,
+        progress: ProgressLine,
         introduce: Callable[[Any], None],
     ) -> None:
         self.global_step = 0
@@ -94,7 +95,7 @@ class Loops:
             self._restored_limits = list(saving.loops["limits"])
             self.starts.load_state_dict(saving.loops["starts"])
         self._first_step = self.global_step  # a process takes one step at least, however short its time is
-        self.cadence = Cadence(parts, limits, (saving.loops or {}).get("measure"))
+        self.cadence = Cadence(parts.updates, parts.schedules, limits, (saving.loops or {}).get("measure"))
         saving.keep(self.walks.habits)
 
     # --- what a user's loop walks over ---
@@ -252,7 +253,7 @@ class Loops:
 
     # --- what is known of where the run is ---
 
-    def position(self, walk: Walk | None = None, length: int | None = None) -> Position:
+    def position(self, walk: Walk | None = None, length: int | None = None) -> Completion:
         """Return where the run is.
 
         Args:
@@ -260,7 +261,7 @@ class Loops:
             length: its batches, where that is known.
         """
         limits, walks = self._limits, self.walks
-        return Position(
+        return Completion(
             self.global_step,
             limits.max_steps,
             walks.epoch,

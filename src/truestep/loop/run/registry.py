@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import zip_longest
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any
 
 import torch
 
@@ -16,21 +16,11 @@ if TYPE_CHECKING:
     from torch import nn
     from torch.optim import Optimizer
 
+    from truestep.loop.checkpoint.stateful import Stateful
     from truestep.loop.loading.given import GivenLoader
     from truestep.loop.loading.loader import Loader
     from truestep.loop.log.mean import Mean
     from truestep.loop.optim.updates import Updates
-
-
-@runtime_checkable
-class Stateful(Protocol):
-    """What joins a checkpoint: `state_dict` and `load_state_dict`."""
-
-    def state_dict(self) -> Any:
-        """Return the state."""
-
-    def load_state_dict(self, state: Any) -> Any:
-        """Take up a state."""
 
 
 class State(dict[str, Any]):

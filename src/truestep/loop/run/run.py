@@ -35,7 +35,7 @@ from truestep.loop.loading.given import GivenLoader
 from truestep.loop.loading.loader import Loader, check_options
 from truestep.loop.log.flops import peak_flops
 from truestep.loop.log.metric import metric_of
-from truestep.loop.log.progress import Progress
+from truestep.loop.log.progress_line import ProgressLine
 from truestep.loop.log.throughput import Pace
 from truestep.loop.optim.precision import Precision
 from truestep.loop.optim.schedulers import planned
@@ -118,7 +118,7 @@ class Run(Modelling, Stepping, Evaluation, Looking):
             self._logs = open_logs(folder.path if folder else None, settings, self._measured)
             stack.callback(self._logs.close, "crashed")  # where nobody ended it as something else
             self._pace = Pace(self.device, peak_flops(self.device, self.precision.name))
-            self._progress = Progress(
+            self._progress = ProgressLine(
                 shown=settings.progress and self.strategy.rank == 0, pace=self._pace, last=lambda: self._logs.last
             )
             stack.callback(self._progress.close)

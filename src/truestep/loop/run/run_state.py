@@ -15,7 +15,7 @@ from truestep.errors import BadCheckpoint, KeysDoNotMatch
 from truestep.loop.checkpoint.checkpoint import Checkpoint
 from truestep.loop.checkpoint.comparison import compare, refuse, renew_lr, table, take
 from truestep.loop.checkpoint.content import Content, Evaluated, stamp_of
-from truestep.loop.checkpoint.declared import Change, Facts, declared
+from truestep.loop.checkpoint.declared import Change, Facts, facts_of_loader
 from truestep.loop.checkpoint.unsaved_models import check_all_kept, warn_of_left_out
 from truestep.loop.checkpoint.weight_files import source_of_weights
 from truestep.loop.checkpoint.weights import load_weights
@@ -123,7 +123,7 @@ class Saving:
             "averages": {name: followed.state_dict() for name, followed in parts.averaging.shelf.items()},
             "frozen": {name: frozen_state(_plain(model)) for name, model in parts.models.items()},
             "means": {name: mean.state_dict() for name, mean in parts.means.items()},
-            "declared": declared(parts, self._facts),
+            "declared": _declared(parts, self._facts),
             "starts": {name: schedule.start for name, schedule in parts.schedules.items()},
         }
         self._checkpoints.save(
@@ -287,7 +287,7 @@ class Saving:
         """
         if "declared" not in loaded:
             return []
-        changes = compare(loaded["declared"], declared(self._parts, self._facts), loaded["loops"])
+        changes = compare(loaded["declared"], _declared(self._parts, self._facts), loaded["loops"])
         refuse(changes, resumed.path, resumed.step)
         return changes
 
@@ -339,10 +339,20 @@ class Saving:
             return
         parts = self._parts
         if "declared" in loaded:
-            take(changes, loaded["declared"], declared(parts, self._facts), parts.updates, parts.schedules)
+            take(changes, loaded["declared"], _declared(parts, self._facts), parts.updates, parts.schedules)
             for schedule in parts.schedules.values():
                 renew_lr(schedule.scheduler)
         _tell(changes, resumed)
+
+
+def _declared(parts: Parts, settings: Facts) -> Facts:
+    """Return the declared values of a run, in the form of a checkpoint."""
+    return {
+        "settings": settings,
+        "loaders": {name: facts_of_loader(loader) for name, loader in parts.loaders.items()},
+        "optimizers": {name: parts.declared[name, "optimizer"] for name in parts.updates},
+        "schedules": {name: parts.declared[name, "schedule"] for name in parts.schedules},
+    }
 
 
 def _tell(changes: list[Change], resumed: Checkpoint) -> None:

@@ -25,7 +25,7 @@ _WINDOW_S = 10.0
 
 
 @dataclass(frozen=True, slots=True)
-class Position:
+class Completion:
     """Where a run is.
 
     Attributes:
@@ -50,7 +50,7 @@ class Position:
     def part(self) -> float | None:
         """Return what part of the run is done, from 0 to 1; None where nobody knows.
 
-        >>> Position(30, epoch=1, epochs=4, batch=5, batches=10, in_epoch=True).part
+        >>> Completion(30, epoch=1, epochs=4, batch=5, batches=10, in_epoch=True).part
         0.375
         """
         parts = []
@@ -63,7 +63,7 @@ class Position:
         return min(1.0, max(parts)) if parts else None
 
 
-class Progress:
+class ProgressLine:
     """Shows how far a run is.
 
     Args:
@@ -91,7 +91,7 @@ class Progress:
             if is_terminal(sys.stderr):
                 self._line = StatusLine(sys.stderr)
 
-    def show(self, position: Position) -> None:
+    def show(self, position: Completion) -> None:
         """Draw where the run is."""
         now = time.perf_counter()
         if self._begun is None:
@@ -105,7 +105,7 @@ class Progress:
         else:
             self.due = self._said + _LINE_S
 
-    def end_epoch(self, position: Position) -> None:
+    def end_epoch(self, position: Completion) -> None:
         """Write a line for an epoch where there is no terminal: for the last one, and not too many a second."""
         if not self.shown or self._line is not None:
             return
@@ -120,11 +120,11 @@ class Progress:
             self._line = None
         self.due = float("inf")
 
-    def _say(self, position: Position, now: float) -> None:
+    def _say(self, position: Completion, now: float) -> None:
         self._said, self.due = now, now + _LINE_S
         say("truestep: " + ", ".join(self._words(position, now)))
 
-    def _words(self, position: Position, now: float) -> list[str]:
+    def _words(self, position: Completion, now: float) -> list[str]:
         """Return what there is to say, piece by piece."""
         words = []
         if position.in_epoch:
@@ -145,7 +145,7 @@ class Progress:
             words.append(f"{clock((now - begun) * (1 - part) / (part - part_then))} left")
         return words
 
-    def _drawn(self, position: Position, now: float) -> str:
+    def _drawn(self, position: Completion, now: float) -> str:
         """Return the line at the bottom, as wide as the terminal at most, with its colours."""
         from rich.console import Console
         from rich.progress_bar import ProgressBar

@@ -1,0 +1,68 @@
+"""The DataLoaders that `run.train` receives, and their names."""
+
+from __future__ import annotations
+
+import weakref
+from typing import TYPE_CHECKING, Any
+
+from truestep.loop.loading.given import GivenLoader
+
+if TYPE_CHECKING:
+    from torch.utils.data import DataLoader
+
+    from truestep.loop.run.registry import Parts
+
+_OUTSIDE = " outside of epochs"
+
+
+class GivenLoaders:
+    """The DataLoaders that `run.train` was given: one part of the run for each, named by the order of first use.
+
+    A resumed run enters a later epoch, and its body may build DataLoaders again: so the order is that of an epoch.
+
+    Args:
+        parts: of the run.
+    """
+
+    def __init__(self, parts: Parts) -> None:
+        self._parts = parts
+        self._names: dict[int, tuple[weakref.ref[DataLoader[Any]], str]] = {}
+        self._count = 0
+
+    def begin_epoch(self) -> None:
+        """Count from one, with DataLoaders that were used before or not."""
+        self._names.clear()
+        self._count = 0
+
+    def part(self, loader: DataLoader[Any], *, in_epoch: bool) -> GivenLoader:
+        """Return the part that stands for a DataLoader; one that is given again in an epoch keeps its name.
+
+        Args:
+            loader: any DataLoader.
+            in_epoch: True in the body of an epoch.
+        """
+        held, name = self._names.get(id(loader), (None, ""))
+        if held is None or held() is not loader:  # an id is used again after its object is freed
+            self._count += 1
+            name = f"DataLoader {self._count}" + ("" if in_epoch else _OUTSIDE)
+            self._names[id(loader)] = weakref.ref(loader), name
+        known = self._parts.loaders.get(name)
+        if not isinstance(known, GivenLoader):
+            known = GivenLoader(loader, name)
+            self._parts.add(self._parts.loaders, "loader", name, known)
+        known.loader = loader
+        return known
+
+    def end(self, name: str, number: int) -> None:
+        """Note that a pass has ended; outside of epochs its DataLoader is let go, since no epoch will replace it.
+
+        Args:
+            name: of a loader of any kind.
+            number: of the pass.
+        """
+        part = self._parts.loaders.get(name)
+        if not isinstance(part, GivenLoader):
+            return
+        part.end(number)
+        if name.endswith(_OUTSIDE) and not part.under_way:
+            self._parts.remove_loader(name)
