@@ -29,7 +29,7 @@ def test_a_model_that_learns_a_constant_is_found_at_its_call():
     assert (finding.seen.count, finding.seen.first_step) == (4, 10)
     assert finding.message == "`model` returns the same output for every input"
     assert finding.cost == (
-        "from step 10 to step 200 it learnt a constant, by the rows of its outputs; "
+        "from step 10 to step 200 it learned a constant: its output rows were equal; "
         "`3` (ReLU) returns zero for every sample"
     )
 

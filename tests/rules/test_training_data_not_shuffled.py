@@ -27,7 +27,7 @@ def epoch(labels=SORTED, loader=1, stepped=True):
 def test_sorted_labels_in_two_passes_are_found_where_the_loader_is_made():
     (finding,) = judge(TrainingDataNotShuffled, [met(), *epoch() * 3])
     assert finding.primary.site == MADE
-    assert finding.message == "`train_dl` reads the training data class by class, in the order of the dataset"
+    assert finding.message == "`train_dl` reads the training data class by class, in the order of the data set"
     assert finding.primary.label == "labels rise from 0 to 2 over a pass"
     assert finding.seen.count == 3
     assert "shuffle=True" in finding.help

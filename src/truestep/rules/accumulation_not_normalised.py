@@ -24,7 +24,7 @@ class AccumulationNotNormalised(Rule):
     Why it matters
     --------------
     The gradient is up to N times larger for a window of N batches, as if the learning rate were N times larger. A
-    change of the window size then changes the training, and clipping sets in correspondingly earlier.
+    change of the window size then changes the training, and clipping takes effect at up to N times smaller gradients.
 
     Example
     -------

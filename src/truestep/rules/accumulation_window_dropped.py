@@ -33,7 +33,7 @@ class AccumulationWindowDropped(Rule):
     ------------
     Counts the batches behind each step. Reports a loop if every step uses the same number of batches, this number does
     not divide the length of the loader, and at least a fifth of the batches remain at the end of at least two epochs.
-    The message says how their gradients end: cleared unused, or carried over into the first step of the next epoch.
+    The message says if their gradients are cleared unused or carried over into the first step of the next epoch.
 
     Why it matters
     --------------

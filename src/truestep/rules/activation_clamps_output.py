@@ -121,7 +121,7 @@ def _of_classes(made_by: str, classes: int) -> str:
     if classes < 2:
         return ""
     if made_by == "ReluBackward0":
-        return "where the ReLU outputs 0 it passes no gradient, and the class is not learnt from that sample"
+        return "where the ReLU outputs 0 it passes no gradient, and the class is not learned from that sample"
     span = {"SigmoidBackward0": 1.0, "TanhBackward0": 2.0}.get(made_by)
     if span is None:
         return ""

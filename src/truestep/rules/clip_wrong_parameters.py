@@ -13,7 +13,7 @@ class ClipWrongParameters(Rule):
     What it does
     ------------
     Reports steps on fresh gradients if the only clip before them got no parameters (an exhausted generator), or only
-    parameters that this optimizer does not hold and with clipped gradients that no other optimizer uses afterwards.
+    parameters that this optimizer does not hold, and no other optimizer uses their clipped gradients afterwards.
 
     Why it matters
     --------------

@@ -21,9 +21,9 @@ class HiddenStateNotDetached(Rule):
     Why it matters
     --------------
     Memory grows with every step, and each step takes longer than the one before. In the proof the peak grew by 42 MiB
-    in 60 steps, instead of 0. With most optimizers such a pass raises an error, because the weights that it needs have
-    changed. With fused optimizers and updates by hand through ``.data`` it does not, and the gradients of older steps
-    are computed with weights that those steps never used.
+    in 60 steps, instead of not at all. With most optimizers such a pass raises an error, because the weights that it
+    needs have changed. With fused optimizers and updates by hand through ``.data`` it does not, and the gradients of
+    older steps are computed with weights that those steps never used.
 
     Example
     -------

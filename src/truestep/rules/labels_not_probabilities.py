@@ -16,11 +16,10 @@ class LabelsNotProbabilities(Rule):
 
     What it does
     ------------
-    Reads the targets of two losses at sampled steps, and reports at least two such steps with
+    Reads the targets of two losses at sampled steps. Reports, if seen at two steps or more:
 
-    - targets of ``binary_cross_entropy_with_logits`` of which some are at most -0.5 or at least 1.5, and that are not
-      all equal;
-    - class probabilities passed to ``cross_entropy`` of which most are not zero and at least 10 % are at most -0.5.
+    - targets of ``binary_cross_entropy_with_logits`` that are not all equal, some at most -0.5 or at least 1.5;
+    - class probabilities for ``cross_entropy``, most of them not zero and at least 10 % of them at most -0.5.
 
     If the labels come from a model and the input does not, the help says that the two are swapped.
 

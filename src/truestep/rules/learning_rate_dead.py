@@ -15,7 +15,7 @@ _LEAST_STEPS = 10
 
 
 class LearningRateDead(Rule):
-    """A schedule holds the learning rate at 0 for the whole run, and nothing is learnt.
+    """A schedule holds the learning rate at 0 for the whole run, and nothing is learned.
 
     What it does
     ------------

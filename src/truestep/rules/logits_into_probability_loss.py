@@ -18,9 +18,9 @@ class LogitsIntoProbabilityLoss(Rule):
 
     What it does
     ------------
-    Checks the input of ``nll_loss`` and ``kl_div`` in training. Reports the result of a softmax or a sigmoid, rows that
-    are non-negative and sum to one, and the output of a linear or convolutional layer with values above zero, which a
-    log-probability cannot have.
+    Checks the input of ``nll_loss`` and ``kl_div`` in training. Reports inputs from a softmax or a sigmoid, inputs with
+    non-negative rows that sum to one, and inputs from a linear or convolutional layer with values above zero, which
+    log-probabilities cannot have.
 
     Why it matters
     --------------

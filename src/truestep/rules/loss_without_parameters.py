@@ -19,7 +19,7 @@ class LossWithoutParameters(Rule):
 
     Why it matters
     --------------
-    Nothing is learnt: in the proof the accuracy stays that of guessing. PyTorch raises an error if a loss tracks no
+    Nothing is learned: in the proof the accuracy stays that of guessing. PyTorch raises an error if a loss tracks no
     gradients at all, but ``requires_grad_()`` on the loss, on the input or on a tensor between the model and the loss
     silences the error without restoring any gradient.
 

@@ -34,7 +34,7 @@ class OutputIgnoresInput(Rule):
 
     Why it matters
     --------------
-    Such a model guesses: it has learnt the frequencies of the classes or the mean of the targets, and its loss stays
+    Such a model guesses: it has learned the frequencies of the classes or the mean of the targets, and its loss stays
     there. Often all units of a ReLU died in a step that was too large, or a series of saturated layers removed the
     input in single precision. The model does not recover, because dead activations pass no gradient. In the proof, an
     lr a hundred times too large gives 22 % of held-out points right instead of 58 %.
@@ -109,7 +109,9 @@ class OutputIgnoresInput(Rule):
             unit="sampled steps",
             key=event.model,
         )
-        draft.cost = f"from step {stretch.first} to step {event.steps} it learnt a constant, by the rows of its outputs"
+        draft.cost = (
+            f"from step {stretch.first} to step {event.steps} it learned a constant: its output rows were equal"
+        )
         where = f"`{event.layer}` ({event.kind})" if event.layer else event.kind
         gives = "returns zero for every sample" if event.zero else "is the layer at which the samples become equal"
         draft.cost += f"; {where} {gives}"

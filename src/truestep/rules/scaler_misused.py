@@ -19,7 +19,7 @@ class ScalerMisused(Rule):
     Why it matters
     --------------
     A step is too large by the scale, initially 65536, or one of the losses counts less or more than the others by that
-    factor. In the proof the second of two losses was not scaled (scale 1024), and its task was hardly learnt: 39 % of
+    factor. In the proof the second of two losses was not scaled (scale 1024), and its task was hardly learned: 39 % of
     the held-out points were right instead of 97 %. PyTorch raises an error for other misuse (a missing or early
     `update()`, `unscale_()` twice), but not for these mistakes.
 

@@ -36,7 +36,7 @@ class StepWithoutBackward(Rule):
     Why it matters
     --------------
     The first case repeats an update for an earlier batch: the effective lr of that batch doubles, momentum and the
-    moments of Adam count it twice, and schedules run ahead. In the second case nothing is learnt. In the third case
+    moments of Adam count it twice, and schedules run ahead. In the second case nothing is learned. In the third case
     one model learns nothing: a generator with samples that are detached even for its own loss, or a critic with a loss
     that is never differentiated.
 

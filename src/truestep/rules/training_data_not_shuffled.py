@@ -24,7 +24,7 @@ class _Pass:
 
 
 class TrainingDataNotShuffled(Rule):
-    """Training batches come in the order of a dataset that is sorted by class.
+    """Training batches come in the order of a data set that is sorted by class.
 
     What it does
     ------------
@@ -117,7 +117,7 @@ class TrainingDataNotShuffled(Rule):
         held = "one class" if kinds == 1 else f"at most {kinds} classes"
         draft = self.report(
             met.site,
-            f"`{run.loader_name(loader)}` reads the training data class by class, in the order of the dataset",
+            f"`{run.loader_name(loader)}` reads the training data class by class, in the order of the data set",
             run=run,
             label=f"labels rise from {passed.labels[0][0]} to {passed.labels[-1][1]} over a pass",
             help="pass `shuffle=True` to the training `DataLoader`",

@@ -15,7 +15,7 @@ class TrainingWithoutGrad(Rule):
 
     Why it matters
     --------------
-    Nothing is learnt: the backward pass starts and ends at the loss itself. PyTorch would raise an error here, but
+    Nothing is learned: the backward pass starts and ends at the loss itself. PyTorch would raise an error here, but
     ``loss.requires_grad_()`` silences it without restoring the graph.
 
     Example

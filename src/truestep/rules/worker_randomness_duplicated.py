@@ -86,7 +86,7 @@ class WorkerRandomnessDuplicated(Rule):
             f"{met.workers} workers of `{run.loader_name(met.loader)}` draw the same random samples",
             run=run,
             label=f"each worker has a copy of the generator of `{met.dataset_kind}`",
-            help="draw from torch's generators in the dataset, or give each worker a generator in `worker_init_fn`",
+            help="draw from torch's generators in the data set, or give each worker a generator in `worker_init_fn`",
             cost="batches with different indices, from different workers, were equal",
             unit="passes read",
             key=met.dataset,

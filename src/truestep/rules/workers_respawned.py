@@ -37,7 +37,7 @@ class WorkersRespawned(Rule):
 
     Known false alarms
     ------------------
-    Workers that must be restarted because the script changes the dataset between epochs: persistent workers would keep
+    Workers that must be restarted because the script changes the data set between epochs: persistent workers would keep
     their old copy. The very first start does not count. Not judged: loaders without workers, evaluation, passes with no
     more batches than workers, and runs in which other programs occupied the processors.
 
@@ -84,7 +84,7 @@ class WorkersRespawned(Rule):
             f"the workers of `{met.name}` were restarted {again} times, and the training waited for them",
             run=run,
             label=f"starts {met.workers} workers for every pass",
-            help="pass `persistent_workers=True`, unless the dataset changes between epochs",
+            help="pass `persistent_workers=True`, unless the data set changes between epochs",
             cost=f"{event.starting_s:.1f} s of {event.span_s:.1f} s were spent on starting workers (measured)",
             unit="passes",
         )
