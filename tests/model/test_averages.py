@@ -160,7 +160,7 @@ def test_a_model_that_changed_is_noticed():
     model = net()
     ema = EMA(model)
     model[4] = nn.Linear(5, 2)
-    with pytest.raises(BadPart, match="other parts than when its average was made"):
+    with pytest.raises(BadPart, match="changed since its average was made"):
         ema.check()
     model = net()
     ema = EMA(model)
@@ -171,12 +171,12 @@ def test_a_model_that_changed_is_noticed():
 
 @pytest.mark.parametrize("decay", [1.0, -0.1, True, float("nan"), "0.9", None])
 def test_a_decay_out_of_its_range_is_refused(decay):
-    with pytest.raises(BadSettings, match="decay is"):
+    with pytest.raises(BadSettings, match="decay must be a number in"):
         EMA(net(), decay=decay)
 
 
 def test_weights_too_coarse_for_the_decay_are_refused():
-    with pytest.raises(BadPart, match=r"(?s)bfloat16, whose numbers do not move by 0\.001.*float32"):
+    with pytest.raises(BadPart, match=r"(?s)bfloat16, which rounds away updates of 0\.001.*float32"):
         EMA(net().to(torch.bfloat16), decay=0.999)
     assert EMA(net().to(torch.bfloat16), decay=0.9).decay == 0.9
     assert EMA(net(), decay=0.99999).updates == 0

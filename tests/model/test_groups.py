@@ -148,14 +148,14 @@ def test_two_stacks_of_layers_are_no_plain_one():
     model = nn.Module()
     model.encoder = nn.ModuleList([nn.Linear(3, 3) for _ in range(3)])
     model.decoder = nn.ModuleList([nn.Linear(3, 3) for _ in range(3)])
-    with pytest.raises(BadPart, match=r"(?s)not plain.*encoder \(3\), decoder \(3\).*layers="):
+    with pytest.raises(BadPart, match=r"(?s)ambiguous.*encoder \(3\), decoder \(3\).*layers="):
         parameter_groups(model, lr=1.0, layer_decay=0.5)
     with pytest.raises(BadPart, match=r'(?s)no stack of layers called "blocks".*encoder, decoder'):
         parameter_groups(model, lr=1.0, layer_decay=0.5, layers="blocks")
 
 
 def test_a_pattern_that_fits_nothing_names_the_nearest():
-    with pytest.raises(BadPart, match=r'(?s)no parameter of the model fits "layer\.\*".*write "layers\.\*"'):
+    with pytest.raises(BadPart, match=r'(?s)no parameter of the model matches "layer\.\*".*write "layers\.\*"'):
         parameter_groups(Small(), overrides={"layer.*": {"lr": 1.0}})
     with pytest.raises(BadPart, match=r'write "embed\.weight"'):
         parameter_groups(Small(), no_decay=["embed.wieght"])
@@ -184,13 +184,13 @@ def test_frozen_parameters_are_kept_and_train_once_they_are_unfrozen():
 @pytest.mark.parametrize(
     ("options", "match"),
     [
-        ({"lr": -1.0}, "lr is -1.0"),
-        ({"weight_decay": True}, "weight_decay is True"),
-        ({"layer_decay": 0.0, "lr": 1.0}, "layer_decay is 0.0"),
+        ({"lr": -1.0}, "lr must be .* got -1.0"),
+        ({"weight_decay": True}, "weight_decay must be .* got True"),
+        ({"layer_decay": 0.0, "lr": 1.0}, "layer_decay must be .* got 0.0"),
         ({"layer_decay": 0.5}, "without lr"),
-        ({"overrides": {"head": {"lr": float("nan")}}}, 'lr of "head" is nan'),
-        ({"overrides": [("head", {"lr": 1e-3})]}, r"overrides is \[.*"),
-        ({"overrides": {"head": 1e-3}}, r'the options of "head" are 0\.001'),
+        ({"overrides": {"head": {"lr": float("nan")}}}, 'lr of "head" must be .* got nan'),
+        ({"overrides": [("head", {"lr": 1e-3})]}, r"overrides must be a dict of options by pattern, got \[.*"),
+        ({"overrides": {"head": 1e-3}}, r'the options of "head" must be a dict .* got 0\.001'),
         ({"overrides": {"head": {"params": []}}}, 'the options of "head"'),
     ],
 )

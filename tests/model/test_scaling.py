@@ -24,12 +24,12 @@ def test_the_same_batch_has_the_same_lr():
 @pytest.mark.parametrize(
     ("call", "match"),
     [
-        (lambda: effective_batch_size(0), "batch_size is 0"),
-        (lambda: effective_batch_size(2, accumulate=1.5), r"accumulate is 1\.5"),
-        (lambda: effective_batch_size(2, world_size=True), "world_size is True"),
-        (lambda: scaled_lr(0.1, base_batch_size=None, batch_size=2), "base_batch_size is None"),
-        (lambda: scaled_lr(0, base_batch_size=1, batch_size=2), "lr is 0"),
-        (lambda: scaled_lr(0.1, base_batch_size=1, batch_size=2, rule="cubic"), '"cubic" is not a rule'),
+        (lambda: effective_batch_size(0), "batch_size must be an integer of at least 1, got 0"),
+        (lambda: effective_batch_size(2, accumulate=1.5), r"accumulate must be .* got 1\.5"),
+        (lambda: effective_batch_size(2, world_size=True), "world_size must be .* got True"),
+        (lambda: scaled_lr(0.1, base_batch_size=None, batch_size=2), "base_batch_size must be .* got None"),
+        (lambda: scaled_lr(0, base_batch_size=1, batch_size=2), "lr must be .* got 0"),
+        (lambda: scaled_lr(0.1, base_batch_size=1, batch_size=2, rule="cubic"), "rule must be .* got 'cubic'"),
     ],
 )
 def test_what_means_nothing_is_refused(call, match):

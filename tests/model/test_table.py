@@ -74,7 +74,7 @@ def test_a_module_without_parameters_has_an_empty_table():
 
 
 def test_a_depth_below_one_is_refused():
-    with pytest.raises(BadSettings, match="depth is 0"):
+    with pytest.raises(BadSettings, match="depth must be an integer of at least 1, got 0"):
         parameter_table(tied(), depth=0)
 
 

@@ -1,4 +1,4 @@
-"""A second copy of a model whose weights are an average of those that training goes through."""
+"""Averages of a model's weights over the course of training, held in a copy of the model."""
 
 from __future__ import annotations
 
@@ -16,25 +16,25 @@ from truestep.errors import BadPart
 from truestep.model.freeze import is_held
 
 Place = tuple[dict[str, Any], dict[str, Any], str]
-"""Where a tensor is: in a dict of a module, in the same dict of its copy, under a name."""
+"""Place of a tensor: a dict of a module, the same dict of its copy, and the name in both."""
 
 _STATISTICS = ("running_mean", "running_var")
 
 
 class Average:
-    """The average of a model's weights, in a model of its own; the base of `EMA` and `SWA`.
+    """The average of a model's weights, in a separate model; base class of `EMA` and `SWA`.
 
-    The weights that are trained are never exchanged for the average, so nothing can be saved or trained in the wrong
-    state. Buffers are copied; the running statistics of norm layers are averaged where `statistics` says so.
+    The trained weights are never exchanged for the average, so nothing can be saved or trained in the wrong state.
+    Buffers are copied; the running statistics of norm layers are averaged if `statistics` is True.
 
     Args:
-        model: what is trained, on its device. It is copied once.
-        statistics: whether the running mean and variance of norm layers are averaged as the weights are.
+        model: the trained model, on its device. It is copied once.
+        statistics: True to average the running mean and variance of norm layers like the weights.
 
     Attributes:
         model: the average, a copy of the model in eval mode without gradients; its `state_dict` has the model's keys.
-        source: what is trained.
-        updates: how many times weights went into the average.
+        source: the trained model.
+        updates: number of updates of the average.
     """
 
     def __init__(self, model: nn.Module, *, statistics: bool) -> None:
@@ -43,7 +43,7 @@ class Average:
         if lazy:
             raise BadPart(
                 f"{lazy[0]} has no shape yet",
-                expected="parameters that are made, got those of a lazy module",
+                expected="expected initialized parameters, got those of a lazy module",
                 remedy="call the model on one batch before its average is made",
             )
         try:
@@ -51,8 +51,8 @@ class Average:
         except Exception as error:
             raise BadPart(
                 f"{type(self.source).__name__} cannot be copied: {error}",
-                expected="a model that copy.deepcopy() copies",
-                remedy="make its average before the first forward pass, and keep results of forward passes out of it",
+                expected="expected a model that copy.deepcopy() can copy",
+                remedy="make its average before the first forward pass, and store no results of forward passes in it",
             ) from error
         for parameter in self.model.parameters():
             parameter.requires_grad_(False)
@@ -66,7 +66,7 @@ class Average:
         self._place(statistics)
 
     def _place(self, statistics: bool) -> None:
-        """Find every tensor, tied ones once, and what becomes of it."""
+        """Assign every tensor to the averaged or the copied ones; tied tensors once."""
         seen = set[int]()
         for own, other in zip(self.source.modules(), self.model.modules(), strict=True):
             for name, tensor in own._parameters.items():
@@ -80,21 +80,21 @@ class Average:
                 (self._weights if present else self._copied).append((own._buffers, other._buffers, name))
 
     def update(self) -> None:
-        """Take the weights as they are now into the average; call it after `optimizer.step()`.
+        """Update the average with the current weights; call it after `optimizer.step()`.
 
         Raises:
-            BadPart: the model has other parameters than when its average was made.
+            BadPart: the parameters of the model are not those that the average was made for.
         """
         self._take(self._share())
         self.updates += 1
 
     def restart(self) -> None:
-        """Make the average the weights as they are now, and count anew."""
+        """Set the average to the current weights, and reset `updates` to 0."""
         self._take(1.0)
         self.updates = 0
 
     def _share(self) -> float:
-        """Return the part of the average that the weights of now become, in (0, 1]."""
+        """Return the weight of the current weights in the new average, in (0, 1]."""
         raise NotImplementedError
 
     @torch.no_grad()
@@ -114,7 +114,7 @@ class Average:
             torch._foreach_copy_([old for old, _ in present], [tensor for _, tensor in present])
 
     def _meet(self, new: list[torch.Tensor | None]) -> None:
-        """Look at tensors that took the places of others: a weight keeps its shape, a buffer has any."""
+        """Handle tensors that replaced others: a weight must keep its shape, a buffer may have any."""
         count = len(self._weights)
         for (_, target, name), tensor in zip(self._weights, new[:count], strict=True):
             if tensor is None or tensor.shape != target[name].shape:
@@ -126,10 +126,10 @@ class Average:
         self._met = new
 
     def check(self) -> None:
-        """Compare the parts of the model with those it had when its average was made.
+        """Compare the modules and parameters of the model with those that the average was made for.
 
         Raises:
-            BadPart: it has others.
+            BadPart: they differ.
         """
         had = [(name, tuple(tensor.shape)) for name, tensor in self.model.named_parameters()]
         has = [(name, tuple(tensor.shape)) for name, tensor in self.source.named_parameters()]
@@ -138,21 +138,21 @@ class Average:
         if had != has or not known:
             changed = sorted({name for name, _ in set(had) ^ set(has)}) or ["a module"]
             raise BadPart(
-                f"the model has other parts than when its average was made: {', '.join(changed[:3])}",
-                expected=f"{len(had)} parameters of the same names and shapes",
+                f"the model has changed since its average was made: {', '.join(changed[:3])}",
+                expected=f"expected {len(had)} parameters of the same names and shapes",
                 remedy="make the average after the model has all its layers",
             )
 
     @torch.no_grad()
     def update_bn(self, batches: Iterable[Any]) -> None:
-        """Compute the statistics of the average's BatchNorm layers anew, in one pass over training data.
+        """Compute the statistics of the average's BatchNorm layers again, in one pass over training data.
 
-        An average of weights has other activations than any of the models that it is made of. The model is called in
-        train mode, as by `torch.optim.swa_utils.update_bn`; every module then has the mode that it had. Layers that
+        An average of weights has other activations than the models that it is made of. The model is called in train
+        mode, as by `torch.optim.swa_utils.update_bn`; the modes of all modules are restored after that. Layers that
         `freeze` keeps in eval mode keep their statistics. Without BatchNorm nothing is read.
 
         Args:
-            batches: inputs on the model's device: tensors, or tuples and lists whose first item is one, such as
+            batches: inputs on the model's device: tensors, or tuples and lists with a tensor first, such as
                 `run.batches(loader)`. For others, `(batch["pixels"] for batch in run.batches(loader))`.
 
         Source: Izmailov et al. (arXiv:1803.05407), section 3.2.
@@ -170,7 +170,7 @@ class Average:
             self.model.train()
             for norm in norms:
                 norm.reset_running_stats()
-                norm.momentum = None  # an equal average of all batches
+                norm.momentum = None  # cumulative average over all batches
             for batch in batches:
                 self.model(batch[0] if isinstance(batch, tuple | list) else batch)
         finally:
@@ -180,21 +180,21 @@ class Average:
                 module.training = training
 
     def parameters(self) -> Iterator[nn.Parameter]:
-        """Give the parameters that are trained and averaged."""
+        """Yield the trained parameters that are averaged."""
         return self.source.parameters()
 
     def state_dict(self) -> dict[str, Any]:
-        """Return the average with the plain keys of the model, under "model", and how many updates it is of."""
+        """Return the average under "model", with the plain keys of the model, and the number of updates."""
         return {"model": self.model.state_dict(), "updates": self.updates}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Take up an average."""
+        """Load an average from its state."""
         self.model.load_state_dict(state["model"])
         self.updates = state["updates"]
 
 
 def unwrapped(model: nn.Module) -> nn.Module:
-    """Return the module that `torch.compile` or DDP wrapped, whose keys have no prefix."""
+    """Return the module inside wrappers of `torch.compile` and DDP; its keys have no prefix."""
     while True:
         inner = getattr(model, "_orig_mod", None)
         if inner is None and type(model).__name__ == "DistributedDataParallel":

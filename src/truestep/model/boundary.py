@@ -1,9 +1,9 @@
-"""What a model or a loss was given and could not use, told beneath torch's own error.
+"""Notes on torch's errors about inputs of a model or a loss that do not fit.
 
-Nothing is checked while all goes well, and nothing is attached to the model: a hook would be pickled with it, and keep
-it from `torch.jit.script`. When an error passes through the context of a forward pass or of an evaluation, a
-post-mortem looks at its frames, and what it finds is added to the error as a note: the same exception goes on, of the
-same type, with its traceback, and says which tensor was of another device, type or shape than what.
+Nothing is checked before an error, and nothing is attached to the model: a hook would be pickled with it, and prevent
+`torch.jit.script`. When an error passes through the context of a forward pass or of an evaluation, a post-mortem
+examines its frames, and its result is added to the error as a note: the same exception goes on, of the same type, with
+its traceback, and names the tensors with different devices, types or shapes.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from torch import nn
 Given = TypeVar("Given")
 _ROOMS = re.compile(r"(on|to) the same device|is not on the expected device")
 _KINDS = (RuntimeError, ValueError, IndexError)
-"""Of the errors that torch raises for tensors that do not fit."""
+"""Types of errors that torch raises for tensors that do not fit."""
 
 
 class Told(AbstractContextManager[Given], Generic[Given]):
-    """A context whose errors say what was given that did not fit: the same as another one in all else.
+    """A context manager that adds notes on inputs that do not fit to torch's errors, around another context manager.
 
     Args:
-        context: entered and left in its place.
+        context: the context manager to enter and leave.
 
     Example:
         >>> from contextlib import nullcontext
@@ -59,7 +59,7 @@ class Told(AbstractContextManager[Given], Generic[Given]):
 
 
 def tell(error: BaseException) -> None:
-    """Add to an error of torch that is passing through what a post-mortem finds, once; in doubt nothing is added."""
+    """Add the post-mortem of an error of torch to it as a note, once; without a certain cause nothing is added."""
     if not isinstance(error, _KINDS) or isinstance(error, torch.OutOfMemoryError):
         return
     if error.__traceback__ is None or _is_told(error):
@@ -86,7 +86,7 @@ def _is_told(error: BaseException) -> bool:
 
 
 def _elsewhere(trace: TracebackType) -> str:
-    """Say which arguments of a model are on another device than its weights; empty where that is not plain."""
+    """Return a note on the arguments of a model on another device than its weights; "" if that is uncertain."""
     for model, frame in _forwards(trace):
         rooms = {parameter.device for parameter in model.parameters()}
         strangers = [(name, tensor.device) for name, tensor in _tensors(_arguments(frame), "") if tensor.dim()]
@@ -102,7 +102,7 @@ def _elsewhere(trace: TracebackType) -> str:
 
 
 def _forwards(trace: TracebackType) -> Iterator[tuple[nn.Module, FrameType]]:
-    """Give the modules whose forward an error passed through, the outermost first."""
+    """Yield the modules with a forward pass that the error passed through, outermost first."""
     from truestep.probes.context.local_variables import argument
 
     step: TracebackType | None = trace
@@ -115,7 +115,7 @@ def _forwards(trace: TracebackType) -> Iterator[tuple[nn.Module, FrameType]]:
 
 
 def _arguments(frame: FrameType) -> dict[str, Any]:
-    """Return what a function was called with, by name, as it is now."""
+    """Return the current values of a function's arguments, by name."""
     from truestep.probes.context.local_variables import variables
 
     code = frame.f_code
@@ -126,7 +126,7 @@ def _arguments(frame: FrameType) -> dict[str, Any]:
 
 
 def _tensors(value: Any, name: str) -> Iterator[tuple[str, torch.Tensor]]:
-    """Give the tensors in an argument, with the expressions that lead to them."""
+    """Yield the tensors in an argument, with the expressions that lead to them."""
     if isinstance(value, torch.Tensor):
         yield name, value
     elif isinstance(value, Mapping):
@@ -138,7 +138,7 @@ def _tensors(value: Any, name: str) -> Iterator[tuple[str, torch.Tensor]]:
 
 
 def _whole(trace: TracebackType) -> TracebackType:
-    """Return a traceback with the callers of its first frame, as it will be where nobody catches the error."""
+    """Return a traceback with the callers of its first frame added, as if the error were uncaught."""
     frame = trace.tb_frame.f_back
     while frame is not None:
         trace = TracebackType(trace, frame, frame.f_lasti, frame.f_lineno)

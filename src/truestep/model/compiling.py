@@ -1,4 +1,4 @@
-"""`torch.compile` in place: the model stays the object that it is, and its keys stay plain."""
+"""`torch.compile` in place: the model remains the same object, with plain keys."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ _OPTIONS = ("fullgraph", "dynamic", "backend", "mode", "options", "disable")
 
 
 def compile_in_place(model: nn.Module, how: bool | str | Mapping[str, Any]) -> None:
-    """Compile a model at its first call, by `Module.compile`.
+    """Compile a model at its first call, with `Module.compile`.
 
     Args:
         model: any module.
-        how: True for torch's defaults, the name of a mode, or torch.compile's options by name; False for nothing.
+        how: True for torch's defaults, the name of a mode, or options of torch.compile by name; False to not compile.
 
     Raises:
-        BadSettings: a mode or an option that there is not.
+        BadSettings: an unknown mode or option.
     """
     options = compile_options(how)
     if options is not None:
@@ -30,17 +30,16 @@ def compile_in_place(model: nn.Module, how: bool | str | Mapping[str, Any]) -> N
 
 
 def compile_options(how: bool | str | Mapping[str, Any]) -> dict[str, Any] | None:
-    """Return the options of `torch.compile` that are asked for; None for no compilation.
+    """Return the options for `torch.compile`; None for no compilation.
 
     Raises:
-        BadSettings: a mode or an option that there is not.
+        BadSettings: an unknown mode or option.
     """
     if how is False or how is None:
         return None
     if not isinstance(how, bool | str | Mapping):
         raise BadSettings(
-            f"compile is {how!r}",
-            expected="True, the name of a mode, or options of torch.compile by name",
+            f"compile must be True, the name of a mode, or options of torch.compile by name, got {how!r}",
             remedy="pass compile=True",
         )
     options: dict[str, Any] = {}
@@ -57,7 +56,7 @@ def compile_options(how: bool | str | Mapping[str, Any]) -> dict[str, Any] | Non
     if mode is not None and options.get("options") is not None:
         raise BadSettings(
             "compile has both a mode and options",
-            expected="one of them: a mode is a set of options",
+            expected="expected one of them: a mode is a set of options",
             remedy='leave "mode" out',
         )
     return options
@@ -65,4 +64,6 @@ def compile_options(how: bool | str | Mapping[str, Any]) -> dict[str, Any] | Non
 
 def _unknown(happened: str, name: str, known: tuple[str, ...], written: str) -> BadSettings:
     near = get_close_matches(name, known, n=1, cutoff=0.4) or [known[0]]
-    return BadSettings(happened, expected=f"one of {', '.join(known)}", remedy=f"write {written.format(near[0])}")
+    return BadSettings(
+        happened, expected=f"expected one of {', '.join(known)}", remedy=f"write {written.format(near[0])}"
+    )

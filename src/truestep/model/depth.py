@@ -1,4 +1,4 @@
-"""How deep a parameter lies in a stack of layers, for learning rates that fall towards the input."""
+"""Depth of parameters in a stack of layers, for learning rates that fall towards the input."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from truestep.model.names import bare
 def depths(model: nn.Module, layers: str | None = None) -> tuple[dict[nn.Parameter, int], int]:
     """Return the depth of every parameter, and the depth of the head.
 
-    What comes before the stack (embeddings) has depth 0, its layers 1, 2, ..., and what comes after it the depth of the
-    head, which is one more than there are layers. Before and after are in the order in which the model registered its
-    parts; a tied parameter has the depth of its first place.
+    Modules before the stack (embeddings) have depth 0, its layers 1, 2, ..., and modules after it the depth of the
+    head, which is the number of layers plus one. Before and after refer to the order in which the model registered its
+    modules; a tied parameter has the depth of its first place.
 
     Args:
         model: any module.
-        layers: the name of the `nn.ModuleList` or `nn.Sequential` whose children are the layers; None for the longest
-            one whose children are of one type, where it holds at least half of the parameters.
+        layers: name of the `nn.ModuleList` or `nn.Sequential` with the layers as children; None takes the longest one
+            with children of one type, if it holds at least half of the parameters.
 
     Raises:
-        BadPart: there is no such stack, or nobody can say which.
+        BadPart: the model has no such stack, or several candidates.
 
     Example:
         >>> model = nn.Sequential(nn.Embedding(9, 4), nn.Sequential(nn.Linear(4, 4), nn.Linear(4, 4)), nn.Linear(4, 2))
@@ -54,7 +54,7 @@ def _named(model: nn.Module, layers: str) -> nn.Module:
     if layers not in stacks:
         raise BadPart(
             f'the model has no stack of layers called "{layers}"',
-            expected=f"an nn.ModuleList or nn.Sequential: {', '.join(filter(None, stacks)) or 'it has none'}",
+            expected=f"expected an nn.ModuleList or nn.Sequential: {', '.join(filter(None, stacks)) or 'it has none'}",
             remedy="pass its name as layers=",
         )
     return stacks[layers]
@@ -73,8 +73,9 @@ def _found(model: nn.Module) -> nn.Module:
         if 2 * _count(stack) >= _count(model):
             return stack
     raise BadPart(
-        "layer_decay was given, and which modules are the layers is not plain",
-        expected=f"one nn.ModuleList or nn.Sequential of equal layers with most parameters; got {_listed(uniform)}",
+        "layer_decay was given, but the stack of layers is ambiguous",
+        expected=f"expected one nn.ModuleList or nn.Sequential of equal layers with half of the parameters, "
+        f"got {_listed(uniform)}",
         remedy='pass its name, such as layers="encoder.layers"',
     )
 

@@ -12,19 +12,19 @@ from truestep.model.average import Average
 class EMA(Average):
     """The exponential moving average of a model's weights.
 
-    It begins as the weights are when it is made, and after each update is `decay` of itself and `1 - decay` of the
-    weights. The running statistics of BatchNorm are averaged in the same way; other buffers are copied.
+    It starts from the weights at its creation; each update sets it to `decay * average + (1 - decay) * weights`. The
+    running statistics of BatchNorm are averaged in the same way; other buffers are copied.
 
     Args:
-        model: what is trained, on its device.
-        decay: what an update keeps of the average, in [0, 1): 0.999 looks back about 1,000 updates.
-        warmup: whether the first updates keep less, `min(decay, (1 + updates) / (10 + updates))`, so that the average
-            forgets the weights that it began with.
+        model: the trained model, on its device.
+        decay: decay rate of the average, in [0, 1): 0.999 averages over about 1,000 updates.
+        warmup: True for a lower decay in the first updates, `min(decay, (1 + updates) / (10 + updates))`, so that the
+            average forgets its initial weights.
 
     Raises:
-        BadSettings: a decay out of its range.
-        BadPart: the model cannot be copied, or its weights are too coarse to hold the average: a bfloat16 number that
-            moves by a thousandth stays where it is.
+        BadSettings: `decay` is out of range.
+        BadPart: the model cannot be copied, or the dtype of its weights is too coarse for the average: a bfloat16
+            number plus a thousandth of itself is rounded to the same number.
 
     Sources: Polyak and Juditsky (1992); Tarvainen and Valpola (arXiv:1703.01780); the warm-up is that of TensorFlow's
     `ExponentialMovingAverage`.
@@ -42,7 +42,7 @@ class EMA(Average):
     def __init__(self, model: nn.Module, decay: float = 0.999, *, warmup: bool = False) -> None:
         number = isinstance(decay, int | float) and not isinstance(decay, bool)
         if not number or not 0 <= decay < 1:
-            raise BadSettings(f"decay is {decay!r}", expected="a number in [0, 1)", remedy="pass decay=0.999")
+            raise BadSettings(f"decay must be a number in [0, 1), got {decay!r}", remedy="pass decay=0.999")
         super().__init__(model, statistics=True)
         self.decay = decay
         self.warmup = warmup
@@ -50,8 +50,8 @@ class EMA(Average):
             if parameter.is_floating_point() and torch.finfo(parameter.dtype).eps > 1 - decay:
                 kind = str(parameter.dtype).removeprefix("torch.")
                 raise BadPart(
-                    f"{name} is {kind}, whose numbers do not move by {1 - decay:.1g} of a change",
-                    expected=f"a type whose eps is at most 1 - decay, got {torch.finfo(parameter.dtype).eps:.1g}",
+                    f"{name} is {kind}, which rounds away updates of {1 - decay:.1g} of a change",
+                    expected=f"expected a dtype with eps <= 1 - decay, got {torch.finfo(parameter.dtype).eps:.1g}",
                     remedy='keep the weights in float32 and pass precision="bf16" to Run, or lower decay',
                 )
 

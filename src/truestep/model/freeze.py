@@ -11,20 +11,20 @@ from truestep.model.names import all_names, selected
 
 
 def freeze(model: nn.Module, *patterns: str) -> list[str]:
-    """Freeze the parameters of a model that patterns fit, or all of them; return their names.
+    """Freeze the parameters of a model that match patterns, or all of them; return their names.
 
-    A frozen parameter has `requires_grad=False` and no gradient left that an optimizer could use. A norm layer with
-    running statistics (BatchNorm) whose parameters are all frozen is put into eval mode and stays there, also under
-    `model.train()` and `run.train()`: its statistics are as frozen as its weights. Dropout in frozen parts stays as it
-    is. A tied parameter is frozen under all its names.
+    A frozen parameter has `requires_grad=False`, and its gradient is removed, so that no optimizer uses it. If all
+    parameters of a norm layer with running statistics (BatchNorm) are frozen, it is set to eval mode and stays there,
+    also after `model.train()` and in `run.train()`: its statistics are frozen too. Dropout in frozen parts is not
+    changed. A tied parameter is frozen under all its names.
 
     Args:
-        model: any module, before or after an optimizer was made for it.
-        *patterns: each fits the name of a parameter or of a module that it is in: "encoder.*", "layers.[0-3].*",
-            "*.bias". None for everything.
+        model: any module, before or after the optimizer is created.
+        *patterns: each matches the name of a parameter or of a module around it: "encoder.*", "layers.[0-3].*",
+            "*.bias". Without patterns, everything is frozen.
 
     Raises:
-        BadPart: a pattern fits nothing.
+        BadPart: a pattern matches nothing.
 
     Example:
         >>> model = nn.Sequential(nn.Linear(2, 2), nn.BatchNorm1d(2), nn.Linear(2, 1))
@@ -44,9 +44,9 @@ def freeze(model: nn.Module, *patterns: str) -> list[str]:
 
 
 def unfreeze(model: nn.Module, *patterns: str) -> list[str]:
-    """Let the parameters of a model that patterns fit, or all of them, be trained again; return their names.
+    """Make the parameters of a model that match patterns, or all of them, trainable again; return their names.
 
-    Norm layers that `freeze` held in eval mode follow `train()` again, and have the mode of the model now. Patterns and
+    Norm layers that `freeze` kept in eval mode get the mode of the model, and follow `train()` again. Patterns and
     errors are those of `freeze`.
 
     Example:
@@ -66,7 +66,7 @@ def unfreeze(model: nn.Module, *patterns: str) -> list[str]:
 
 
 def _touched(model: nn.Module, patterns: Iterable[str]) -> tuple[list[nn.Parameter], list[nn.Module]]:
-    """Return the parameters that patterns fit, and the norm layers that have one of them or are fitted themselves."""
+    """Return the parameters that match patterns, and the norm layers that match or have such a parameter."""
     patterns = list(patterns) or ["*"]
     if patterns == ["*"]:
         parameters, modules = dict.fromkeys(model.parameters(), "*"), set(model.modules())
@@ -88,7 +88,7 @@ def _first_names(model: nn.Module, parameters: Iterable[nn.Parameter]) -> list[s
 
 
 def is_held(module: nn.Module) -> bool:
-    """Whether a norm layer is kept in eval mode by `freeze`."""
+    """Return True if `freeze` keeps this norm layer in eval mode."""
     return getattr(vars(module).get("train"), "__func__", None) is _stays
 
 
@@ -103,7 +103,7 @@ def _release(module: nn.Module, training: bool) -> None:
 
 
 def _stays(self: nn.Module, mode: bool = True) -> nn.Module:
-    """Stand in for `train` of a frozen norm layer."""
+    """Replace `train` of a frozen norm layer: it stays in eval mode."""
     self.training = False
     return self
 
@@ -112,7 +112,7 @@ _stays.__name__ = "train"  # a pickled method is found again by this name
 
 
 def frozen_state(model: nn.Module) -> dict[str, list[str]]:
-    """Return what is frozen: names of parameters, and of norm layers that are kept in eval mode."""
+    """Return the names of frozen parameters, and of norm layers that are kept in eval mode."""
     return {
         "parameters": [names[0] for parameter, names in all_names(model).items() if not parameter.requires_grad],
         "norms": [name for name, module in model.named_modules() if is_held(module)],
@@ -120,7 +120,7 @@ def frozen_state(model: nn.Module) -> dict[str, list[str]]:
 
 
 def load_frozen_state(model: nn.Module, state: dict[str, list[str]]) -> None:
-    """Freeze what was frozen, and nothing else."""
+    """Restore the frozen state: freeze exactly these parameters and norm layers."""
     frozen = set(state["parameters"])
     for parameter, names in all_names(model).items():
         if (names[0] in frozen) == parameter.requires_grad:

@@ -1,4 +1,4 @@
-"""Parameter groups for an optimizer: what decays, and which lr each part has."""
+"""Parameter groups for an optimizer, with weight decay and lr by part of the model."""
 
 from __future__ import annotations
 
@@ -35,32 +35,32 @@ def parameter_groups(
 ) -> list[dict[str, Any]]:
     """Return the parameters of a model in groups, for any optimizer of torch.
 
-    Weight decay is left out for what it does not help: parameters of at most one dimension (biases, scales, gates),
-    everything called "bias", the parameters of norm layers, and names that the model's own `no_weight_decay()` returns
+    Parameters that weight decay does not help have none: those of at most one dimension (biases, scales, gates),
+    everything named "bias", the parameters of norm layers, and the names returned by the model's `no_weight_decay()`
     (as in timm). Embeddings decay, as in nanoGPT and Transformers, unless `decay_embeddings` is False.
 
-    A parameter that is tied or shared is in one group, once; a pattern fits it by any of its names. Frozen parameters
-    are in groups too: an optimizer passes over what has no gradient, and what is unfrozen later is trained.
+    A tied or shared parameter is in one group, once; a pattern matches it by any of its names. Frozen parameters are in
+    groups too: an optimizer skips parameters without a gradient, and trains them once they are unfrozen.
 
     Args:
         model: any module.
-        lr: the lr of every group; None for the optimizer's own.
-        weight_decay: of what decays; None for the optimizer's own. What does not decay has 0.
-        no_decay: patterns of names that do not decay either. A pattern fits the name of a parameter or of a module
-            that it is in: "*.pos_embed", "head", "encoder.layers.[0-3].*".
-        decay_embeddings: whether the tables of `nn.Embedding` and `nn.EmbeddingBag` decay.
-        overrides: options of single parts by pattern, such as `{"head.*": {"lr": 1e-3}}`; where several fit, the last
-            one counts. A `weight_decay` here is for those of its parameters that decay; an lr is taken as it is.
-        layer_decay: the lr of each layer as a part of the lr of the layer after it, in (0, 1]; needs `lr`. The head has
-            `lr`, the layer before it `lr * layer_decay`, and so on down to the embeddings.
-        layers: the name of the stack of layers that `layer_decay` counts; may be left out where one is plain.
+        lr: the lr of every group; None takes that of the optimizer.
+        weight_decay: weight decay of parameters that decay; None takes that of the optimizer. The others have 0.
+        no_decay: patterns of further names without decay. A pattern matches the name of a parameter or of a module
+            around it: "*.pos_embed", "head", "encoder.layers.[0-3].*".
+        decay_embeddings: True if the tables of `nn.Embedding` and `nn.EmbeddingBag` decay.
+        overrides: options of single parts by pattern, such as `{"head.*": {"lr": 1e-3}}`; the last match counts. A
+            `weight_decay` here applies to its parameters that decay; an lr is used without `layer_decay`.
+        layer_decay: the lr of each layer as a fraction of that of the layer after it, in (0, 1]; needs `lr`. The head
+            has `lr`, the layer before it `lr * layer_decay`, and so on down to the embeddings.
+        layers: name of the stack of layers for `layer_decay`; may be left out if it is unambiguous.
 
     Returns:
-        Dicts with "params", "name", and "lr" and "weight_decay" where they are set; groups of the same options are one.
+        Dicts with "params", "name", and "lr" and "weight_decay" if they are set; one group per combination of options.
 
     Raises:
-        BadPart: a pattern fits nothing, the model has no parameters, or no stack of layers is plain.
-        BadSettings: a number out of its range, or `layer_decay` without `lr`.
+        BadPart: a pattern matches nothing, the model has no parameters, or the stack of layers is ambiguous.
+        BadSettings: a number is out of range, or `layer_decay` without `lr`.
 
     Sources: Loshchilov and Hutter (arXiv:1711.05101); layer-wise lr: ELECTRA (arXiv:2003.10555), counted as in BEiT.
 
@@ -94,7 +94,7 @@ def parameter_groups(
 def _options(
     pattern: str | None, plain: Mapping[str, Any], special: Mapping[str, Any], scale: tuple[str, float] | None
 ) -> tuple[list[str], dict[str, Any]]:
-    """Return the parts of a group's name, and its options."""
+    """Return the parts of a group's name, and the group's options."""
     name, options = [] if pattern is None else [pattern], {**plain, **special}
     if scale is not None and "lr" not in special:
         name.append(scale[0])
@@ -103,7 +103,7 @@ def _options(
 
 
 def _scales(model: nn.Module, layer_decay: float | None, layers: str | None) -> dict[nn.Parameter, tuple[str, float]]:
-    """Return the layer of every parameter, and what its lr is multiplied by; empty without `layer_decay`."""
+    """Return the layer of every parameter, and the factor of its lr; {} without `layer_decay`."""
     if layer_decay is None:
         return {}
     depth_of, head = depths(model, layers)
@@ -114,15 +114,19 @@ def _scales(model: nn.Module, layer_decay: float | None, layers: str | None) -> 
 
 
 def _made(model: nn.Module) -> dict[nn.Parameter, list[str]]:
-    """Return the parameters with their names; refuse what cannot be grouped."""
+    """Return the parameters with their names.
+
+    Raises:
+        BadPart: the model has no parameters, or uninitialized ones of a lazy module.
+    """
     own = all_names(model)
     if not own:
-        raise BadPart("the model has no parameters", expected="at least one", remedy="make its layers attributes")
+        raise BadPart("the model has no parameters", expected="expected at least one", remedy="make layers attributes")
     lazy = [names[0] for parameter, names in own.items() if is_lazy(parameter)]
     if lazy:
         raise BadPart(
             f"{lazy[0]} has no shape yet",
-            expected="parameters that are made, got those of a lazy module",
+            expected="expected initialized parameters, got those of a lazy module",
             remedy="call the model on one batch before the groups are made",
         )
     return own
@@ -153,33 +157,31 @@ def _check(
 ) -> None:
     if not isinstance(overrides, Mapping):
         raise BadSettings(
-            f"overrides is {overrides!r}",
-            expected=f"a dict of options by pattern, got {type(overrides).__name__}",
+            f"overrides must be a dict of options by pattern, got {overrides!r}",
             remedy='write overrides={"head.*": {"lr": 1e-3}}',
         )
     for where, options in (("", {"lr": lr, "weight_decay": weight_decay}), *overrides.items()):
         said = f' of "{where}"' if where else ""
         if not isinstance(options, Mapping) or _TAKEN & set(options):
             raise BadSettings(
-                f'the options of "{where}" are {options!r}',
-                expected='options of an optimizer\'s group by name, without "params" and "name"',
+                f'the options of "{where}" must be a dict without "params" and "name", got {options!r}',
                 remedy=f'write {{"{where}": {{"lr": 1e-3}}}}',
             )
         for name in ("lr", "weight_decay"):
             value = options.get(name)
             if isinstance(value, bool) or (isinstance(value, int | float) and not 0 <= value < math.inf):
                 raise BadSettings(
-                    f"{name}{said} is {value!r}", expected="a number of at least 0", remedy=f"pass {name}=0 or more"
+                    f"{name}{said} must be a number of at least 0, got {value!r}", remedy=f"pass {name}=0 or more"
                 )
     if layer_decay is None:
         return
     if isinstance(layer_decay, bool) or not 0 < layer_decay <= 1:
         raise BadSettings(
-            f"layer_decay is {layer_decay!r}", expected="a number in (0, 1]", remedy="pass layer_decay=0.75"
+            f"layer_decay must be a number in (0, 1], got {layer_decay!r}", remedy="pass layer_decay=0.75"
         )
     if lr is None:
         raise BadSettings(
             "layer_decay was given without lr",
-            expected="the lr of the head, which the others are parts of",
+            expected="expected the lr of the head, from which the others are computed",
             remedy="pass lr= to parameter_groups()",
         )

@@ -1,4 +1,4 @@
-"""Parameters by patterns of their names, as a user reads them: without what wrappers put into them."""
+"""Selection of parameters by patterns of their names, without the parts that wrappers add."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from torch import nn
 from truestep.errors import BadPart
 
 WRAPPERS = {"module", "_orig_mod", "_checkpoint_wrapped_module", "_fsdp_wrapped_module"}
-"""What DDP, torch.compile, checkpointing and FSDP put between the parts of a name."""
+"""Parts that DDP, torch.compile, checkpointing and FSDP add to names."""
 
 
 def bare(name: str) -> str:
-    """Return a name without what wrappers put into it.
+    """Return a name without the parts added by wrappers.
 
     >>> bare("module._orig_mod.head.weight")
     'head.weight'
@@ -25,7 +25,7 @@ def bare(name: str) -> str:
 
 
 def matches(name: str, pattern: str) -> bool:
-    """Whether a pattern fits a name, or one of the modules that it is in.
+    """Return True if a pattern matches a name, or the name of a module around it.
 
     >>> matches("encoder.0.weight", "encoder.*"), matches("encoder.0.weight", "encoder")
     (True, True)
@@ -36,7 +36,7 @@ def matches(name: str, pattern: str) -> bool:
 
 
 def all_names(model: nn.Module) -> dict[nn.Parameter, list[str]]:
-    """Return every parameter of a model once, in the model's order, with all its names: a tied one has several."""
+    """Return every parameter of a model once, in the model's order, with all its names; a tied one has several."""
     names: dict[nn.Parameter, list[str]] = {}
     for name, parameter in model.named_parameters(remove_duplicate=False):
         names.setdefault(parameter, []).append(bare(name))
@@ -44,7 +44,7 @@ def all_names(model: nn.Module) -> dict[nn.Parameter, list[str]]:
 
 
 def all_modules(model: nn.Module) -> dict[nn.Module, list[str]]:
-    """Return every module of a model but itself once, with all its names."""
+    """Return every submodule of a model once, with all its names."""
     names: dict[nn.Module, list[str]] = {}
     for name, module in model.named_modules(remove_duplicate=False):
         if bare(name):
@@ -53,10 +53,10 @@ def all_modules(model: nn.Module) -> dict[nn.Module, list[str]]:
 
 
 def selected(model: nn.Module, patterns: Iterable[str]) -> tuple[dict[nn.Parameter, str], set[nn.Module]]:
-    """Return the parameters that patterns fit, with the last pattern that does, and the modules that they fit.
+    """Return the parameters that match patterns, each with its last matching pattern, and the modules that match.
 
     Raises:
-        BadPart: a pattern fits nothing.
+        BadPart: a pattern matches nothing.
     """
     parameters: dict[nn.Parameter, str] = {}
     modules: set[nn.Module] = set()
@@ -64,8 +64,7 @@ def selected(model: nn.Module, patterns: Iterable[str]) -> tuple[dict[nn.Paramet
     for pattern in patterns:
         if not isinstance(pattern, str):
             raise BadPart(
-                f"a pattern is {pattern!r}",
-                expected=f"text that names of parameters are compared with, got {type(pattern).__name__}",
+                f"a pattern must be a str, got {pattern!r}",
                 remedy='write it as text, such as "encoder.*"',
             )
         found = [parameter for parameter, names in own.items() if any(matches(name, pattern) for name in names)]
@@ -84,8 +83,8 @@ def _fits_nothing(pattern: str, own: dict[nn.Parameter, list[str]], parts: dict[
     first = dict.fromkeys(name.partition(".")[0] for name in [*holders, *leaves])
     shown = ", ".join(list(first)[:8]) + (", ..." if len(first) > 8 else "")
     return BadPart(
-        f'no parameter of the model fits "{pattern}"',
-        expected=f"names that begin with {shown}" if first else "a model with parameters",
+        f'no parameter of the model matches "{pattern}"',
+        expected=f"expected names that begin with {shown}" if first else "expected a model with parameters",
         remedy=(f'write "{near[0]}.*"' if near[0] in holders else f'write "{near[0]}"')
         if near
         else "print truestep.parameter_table(model) for the names",

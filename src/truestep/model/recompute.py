@@ -1,4 +1,4 @@
-"""Activation checkpointing by the type of block, without wrappers: class, names and keys stay."""
+"""Activation checkpointing by type of block, without wrappers: classes, names and keys do not change."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ Kinds = type[nn.Module] | Sequence[type[nn.Module]]
 Buffer = tuple[nn.Module, str]
 
 _CHANGING = "_recompute_changing"
-"""Attribute of a block: which of its buffers its forward pass writes to; None before the first pass."""
+"""Attribute of a block with the buffers that its forward pass writes to; None before the first pass."""
 
 
 def recompute(model: nn.Module, kinds: Kinds) -> list[str]:
-    """Let blocks of some types keep their inputs only, and compute the rest again in the backward pass.
+    """Make blocks of some types save only their inputs, and recompute the rest in the backward pass.
 
-    Gradients are those of the plain model, bit for bit: random numbers (dropout) are drawn again from the same state,
-    and autocast is as it was. Buffers that the forward pass writes to (the statistics of BatchNorm) are written once:
-    the second pass begins with what the first one began with, and leaves nothing behind. Blocks keep their class and
-    names, the model the keys of its `state_dict`; a copy of the model recomputes, too. Forward hooks inside of blocks
+    Gradients equal those of the plain model, bit for bit: random numbers (dropout) are drawn again from the same state,
+    with the same autocast. Buffers that the forward pass writes to (the statistics of BatchNorm) are written once: the
+    second pass starts from the values at the start of the first, and its writes are dropped. Blocks keep their classes
+    and names, the model the keys of its `state_dict`; a copy of the model recomputes too. Forward hooks inside blocks
     run twice.
 
     Args:
@@ -39,7 +39,7 @@ def recompute(model: nn.Module, kinds: Kinds) -> list[str]:
         The names of the blocks.
 
     Raises:
-        BadPart: `kinds` holds no types of modules, or the model has no such block.
+        BadPart: `kinds` holds something other than types of modules, or the model has no such block.
 
     Source: Chen et al. (arXiv:1604.06174); `torch.utils.checkpoint` with `use_reentrant=False`.
 
@@ -52,8 +52,7 @@ def recompute(model: nn.Module, kinds: Kinds) -> list[str]:
     wanted = tuple(kinds) if isinstance(kinds, list | tuple | set) else (kinds,)
     if not wanted or not all(isinstance(kind, type) and issubclass(kind, nn.Module) for kind in wanted):
         raise BadPart(
-            f"recompute is {kinds!r}",
-            expected="types of modules, not names or modules",
+            f"recompute must be types of modules, got {kinds!r}",
             remedy="pass the class of the blocks: recompute=[Block]",
         )
     blocks = dict(_outermost(model, wanted))
@@ -64,8 +63,8 @@ def recompute(model: nn.Module, kinds: Kinds) -> list[str]:
             if "forward" in vars(block):
                 raise BadPart(
                     f"the forward of {type(block).__name__} was replaced on the module itself",
-                    expected="blocks whose class has the forward pass",
-                    remedy="recompute before other tools change the forward pass",
+                    expected="expected the forward pass of the class",
+                    remedy="call recompute before other tools change the forward pass",
                 )
             vars(block)[_CHANGING] = None
             vars(block)["forward"] = MethodType(_recomputing(type(block)), block)  # type: ignore[arg-type]
@@ -73,7 +72,7 @@ def recompute(model: nn.Module, kinds: Kinds) -> list[str]:
 
 
 def is_recomputed(block: nn.Module) -> bool:
-    """Whether a block computes its forward pass again."""
+    """Return True if a block recomputes its forward pass."""
     return _CHANGING in vars(block)
 
 
@@ -89,14 +88,14 @@ def _outermost(
 
 @functools.cache
 def _recomputing(kind: type[nn.Module]) -> Callable[..., Any]:
-    """Return the forward pass of a class, recomputed. It holds no module, so that a copied block calls itself."""
+    """Return a recomputing forward pass for a class. It refers to no module, so that a copied block calls itself."""
     plain = kind.forward
 
     @functools.wraps(plain)
     def forward(self: nn.Module, *args: Any, **kwargs: Any) -> Any:
         if not torch.is_grad_enabled() or torch.compiler.is_exporting():
             return plain(self, *args, **kwargs)
-        if torch.compiler.is_compiling():  # the compiler writes buffers once, whatever it computes twice
+        if torch.compiler.is_compiling():  # compiled code writes buffers once, even if it recomputes
             return checkpoint(plain, self, *args, use_reentrant=False, **kwargs)
         buffers = Buffers(self)
         result = checkpoint(
@@ -110,14 +109,14 @@ def _recomputing(kind: type[nn.Module]) -> Callable[..., Any]:
 
 
 class Buffers:
-    """The buffers that one forward pass of a block writes to; as a context, what its second pass sees of them.
+    """The buffers that a block's forward pass writes to; as a context manager, it replaces them in the second pass.
 
-    Which these are is learnt by value from the block's first pass, and by version from every later one. The statistics
-    of norm layers in train mode always belong to them: torch writes them without a new version. Inside of the context,
-    copies of what the first pass began with stand in their places; afterwards the buffers are back, untouched.
+    They are found by value in the block's first pass, and by version in every later one. The statistics of norm layers
+    in train mode are always included: torch writes them without a new version. Inside the context, the block has copies
+    of the values at the start of the first pass; after it, the buffers are restored, unchanged.
 
     Args:
-        block: about to compute its first pass.
+        block: a block that is about to compute its first pass.
     """
 
     def __init__(self, block: nn.Module) -> None:
@@ -135,7 +134,7 @@ class Buffers:
         self._kept: list[dict[Buffer, torch.Tensor | None]] = []
 
     def learn(self) -> None:
-        """Note which buffers the first pass wrote to."""
+        """Record which buffers the first pass wrote to."""
         if self._is_new:  # reads values, once per block
             self._begun = {buffer: old for buffer, old in self._begun.items() if not _same(old, _read(buffer))}
         written = [
@@ -182,6 +181,6 @@ def _no_block(model: nn.Module, kinds: tuple[type[nn.Module], ...]) -> BadPart:
     most = [f"{name} ({count})" for name, count in sorted(counts.items(), key=lambda item: -item[1])[:6]]
     return BadPart(
         f"the model has no {' or '.join(kind.__name__ for kind in kinds)}",
-        expected=f"blocks inside of the model; it has {', '.join(most) or 'none'}",
+        expected=f"expected a type of blocks inside the model, which has {', '.join(most) or 'no submodules'}",
         remedy="pass the class of its repeated blocks",
     )

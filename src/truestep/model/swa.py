@@ -8,13 +8,13 @@ from truestep.model.average import Average
 
 
 class SWA(Average):
-    """The equal average of the weights that training went through, each counted once.
+    """The equal average of the weights at each update.
 
-    Buffers are copied: the statistics of BatchNorm fit the weights of the last update, and not their average, until
-    `update_bn()` computes them anew.
+    Buffers are copied: the statistics of BatchNorm belong to the weights of the last update, not to the average, until
+    `update_bn()` computes them again.
 
     Args:
-        model: what is trained, on its device.
+        model: the trained model, on its device.
 
     Raises:
         BadPart: the model cannot be copied.

@@ -1,4 +1,4 @@
-"""The parameters of a model as a table: what there is, what is trained, and by which group."""
+"""The parameters of a model as a table: shapes, sizes, trainable counts, optimizer groups."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 WIDTH = 80
 _LEAST_WIDTH = 12
-"""Of a name, on narrow terminals."""
+"""Least width of a name, on narrow terminals."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,14 +28,14 @@ class Row:
     """One line of the table: a parameter, or with `depth` all parameters of a module.
 
     Attributes:
-        name: as in `named_parameters()`, without what wrappers put into it.
-        shape: sizes, "()" for a single number, "-" for a module, "?" for a parameter of a lazy module.
-        dtype: the types of its parameters.
-        parameters: how many numbers, each one counted at its first name only.
-        trainable: how many of them get gradients.
-        bytes: what they take in memory.
-        group: the name or number of its group in the optimizer; "none" where no group holds it.
-        same_as: the first name of a parameter that is tied; empty for the others.
+        name: its name in `named_parameters()`, without the parts added by wrappers.
+        shape: its sizes; "()" for a single number, "-" for a module, "?" for a parameter of a lazy module.
+        dtype: the dtypes of its parameters.
+        parameters: number of values; tied ones are counted only at their first name.
+        trainable: number of values that get gradients.
+        bytes: their size in memory.
+        group: name or number of its group in the optimizer; "none" if it is in no group.
+        same_as: the first name of a tied parameter; "" for others.
     """
 
     name: str
@@ -49,14 +49,14 @@ class Row:
 
 
 class ParameterTable:
-    """What `parameter_table` returns; `print` shows it at 80 columns, rich at the width there is.
+    """The result of `parameter_table`; `print` shows it at 80 columns, rich at the width of the terminal.
 
     Attributes:
         rows: a `Row` for each line.
-        parameters: how many numbers all parameters hold, tied ones once.
-        trainable: how many of them get gradients.
-        bytes: what the parameters take in memory.
-        buffer_bytes: what the buffers take.
+        parameters: number of values in all parameters, tied ones once.
+        trainable: number of values that get gradients.
+        bytes: size of the parameters in memory.
+        buffer_bytes: size of the buffers in memory.
     """
 
     def __init__(self, rows: list[Row], buffer_bytes: int, *, grouped: bool) -> None:
@@ -96,7 +96,7 @@ class ParameterTable:
         holder = ""
         for row, texts in zip(self.rows, cells, strict=True):
             name = texts[0]
-            if under:  # the module once, its parameters under it
+            if under:  # the module once, with its parameters below
                 above, _, leaf = row.name.rpartition(".")
                 if above and above != holder:
                     table.add_row(_broken(above, room))
@@ -131,16 +131,16 @@ def parameter_table(
 ) -> ParameterTable:
     """Return a table of a model's parameters, to print.
 
-    A tied or shared parameter is counted once, and its other names say what they are the same as.
+    A tied or shared parameter is counted once; its other names refer to the first one.
 
     Args:
         model: any module.
-        optimizer: which shows the group of each parameter, and "none" where no group holds one.
-        depth: parts of the name after which parameters are added up: 1 for one line per child of the model; None for
-            one line per parameter.
+        optimizer: adds a column with the group of each parameter, "none" for parameters without a group.
+        depth: number of name parts by which parameters are summed: 1 for one line per child of the model; None for one
+            line per parameter.
 
     Raises:
-        BadSettings: `depth` is no whole number of at least 1.
+        BadSettings: `depth` is not an integer of at least 1.
 
     Example:
         >>> table = parameter_table(nn.Sequential(nn.Linear(2, 3), nn.Linear(3, 1)))
@@ -148,7 +148,7 @@ def parameter_table(
         (13, 52)
     """
     if depth is not None and (isinstance(depth, bool) or not isinstance(depth, int) or depth < 1):
-        raise BadSettings(f"depth is {depth!r}", expected="a whole number of at least 1", remedy="pass depth=1 or more")
+        raise BadSettings(f"depth must be an integer of at least 1, got {depth!r}", remedy="pass depth=1 or more")
     groups = {} if optimizer is None else _groups(optimizer)
     first: dict[nn.Parameter, str] = {}
     rows: list[Row] = []
@@ -176,7 +176,7 @@ def _groups(optimizer: torch.optim.Optimizer) -> dict[torch.Tensor, str]:
 
 
 def _added(rows: list[Row], depth: int) -> list[Row]:
-    """Add up what has the same first parts of its name; a shared parameter adds nothing, and has no line of its own."""
+    """Return the rows summed by the first `depth` parts of names; a shared parameter adds nothing and gets no row."""
     parts: dict[str, list[Row]] = {}
     for row in rows:
         parts.setdefault(".".join(row.name.split(".")[:depth]), []).append(row)
@@ -217,7 +217,7 @@ def _size(count: int) -> str:
 
 
 def _broken(name: str, room: int) -> str:
-    """Break a name at its dots into lines that fit."""
+    """Return a name broken at its dots into lines that fit."""
     lines = [""]
     for part in re.findall(r"[^. ]*[. ]*", name):
         if len(lines[-1]) + len(part.rstrip()) > room and lines[-1].strip():

@@ -1,4 +1,4 @@
-"""Where else a run's log goes: TensorBoard, Weights & Biases, MLflow. One file per tracker, each an extra.
+"""Trackers, which get copies of a run's log: TensorBoard, Weights & Biases, MLflow. One file each, each an extra.
 
-`metrics.jsonl` is the record; a tracker is a copy of it, made from it again where a run resumes.
+`metrics.jsonl` is the original; when a run resumes, a tracker gets the history from it again.
 """

@@ -12,11 +12,11 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """What was logged at one moment.
+    """The values logged at one time.
 
     Attributes:
-        step: steps taken.
-        epoch: the epoch under way.
+        step: number of steps taken.
+        epoch: the current epoch.
         values: numbers and strings by name; tensors until they are read.
 
     Example:
@@ -29,7 +29,7 @@ class Line:
     values: dict[str, Any]
 
     def text(self) -> str:
-        """Return the line as it is written: NaN and the infinities as text."""
+        """Return the line as JSON, with NaN and infinities as strings."""
         values = {name: _plain(value) for name, value in self.values.items()}
         return json.dumps({"step": self.step, "epoch": self.epoch, **values})
 
@@ -43,10 +43,10 @@ class Line:
 
 
 def read(path: Path) -> Iterator[Line]:
-    """Give the lines of a file, those that are not whole left out.
+    """Yield the lines of a file, without incomplete ones.
 
     Args:
-        path: `metrics.jsonl` or another file of such lines; a file that is not there has none.
+        path: `metrics.jsonl` or another file of such lines; a missing file yields nothing.
     """
     if not path.exists():
         return

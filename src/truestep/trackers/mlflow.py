@@ -1,8 +1,7 @@
-"""MLflow, into `mlflow.db` in the run's folder unless MLFLOW_TRACKING_URI says otherwise.
+"""MLflow, with `mlflow.db` in the run's folder unless MLFLOW_TRACKING_URI is set.
 
-A value that was logged there cannot be taken back. So every start of a resumed run is a new run of the same experiment,
-whose history is written again from `metrics.jsonl`; the one that was stopped is marked as killed, and by which run it
-is continued.
+A logged value cannot be removed. So each resume creates a new run of the same experiment, with the history from
+`metrics.jsonl`; the stopped one is marked as killed, with the id of the run that continues it.
 """
 
 from __future__ import annotations
@@ -22,14 +21,14 @@ _FOLDER = "truestep.folder"
 _CONTINUED = "truestep.continued_by"
 _STATUS = {"finished": "FINISHED", "crashed": "FAILED", "interrupted": "KILLED"}
 _MOST = 1000
-"""Values in one call, at most."""
+"""Most values in one call."""
 
 
 class MLflow:
     """Writes the numbers of lines as metrics, and the last text of a name as a tag.
 
     Args:
-        start: where, and what there is already.
+        start: the folder, settings and history of the run.
     """
 
     def __init__(self, start: Start) -> None:
@@ -54,7 +53,7 @@ class MLflow:
                     self._client.set_terminated(run.info.run_id, "KILLED")
 
     def write(self, lines: Iterable[Line]) -> None:
-        """Write lines, many values in one call."""
+        """Write lines, with many values per call."""
         now = int(time.time() * 1000)
         texts: dict[str, str] = {}
         metrics = self._metrics(lines, now, texts)
@@ -70,10 +69,10 @@ class MLflow:
                 yield self._entities.Metric(name, number, now, line.step)
 
     def close(self, ending: Ending) -> None:
-        """End the run there."""
+        """End the run of MLflow."""
         self._client.set_terminated(self._id, _STATUS[ending])
 
 
 def begin(start: Start) -> MLflow:
-    """Begin a run there."""
+    """Begin a run of MLflow."""
     return MLflow(start)

@@ -1,7 +1,7 @@
-"""TensorBoard: event files in the run's folder, `tensorboard --logdir runs`.
+"""TensorBoard: event files in the run's folder; view them with `tensorboard --logdir runs`.
 
-A resumed run purges what was written after its checkpoint, and writes the lines of the checkpoint's own step again,
-since a purge takes that step too.
+A resumed run purges everything written after its checkpoint, and writes the lines of the checkpoint's step again, since
+a purge includes that step.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from truestep.trackers.tracking import Ending, Start
 
 
 class TensorBoard:
-    """Writes lines as scalars, and texts as texts.
+    """Writes numbers as scalars, and strings as texts.
 
     Args:
-        start: where, and what there is already.
+        start: the folder, settings and history of the run.
     """
 
     def __init__(self, start: Start) -> None:
@@ -35,7 +35,7 @@ class TensorBoard:
         self.write(line for line in start.history() if not before or line.step >= start.step)
 
     def write(self, lines: Iterable[Line]) -> None:
-        """Write lines, and have them on the disk."""
+        """Write lines, and flush them to the disk."""
         for line in lines:
             for name, number in line.numbers().items():
                 self._writer.add_scalar(name, number, line.step)
@@ -44,7 +44,7 @@ class TensorBoard:
         self._writer.flush()
 
     def close(self, ending: Ending) -> None:
-        """End the file."""
+        """Close the event file."""
         self._writer.close()
 
 
@@ -54,9 +54,9 @@ def begin(start: Start) -> TensorBoard:
 
 
 def _wait_for_later_name(before: list[Path]) -> None:
-    """Wait until a new file is named later than those that there are: TensorBoard reads them in the order of names.
+    """Wait until a new file gets a later name than existing ones: TensorBoard reads files in the order of names.
 
-    Names begin with the time in whole seconds. A run that was killed a moment ago has one of this second.
+    Names begin with the time in whole seconds, so a run that was just killed can have a file of the current second.
     """
     newest = max((int(part) for path in before if (part := path.name.split(".")[3]).isdigit()), default=0)
     until = time.monotonic() + 2

@@ -1,7 +1,7 @@
-"""The trackers of one run, opened when the first line is written; one that fails is told once and left.
+"""The trackers of one run, opened when the first line is written; one that fails is reported once and dropped.
 
-A tracker must change nothing in a training: the generators of python and numpy are what they were when it returns, and
-its errors end with it.
+A tracker must not change the training: the random states of python and numpy are restored after each call, and its
+errors are not raised.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ Ending = Literal["finished", "crashed", "interrupted"]
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """What a tracker is told when it begins.
+    """The state of the run when a tracker begins.
 
     Attributes:
-        folder: of the run.
-        settings: of the run, by name.
+        folder: folder of the run.
+        settings: settings of the run, by name.
         step: the step that the run resumes from; 0 for a new run.
-        history: gives every line that there is already, in order.
+        history: returns all earlier lines, in order.
     """
 
     folder: Path
@@ -40,13 +40,13 @@ class Start:
 
 
 class Tracker(Protocol):
-    """Where lines are copied to."""
+    """A destination for copies of lines."""
 
     def write(self, lines: Iterable[Line]) -> None:
-        """Copy lines, whose steps never get smaller."""
+        """Copy lines; their steps never decrease."""
 
     def close(self, ending: Ending) -> None:
-        """End it: everything is on the disk."""
+        """Flush everything, and close the tracker."""
 
 
 NEEDS = {
@@ -61,12 +61,12 @@ class Tracking:
     """The trackers of one run.
 
     Args:
-        names: of "tensorboard", "wandb" and "mlflow".
+        names: "tensorboard", "wandb" or "mlflow", each.
         tell: shows one line to the user.
 
     Raises:
-        BadSettings: there is no such tracker.
-        PackageMissing: what it needs is not installed.
+        BadSettings: an unknown tracker.
+        PackageMissing: the package of a tracker is not installed.
     """
 
     def __init__(self, names: Sequence[str], *, tell: Callable[[str], object]) -> None:
@@ -77,8 +77,7 @@ class Tracking:
             if name not in NEEDS:
                 near = difflib.get_close_matches(name, NEEDS, n=1)
                 raise BadSettings(
-                    f'there is no tracker "{name}"',
-                    expected=f"of {', '.join(NEEDS)}",
+                    f'trackers must be among {", ".join(NEEDS)}, got "{name}"',
                     remedy=f'write trackers=("{near[0]}",)' if near else "leave it out",
                 )
             for package in NEEDS[name]:
@@ -90,11 +89,11 @@ class Tracking:
 
     @property
     def waits(self) -> bool:
-        """Whether there are trackers that were not opened yet."""
+        """True if trackers were chosen but not opened yet."""
         return bool(self._waiting)
 
     def open(self, start: Start) -> None:
-        """Begin all trackers."""
+        """Open all trackers."""
         waiting, self._waiting = self._waiting, []
         for name in waiting:
             with self._guarded(name):
@@ -108,7 +107,7 @@ class Tracking:
                 tracker.write(lines)
 
     def close(self, ending: Ending) -> None:
-        """End every tracker."""
+        """Close every tracker."""
         for name, tracker in list(self._open.items()):
             with self._guarded(name):
                 tracker.close(ending)
@@ -116,7 +115,7 @@ class Tracking:
 
     @contextmanager
     def _guarded(self, name: str) -> Iterator[None]:
-        """Leave a tracker that raises, and put back the random numbers that it drew."""
+        """Drop a tracker that raises, and restore the random states that it changed."""
         numpy = sys.modules.get("numpy")
         python_state, numpy_state = random.getstate(), None if numpy is None else numpy.random.get_state()
         try:
@@ -124,7 +123,7 @@ class Tracking:
         except Exception as error:
             self._open.pop(name, None)
             what = f"{type(error).__name__}: {error}".splitlines()[0]
-            self._tell(f"truestep: {name} is left ({what}); the training and metrics.jsonl go on")
+            self._tell(f"truestep: {name} is dropped ({what}); the training and metrics.jsonl go on")
         finally:
             random.setstate(python_state)
             if numpy is not None:

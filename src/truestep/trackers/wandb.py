@@ -1,7 +1,7 @@
-"""Weights & Biases, offline unless WANDB_MODE says otherwise: `wandb sync` sends a run when it suits.
+"""Weights & Biases, offline unless WANDB_MODE is set: upload a run later with `wandb sync`.
 
-A run there cannot be set back offline, and drops steps that come again. So every start of a resumed run is a new run of
-the same group, whose history is written again from `metrics.jsonl`: the newest one is whole, without doubled steps.
+A run cannot be rewound offline, and ignores repeated steps. So each resume creates a new run of the same group, with
+the history from `metrics.jsonl`: the newest one is complete, without repeated steps.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ class WeightsAndBiases:
     """Writes lines as rows of the history.
 
     Args:
-        start: where, and what there is already.
+        start: the folder, settings and history of the run.
     """
 
     def __init__(self, start: Start) -> None:
@@ -40,15 +40,15 @@ class WeightsAndBiases:
         self.write(start.history())
 
     def write(self, lines: Iterable[Line]) -> None:
-        """Write lines; those of one step are one row."""
+        """Write lines; lines of one step form one row."""
         for line in lines:
             self._run.log({"epoch": line.epoch, **line.values}, step=line.step)
 
     def close(self, ending: Ending) -> None:
-        """End the run there."""
+        """End the run of Weights & Biases."""
         self._run.finish(exit_code=0 if ending == "finished" else 1)
 
 
 def begin(start: Start) -> WeightsAndBiases:
-    """Begin a run there."""
+    """Begin a run of Weights & Biases."""
     return WeightsAndBiases(start)
