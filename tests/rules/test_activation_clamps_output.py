@@ -61,8 +61,8 @@ def test_targets_out_of_reach_are_found_at_the_second_look():
         loss("nll_loss", "ReluBackward0", classes=10),
     ],
     ids=[
-        "logits", "a pooled ReLU", "a scaled activation", "a metric", "softmax has a rule of its own", "probabilities",
-        "sigmoid has a rule of its own", "noise below zero", "not looked at", "masked, perhaps", "another rule's loss",
+        "logits", "a pooled ReLU", "a scaled activation", "a metric", "softmax has a separate rule", "probabilities",
+        "sigmoid has a separate rule", "noise below zero", "not looked at", "masked, perhaps", "another rule's loss",
     ],
 )  # fmt: skip
 def test_healthy_losses_are_quiet(event):

@@ -12,7 +12,7 @@ END = RunEnded(how="finished")
 
 
 def run(changed, *, lr=1e-5, steps=101):
-    """A run with a look at the steps that are sampled: ``changed`` and ``lr`` say what was seen at each."""
+    """A run with one event per sampled step, with these values of ``changed`` and ``lr``."""
     events = [BUILT]
     for step in range(steps):
         if step in (0, 1, 2, 3, 10, 20, 50, 100, 200):
@@ -59,4 +59,4 @@ def test_a_step_that_works_takes_the_finding_back():
 
 def test_in_full_precision_it_is_not_observed():
     verdict = UpdateRoundsToZero().verdict(Progress())
-    assert (verdict.outcome, verdict.reason) == (Outcome.NOT_OBSERVED, "no parameter of 16 bits in an optimizer")
+    assert (verdict.outcome, verdict.reason) == (Outcome.NOT_OBSERVED, "no 16-bit parameter in an optimizer")

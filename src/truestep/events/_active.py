@@ -12,7 +12,7 @@ from truestep.events._event import Event, Site
 class CheckSkipped(Event):
     """A check on a copy was not possible."""
 
-    absent: ClassVar[str] = "no check was skipped"
+    absent: ClassVar[str] = "no skipped check"
     check: str
     """"samples", "reads", "overlap" or "state"."""
     reason: str

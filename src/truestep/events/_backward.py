@@ -130,7 +130,7 @@ class LossRead(Event):
 class GradientsRepaired(Event):
     """At a step after a backward from a non-finite loss, all gradients were nevertheless finite."""
 
-    absent: ClassVar[str] = "no loss that is not finite"
+    absent: ClassVar[str] = "no non-finite loss"
     optimizer: int
 
 

@@ -38,7 +38,7 @@ class BatchDrawn(Event):
 class BatchRead(Event):
     """In the first passes over a loader, with gradients on, a batch on the CPU was read."""
 
-    absent: ClassVar[str] = "no batch on the CPU was read"
+    absent: ClassVar[str] = "no batch read on the CPU"
     loader: int
     place: int
     """Index of the batch in the pass, from 0."""
@@ -215,7 +215,7 @@ class LossComputed(Event):
 class ProbabilitiesRead(Event):
     """At a sampled step: targets of a loss that expects probabilities and averages or sums them without weights."""
 
-    absent: ClassVar[str] = "no loss on logits with targets that are probabilities was seen"
+    absent: ClassVar[str] = "no loss on logits with probabilities as targets"
     kind: str
     """"cross_entropy" or "binary_cross_entropy_with_logits"."""
     site: Site | None = None
@@ -233,7 +233,7 @@ class ProbabilitiesRead(Event):
 class PaddingRead(Event):
     """At a sampled step: class targets of a loss with an input from an embedding with a padding index."""
 
-    absent: ClassVar[str] = "no cross entropy behind an embedding with a padding index was seen"
+    absent: ClassVar[str] = "no cross entropy after an embedding with a padding index"
     kind: str
     site: Site | None = None
     index: int = 0
@@ -246,7 +246,7 @@ class PaddingRead(Event):
 class OutputsCompared(Event):
     """At a sampled step: the rows of a model's output in training, for samples that differ from each other."""
 
-    absent: ClassVar[str] = "no batch of four or more samples given to a model that returns one tensor"
+    absent: ClassVar[str] = "no batch of four or more samples for a model that returns one tensor"
     model: int
     site: Site | None = None
     samples: int = 0

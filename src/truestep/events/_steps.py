@@ -123,7 +123,7 @@ class FrozenStepped(Event):
 class UpdateRounded(Event):
     """At a sampled step of a torch optimizer on 16-bit parameters: the part of the update left after rounding."""
 
-    absent: ClassVar[str] = "no parameter of 16 bits in an optimizer"
+    absent: ClassVar[str] = "no 16-bit parameter in an optimizer"
     optimizer: int
     dtype: str
     changed: float
