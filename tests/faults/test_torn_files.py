@@ -29,10 +29,10 @@ def run(tmp_path):
 
 
 def assert_taken_for_broken(run, name):
-    with pytest.warns(BrokenCheckpoint, match="step-000002 is not whole") as caught:
+    with pytest.warns(BrokenCheckpoint, match="step-000002 is invalid") as caught:
         assert find(run).step == 1
     assert any(name in str(warning.message) for warning in caught)
-    with pytest.warns(BrokenCheckpoint, match="step-000002 is not whole"):
+    with pytest.warns(BrokenCheckpoint, match="step-000002 is invalid"):
         assert Checkpoints(run / "checkpoints").newest().step == 1
     with pytest.raises(BadCheckpoint, match=name):
         find(run / "checkpoints" / "step-000002")
@@ -78,7 +78,7 @@ def test_where_every_checkpoint_is_damaged_each_is_named_and_none_is_taken(run):
     for step in (1, 2):
         (run / "checkpoints" / f"step-00000{step}" / "state.pt").write_bytes(b"")
     for ask in (Checkpoints(run / "checkpoints").newest, lambda: find(run)):
-        with pytest.raises(BadCheckpoint, match="none of the 2 checkpoints") as caught:
+        with pytest.raises(BadCheckpoint, match="all 2 checkpoints") as caught:
             ask()
         for step in (1, 2):
-            assert f"step-00000{step} is not whole: state.pt has 0 bytes" in str(caught.value)
+            assert f"step-00000{step} is invalid: state.pt has 0 bytes" in str(caught.value)

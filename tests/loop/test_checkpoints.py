@@ -80,7 +80,7 @@ def test_several_models_have_a_file_each(tmp_path):
     assert {"generator.safetensors", "critic.safetensors", "a%2Fb.safetensors"} < set(names(path))
     for name, net in models.items():
         assert torch.equal(Checkpoint(path).model(name)["weight"], net.weight)
-    with pytest.raises(BadCheckpoint, match="holds no model 'actor'") as caught:
+    with pytest.raises(BadCheckpoint, match="has no model 'actor'") as caught:
         Checkpoint(path).model("actor")
     assert "'generator', 'critic', 'a/b'" in caught.value.expected
 
@@ -213,8 +213,8 @@ def test_a_damaged_checkpoint_is_named_and_left_alone(tmp_path):
     with pytest.warns(BrokenCheckpoint) as caught:
         assert checkpoints.newest().step == 1
     said = [str(warning.message) for warning in caught]
-    assert any("step-000003 is not whole: state.pt is missing; it is left alone" in text for text in said)
-    assert any("step-000002 is not whole: model.safetensors is damaged" in text for text in said)
+    assert any("step-000003 is invalid: state.pt is missing; it is left unchanged" in text for text in said)
+    assert any("step-000002 is invalid: model.safetensors is damaged" in text for text in said)
     with pytest.warns(BrokenCheckpoint):
         assert checkpoints.best().step == 1
     assert names(tmp_path)[2:] == ["step-000001", "step-000002", "step-000003"]
@@ -259,7 +259,7 @@ def test_the_first_state_is_read_back_before_the_manifest(tmp_path, monkeypatch)
 
 def test_a_state_that_comes_back_different_is_refused(tmp_path, monkeypatch):
     monkeypatch.setattr(torch, "load", lambda *_, **__: {"other": 1})
-    with pytest.raises(UnsavableState, match=r"models\.pt did not come back"):
+    with pytest.raises(UnsavableState, match=r"models\.pt differs from the state that was written"):
         save(Checkpoints(tmp_path), 1)
     assert names(tmp_path) == []
 
@@ -276,7 +276,7 @@ def test_a_disk_that_fills_while_writing_leaves_nothing_behind(tmp_path, monkeyp
     monkeypatch.setattr(torch, "save", filling)
     with pytest.raises(DiskFull, match="does not fit on the disk") as caught:
         save(checkpoints, 2)
-    assert "earlier checkpoints are untouched" in caught.value.remedy
+    assert "earlier checkpoints are intact" in caught.value.remedy
     assert names(tmp_path) == ["last", "step-000001"]
     assert checkpoints.newest().step == 1
 
@@ -289,12 +289,12 @@ def test_a_file_in_place_of_the_folder_is_an_error(tmp_path, place):
 
 
 def test_a_mode_that_there_is_not_is_an_error(tmp_path):
-    with pytest.raises(BadSettings, match="mode is 'maximum'"):
+    with pytest.raises(BadSettings, match=r"mode must be .*, got 'maximum'"):
         save(Checkpoints(tmp_path), 1, mode="maximum")
 
 
 def test_keeping_none_is_an_error(tmp_path):
-    with pytest.raises(BadSettings, match="keep_last is 0"):
+    with pytest.raises(BadSettings, match="keep_last must be a positive integer, got 0"):
         Checkpoints(tmp_path, keep_last=0)
 
 
@@ -349,7 +349,7 @@ class TestFind:
 
     def test_a_damaged_checkpoint_that_was_asked_for_is_an_error(self, run):
         (run / "checkpoints" / "step-000001" / "manifest.json").unlink()
-        with pytest.raises(BadCheckpoint, match=r"step-000001 is not whole: it has no manifest\.json"):
+        with pytest.raises(BadCheckpoint, match=r"step-000001 is invalid: it has no manifest\.json"):
             find(run / "checkpoints" / "step-000001")
 
     def test_nothing_is_said_where_all_is_whole(self, run):

@@ -139,9 +139,9 @@ def test_a_dataloader_has_its_own_batches():
 @pytest.mark.parametrize("wrong", [DATA, [torch.ones(2)], None])
 def test_what_is_no_loader_is_refused(wrong):
     run = Run(device="cpu", watch=False, max_epochs=1)
-    with pytest.raises(BadLoader, match="no loader"):
+    with pytest.raises(BadLoader, match="the loader of a loop must be"):
         next(run.train(wrong))
-    with pytest.raises(BadLoader, match="no loader"):
+    with pytest.raises(BadLoader, match="the loader of a loop must be"):
         next(run.batches(wrong))
 
 

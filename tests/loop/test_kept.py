@@ -30,7 +30,7 @@ def test_a_model_that_was_not_given_to_the_run_is_named_at_the_first_step_and_at
     net = Net()
     with pytest.warns(NotInCheckpoint, match=r"Net \(head\.weight, head\.bias\), 2 parameter tensors of optimizer"):
         trained(run, *net.parameters())
-    with pytest.raises(UnsavableState, match=r"would not hold Net .*\n.*\n.*run\.model\(model\)"):
+    with pytest.raises(UnsavableState, match=r"would not contain Net .*\n.*\n.*run\.model\(model\)"):
         run.save()
     assert not list((tmp_path / "run").glob("checkpoints/step-*"))
 
@@ -45,7 +45,7 @@ def test_a_part_of_a_model_is_not_the_model(tmp_path):
 
 def test_a_parameter_of_no_model_is_told_by_its_shape(tmp_path):
     run = Run(out=tmp_path / "run", device="cpu", watch=False)
-    with pytest.warns(NotInCheckpoint, match=r"1 parameter tensor of no model, of shape \(3, 7\)"):
+    with pytest.warns(NotInCheckpoint, match=r"1 parameter tensor outside of any model, of shape \(3, 7\)"):
         trained(run, torch.zeros(3, 7, requires_grad=True))
 
 

@@ -209,7 +209,7 @@ def test_an_epoch_that_goes_on_after_the_next_began_is_an_error():
     first, second = loader.epoch(0), loader.epoch(1)
     next(first)
     next(second)
-    with pytest.raises(BadLoader, match="went on after its next one had begun"):
+    with pytest.raises(BadLoader, match="continued after its next one had started"):
         next(first)
     assert len(list(second)) == 15
     loader.close()
@@ -284,7 +284,7 @@ def test_the_state_is_the_position_and_loads_safely():
 
 
 def test_a_generator_of_the_data_sets_own_is_told_of():
-    with pytest.warns(InexactResume, match="differ when drawn twice under one seed"):
+    with pytest.warns(InexactResume, match="differ when drawn twice with the same seed"):
         assert not Loader(OwnGenerator(), batch_size=4).check_exact()
 
 

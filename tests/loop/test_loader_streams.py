@@ -184,7 +184,7 @@ def test_two_epochs_of_a_stream_side_by_side_are_an_error():
     first, second = loader.epoch(0), loader.epoch(1)
     next(first)
     next(second)
-    with pytest.raises(BadLoader, match="went on after its next one"):
+    with pytest.raises(BadLoader, match="continued after its next one"):
         next(first)
 
 

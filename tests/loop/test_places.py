@@ -211,7 +211,7 @@ def test_a_run_that_cannot_begin_holds_nothing(tmp_path):
         made(tmp_path, resume=find_path(tmp_path))
     with pytest.raises(UnknownPrecision):
         made(tmp_path, precision="fp8")
-    with pytest.warns(match="is not whole"):
+    with pytest.warns(match="is invalid"):
         made(tmp_path)[0].close()
 
 

@@ -71,10 +71,10 @@ class TestEveryCheckpointDamaged:
         with pytest.raises(BadCheckpoint) as caught:
             train(tmp_path / "run", resume=where)
         said = str(caught.value)
-        assert "none of the 4 checkpoints in" in said
-        assert "step-000004 is not whole: state.pt is damaged" in said
+        assert "all 4 checkpoints in" in said
+        assert "step-000004 is invalid: state.pt is damaged" in said
         assert "backup" in said
-        assert "another out=" in said
+        assert "out= for a new run" in said
         assert everything(tmp_path / "run") == before
 
     def test_one_that_lacks_its_manifest_counts(self, tmp_path):
@@ -135,7 +135,7 @@ class TestStartedAgain:
         assert weights == whole[1]
         assert log.startswith(lines)
         assert whole[2].endswith(log)
-        assert "goes on with its own step-000007" in capsys.readouterr().err
+        assert "resumes from its own step-000007" in capsys.readouterr().err
 
     def test_also_where_the_other_run_is_gone(self, tmp_path):
         train(tmp_path / "old", steps=4)
@@ -153,7 +153,7 @@ class TestStartedAgain:
         train(tmp_path / "old", steps=4)
         train(tmp_path / "new", steps=2)
         before = everything(tmp_path / "new")
-        with pytest.raises(FolderHoldsRun, match=r"holds another run(.|\n)*begun from"):
+        with pytest.raises(FolderHoldsRun, match=r"holds another run(.|\n)*started from"):
             train(tmp_path / "new", resume=tmp_path / "old")
         assert everything(tmp_path / "new") == before
 
@@ -162,7 +162,7 @@ class TestStartedAgain:
         train(tmp_path, steps=5)
         assert train(tmp_path, steps=4, resume=older)[0] == 2
         assert train(tmp_path, steps=6, resume=older)[0] == 4
-        assert "begun from" in capsys.readouterr().err
+        assert "already started from" in capsys.readouterr().err
         assert train(tmp_path, steps=7)[0] == 6
         assert train(tmp_path, resume=tmp_path / "checkpoints" / "step-000003")[0] == 3
 
@@ -257,7 +257,7 @@ def test_a_checkpoint_of_another_program_is_refused_without_running_it(tmp_path)
         held = (path / "state.pt").read_bytes()
         rewrite(path, lambda manifest, held=held: manifest["files"].update(
             {"state.pt": {"bytes": len(held), "crc32": f"{zlib.crc32(held):08x}"}}))  # fmt: skip
-        with pytest.raises(BadCheckpoint, match=r"state\.pt holds more than tensors"):
+        with pytest.raises(BadCheckpoint, match=r"state\.pt contains more than tensors"):
             train(tmp_path)
     assert not (tmp_path / "ran").exists()
 

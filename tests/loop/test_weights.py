@@ -67,7 +67,7 @@ def test_one_of_several_models_is_named(tmp_path):
     with pytest.raises(BadCheckpoint, match="holds 2 models") as caught:
         load_weights(model, path)
     assert "'generator', 'critic'" in caught.value.expected
-    with pytest.raises(BadCheckpoint, match="holds no model 'actor'"):
+    with pytest.raises(BadCheckpoint, match="has no model 'actor'"):
         load_weights(model, path, name="actor")
 
 
@@ -203,7 +203,7 @@ def test_what_does_not_match_is_listed_and_nothing_is_loaded(trained):
     before = {key: value.clone() for key, value in model.state_dict().items()}
     with pytest.raises(KeysDoNotMatch) as caught:
         load_weights(model, state)
-    assert caught.value.happened == "what was given does not match the model"
+    assert caught.value.happened == "the given mapping does not match the model"
     assert "1 missing in the file: head.weight (the file has head.weigth)" in caught.value.expected
     assert "2 unknown to the model: head.weigth, extra" in caught.value.expected
     assert "1 of another shape: body.weight [8, 4] in the file, [8, 7] in the model" in caught.value.expected
@@ -237,7 +237,7 @@ def test_part_of_the_weights_is_loaded_where_that_is_asked_for(trained):
     "state", [{"a": torch.ones(1)}, {}, {"0.weight": torch.ones(9, 9)}], ids=["unknown", "empty", "shapes"]
 )
 def test_nothing_that_matches_is_an_error_also_for_a_part(state):
-    with pytest.raises(KeysDoNotMatch, match="nothing in what was given matches the model"):
+    with pytest.raises(KeysDoNotMatch, match="nothing in the given mapping matches the model"):
         load_weights(nn.Sequential(nn.Linear(2, 2)), state, partial=True)
 
 
@@ -283,7 +283,7 @@ def test_a_truncated_file_is_named(tmp_path, trained, cut):
     path = tmp_path / "a.pt"
     torch.save(trained.state_dict(), path)
     path.write_bytes(path.read_bytes()[:cut])
-    with pytest.raises(BadCheckpoint, match=r"a\.pt is damaged, or is no file of torch\.save"):
+    with pytest.raises(BadCheckpoint, match=r"a\.pt is damaged, or was not written by torch\.save"):
         load_weights(net(), path)
 
 
@@ -295,7 +295,7 @@ def test_a_file_of_another_kind_is_named(tmp_path, content):
             file.writestr("notes.txt", "notes")
     else:
         path.write_text("these are no weights")
-    with pytest.raises(BadCheckpoint, match=r"a\.pt is damaged, or is no file of torch\.save"):
+    with pytest.raises(BadCheckpoint, match=r"a\.pt is damaged, or was not written by torch\.save"):
         load_weights(net(), path)
 
 

@@ -1,4 +1,4 @@
-"""One checkpoint, as it is read back: verified, without running code from it."""
+"""One finished checkpoint: verified when it is read, without running code from it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Checkpoint:
         path: its folder.
 
     Raises:
-        BadCheckpoint: it was never finished, or lacks a file.
+        BadCheckpoint: the checkpoint was never finished, or lacks a file.
     """
 
     def __init__(self, path: Path) -> None:
@@ -39,48 +39,48 @@ class Checkpoint:
 
     @property
     def step(self) -> int:
-        """Optimizer updates taken when it was saved."""
+        """Number of optimizer steps at the save."""
         return self.manifest.step
 
     @property
     def epoch(self) -> int:
-        """Epochs that had ended."""
+        """Number of completed epochs."""
         return self.manifest.epoch
 
     @property
     def metric(self) -> float | None:
-        """What it was judged by; None if it was not."""
+        """Metric that selects the best checkpoint; None if it was saved without one."""
         return self.manifest.metric
 
     @property
     def models(self) -> list[str]:
-        """The names of the models in it."""
+        """Names of its models."""
         return list(self.manifest.models)
 
     def verify(self) -> None:
-        """Read every file and compare its checksum.
+        """Read every file and compare its checksum with the manifest.
 
         Raises:
-            BadCheckpoint: a file is not what was written; says which.
+            BadCheckpoint: a file is damaged; the message names it.
         """
         for name in self.manifest.files:
             self._file(name)
 
     def model(self, name: str, device: torch.device | str = "cpu") -> dict[str, Any]:
-        """Return the `state_dict` that a model had: plain keys, the same types and bits, tied weights as one tensor.
+        """Return the `state_dict` of a model: plain keys, the same dtypes and bits, tied weights as one tensor.
 
         Args:
-            name: of the model; one of `models`.
-            device: where the tensors go.
+            name: name of the model; one of `models`.
+            device: device for the tensors.
 
         Raises:
-            BadCheckpoint: there is no such model in it, or a file is damaged.
+            BadCheckpoint: the checkpoint has no such model, or a file is damaged.
         """
         if name not in self.manifest.models:
             raise BadCheckpoint(
-                f"the checkpoint {self.path} holds no model {name!r}",
-                expected=f"one of {', '.join(map(repr, self.models)) or 'none'}",
-                remedy="give the name that the model was saved under",
+                f"the checkpoint {self.path} has no model {name!r}",
+                expected=f"expected one of {', '.join(map(repr, self.models)) or 'none'}",
+                remedy="pass the name under which the model was saved",
             )
         tensors = read_tensors(self._file(self.manifest.models[name]), device)
         beside = self._load(BESIDE)[name]
@@ -93,10 +93,11 @@ class Checkpoint:
         return state
 
     def state(self, device: torch.device | str | None = None) -> dict[str, Any]:
-        """Return all state but models and random states, as it was given to `save`.
+        """Return all state except models and random states, as passed to `save`.
 
         Args:
-            device: where tensors go that were on an accelerator; None: the accelerator of that kind, else the CPU.
+            device: device for tensors that were on an accelerator; None for the accelerator of the same type if there
+                is one, else the CPU.
 
         Raises:
             BadCheckpoint: the file is damaged.
@@ -108,24 +109,24 @@ class Checkpoint:
         """Return the random states of one process.
 
         Args:
-            rank: number of the process.
+            rank: rank of the process.
 
         Raises:
-            BadCheckpoint: the file is damaged, or there were fewer processes.
+            BadCheckpoint: the file is damaged, or the checkpoint has no such rank.
         """
         name = f"rng-rank{rank}.pt"
         if name not in self.manifest.files:
             raise BadCheckpoint(
-                f"the checkpoint {self.path} holds no random states of rank {rank}",
-                expected=f"a rank below {self.world_size}",
-                remedy="resume with as many processes as it was saved with",
+                f"the checkpoint {self.path} has no random states of rank {rank}",
+                expected=f"expected a rank below {self.world_size}",
+                remedy="resume with the number of processes that saved it",
             )
         state: dict[str, Any] = restored(self._load(name))
         return state
 
     @property
     def world_size(self) -> int:
-        """How many processes saved their random states."""
+        """Number of processes with saved random states."""
         return sum(name.startswith("rng-rank") for name in self.manifest.files)
 
     def _file(self, name: str) -> Path:
@@ -146,17 +147,17 @@ class Checkpoint:
         try:
             return torch.load(path, map_location="cpu", weights_only=True)
         except (pickle.UnpicklingError, RuntimeError, EOFError, ValueError, KeyError, AttributeError) as error:
-            # its checksum is right: it was made by another program, and may hold code, which is not run
+            # The checksum is correct, so another program wrote the file. It may contain code, which is not run.
             said = str(error).strip().splitlines()
             raise BadCheckpoint(
-                f"the checkpoint {self.path} cannot be read: {name} holds more than tensors, numbers and text",
-                expected=f"what truestep writes; torch.load(weights_only=True) says: {(said or [''])[-1][:200]}",
-                remedy="take another checkpoint; its checksums match, so that this file was written by another program",
+                f"the checkpoint {self.path} cannot be read: {name} contains more than tensors, numbers and text",
+                expected=f"expected a file by truestep; torch.load(weights_only=True): {(said or [''])[-1][:200]}",
+                remedy="use another checkpoint; the checksums match, so another program wrote this file",
             ) from error
 
     def __repr__(self) -> str:
         return f"Checkpoint({str(self.path)!r}, step={self.step})"
 
 
-def _bad(path: Path, what: str) -> BadCheckpoint:
-    return BadCheckpoint(f"the checkpoint {path} is not whole: {what}", remedy="take another checkpoint")
+def _bad(path: Path, fault: str) -> BadCheckpoint:
+    return BadCheckpoint(f"the checkpoint {path} is invalid: {fault}", remedy="use another checkpoint")

@@ -1,12 +1,12 @@
 """A folder of checkpoints: crash-safe, rolling, verified.
 
 checkpoints/step-000123/    model.safetensors     one for each model
-                            models.pt             what of the models is no dense tensor
+                            models.pt             state of the models that is not a dense tensor
                             state.pt              all other state; loads with `torch.load(weights_only=True)`
                             rng-rank0.pt          one for each process
-                            manifest.json         written last: sizes and checksums of all
-checkpoints/evaluated-000120/   where the best metric is that of weights which changed before the next checkpoint: these
-checkpoints/last, best      links for people; the manifests are the truth
+                            manifest.json         written last: sizes and checksums of all files
+checkpoints/evaluated-000120/   weights with the best metric, if they changed between the evaluation and the save
+checkpoints/last, best      links for users; only the manifests are read
 """
 
 from __future__ import annotations
@@ -34,21 +34,21 @@ _SHOWN = 3
 
 
 def numbered(folder: Path) -> list[Path]:
-    """Return the folders that bear the name of a checkpoint, whole or not, sorted by name."""
+    """Return the folders named like a checkpoint, valid or not, sorted by name."""
     return sorted(path for path in folder.glob("step-*") if _NAME_OF_ONE.fullmatch(path.name))
 
 
 def evaluated(folder: Path) -> list[Checkpoint]:
-    """Return the finished checkpoints in a folder that hold the weights of a metric and nothing else."""
+    """Return the valid `evaluated-*` checkpoints in a folder: weights with their metric, and nothing else."""
     return [Checkpoint(path) for path in sorted(folder.glob("evaluated-*")) if _is_whole(path)]
 
 
 def listed(folder: Path, *, faults: list[BadCheckpoint] | None = None) -> list[Checkpoint]:
-    """Return the finished checkpoints in a folder, the newest first; newest by the count of saves, not by any clock.
+    """Return the finished checkpoints in a folder, newest first, by the count of saves (clocks can be wrong).
 
     Args:
         folder: a `checkpoints` folder.
-        faults: gets an error for each one that is not whole.
+        faults: list to which an error is appended for each invalid checkpoint.
     """
     found = []
     for path in numbered(folder):
@@ -61,7 +61,7 @@ def listed(folder: Path, *, faults: list[BadCheckpoint] | None = None) -> list[C
 
 
 def _first_sound(checkpoints: Iterable[Checkpoint], faults: list[BadCheckpoint]) -> Checkpoint | None:
-    """Return the first one whose files match their checksums, with a warning for each fault; None if none does."""
+    """Return the first checkpoint with correct checksums, and warn of each fault; None if there is none."""
     for checkpoint in checkpoints:
         try:
             checkpoint.verify()
@@ -75,29 +75,29 @@ def _first_sound(checkpoints: Iterable[Checkpoint], faults: list[BadCheckpoint])
 
 
 def _refuse(folder: Path, faults: Sequence[BadCheckpoint]) -> None:
-    """Raise an error if a folder has checkpoints of which none is whole: a start would overwrite what is left of them.
+    """Raise an error if all checkpoints in a folder are invalid: a new run would overwrite their remains.
 
     Raises:
-        BadCheckpoint: says what each of the newest ones lacks.
+        BadCheckpoint: gives the faults of the newest ones.
     """
     if not faults or len(faults) < len(numbered(folder)):
         return
     said = sorted((fault.happened.removeprefix("the checkpoint ") for fault in faults), reverse=True)[:_SHOWN]
     raise BadCheckpoint(
-        f"none of the {len(faults)} checkpoints in {folder} is whole, and nothing was changed there"
+        f"all {len(faults)} checkpoints in {folder} are invalid, and nothing was changed there"
         if len(faults) > 1
-        else f"the only checkpoint in {folder} is not whole, and nothing was changed there",
+        else f"the only checkpoint in {folder} is invalid, and nothing was changed there",
         expected="; ".join(text.replace(f"{folder}{os.sep}", "") for text in said),
-        remedy="copy the files from a backup, pass resume= with a checkpoint elsewhere, or another out= to begin again",
+        remedy="restore the files from a backup, pass resume= with another checkpoint, or out= for a new run elsewhere",
     )
 
 
 def _tell(error: BadCheckpoint) -> None:
-    warnings.warn(f"{error.happened}; it is left alone", BrokenCheckpoint, stacklevel=outside())
+    warnings.warn(f"{error.happened}; it is left unchanged", BrokenCheckpoint, stacklevel=outside())
 
 
 def _judged(checkpoints: Iterable[Checkpoint]) -> list[Checkpoint]:
-    """Return those with a metric, the best first, of equals the newest."""
+    """Return the checkpoints with a metric, best first; of equal ones, the newest first."""
     judged = [found for found in checkpoints if found.metric is not None and not math.isnan(found.metric)]
     judged.sort(key=lambda found: found.manifest.save, reverse=True)
     sign = -1.0 if judged and judged[0].manifest.mode == "max" else 1.0
@@ -105,14 +105,14 @@ def _judged(checkpoints: Iterable[Checkpoint]) -> list[Checkpoint]:
 
 
 def find(path: Path | str) -> Checkpoint:
-    """Return the checkpoint that a path means, verified. Nothing is written.
+    """Return the checkpoint at a path, verified. Nothing is written.
 
     Args:
-        path: a checkpoint; a folder of checkpoints or of a run, for the newest in it; or one of these and `last` or
-            `best`.
+        path: a checkpoint; a folder of checkpoints or of a run, for the newest in it; or such a folder followed by
+            `last` or `best`.
 
     Raises:
-        BadCheckpoint: there is none, or it is damaged.
+        BadCheckpoint: there is no checkpoint, or it is damaged.
     """
     path = Path(path)
     if (path / NAME).exists() or (path.is_dir() and path.name.startswith("step-")):
@@ -131,13 +131,13 @@ def find(path: Path | str) -> Checkpoint:
         _refuse(folder, faults)
     raise BadCheckpoint(
         f"no checkpoint at {path}",
-        expected=f"a folder with a {NAME}, or a run; got {_what_is(path)}",
-        remedy="give the folder of a run, or one of the folders in its checkpoints/",
+        expected=f"expected a folder with a {NAME}, or the folder of a run, got {_what_is(path)}",
+        remedy="pass the folder of a run, or one of the folders in its checkpoints/",
     )
 
 
 def _folder_of(path: Path) -> Path | None:
-    """The folder of checkpoints that a path is or holds."""
+    """Return the folder of checkpoints: the path itself, or `checkpoints` in it; None if neither has any."""
     for folder in (path / "checkpoints", path):
         if numbered(folder):
             return folder
@@ -153,19 +153,19 @@ def _what_is(path: Path) -> str:
 
 
 class Checkpoints:
-    """A folder of checkpoints that this process alone writes; hold its run with a `FolderLock`.
+    """A folder of checkpoints. Only this process may write to it: hold a `FolderLock` on the run.
 
-    What a killed process left is cleared away at once: unfinished folders go, and a finished one that was being
-    replaced is put back.
+    The remains of a killed process are cleaned up at construction: unfinished folders are removed, and a finished one
+    that was being replaced is restored.
 
     Args:
-        folder: made if it is missing.
-        keep_last: how many of the newest are kept, at least 1; the best one is kept in any case.
-        asynchronous: whether to write in another thread, while training goes on. Saving then takes as long as a copy
-            of all tensors, and that much memory.
+        folder: the folder, which is created if it is missing.
+        keep_last: number of newest checkpoints to keep, at least 1; the best one is always kept.
+        asynchronous: write in another thread while training continues. `save` then only copies all tensors, which needs
+            as much memory again.
 
     Raises:
-        UnwritableFolder: the folder cannot be made or written.
+        UnwritableFolder: the folder cannot be created or written.
 
     Example:
         >>> import tempfile, torch
@@ -186,17 +186,16 @@ class Checkpoints:
     def __init__(self, folder: Path, *, keep_last: int = 3, asynchronous: bool = False) -> None:
         if keep_last < 1:
             raise BadSettings(
-                f"keep_last is {keep_last}",
-                expected="at least 1",
-                remedy="keep the last one at least, to resume from it",
+                f"keep_last must be a positive integer, got {keep_last}",
+                remedy="keep at least one checkpoint, to resume from it",
             )
         self.folder = folder = folder.absolute()  # scripts change directories
         self.keep_last = keep_last
         self.asynchronous = asynchronous
         self.origin = ""
-        """Where the run was begun from, if that was another checkpoint; written into each manifest."""
+        """Path that the run was started from, if that was another checkpoint; written into each manifest."""
         self.last_stall_s = 0.0
-        """How long the last `save` kept the training waiting."""
+        """Duration of the last `save` in the training thread, in seconds."""
         self._background = Background("truestep-checkpoint")
         self._proved = False
         self._judged: tuple[int, float | None, str] = (-1, None, "min")
@@ -229,31 +228,30 @@ class Checkpoints:
         """Write a checkpoint; then remove those that are neither among the last nor the best.
 
         Args:
-            step: optimizer updates taken. A checkpoint of the same step is replaced.
-            epoch: epochs that have ended.
+            step: number of optimizer steps. A checkpoint of the same step is replaced.
+            epoch: number of completed epochs.
             models: the `state_dict` of each model, by name.
-            state: everything else: containers of numbers, text, tensors and arrays.
-            rng: random states of this process, or of each in the order of ranks.
-            metric: what "best" is judged by; None or nan is never best. The step saved just before, saved again with
-                None, keeps its metric.
-            mode: whether the lowest ("min") or the highest ("max") is best.
-            evaluated: weights with a metric that were not these any more; kept beside it while they are best.
+            state: all other state: containers of numbers, text, tensors and arrays.
+            rng: random states of this process, or of each process in the order of ranks.
+            metric: metric that selects the best checkpoint; None or nan is never best. If the previous save was of the
+                same step, None keeps its metric.
+            mode: "min" if the lowest metric is best, "max" if the highest.
+            evaluated: earlier weights with their metric, saved in a folder beside it while they are the best.
 
         Returns:
-            The folder of the checkpoint; if asynchronous, it is there after `wait()`.
+            The folder of the checkpoint; if asynchronous, it exists after `wait()`.
 
         Raises:
-            UnsavableState: something in the state does not come back from a file; nothing was written.
-            DiskFull: it does not fit; nothing is left of it, and earlier checkpoints are untouched.
+            UnsavableState: an object in the state cannot be restored from a file; nothing was written.
+            DiskFull: the checkpoint does not fit on the disk; it was removed, and earlier ones are intact.
             UnwritableFolder: the folder has become read-only.
-            BaseException: what went wrong in the last asynchronous save.
+            BaseException: error of the last asynchronous save.
         """
         begun = time.perf_counter()
         self.wait()
         if mode not in ("min", "max"):
             raise BadSettings(
-                f"mode is {mode!r}",
-                expected='"min" or "max"',
+                f'mode must be "min" or "max", got {mode!r}',
                 remedy='pass mode="min" for a loss, "max" for an accuracy',
             )
         if metric is None and step == self._judged[0]:
@@ -287,20 +285,20 @@ class Checkpoints:
         return metric >= best.metric if mode == "max" else metric <= best.metric
 
     def wait(self) -> None:
-        """Return when every checkpoint is on the disk.
+        """Wait until every checkpoint is on the disk.
 
         Raises:
-            BaseException: what went wrong in an asynchronous save.
+            BaseException: error of an asynchronous save.
         """
         self._background.wait()
 
     def newest(self) -> Checkpoint | None:
         """Return the checkpoint saved last, verified; None if there is none.
 
-        One that is damaged is left alone, with the warning `BrokenCheckpoint`, and the one before it is taken.
+        A damaged one is left unchanged, with the warning `BrokenCheckpoint`, and the one before it is returned.
 
         Raises:
-            BadCheckpoint: there are checkpoints, and none of them is whole.
+            BadCheckpoint: there are checkpoints, and all are invalid.
         """
         self.wait()
         faults: list[BadCheckpoint] = []
@@ -310,7 +308,7 @@ class Checkpoints:
         return found
 
     def best(self) -> Checkpoint | None:
-        """Return the verified checkpoint with the best metric, of equals the newest; None if none has a metric."""
+        """Return the checkpoint with the best metric, verified; of equal ones, the newest; None without one."""
         self.wait()
         faults: list[BadCheckpoint] = []
         found = _first_sound(_judged([*listed(self.folder, faults=faults), *evaluated(self.folder)]), faults)
@@ -322,8 +320,8 @@ class Checkpoints:
     def renew(self, checkpoint: Checkpoint) -> Checkpoint:
         """Make a checkpoint of this folder the newest, as if it had been saved just now; return it.
 
-        A run that goes on from an older one does this first: killed before its first save, it goes on from there
-        again, and not from those that it left behind.
+        A run that resumes from an older checkpoint does this first. If it is killed before its first save, it then
+        resumes from the same one again, not from the newer ones that it went back from.
         """
         self._remember(checkpoint.manifest)
         if checkpoint.manifest.save == self._saves:
@@ -340,14 +338,14 @@ class Checkpoints:
         return Checkpoint(checkpoint.path)
 
     def _remember(self, manifest: Manifest) -> None:
-        """Keep the metric of a checkpoint that the run goes on from, as after a save of its own."""
+        """Remember the metric of the checkpoint that the run resumes from, as after `save`."""
         self._judged = (manifest.step, manifest.metric, manifest.mode)
 
     def _write(self, final: Path, content: Content, manifest: Manifest, weights: Evaluated | None) -> None:
         with files.failures_of(self.folder):
             beside = None if weights is None else weights.content
             files.require_space(self.folder, content.bytes + (0 if beside is None else beside.bytes))
-            if weights is not None and beside is not None:  # first: a run that is killed now comes here again
+            if weights is not None and beside is not None:  # first, so that a run killed between the two does it again
                 of: dict[str, Any] = {
                     "step": weights.step,
                     "epoch": weights.epoch,

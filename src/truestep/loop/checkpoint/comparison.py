@@ -1,4 +1,4 @@
-"""Compare what a run is declared with to what its checkpoint was, and take the new values where that is possible."""
+"""Comparison of the declarations of a checkpoint with those of the program; applies new values where possible."""
 
 from __future__ import annotations
 
@@ -19,25 +19,26 @@ if TYPE_CHECKING:
     from truestep.loop.optim.updates import Updates
 
 _OWN_LR = ("OneCycleLR", "CyclicLR")
-"""Schedulers that set the lr by arguments of their own, whatever the lr of the optimizer is."""
+"""Schedulers that set the lr from their arguments and ignore the lr of the optimizer."""
 _TAKEN_FLAGS = ("nesterov", "maximize")
 
 
 def compare(was: Facts, now: Facts, loops: Mapping[str, Any]) -> list[Change]:
-    """Return what is declared differently, of the parts that are in both.
+    """Return the changes in the declarations of parts that exist in both the checkpoint and the program.
 
     Args:
-        was: what the checkpoint holds.
-        now: what the program has declared so far.
-        loops: where the loops of the checkpoint were.
+        was: declarations in the checkpoint.
+        now: declarations of the program so far.
+        loops: positions of the loops in the checkpoint.
     """
     walks = loops["walks"]
     loaders = was["loaders"]
     given = {name for name, facts in loaders.items() if facts.get("class") == "GivenLoader"}
     begun = [walk for walk in walks["active"] if walk["finished"]]
-    # an iterable data set that keeps its place goes on there; the batches of a DataLoader are counted
+    # An iterable data set with saved state resumes there after any change. The position of a DataLoader is a number of
+    # batches, so a change inside a pass would repeat or skip samples.
     under_way = {walk["name"] for walk in begun if walk["stream"] is None or walk["name"] in given}
-    # the order of a DataLoader follows from restored states, and not from the seed
+    # the order of a DataLoader follows from the restored random states, not from the seed
     shuffled = {name for name in under_way - given if loaders.get(name, {}).get("shuffle")}
     passed = {"max_epochs": walks["epoch"], "max_steps": loops["global_step"]}
     found = list(_settings(was["settings"], now["settings"], passed, shuffled, schedules=bool(was["schedules"])))
@@ -52,31 +53,31 @@ def compare(was: Facts, now: Facts, loops: Mapping[str, Any]) -> list[Change]:
 
 
 def refuse(changes: Iterable[Change], path: Path, step: int) -> None:
-    """Raise an error if the run cannot go on with one of the changes.
+    """Raise an error if the run cannot resume with one of the changes.
 
     Args:
         changes: from `compare`.
         path: the checkpoint.
-        step: of the checkpoint.
+        step: step of the checkpoint.
 
     Raises:
-        BadCheckpoint: says what was, what is, and why it cannot be.
+        BadCheckpoint: gives the old value, the new value and the reason.
     """
     refused = [change for change in changes if change.refused]
     if not refused:
         return
     first = refused[0]
     raise BadCheckpoint(
-        f"{first.what} was {first.was} and is {first.now}, and the run cannot go on with that from {path}, "
+        f"{first.what} was {first.was} and is {first.now}, and the run cannot resume with that from {path}, "
         f"step {step}: {first.taken}",
         expected="; ".join(f"expected {change.what} {change.was}, got {change.now}" for change in refused),
-        remedy="pass what it was, resume from a checkpoint between two epochs, or begin a run in another out= with "
+        remedy="pass the old value, resume from a checkpoint between two epochs, or start a run in another out= with "
         "init_from=",
     )
 
 
 def table(changes: Iterable[Change]) -> str:
-    """Return the changes as lines: what, was, is, and what becomes of it."""
+    """Return the changes as a table: name, old value, new value and decision."""
     rows = [("", "was", "is", "")]
     rows += [(change.what, change.was or "-", change.now or "-", change.taken) for change in changes]
     widths = [max(len(row[at]) for row in rows) for at in range(3)]
@@ -86,7 +87,7 @@ def table(changes: Iterable[Change]) -> str:
     )
 
 
-# --- what is compared ---
+# --- comparison ---
 
 
 def _settings(
@@ -98,9 +99,9 @@ def _settings(
             continue
         before, taken, refused, ends = was.get(name, ""), "taken: the script reads it", False, False
         if name == "seed":
-            taken = "taken: later passes have another order; random generators go on as they were"
+            taken = "taken: later passes have another order; random generators continue from their restored states"
             if shuffled:
-                taken = f'the pass over "{min(shuffled)}" is in another order, so that samples come twice or never'
+                taken = f'the pass over "{min(shuffled)}" is in another order, so samples would come twice or never'
                 refused = True
         elif name in passed:
             taken = "taken" + stretched
@@ -130,7 +131,7 @@ def _loader(name: str, was: Facts, now: Facts, under_way: bool) -> Iterator[Chan
 def _optimizer(name: str, was: Facts, now: Facts, schedules: list[Facts]) -> Iterator[Change]:
     if was["class"] != now["class"]:
         yield Change(
-            f'the class of "{name}"', _short(was["class"]), _short(now["class"]), "its state is not that one's", True
+            f'the class of "{name}"', _short(was["class"]), _short(now["class"]), "its saved state does not fit", True
         )
         return
     for fact in ("accumulate", "clip_norm"):
@@ -147,30 +148,30 @@ def _optimizer(name: str, was: Facts, now: Facts, schedules: list[Facts]) -> Ite
 
 
 def _takes(kind: str, key: str, before: Any, after: Any, schedules: list[Facts]) -> str:
-    """Return what becomes of a hyperparameter that was declared differently; begins with "taken" where it is taken."""
+    """Return the decision on a changed hyperparameter; begins with "taken" if the new value is used."""
     if key == "lr":
         own = [_short(facts["class"]) for facts in schedules if _short(facts["class"]) in _OWN_LR]
         if own:
-            return f"not taken: {own[0]} sets the lr by its own arguments"
+            return f"not taken: {own[0]} sets the lr from its own arguments"
         if schedules and before and after:
             return f"taken: its schedule goes on at {after / before:.4g} times the height"
         return "taken"
     flag = isinstance(before, bool) or isinstance(after, bool) or before is None or after is None
     grows_state = key == "momentum" and not before and not kind.endswith(".SGD")
     if (flag and key not in _TAKEN_FLAGS) or isinstance(after, str) or grows_state:
-        return "not taken: the optimizer's state was made without it" if after else "not taken: its state needs it"
+        return "not taken: the optimizer's state was created without it" if after else "not taken: its state needs it"
     return "taken"
 
 
 def _schedule(name: str, was: Facts, now: Facts) -> Iterator[Change]:
     ours = "." not in was["class"] and "." not in now["class"]
     if was["class"] != now["class"]:
-        taken = "taken: goes on from the same step" if ours else "its state is not that one's"
+        taken = "taken: continues from the same step" if ours else "its saved state does not fit"
         yield Change(f'the kind of "{name}"', _short(was["class"]), _short(now["class"]), taken, not ours)
         if not ours:
             return
     if was["every"] != now["every"]:
-        yield Change(f'every of "{name}"', was["every"], now["every"], "it has counted the other unit so far", True)
+        yield Change(f'every of "{name}"', was["every"], now["every"], "it has counted in the other unit so far", True)
     for value in was["values"].keys() & now["values"].keys():
         if was["values"][value] != now["values"][value]:
             before, after = (text if len(text) < 40 else "..." for text in (was["values"][value], now["values"][value]))
@@ -191,20 +192,20 @@ def _same(one: Any, other: Any) -> bool:
     return bool(one == other)
 
 
-# --- what is taken ---
+# --- applying new values ---
 
 
 def take(
     changes: Iterable[Change], was: Facts, now: Facts, updates: Mapping[str, Updates], schedules: Mapping[str, Schedule]
 ) -> None:
-    """Give optimizers and schedules, which were loaded, the values that they are declared with now.
+    """Set the new declared values in optimizers and schedules, after their state was loaded.
 
     Args:
         changes: from `compare`.
-        was: what the checkpoint holds.
-        now: what the program has declared.
-        updates: of the run.
-        schedules: of the run.
+        was: declarations in the checkpoint.
+        now: declarations of the program.
+        updates: updates of the run, by name.
+        schedules: schedules of the run, by name.
     """
     taken = {change.what for change in changes if change.taken.startswith("taken")}
     for name in was["optimizers"].keys() & now["optimizers"].keys():
@@ -257,7 +258,7 @@ def _rebase(scheduler: Any, number: int, lr: float, group: Mapping[str, Any]) ->
 
 
 def renew_lr(scheduler: Any) -> None:
-    """Set the lr that a schedule over the whole run has at its step, where its length or its arguments changed."""
+    """Set the lr of a schedule over the whole run again, after a change of its length or arguments."""
     horizon = horizon_of(scheduler)
     if horizon is None or horizon.needs_total:
         return

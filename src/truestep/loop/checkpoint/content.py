@@ -1,4 +1,4 @@
-"""What goes into one checkpoint: taken while training stands still, written afterwards."""
+"""The content of one checkpoint: collected while training waits, written afterwards."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ BESIDE, STATE = "models.pt", "state.pt"
 
 @dataclass(frozen=True)
 class Content:
-    """Everything that a checkpoint holds but its manifest, on the CPU.
+    """The content of a checkpoint without its manifest, on the CPU.
 
     Args:
         models: dense tensors of each model, by the model's name.
-        others: what the other files hold, by their names.
-        bytes: size of all tensors.
+        others: content of the other files, by file name.
+        bytes: total size of all tensors.
     """
 
     models: dict[str, dict[str, torch.Tensor]]
@@ -47,16 +47,16 @@ class Content:
         *,
         copies: bool,
     ) -> Content:
-        """Take the content as it is now.
+        """Return the current content.
 
         Args:
             models: the `state_dict` of each model.
             state: all other state.
             ranks: random states of each process.
-            copies: whether tensors go on changing before all is written.
+            copies: copy the tensors, because training changes them before they are written.
 
         Raises:
-            UnsavableState: something does not come back from a file.
+            UnsavableState: an object cannot be restored from a file.
         """
         snapshot = Snapshot(copies=copies)
         tensors: dict[str, dict[str, torch.Tensor]] = {}
@@ -81,12 +81,12 @@ class Content:
 
         Args:
             folder: an empty folder.
-            manifest: what the checkpoint is; sizes and checksums are added here.
-            proving: whether to read the state back before the manifest is written.
+            manifest: the manifest without sizes and checksums, which are added here.
+            proving: read the files of other state back and compare them, before the manifest is written.
 
         Raises:
-            OSError: it could not be written.
-            UnsavableState: the state did not come back as it was.
+            OSError: a file could not be written.
+            UnsavableState: the state read back differs from the state written.
         """
         written: dict[str, tuple[int, str]] = {}
         names = {name: f"{quote(name, safe='')}.safetensors" for name in self.models}
@@ -113,15 +113,15 @@ class Content:
 
 @dataclass(frozen=True)
 class Evaluated:
-    """Weights that a metric was computed with, on the CPU.
+    """Weights with the metric that was computed with them, on the CPU.
 
     Attributes:
-        step: steps taken then.
-        epoch: the epoch under way.
-        metric: what "best" is judged by.
+        step: number of optimizer steps at the evaluation.
+        epoch: the current epoch.
+        metric: metric that selects the best checkpoint.
         mode: "min" or "max".
         content: the models.
-        stamp: from `stamp_of`, to tell whether the models are still the same.
+        stamp: from `stamp_of`, to detect changes of the models since then.
     """
 
     step: int
@@ -133,11 +133,11 @@ class Evaluated:
 
 
 def stamp_of(modules: Iterable[nn.Module], applied: Iterable[int]) -> object:
-    """Return what changes with every change of the models' tensors.
+    """Return a value that differs after any change of the models' tensors.
 
     Args:
         modules: the models.
-        applied: updates of each optimizer: some write where no version of a tensor counts.
+        applied: steps of each optimizer; needed since some optimizers write without raising a tensor's version.
     """
     tensors = (tensor for module in modules for tensor in chain(module.parameters(), module.buffers()))
     versions = tuple((id(tensor), 0 if tensor.is_inference() else tensor._version) for tensor in tensors)
@@ -145,13 +145,17 @@ def stamp_of(modules: Iterable[nn.Module], applied: Iterable[int]) -> object:
 
 
 def _prove(path: Path, value: Any) -> None:
-    """Read a file back and compare everything but the values of tensors, which stay on the disk."""
+    """Read a file back and compare everything except the values of tensors, which stay on the disk.
+
+    Raises:
+        UnsavableState: the state read back differs.
+    """
     came_back = torch.load(path, weights_only=True, mmap=True)
     if repr(_outline(came_back)) != repr(_outline(value)):
         raise UnsavableState(
-            f"{path.name} did not come back from the disk as it was written",
-            expected="the same containers, numbers and text",
-            remedy="leave unusual objects out of the state, and save numbers, text and tensors",
+            f"{path.name} differs from the state that was written when it is read back",
+            expected="expected the same containers, numbers and text",
+            remedy="save only numbers, text and tensors, and leave other objects out of the state",
         )
 
 

@@ -1,8 +1,8 @@
-"""What a run was declared with: kept in its checkpoints, and compared when it resumes.
+"""Declarations of a run: saved in its checkpoints, and compared when it resumes.
 
-A value that the script or its flags change between two starts is *declared* differently; one that a schedule or the
-loop changed is not. That tells a wish from a state: what was declared differently is taken, and said in a table; what
-cannot be taken is refused; all else goes on as it was.
+A declared value is the one in the script or its flags, for example the lr passed to the optimizer, before a schedule
+or the loop changes it. So an intended change can be distinguished from a changed state: a new declared value is used
+and reported in a table, or refused if the run cannot resume with it; all other values continue from the checkpoint.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ _OF_NO_EFFECT = frozenset(
         "clip_norm",
     }
 )
-"""Settings that change no result, and those that are compared as they were resolved or where they are used."""
+"""Settings without an effect on results, and settings that are compared elsewhere, in their resolved form."""
 _PROGRESS = frozenset(
     {"optimizer", "base_lrs", "last_epoch", "best", "num_bad_epochs", "cooldown_counter", "T_cur", "T_i", "verbose"}
 )
-"""What changes in a scheduler while it is stepped; so do most names that begin with an underscore."""
+"""Attributes of schedulers that change in a step; so do most names that begin with an underscore."""
 _DERIVED = frozenset({"_milestones", "_schedule_phases", "_anneal_func_type"})
 
 Facts = dict[str, Any]
@@ -49,15 +49,15 @@ Facts = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One thing that was declared differently.
+    """One changed declaration.
 
     Attributes:
         what: its name.
-        was: in the checkpoint; empty for a part that is new.
-        now: in this program; empty for a part that was dropped.
-        taken: what becomes of it.
-        refused: whether the run cannot go on with it; `taken` then says why.
-        ends: whether the run is over with it.
+        was: value in the checkpoint; empty for a new part.
+        now: value in this program; empty for a dropped part.
+        taken: the decision, in words; begins with "taken" if the new value is used.
+        refused: True if the run cannot resume with it; `taken` is then the reason.
+        ends: True if the run is over with it.
     """
 
     what: str
@@ -69,14 +69,14 @@ class Change:
 
 
 def facts_of_settings(settings: Settings, precision: str, device: str) -> Facts:
-    """Return the settings that results depend on, as text by name, with the precision and the device that are used."""
+    """Return the settings that affect results, as text by name, with the resolved precision and device."""
     shown = {field.name: shown_value(getattr(settings, field.name)) for field in fields(settings)}
     kept = {name: text for name, text in shown.items() if name not in _OF_NO_EFFECT and text is not None}
     return {**kept, "precision": precision, "device": device}
 
 
 def facts_of_loader(loader: Loader | GivenLoader) -> Facts:
-    """Return what the batches of a loader depend on, and its workers."""
+    """Return the properties of a loader that determine its batches, and its number of workers."""
     try:
         samples = len(loader.dataset)
     except TypeError:
@@ -92,7 +92,7 @@ def facts_of_loader(loader: Loader | GivenLoader) -> Facts:
 
 
 def facts_of_optimizer(optimizer: torch.optim.Optimizer, accumulate: int, clip_norm: float | None) -> Facts:
-    """Return the class and the hyperparameters of an optimizer, the lr of each group without its schedule."""
+    """Return the class and the hyperparameters of an optimizer, with the lr of each group before any schedule."""
     groups = [
         {
             key: value
@@ -105,18 +105,18 @@ def facts_of_optimizer(optimizer: torch.optim.Optimizer, accumulate: int, clip_n
 
 
 def facts_of_schedule(scheduler: Any, every: str, optimizer: str) -> Facts:
-    """Return the class and the arguments of a scheduler, those of schedulers in it too, as text by path."""
+    """Return the class and the arguments of a scheduler, including those of nested schedulers, as text by path."""
     values = {path: repr(value) for path, value in _values(scheduler)}
     return {"class": _kind(scheduler), "every": every, "optimizer": optimizer, "values": values}
 
 
 def take_schedule_values(scheduler: Any, names: set[str], given: Mapping[str, Any]) -> None:
-    """Give a scheduler that was loaded the arguments that it was declared with.
+    """Set changed arguments of a scheduler again, after `load_state_dict` has overwritten them.
 
     Args:
-        scheduler: after its `load_state_dict`.
-        names: of what was declared differently.
-        given: the arguments by path, from `schedule_values` before it was loaded.
+        scheduler: the scheduler, after its `load_state_dict`.
+        names: paths of the changed arguments.
+        given: the arguments by path, from `schedule_values` before `load_state_dict`.
     """
     for path in names & given.keys():
         holder, *inner = path.split(".")
@@ -129,7 +129,7 @@ def take_schedule_values(scheduler: Any, names: set[str], given: Mapping[str, An
 
 
 def schedule_values(scheduler: Any) -> dict[str, Any]:
-    """Return copies of the arguments of a scheduler, those of schedulers in it too, by path."""
+    """Return copies of the arguments of a scheduler, including those of nested schedulers, by path."""
     return copy.deepcopy(dict(_values(scheduler)))
 
 
@@ -154,7 +154,7 @@ def _is_plain(value: Any) -> bool:
 
 
 def _plain(value: Any) -> Any:
-    """Return a hyperparameter as a checkpoint can hold it; `...` for what it cannot."""
+    """Return a hyperparameter in a form for a checkpoint; `...` if there is none."""
     if isinstance(value, torch.Tensor):
         return value.item() if value.numel() == 1 else ...
     return value if _is_plain(value) else ...
@@ -166,6 +166,6 @@ def _kind(part: Any) -> str:
 
 
 def shown_value(value: Any) -> str | None:
-    """Return a value as text that is the same in every process; None for what has no such text."""
+    """Return a value as text that is the same in every process; None if its text contains an address."""
     text = repr(sorted(map(repr, value))) if isinstance(value, set | frozenset) else repr(value)
     return None if " at 0x" in text else text

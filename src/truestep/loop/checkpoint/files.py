@@ -1,8 +1,8 @@
-"""Files and folders that are whole or not there, whenever the process or the machine stops.
+"""Atomic and durable folders: complete or absent, whenever the process or the machine stops.
 
-The order is what makes it so: every file is written and flushed to the disk (`fsync`), then the folder that lists them,
-then the folder is renamed to its final name, which is one act of the file system, then the folder above is flushed.
-A folder is never emptied under its final name: it is renamed to a trash name first.
+This follows from the order of operations: each file is written and flushed to the disk (`fsync`), then the folder that
+lists the files is flushed, then it is renamed to its final name (atomic), then its parent folder is flushed. A folder
+is never emptied under its final name: it is renamed to a trash name first.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 _FORBIDDEN = {errno.EACCES, errno.EPERM, errno.EROFS}
 _MARGIN = 4 * 2**20
 _OURS = re.compile(r"\.tmp-[a-z]+-\d{6,}|\.trash-[a-z]+-\d{6,}-[0-9a-f]{8}")
-"""Names that `temporary` and `_to_trash` give to checkpoints; other folders are the user's."""
+"""Names given to checkpoints by `temporary` and `_to_trash`; folders with other names are the user's."""
 
 
 class DurableFile:
-    """A new file that is on the disk when it is closed, and knows its size and checksum.
+    """A new file that is flushed to the disk on exit, and counts its size and checksum.
 
-    The checksum is CRC-32: it is for bits that flip and files that end early, not for attackers, and is the fastest of
-    the standard library on any machine (2.2 GB/s here; SHA-256 1.4 GB/s with the processor's help, 0.4 without).
+    The checksum is CRC-32. It detects flipped bits and truncated files, not attacks, and is the fastest checksum of the
+    standard library on any machine (2.2 GB/s here; SHA-256 1.4 GB/s with processor support, 0.4 without).
 
     Args:
-        path: where; nothing is there yet.
+        path: path of the file, which must not exist yet.
 
     Example:
         >>> import tempfile
@@ -55,11 +55,11 @@ class DurableFile:
 
     @property
     def crc32(self) -> str:
-        """The checksum of what was written: eight hexadecimal digits."""
+        """Checksum of the bytes written so far: eight hexadecimal digits."""
         return f"{self._crc:08x}"
 
     def write(self, data: bytes | memoryview, /) -> int:
-        """Write all of the bytes; return how many."""
+        """Write all of the bytes; return their number."""
         try:
             self._file.write(data)
         except OSError as error:
@@ -70,7 +70,7 @@ class DurableFile:
         return len(data)
 
     def flush(self) -> None:
-        """Hand what is buffered to the operating system."""
+        """Pass buffered bytes to the operating system."""
         self._file.flush()
 
     def __enter__(self) -> Self:
@@ -88,14 +88,14 @@ class DurableFile:
                 if error is None:
                     raise
         if self._failed is not None and error is not self._failed:
-            raise self._failed from error  # torch.save turns it into a RuntimeError about positions
+            raise self._failed from error  # torch.save replaces it by a RuntimeError about file positions
 
 
 def crc32_of(path: Path) -> str:
-    """Return the checksum of a file, as `DurableFile.crc32` has it.
+    """Return the CRC-32 of a file, in the form of `DurableFile.crc32`.
 
     Args:
-        path: the file, read once from beginning to end.
+        path: the file, which is read once from start to end.
     """
     crc = 0
     with path.open("rb", buffering=0) as file:
@@ -105,7 +105,7 @@ def crc32_of(path: Path) -> str:
 
 
 def flush_folder(folder: Path) -> None:
-    """Put on the disk which files a folder holds."""
+    """Flush the list of files of a folder to the disk."""
     if os.name == "nt":
         return
     descriptor = os.open(folder, os.O_RDONLY | getattr(os, "O_DIRECTORY", 0))
@@ -116,10 +116,10 @@ def flush_folder(folder: Path) -> None:
 
 
 def make_folder(folder: Path) -> None:
-    """Make a folder and those above it, and put on the disk that they exist.
+    """Create a folder and its parents, and flush their parents to the disk.
 
     Args:
-        folder: nothing is done if it is there.
+        folder: the folder; nothing is done if it exists.
     """
     missing = [path for path in (folder, *folder.parents) if not path.exists()]
     folder.mkdir(parents=True, exist_ok=True)
@@ -128,11 +128,11 @@ def make_folder(folder: Path) -> None:
 
 
 def publish(temporary: Path, final: Path) -> None:
-    """Give a finished folder its final name; what had the name before is gone afterwards.
+    """Rename a finished folder to its final name, replacing an older folder of that name.
 
     Args:
-        temporary: a folder beside `final`, whose files are on the disk.
-        final: the name it gets.
+        temporary: a folder beside `final`, with all files flushed to the disk.
+        final: the final path.
     """
     flush_folder(temporary)
     trash = _to_trash(final) if final.exists() else None
@@ -148,7 +148,7 @@ def publish(temporary: Path, final: Path) -> None:
 
 
 def remove(folder: Path) -> None:
-    """Remove a folder so that nothing half-empty is ever seen under its name."""
+    """Remove a folder; it is never visible half-empty under its name."""
     trash = _to_trash(folder)
     flush_folder(folder.parent)
     shutil.rmtree(trash, ignore_errors=True)
@@ -166,18 +166,18 @@ def discard(folder: Path) -> None:
 
 
 def temporary(final: Path) -> Path:
-    """Return the name under which a folder is made."""
+    """Return the temporary path under which a folder is written."""
     return final.with_name(f".tmp-{final.name}")
 
 
 def sweep(parent: Path, is_whole: Callable[[Path], bool]) -> None:
-    """Clear away what a killed process left: unfinished folders, and trash.
+    """Remove the remains of a killed process: unfinished folders, and trash.
 
-    Trash that is whole is put back if its name is free: the process died between moving the old aside and the new in.
+    Complete trash is restored if its name is free: the process was killed between renaming the old folder and the new.
 
     Args:
-        parent: the folder to sweep; only its owner does.
-        is_whole: whether a folder holds everything that it should.
+        parent: the folder to clean; only its owner may do so.
+        is_whole: returns True if a folder is complete.
     """
     for path in sorted(path for path in parent.glob(".trash-*") if _OURS.fullmatch(path.name)):
         final = parent / path.name.removeprefix(".trash-").rpartition("-")[0]
@@ -193,11 +193,11 @@ def sweep(parent: Path, is_whole: Callable[[Path], bool]) -> None:
 
 
 def relink(link: Path, target: str) -> None:
-    """Let a link point to a neighbour, at once; where links are not possible, a file with the name says it.
+    """Point a link to a sibling, atomically; where links are not possible, write a file with the name of the sibling.
 
     Args:
         link: the link; a link or file of that name is replaced.
-        target: the name of the neighbour.
+        target: name of the sibling.
     """
     fresh = link.with_name(f".link-{link.name}-{secrets.token_hex(4)}")
     try:
@@ -208,14 +208,14 @@ def relink(link: Path, target: str) -> None:
 
 
 def require_space(folder: Path, needed: int) -> None:
-    """Raise unless a disk has room.
+    """Raise an error if a disk has too little space.
 
     Args:
         folder: a folder on the disk.
-        needed: what is to be written, in bytes; a margin of 4 MiB and 2 % is added.
+        needed: size of the files to write, in bytes; a margin of 4 MiB and 2 % is added.
 
     Raises:
-        DiskFull: says what is needed and what is free.
+        DiskFull: gives the needed and the free space.
     """
     needed += _MARGIN + needed // 50
     free = shutil.disk_usage(folder).free
@@ -225,13 +225,13 @@ def require_space(folder: Path, needed: int) -> None:
 
 @contextmanager
 def failures_of(folder: Path) -> Iterator[None]:
-    """Let a full disk or a folder that cannot be written be said in words.
+    """Context manager: replace the OSError of a full disk or an unwritable folder by an error of truestep.
 
     Args:
-        folder: what is written into.
+        folder: the folder that is written to.
 
     Raises:
-        DiskFull: the disk filled up.
+        DiskFull: the disk is full.
         UnwritableFolder: the folder or the disk is read-only.
     """
     try:
@@ -247,9 +247,9 @@ def failures_of(folder: Path) -> Iterator[None]:
 
 
 def unwritable(folder: Path, error: OSError) -> UnwritableFolder:
-    """Return the error that says why a folder cannot be written."""
+    """Return the error for a folder that cannot be written, with the reason."""
     return UnwritableFolder(
-        f"cannot write into {folder}: {error.strerror}", remedy="give another folder, or make this one writable"
+        f"cannot write into {folder}: {error.strerror}", remedy="pass another folder, or make this one writable"
     )
 
 
@@ -257,7 +257,7 @@ def _full(folder: Path, numbers: str) -> DiskFull:
     return DiskFull(
         f"the checkpoint does not fit on the disk of {folder}",
         expected=numbers,
-        remedy="free some space, keep fewer checkpoints, or give another folder; earlier checkpoints are untouched",
+        remedy="free some space, keep fewer checkpoints, or pass another folder; earlier checkpoints are intact",
     )
 
 

@@ -1,4 +1,4 @@
-"""A lock on the folder of a run: two runs that write into one folder would destroy each other's checkpoints."""
+"""Lock on the folder of a run: two runs that write into one folder would destroy each other's checkpoints."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ _held: weakref.WeakSet[FolderLock] = weakref.WeakSet()
 
 
 class FolderLock:
-    """Holds a folder for this process until `release()`, or until the process ends in whatever way.
+    """Exclusive lock of this process on a folder, until `release()` or the end of the process, also by a crash.
 
-    The lock is `flock` on `<folder>/.lock`. It belongs to an open file, and forked children share open files: a worker
-    that outlives a killed run would go on holding it. So children close theirs as they are forked. Where the file
-    system knows no such lock, or the platform (Windows), nothing is held.
+    The lock is `flock` on `<folder>/.lock`. It belongs to an open file, which forked children share: a worker that
+    outlives a killed run would keep the lock. So a forked child closes the file at once. If the file system or the
+    platform (Windows) has no `flock`, the folder is not locked.
 
     Args:
-        folder: the folder, which is made if it is missing.
+        folder: the folder, which is created if it is missing.
 
     Raises:
-        FolderInUse: another process, or this one, holds it; says which, by process number and host.
-        UnwritableFolder: the folder cannot be made or written.
+        FolderInUse: the folder is locked already; gives the process number and the host of the owner.
+        UnwritableFolder: the folder cannot be created or written.
 
     Example:
         >>> import tempfile
@@ -57,7 +57,7 @@ class FolderLock:
         _held.add(self)
 
     def _try_for(self, seconds: float) -> None:
-        """Take the lock; wait a little for what a killed run left, such as a worker that was just being forked."""
+        """Acquire the lock; wait a little for remains of a killed run, such as a worker in the middle of a fork."""
         import fcntl
 
         end = time.monotonic() + seconds
@@ -75,34 +75,34 @@ class FolderLock:
         try:
             self._try_for(_PATIENCE_S)
         except ModuleNotFoundError:
-            return  # no such lock on this platform
+            return  # the platform has no flock
         except BlockingIOError:
             holder = self._holder()
             ours = holder == f"process {os.getpid()} on {socket.gethostname()}"
             raise FolderInUse(
                 f"the folder {self.folder} is in use by another run: {holder}{', this process' if ours else ''}",
-                expected="one run at a time writes into a folder",
-                remedy="end that one by its close(), or make it in a `with` statement"
+                expected="expected one run at a time in a folder",
+                remedy="end that run with its close(), or create it in a `with` statement"
                 if ours
-                else "wait for it or end it, or give this run another folder",
+                else "wait for it or end it, or pass another folder to this run",
             ) from None
         except OSError as error:
             if error.errno not in (errno.ENOLCK, errno.ENOTSUP, errno.ENOSYS, errno.EINVAL):
                 raise
-        with contextlib.suppress(OSError):  # a full disk: the lock holds without a name in it
+        with contextlib.suppress(OSError):  # on a full disk, the lock works without the name of its owner
             os.ftruncate(self._descriptor, 0)
             os.pwrite(self._descriptor, json.dumps({"pid": os.getpid(), "host": socket.gethostname()}).encode(), 0)
 
     def _holder(self) -> str:
-        """Who wrote into the lock; it is written just after it is taken, so it can still be empty."""
+        """Return the owner's name from the lock file, which is written after locking and so can still be empty."""
         try:
             written = json.loads(os.pread(self._descriptor, 4096, 0))
             return f"process {written['pid']} on {written['host']}"
         except (ValueError, KeyError, TypeError):
-            return "a process that is just starting"
+            return "a process that is starting"
 
     def release(self) -> None:
-        """Let others have the folder; doing it again does nothing."""
+        """Release the lock; a second call does nothing."""
         if self._descriptor >= 0:
             os.close(self._descriptor)
             self._descriptor = -1

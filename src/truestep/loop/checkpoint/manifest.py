@@ -1,4 +1,4 @@
-"""The list of what a checkpoint holds, written last: a folder with a manifest was finished."""
+"""The manifest of a checkpoint, which is written last: a folder with a manifest is finished."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ FORMAT = "truestep.checkpoint/1"
 
 
 class BadManifest(ValueError):
-    """A manifest is missing, damaged or of another format; the text says which."""
+    """A manifest is missing, damaged or in another format; the message says which."""
 
 
 @dataclass(frozen=True)
 class Manifest:
-    """What a checkpoint is, and the size and checksum of each of its files.
+    """Description of a checkpoint, with the size and checksum of each of its files.
 
     Args:
-        step: optimizer updates taken.
-        epoch: epochs that have ended.
-        save: counts the saves into the folder; orders checkpoints where clocks and steps do not.
-        metric: what "best" is judged by, or None.
+        step: number of optimizer steps.
+        epoch: number of completed epochs.
+        save: number of saves into the folder so far; orders checkpoints where clocks and steps cannot.
+        metric: metric that selects the best checkpoint, or None.
         mode: "min" or "max".
         files: size in bytes and CRC-32 of each file.
-        models: the file of each model.
-        versions: of torch and truestep.
-        time: when it was saved, UTC; for people.
-        origin: the path that the run was begun from (`resume=` of another run or of an older checkpoint), or empty.
+        models: file name of each model.
+        versions: versions of torch and truestep.
+        time: time of the save, UTC; only for users to read.
+        origin: path that the run was started from (`resume=` of another run or of an older checkpoint), or empty.
     """
 
     step: int
@@ -46,7 +46,7 @@ class Manifest:
     origin: str = ""
 
     def text(self) -> str:
-        """Return the manifest as JSON, with a checksum of itself.
+        """Return the manifest as JSON, with its own checksum.
 
         Example:
             >>> files = {"state.pt": (7, "00ab12cd")}
@@ -66,13 +66,13 @@ class Manifest:
 
     @classmethod
     def parse(cls, text: str) -> Manifest:
-        """Return the manifest that a text holds.
+        """Return the manifest in a text.
 
         Args:
-            text: what `text()` returned.
+            text: return value of `text()`.
 
         Raises:
-            BadManifest: it is damaged, or of another format.
+            BadManifest: the text is damaged, or in another format.
         """
         try:
             content = json.loads(text)
@@ -83,7 +83,7 @@ class Manifest:
             content["files"] = {name: (entry["bytes"], entry["crc32"]) for name, entry in content["files"].items()}
             content["metric"] = None if content["metric"] is None else float(content["metric"])
             manifest = cls(**content)
-            # a checkpoint from elsewhere must not name files outside of its own folder
+            # security: a checkpoint of unknown origin must not refer to files outside of its folder
             for name in (*manifest.files, *manifest.models.values()):
                 if name not in manifest.files or name in ("", ".", "..") or "/" in name or "\\" in name:
                     raise BadManifest(f"it names a file that is not in the checkpoint: {name[:80]!r}")
@@ -101,7 +101,7 @@ class Manifest:
             folder: the checkpoint.
 
         Raises:
-            BadManifest: there is none, or it is damaged.
+            BadManifest: the manifest is missing or damaged.
         """
         try:
             return cls.parse((folder / NAME).read_text(encoding="utf-8"))
@@ -113,7 +113,7 @@ class Manifest:
             raise BadManifest(f"manifest.json: {error}") from error
 
     def fault(self, folder: Path) -> str:
-        """Return what is missing or of another size in a checkpoint folder; empty if nothing is.
+        """Return the first file that is missing or has another size, in words; empty if there is none.
 
         Args:
             folder: the checkpoint.

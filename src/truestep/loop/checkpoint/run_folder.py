@@ -1,7 +1,7 @@
-"""The folder of a run: locked, and either new or continued from one of its checkpoints.
+"""The folder of a run: locked, and either new or resumed from one of its checkpoints.
 
-Starting a run deletes and overwrites nothing of the user's: files of an earlier run that saved no checkpoint, and logs
-that are about to be cut back, are moved or copied to `earlier/`, numbered.
+The start of a run never deletes or overwrites logs: files of an earlier run without a checkpoint are moved to a
+numbered folder in `earlier/`, and logs that are about to be truncated are copied there.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ PROVENANCE = ("settings.json", "environment.json", "changes.patch", "starts.json
 
 
 class _Start(NamedTuple):
-    """Where a run starts: the checkpoint, and the path that was given for it when the run was begun."""
+    """Start of a run: the checkpoint, and the path passed for it when the run was first started."""
 
     checkpoint: Checkpoint | None
     origin: str
 
 
 class RunFolder:
-    """A run's folder while the run holds it.
+    """The folder of a run, locked by this process.
 
     Attributes:
         path: the folder.
@@ -49,22 +49,22 @@ class RunFolder:
 
     @property
     def goes_on(self) -> bool:
-        """Return True if the run continues from a checkpoint of this folder."""
+        """Return True if the run resumes from a checkpoint of this folder."""
         return self.resumed is not None and self.resumed.path.resolve().parent == self.checkpoints.folder.resolve()
 
     @classmethod
     def open(cls, out: Path, settings: Settings) -> Self:
-        """Lock the folder, and find what to start from.
+        """Lock the folder, and find the checkpoint to start from.
 
         Args:
-            out: the folder, which is made if it is missing.
-            settings: `resume`, `keep_last` and `asynchronous` of them.
+            out: the folder, which is created if it is missing.
+            settings: settings of the run; `resume`, `keep_last` and `asynchronous` are used.
 
         Raises:
-            FolderInUse: another run holds it.
+            FolderInUse: another run has locked it.
             FolderHoldsRun: it holds checkpoints, and `resume` was not given or names another run.
-            BadCheckpoint: there are checkpoints and none is whole, or `resume` is a path without a whole checkpoint.
-            UnwritableFolder: it cannot be made or written.
+            BadCheckpoint: all checkpoints in it are invalid, or `resume` is a path without a valid checkpoint.
+            UnwritableFolder: it cannot be created or written.
         """
         with ExitStack() as stack:
             lock = stack.enter_context(FolderLock(out))
@@ -76,23 +76,23 @@ class RunFolder:
             self = cls(out, checkpoints, start.checkpoint, lock)
             if not self.goes_on and any((out / name).exists() for name in LOGS):
                 aside = set_aside(out, (*LOGS, *PROVENANCE))
-                say(f"truestep: the log of an earlier start in {out}, which saved no checkpoint, is in {aside}")
+                say(f"truestep: the log of an earlier start in {out}, which saved no checkpoint, was moved to {aside}")
             stack.pop_all()
         return self
 
     def close(self) -> None:
-        """Let others have the folder."""
+        """Release the lock on the folder."""
         self._lock.release()
 
 
 def _start(out: Path, checkpoints: Checkpoints, resume: str | Path | None) -> _Start:
-    """Return what a run starts from."""
+    """Return the start of a run, and raise an error for a checkpoint that holds only weights."""
     start = _found(out, checkpoints, resume)
     if start.checkpoint is not None and not start.checkpoint.world_size:
         raise BadCheckpoint(
-            f"{start.checkpoint.path} holds the weights that were evaluated, in the middle of a step, and no more",
-            expected="a checkpoint with optimizers, random states and the position in the data",
-            remedy="pass init_from= to begin a run with these weights, or resume= one of the step- folders beside it",
+            f"cannot resume from {start.checkpoint.path}: it holds evaluated weights, without the state of the run",
+            expected="expected a checkpoint with optimizers, random states and the position in the data",
+            remedy="pass init_from= to start a run with these weights, or resume= one of the step- folders beside it",
         )
     return start
 
@@ -102,9 +102,9 @@ def _found(out: Path, checkpoints: Checkpoints, resume: str | Path | None) -> _S
     if resume is None:
         if held:
             raise FolderHoldsRun(
-                f"{out} holds a run already: {held[-1]}",
-                expected="a new folder, or resume=",
-                remedy='pass resume="auto" to go on with it, or another out= for a new run',
+                f"{out} already holds a run: {held[-1]}",
+                expected="expected a new folder, or resume=",
+                remedy='pass resume="auto" to resume it, or another out= for a new run',
             )
         return _Start(None, "")
     if resume == "auto":
@@ -121,20 +121,20 @@ def _found(out: Path, checkpoints: Checkpoints, resume: str | Path | None) -> _S
         own = checkpoints.newest()
         if own is None or own.manifest.origin != origin:
             raise FolderHoldsRun(
-                f"{out} holds another run already: {held[-1]}",
-                expected=f"a folder without checkpoints, or a run that was begun from {resume}",
-                remedy='pass another out= to begin a run from there, or resume="auto" to go on with this one',
+                f"{out} already holds another run: {held[-1]}",
+                expected=f"expected a folder without checkpoints, or a run that was started from {resume}",
+                remedy='pass another out= to start a run from there, or resume="auto" to resume this one',
             )
         say(
-            f"truestep: {out} goes on with its own {own.path.name}, since it was begun from {resume} already; "
-            "to begin from there again, pass another out="
+            f"truestep: {out} resumes from its own {own.path.name}, since it was already started from {resume}; "
+            "to start from there again, pass another out="
         )
         return _Start(own, origin)
     found = find(resume)
     if not found.world_size:
         return _Start(found, origin)
     if finished[0].manifest.save != found.manifest.save:
-        aside = set_aside(out, LOGS, copies=True)  # what was logged after the older checkpoint is cut off
+        aside = set_aside(out, LOGS, copies=True)  # the logs are truncated to the older checkpoint
         kept = f"; copies of its logs are in {aside}" if aside is not None else ""
         say(f"truestep: {out} goes back from {finished[0].path.name} to {found.path.name}{kept}")
     return _Start(checkpoints.renew(found), origin)
@@ -146,15 +146,15 @@ def _absolute(path: Path) -> str:
 
 
 def set_aside(out: Path, names: tuple[str, ...], *, copies: bool = False) -> Path | None:
-    """Move files of a run's folder, or copies of them, into a new folder in `earlier/`.
+    """Move or copy files of a run's folder into a new numbered folder in `earlier/`.
 
     Args:
         out: the folder of the run.
-        names: of the files; those that do not exist are left out.
-        copies: whether to leave the files in their place and copy them.
+        names: names of the files; those that do not exist are skipped.
+        copies: copy the files instead of moving them.
 
     Returns:
-        The new folder; None if there is no such file.
+        The new folder; None if no file exists.
     """
     present = [name for name in names if (out / name).exists()]
     if not present:

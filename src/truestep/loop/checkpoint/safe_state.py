@@ -1,9 +1,9 @@
-"""State as it can be stored: made of what `torch.load(weights_only=True)` takes, and equal to the original when read.
+"""Conversion of state to types that load with `torch.load(weights_only=True)`, and back to an equal value.
 
-`torch.save` writes nearly everything; `weights_only=True`, which runs no code from the file, then refuses numpy's
-scalars and arrays, paths, deques, default dictionaries, enumerations and more (measured on torch 2.13). Here these are
-replaced, where they are equal to something simpler (`numpy.float64(0.5)` by `0.5`), or described and made again. What
-is neither fails now, while it exists, and not when it is needed.
+`torch.save` writes nearly everything. `weights_only=True`, which runs no code from the file, then refuses numpy
+scalars and arrays, paths, deques, default dictionaries, enumerations and more (measured on torch 2.13). Such a value is
+replaced by a simpler equal one (`numpy.float64(0.5)` by `0.5`), or by a description from which it is rebuilt. Any other
+type is an error at the save, not at the load when the state is needed.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from truestep.errors import UnsavableState
 
 _TAG = "__truestep__"
 _SIMPLER: tuple[type, ...] = (bool, int, float, complex, str, bytes, bytearray)
-"""What a subclass is replaced by: the two are equal."""
+"""Types that replace their subclasses, with equal values."""
 _EXACT = {type(None), *_SIMPLER, torch.Size, torch.dtype, torch.device, torch.layout}
 _FACTORIES = {kind.__name__: kind for kind in (int, float, str, bool, list, dict, set, tuple)}
 _REMEDIES = (
-    (torch.Generator, "save what its get_state() returns"),
+    (torch.Generator, "save its get_state()"),
     (enum.Enum, "save its .value or .name"),
     (type, "save its name"),
     (nn.Module, "save its state_dict()"),
@@ -38,15 +38,15 @@ Take = Callable[[torch.Tensor], torch.Tensor]
 
 
 def plain(value: Any, take: Take = torch.Tensor.detach, where: str = "state") -> Any:
-    """Return a value made only of what loads with `weights_only=True`, from which `restored` makes an equal one.
+    """Return a form of a value that loads with `weights_only=True`; `restored` turns it into an equal value again.
 
     Args:
         value: nested containers of numbers, text, tensors and arrays.
         take: called with every tensor; returns it on the CPU, detached.
-        where: what the value is called in errors.
+        where: name of the value in errors.
 
     Raises:
-        UnsavableState: something in it has no such form; the error names its place.
+        UnsavableState: an object in it has no such form; the message gives its place.
 
     Example:
         >>> import numpy as np
@@ -58,7 +58,7 @@ def plain(value: Any, take: Take = torch.Tensor.detach, where: str = "state") ->
         ...
         truestep.errors.UnsavableState: state['sampler']['key'] cannot be saved: a builtin_function_or_method
           expected numbers, text, tensors, arrays, and containers of these
-          leave it out of the state, and make it again when the run resumes
+          leave it out of the state, and create it again when the run resumes
     """
     return _Walk(take).value(value, where)
 
@@ -133,7 +133,7 @@ class _Walk:
 
 
 def _simpler(value: Any, where: str) -> Any:
-    """What an object of a subclass of a number or text equals."""
+    """Return the number or text that equals an object of one of their subclasses."""
     for kind in _SIMPLER:
         if isinstance(value, kind):
             return kind.__new__(kind, value) if kind is not str else str.__str__(value)
@@ -156,16 +156,17 @@ def _unsavable(where: str, what: str, value: Any) -> UnsavableState:
     return UnsavableState(
         f"{where} cannot be saved: {what}",
         expected="expected numbers, text, tensors, arrays, and containers of these",
-        remedy=remedy or "leave it out of the state, and make it again when the run resumes",
+        remedy=remedy or "leave it out of the state, and create it again when the run resumes",
     )
 
 
 def restored(value: Any, device: torch.device | None = None) -> Any:
-    """Return what `plain` was given.
+    """Return the original value of a form that `plain` returned.
 
     Args:
-        value: what `plain` returned, as read from a file.
-        device: where tensors go that were on an accelerator; None: the accelerator of that kind, else the CPU.
+        value: return value of `plain`, read from a file.
+        device: device for tensors that were on an accelerator; None for the accelerator of the same type if there is
+            one, else the CPU.
 
     Example:
         >>> restored(plain({"seen": frozenset({1, 2})}))

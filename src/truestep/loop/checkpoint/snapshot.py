@@ -1,4 +1,4 @@
-"""Tensors as they are now, on the CPU, while training goes on changing them."""
+"""Snapshots of tensors on the CPU, which training can change afterwards."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import torch
 
 
 class Snapshot:
-    """Takes tensors to the CPU; the same view of the same storage is taken once, so that tied weights stay tied.
+    """Copies tensors to the CPU; a view of a storage is copied once, so that tied weights stay tied.
 
     Args:
-        copies: whether every tensor is copied. If not, one that is on the CPU and fills its storage is taken as it is:
-            enough where nothing changes it before it is written.
+        copies: copy every tensor. If False, a CPU tensor that fills its storage is used itself: enough if nothing
+            changes it before it is written.
 
     Example:
         >>> weight = torch.zeros(2)
@@ -28,12 +28,12 @@ class Snapshot:
         self._sources: list[torch.Tensor] = []
         self._on_the_way: set[torch.device] = set()
         self.bytes = 0
-        """How much all tensors take that were taken so far."""
+        """Total size of the tensors taken so far."""
 
     def take(self, tensor: torch.Tensor) -> torch.Tensor:
-        """Return the tensor on the CPU, detached, in a storage of its own size.
+        """Return the tensor on the CPU, detached, in a storage of exactly its size.
 
-        Copies from a CUDA device are under way until `finish()`.
+        With `copies`, copies from a CUDA device are asynchronous: complete only after `finish()`.
         """
         tensor = tensor.detach()
         if tensor.layout is not torch.strided or tensor.is_quantized:
@@ -46,7 +46,7 @@ class Snapshot:
             return self._taken[key]
         taken = self._copy(tensor)
         self._taken[key] = taken
-        self._sources.append(tensor)  # a freed storage's address can come again
+        self._sources.append(tensor)  # keeps the storage alive: a freed address can be reused by another tensor
         return taken
 
     def _copy(self, tensor: torch.Tensor) -> torch.Tensor:
@@ -62,7 +62,7 @@ class Snapshot:
         return _copied(tensor) if self._copies else tensor
 
     def finish(self) -> None:
-        """Wait for copies that are under way, and let go of what was copied."""
+        """Wait for asynchronous copies, and release the source tensors."""
         for device in self._on_the_way:
             torch.cuda.synchronize(device)
         self._on_the_way.clear()
@@ -73,8 +73,8 @@ class Snapshot:
 def _copied(tensor: torch.Tensor) -> torch.Tensor:
     """Copy a tensor that fills its storage, in one thread.
 
-    torch copies large tensors in several threads, which wait for each other at each tensor: 300 MB took 0.8 s so, and
-    0.14 s in one, on two cores that other programs were using too; and 0.07 s both on idle ones.
+    torch copies large tensors in several threads, which wait for each other at each tensor. On two busy cores, 300 MB
+    took 0.8 s that way and 0.14 s in one thread; on idle cores, 0.07 s both ways.
     """
     whole = torch.empty(0, dtype=torch.uint8).set_(tensor.untyped_storage())
     copy = torch.from_numpy(whole.numpy().copy()).view(tensor.dtype)
@@ -82,7 +82,7 @@ def _copied(tensor: torch.Tensor) -> torch.Tensor:
 
 
 def _view(tensor: torch.Tensor) -> tuple[object, ...]:
-    """What two tensors share that are the same part of the same storage."""
+    """Return a key that is equal for two tensors if they are the same view of the same storage."""
     return tensor.data_ptr(), tensor.device, tensor.shape, tensor.stride(), tensor.dtype, tensor.is_conj()
 
 

@@ -1,8 +1,8 @@
 """Named tensors in the safetensors format: a length, a JSON header, and the bytes of the tensors.
 
-The format (https://huggingface.co/docs/safetensors) is written here and read by the library. Its own writer holds each
-tensor once, but leaves the file to be read again for a checksum, and was half as fast (400 MB: 1.4 s with the checksum
-against 0.7 s). Tied weights are written once; the metadata names the others, as `safetensors.torch.save_model` does.
+The format (https://huggingface.co/docs/safetensors) is written here and read by the library. The library's writer has
+no checksum, so that the file must be read again: half as fast (400 MB: 1.4 s with the checksum, against 0.7 s here).
+Tied weights are written once; the metadata lists their other names, as in `safetensors.torch.save_model`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import torch
 from truestep.errors import BadCheckpoint
 
 _READ_TO = {"cpu", "cuda", "mps", "xpu"}
-"""Devices that the library reads to; to others, tensors are moved."""
+"""Device types that the library reads to directly; for others, tensors are moved from the CPU."""
 _NAMES = {
     torch.float64: "F64", torch.float32: "F32", torch.float16: "F16", torch.bfloat16: "BF16", torch.int64: "I64",
     torch.int32: "I32", torch.int16: "I16", torch.int8: "I8", torch.uint8: "U8", torch.bool: "BOOL",
@@ -28,14 +28,14 @@ _RESERVED = {"__metadata__", "format"}
 
 
 class Sink(Protocol):
-    """Where bytes are written to."""
+    """An open binary file."""
 
     def write(self, data: bytes | memoryview, /) -> int:
-        """Take the bytes; return how many."""
+        """Write the bytes; return their number."""
 
 
 def fits(name: str, tensor: object) -> bool:
-    """Whether the format holds this tensor under this name: dense, of a type that every reader knows.
+    """Return True if the format can hold this tensor under this name: dense, with a dtype that every reader knows.
 
     Example:
         >>> fits("weight", torch.zeros(2)), fits("phase", torch.zeros(2, dtype=torch.complex64))
@@ -48,11 +48,11 @@ def fits(name: str, tensor: object) -> bool:
 
 
 def write_tensors(sink: Sink, tensors: Mapping[str, torch.Tensor]) -> None:
-    """Write named CPU tensors that `fits`; names of one and the same tensor are written once.
+    """Write named tensors; a tensor with several names is written once.
 
     Args:
         sink: an open binary file.
-        tensors: dense tensors of any shape on the CPU.
+        tensors: dense CPU tensors of any shape for which `fits` is true.
     """
     kept: dict[int, str] = {}
     metadata = {"format": "pt"}
@@ -62,7 +62,7 @@ def write_tensors(sink: Sink, tensors: Mapping[str, torch.Tensor]) -> None:
         else:
             kept.setdefault(id(tensor), name)
     own = [(name, tensor) for name, tensor in tensors.items() if name not in metadata]
-    own.sort(key=lambda item: (-item[1].element_size(), item[0]))  # keeps every tensor aligned
+    own.sort(key=lambda item: (-item[1].element_size(), item[0]))  # largest elements first: each tensor is aligned
     header: dict[str, object] = {"__metadata__": metadata}
     end = 0
     for name, tensor in own:
@@ -77,16 +77,16 @@ def write_tensors(sink: Sink, tensors: Mapping[str, torch.Tensor]) -> None:
 
 
 def read_tensors(path: Path, device: torch.device | str = "cpu") -> dict[str, torch.Tensor]:
-    """Read a file in the safetensors format; names that were tied come back as one tensor.
+    """Return the tensors in a safetensors file, by name; tied weights are one tensor under several names.
 
     Args:
-        path: the file, of this package or of any other.
-        device: where the tensors go.
+        path: the file, written by this package or any other.
+        device: device for the tensors.
 
     Raises:
-        BadCheckpoint: the file is missing, incomplete or of another format.
+        BadCheckpoint: the file is missing, incomplete or in another format.
     """
-    from safetensors import SafetensorError, safe_open  # a run that saves only does without it
+    from safetensors import SafetensorError, safe_open  # only reading needs the library
 
     direct = torch.device(device).type in _READ_TO
     try:
@@ -95,7 +95,7 @@ def read_tensors(path: Path, device: torch.device | str = "cpu") -> dict[str, to
             metadata = file.metadata() or {}
     except (SafetensorError, OSError) as error:
         raise BadCheckpoint(
-            f"cannot read {path}: {error}", remedy="take another checkpoint, or fetch the file again"
+            f"cannot read {path}: {error}", remedy="use another checkpoint, or download the file again"
         ) from error
     for name, kept in metadata.items():
         if name not in tensors and name not in _RESERVED and kept in tensors:

@@ -1,4 +1,4 @@
-"""Weights out of files, of this package or of anybody, without running code from them."""
+"""Weights from files of any origin, read without running code from them."""
 
 from __future__ import annotations
 
@@ -20,27 +20,27 @@ from truestep.loop.checkpoint.tensor_file import read_tensors
 
 _NESTS = ("state_dict", "model_state_dict", "model", "module", "net", "weights", "params")
 _NEEDS_CODE = re.compile("Unsupported global|unsupported GLOBAL|Can only create|Can only build")
-"""How torch names what `weights_only=True` refuses; what else it says is about a damaged file."""
+"""Beginning of torch's messages on objects that `weights_only=True` refuses; other messages mean a damaged file."""
 _FILES = ("model.safetensors", "pytorch_model.bin")
 SHOWN = 5
-"""How many keys a message names."""
+"""Most keys in a message."""
 
 
 def read_weights(
     source: Path | str | Checkpoint | Mapping[str, Any], *, name: str | None = None, device: torch.device | str = "cpu"
 ) -> Mapping[str, Any]:
-    """Return the weights that a checkpoint, a file or a mapping holds, by their keys as written.
+    """Return the weights in a checkpoint, a file or a mapping, under their original keys.
 
     Args:
         source: as for `load_weights`.
-        name: which model or entry, where there are several.
-        device: where they are read to.
+        name: name of the model or entry, if there are several.
+        device: device for the tensors.
 
     Raises:
-        BadCheckpoint: the file is missing, damaged, or holds no weights that can be read safely.
+        BadCheckpoint: the file is missing, damaged, or has no weights that can be read safely.
     """
     if isinstance(source, Mapping):
-        return _unnested(source, name, "what was given")
+        return _unnested(source, name, "the given mapping")
     if isinstance(source, Checkpoint):
         return _of_checkpoint(source, name, device)
     path = Path(source)
@@ -55,13 +55,13 @@ def read_weights(
 
 
 def source_of_weights(path: Path | str) -> Path | Checkpoint:
-    """Return what a path means, checked before anything is built: a checkpoint, verified, or a file.
+    """Return the source of weights at a path: a verified checkpoint, or the path of a file.
 
     Args:
         path: as for `load_weights`.
 
     Raises:
-        BadCheckpoint: there is nothing, or the checkpoint is damaged.
+        BadCheckpoint: nothing is there, or the checkpoint is damaged.
     """
     path = Path(path)
     if path.is_file() or any((path / file).exists() for file in _FILES if not (path / NAME).exists()):
@@ -75,8 +75,8 @@ def _of_checkpoint(checkpoint: Checkpoint, name: str | None, device: torch.devic
     if name is None:
         raise BadCheckpoint(
             f"the checkpoint {checkpoint.path} holds {len(checkpoint.models)} models",
-            expected=f"one of {', '.join(map(repr, checkpoint.models))}",
-            remedy="say which one by name=",
+            expected=f"expected one of {', '.join(map(repr, checkpoint.models))}",
+            remedy="pass the name of one of them as name=",
         )
     return checkpoint.model(name, device)
 
@@ -85,24 +85,24 @@ def _loaded(path: Path, device: torch.device | str) -> Any:
     try:
         with safe_globals(_harmless()):
             return torch.load(path, map_location=device, weights_only=True)
-    except Exception as error:  # a damaged file makes torch's readers stumble in any way
+    except Exception as error:  # torch's readers raise many kinds of errors for a damaged file
         reason = _NEEDS_CODE.search(str(error))
         if reason is not None and isinstance(error, pickle.UnpicklingError):
             refused = str(error)[reason.start() :].partition(" was ")[0].splitlines()[0]
             raise BadCheckpoint(
                 f"{path} cannot be read without running code from it",
-                expected=f"tensors and plain containers; got: {refused}",
+                expected=f"expected tensors and plain containers, got: {refused}",
                 remedy="if you trust it, load it with torch.load(weights_only=False) and save its state_dict() again",
             ) from error
         raise BadCheckpoint(
-            f"{path} is damaged, or is no file of torch.save",
-            expected=f"a whole file; got {path.stat().st_size:,} bytes that cannot be read",
-            remedy="fetch or save the file again",
+            f"{path} is damaged, or was not written by torch.save",
+            expected=f"expected a complete file, got {path.stat().st_size:,} bytes that cannot be read",
+            remedy="download or save the file again",
         ) from error
 
 
 def _harmless() -> list[Any]:
-    """What scripts often save beside weights, and what making again runs nothing: numbers, arrays, paths, arguments."""
+    """Return types that scripts often save beside weights and that load without running code: arrays, paths, ..."""
     kinds: list[Any] = [argparse.Namespace, PosixPath, PurePosixPath]
     try:
         import numpy
@@ -117,7 +117,7 @@ def _harmless() -> list[Any]:
 
 
 def _unnested(content: Any, name: str | None, said: str) -> Mapping[str, Any]:
-    """The mapping in which the weights are."""
+    """Return the mapping with the weights, which may be nested; `said` names the source in errors."""
     whole = content
     names = [name] if name is not None else []
     for _ in range(4):
@@ -133,8 +133,8 @@ def _unnested(content: Any, name: str | None, said: str) -> Mapping[str, Any]:
     got = f"keys {some([str(key) for key in whole])}" if isinstance(whole, Mapping) else f"a {type(whole).__name__}"
     raise BadCheckpoint(
         f"no weights were found in {said}" + (f" under {name!r}" if name else ""),
-        expected=f"tensors by their names, also under {', '.join(map(repr, _NESTS[:3]))}; got {got}",
-        remedy="say under which key they are by name=, or give the mapping itself",
+        expected=f"expected tensors by name, also under {', '.join(map(repr, _NESTS[:3]))}, got {got}",
+        remedy="pass the key that holds them as name=, or pass the mapping itself",
     )
 
 
@@ -143,7 +143,7 @@ def _holds_tensors(content: Mapping[str, Any]) -> bool:
 
 
 def some(texts: Iterable[str]) -> str:
-    """Return the first of some texts, and how many more there are.
+    """Return the first of some texts, and the number of the others.
 
     Example:
         >>> some(map(str, range(8)))

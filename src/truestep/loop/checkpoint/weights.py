@@ -1,4 +1,4 @@
-"""Weights into a model, from a checkpoint of ours or of anybody, with an exact account of what did not match."""
+"""`load_weights`: weights into a model, from a checkpoint or any file, with a report of all mismatches."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from truestep.model.names import bare
 
 @dataclass(frozen=True)
 class Report:
-    """What became of each weight.
+    """Result of `load_weights`.
 
     Args:
         loaded: keys of the model that were loaded.
         missing: keys of the model that the file lacks; they keep their values.
         unexpected: keys of the file that the model lacks.
-        reshaped: keys whose shapes differ, with the shape in the file and in the model; they keep their values.
+        reshaped: keys with different shapes, with the shape in the file and in the model; they keep their values.
     """
 
     loaded: list[str]
@@ -37,7 +37,7 @@ class Report:
 
     @property
     def complete(self) -> bool:
-        """Whether every weight of the file went into the model, and the model was filled."""
+        """True if the keys and shapes of the file and of the model match exactly."""
         return not (self.missing or self.unexpected or self.reshaped)
 
     def __str__(self) -> str:
@@ -63,25 +63,25 @@ def load_weights(
     partial: bool = False,
     device: torch.device | str = "cpu",
 ) -> Report:
-    """Load weights into a model; nothing is changed unless everything matches.
+    """Load weights into a model; the model is changed only if everything matches.
 
-    Keys match with and without what DDP, `torch.compile`, activation checkpointing and FSDP put into them
-    (`module.`, `_orig_mod.` and so on), in the file and in the model.
+    Keys match with and without the prefixes of DDP, `torch.compile`, activation checkpointing and FSDP (`module.`,
+    `_orig_mod.` and so on), in the file and in the model.
 
     Args:
-        model: any module; it keeps its types and devices.
+        model: any module; its dtypes and devices stay.
         source: a checkpoint, a run or its `last` or `best`; a `.safetensors` file; a file of `torch.save`, read with
             `weights_only=True`, also with the weights under `"state_dict"`, `"model"` and the like; or a mapping.
-        name: which model of a checkpoint, or which entry of a file, where there are several.
-        partial: whether to load what matches and report the rest; something must match.
-        device: where the weights are read to.
+        name: name of the model in a checkpoint, or of the entry in a file, if there are several.
+        partial: load the weights that match, and report the others; at least one must match.
+        device: device that the weights are read to.
 
     Returns:
-        What was loaded, missing, unexpected and of another shape.
+        The keys loaded, missing, unexpected and with another shape.
 
     Raises:
-        KeysDoNotMatch: keys or shapes differ and `partial` is not given, or nothing at all matches.
-        BadCheckpoint: the file is missing, damaged, or holds no weights that can be read safely.
+        KeysDoNotMatch: keys or shapes differ and `partial` is False, or no key matches.
+        BadCheckpoint: the file is missing, damaged, or has no weights that can be read safely.
 
     Example:
         >>> small, large = nn.Linear(2, 3), nn.Sequential(nn.Linear(2, 3), nn.Linear(3, 1))
@@ -92,7 +92,7 @@ def load_weights(
         >>> print(report)
         1 loaded; 2 missing in the file: 1.weight, 1.bias; 1 of another shape: 0.bias [7] in the file, [3] in the model
     """
-    said = "what was given" if isinstance(source, Mapping) else str(getattr(source, "path", source))
+    said = "the given mapping" if isinstance(source, Mapping) else str(getattr(source, "path", source))
     state = read_weights(source, name=name, device=device)
     own = model.state_dict()
     places = _places(state, own)
@@ -112,9 +112,9 @@ def load_weights(
         raise KeysDoNotMatch(
             f"nothing in {said} matches the model" if not loaded else f"{said} does not match the model",
             expected=str(report),
-            remedy="give the weights of this model"
+            remedy="pass the weights of this model"
             if not loaded
-            else "give the weights of this model, or partial=True to load what matches",
+            else "pass the weights of this model, or partial=True to load those that match",
         )
     if hasattr(state, "_metadata"):
         loaded = OrderedDict(loaded)
@@ -124,7 +124,7 @@ def load_weights(
 
 
 def _places(state: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, str]:
-    """Which key of the model each key of the file belongs to: itself, or the one that differs by wrappers only."""
+    """Return the key of the model for each key of the file: the same, or one that differs only by wrapper prefixes."""
     by_bare: dict[str, str | None] = {}
     for key in own:
         by_bare[bare(key)] = None if bare(key) in by_bare else key
@@ -139,7 +139,7 @@ def _places(state: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _comes_along(key: str, own: Mapping[str, Any], loaded: Mapping[str, Any], state: Mapping[str, Any]) -> bool:
-    """Whether a key that a file lacks is filled in any case: it is tied to one that is loaded, or torch counts anew."""
+    """Return True if a key that the file lacks needs no value: tied to a loaded one, or a counter of batch norm."""
     if key.endswith("num_batches_tracked"):
         return not hasattr(state, "_metadata")  # files older than the counter
     mine = own[key]
@@ -150,7 +150,7 @@ def _comes_along(key: str, own: Mapping[str, Any], loaded: Mapping[str, Any], st
 
 
 def _shape(value: Any) -> tuple[int, ...] | None:
-    """The shape of a tensor; None for other state, and for parameters that get theirs at the first call."""
+    """Return the shape of a tensor; None for other state, and for lazy parameters before the first call."""
     if not isinstance(value, torch.Tensor) or is_lazy(value):
         return None
     return tuple(value.shape)

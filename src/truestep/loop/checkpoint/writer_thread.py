@@ -1,4 +1,4 @@
-"""One job at a time in another thread; its failure is raised where the training can see it."""
+"""One job at a time in another thread; its error is raised in the training thread."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from threading import Thread
 
 
 class Background:
-    """Runs jobs one after another in a thread; the process ends only after the last.
+    """Runs jobs in a thread, one after another; the process ends only after the last one.
 
-    A forked child has no part in a job: there `wait()` returns at once.
+    A forked child does not have the thread: there `wait()` returns at once.
 
     Example:
         >>> background = Background("writer")
@@ -27,13 +27,13 @@ class Background:
         self._thread: Thread | None = None
         self._failure: list[BaseException] = []
         self._process = os.getpid()
-        weakref.finalize(self, _raise, self._failure, self._process)  # at exit, where nobody waits any more
+        weakref.finalize(self, _raise, self._failure, self._process)  # at exit, when `wait` is not called any more
 
     def start(self, job: Callable[[], None]) -> None:
-        """Start a job, after the one before has ended.
+        """Wait for the previous job, then start a job.
 
         Raises:
-            BaseException: what the job before raised.
+            BaseException: error of the previous job.
         """
         self.wait()
 
@@ -47,10 +47,10 @@ class Background:
         self._thread.start()
 
     def wait(self) -> None:
-        """Return when no job is under way.
+        """Wait until no job is running.
 
         Raises:
-            BaseException: what the job raised; once.
+            BaseException: error of the job; raised once.
         """
         if self._thread is not None and self._process == os.getpid():
             self._thread.join()

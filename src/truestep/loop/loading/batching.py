@@ -1,4 +1,4 @@
-"""The order of an epoch, and which part of it one rank gets."""
+"""The order of the samples in an epoch, and the part of one rank."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ from truestep.loop.rng.seed import mix
 
 @dataclass(frozen=True, slots=True)
 class Batching:
-    """How samples become batches.
+    """Assignment of samples to batches and ranks.
 
-    A global batch holds `batch_size * world_size` samples; every rank takes a part of it, rank after rank, so the
-    samples of a step depend on the product only. Of the last, incomplete one each rank gets as many: where they do not
-    divide, it is filled up with its own first samples. With `even=False` no sample is given twice, and ranks may get
+    A global batch has `batch_size * world_size` samples. The ranks take consecutive parts of it, so the samples of a
+    step depend only on the product. All ranks get equally many samples of the last, incomplete one: if it does not
+    divide evenly, it is filled with its own first samples. With `even=False` no sample is repeated, and a rank may get
     fewer samples, or one batch fewer.
 
     Args:
         batch_size: samples in a batch of one rank, at least 1.
-        shuffle: whether each epoch has an order of its own.
-        drop_last: whether an incomplete global batch is left out.
-        seed: what the order and all samples are seeded with.
-        name: the loader's; two loaders of one seed have different orders.
-        rank: this process, 0 ... world_size - 1.
-        world_size: how many processes share the epoch.
-        even: whether all ranks get equally many samples.
+        shuffle: use another order in each epoch.
+        drop_last: leave out an incomplete global batch.
+        seed: seed of the order and of all samples.
+        name: name of the loader; loaders with the same seed and other names have other orders.
+        rank: rank of this process, 0 ... world_size - 1.
+        world_size: number of processes that share the epoch.
+        even: give all ranks equally many samples.
     """
 
     batch_size: int
@@ -47,17 +47,17 @@ class Batching:
         return self.batch_size * self.world_size
 
     def batches(self, samples: int) -> int:
-        """Return how many batches this rank gets of an epoch of `samples`."""
+        """Return the number of batches of this rank in an epoch of `samples` samples."""
         full, rest = divmod(samples, self.global_size)
         if self.drop_last or not rest:
             return full
         return full + (self.even or self.rank * -(-rest // self.world_size) < rest)
 
     def order(self, samples: int, epoch: int) -> torch.Tensor:
-        """Return the samples of an epoch in their order, the same on every rank.
+        """Return the indices of the samples of an epoch in their order, the same on every rank.
 
         Returns:
-            int64, shape (samples,), on the CPU: a permutation by a generator of its own where `shuffle` is set.
+            int64, shape (samples,), on the CPU. With `shuffle`, a permutation drawn from a separate generator.
         """
         if not self.shuffle:
             return torch.arange(samples)
@@ -65,7 +65,7 @@ class Batching:
         return torch.randperm(samples, generator=generator)
 
     def parts(self, order: torch.Tensor, start: int = 0) -> Iterator[torch.Tensor]:
-        """Give this rank's part of each global batch of an order, from batch `start` on.
+        """Yield this rank's part of each global batch of an order, from batch `start` on.
 
         Example:
             >>> last = Batching(2, rank=1, world_size=2)
@@ -91,5 +91,5 @@ class Batching:
         return [whole[place] for place in places if place < len(whole)]
 
     def batch_seed(self, epoch: int, position: int) -> int:
-        """Return what the collation and the transform of a batch are seeded with."""
+        """Return the seed for the collation and the transform of a batch."""
         return mix(self.seed, epoch, position, 1 + self.rank)

@@ -1,4 +1,4 @@
-"""Copies of data sets that share what is large, and whether two samples are the same."""
+"""Light copies of data sets, which share large objects, and comparison of samples."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def light_copy(dataset: Any) -> Any | None:
     """Return a deep copy of a data set that shares its tensors, arrays and the elements of long lists.
 
     Returns:
-        The copy; None where it cannot be made, or where there is too much to copy.
+        The copy; None if copying fails, or if the data set has more than 10,000 other objects.
     """
     memo: dict[int, Any] = {}
     met: set[int] = set()
@@ -46,7 +46,7 @@ def light_copy(dataset: Any) -> Any | None:
 
 
 def same(one: Any, other: Any) -> bool:
-    """Whether two samples are alike: tensors, arrays, numbers, texts and what holds them; all else is not looked at."""
+    """Return True if two samples are equal: tensors, arrays, numbers, text and containers; others are not compared."""
     if type(one) is not type(other):
         return False
     if isinstance(one, torch.Tensor):
@@ -63,7 +63,7 @@ def same(one: Any, other: Any) -> bool:
         return one == other or (math.isnan(one) and math.isnan(other))
     if isinstance(one, str | bytes | int):
         return bool(one == other)
-    if callable(getattr(one, "tobytes", None)):  # an image of Pillow's, a number of numpy's
+    if callable(getattr(one, "tobytes", None)):  # a Pillow image, a numpy scalar
         return bool(one.tobytes() == other.tobytes())
     return True
 

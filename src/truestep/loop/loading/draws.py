@@ -1,10 +1,10 @@
-"""Which global generators a data set draws from: the others need no seed for every sample.
+"""Detection of the global generators that a data set draws from; the others need no seed for every sample.
 
-Seeding all three generators takes 7 us a sample, which is more than a cheap sample takes; torch's takes 1 us of it,
-and is always seeded, since data sets read `torch.initial_seed()` too. Of python's and numpy's the first samples tell
-whether they move: from then on, those that did are seeded for each sample, and the others for each batch, and compared
-after it. Should one have moved after all, the batch is read again with that one seeded too: a sample's randomness is a
-function of its own seed whatever was learned.
+Seeding all three generators takes 7 us per sample, more than reading a cheap sample. torch's takes 1 us of it and is
+always seeded, since data sets also read `torch.initial_seed()`. For python's and numpy's, the first samples show
+whether their state changes. From then on, a generator that is used is seeded for each sample, the others only for each
+batch, and compared after it. If one of those has changed, the batch is read again with that one seeded per sample too.
+So the randomness of a sample always depends on its own seed alone.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ import torch
 from truestep.loop.rng.seed import numpy
 
 LOOKED_AT = 32
-"""Samples that are looked at one by one."""
+"""Number of first samples with a comparison of the generators after each."""
 SMALL = 16
-"""In smaller batches seeding everything is the faster way."""
+"""Size of batch below which seeding everything is faster."""
 
 SEEDS: dict[str, Callable[[int], Any]] = {"python": random.seed, "torch": torch.default_generator.manual_seed}
 if numpy is not None:
@@ -28,7 +28,7 @@ if numpy is not None:
 
 
 class Draws:
-    """Reads samples, each under its own seed, and learns which generators they draw from."""
+    """Reads samples, each under its own seed, and detects the generators that they draw from."""
 
     def __init__(self) -> None:
         self._drawn = {"torch"}
@@ -40,10 +40,10 @@ class Draws:
         """Return `[get(index) for index in indices]`, each as if all generators were seeded with its number.
 
         Args:
-            get: gives a sample.
-            indices: of which samples.
-            numbers: gives what each one is seeded with, 32 bits.
-            whole: what generators are seeded with that no sample draws from, 32 bits.
+            get: returns the sample at an index.
+            indices: indices of the samples.
+            numbers: returns the seed of each sample, 32 bits.
+            whole: seed per batch for generators that samples do not draw from, 32 bits.
         """
         if len(indices) < SMALL or self._looked < LOOKED_AT:
             return self._looked_at(get, indices, numbers())

@@ -1,4 +1,4 @@
-"""torch's DataLoader, driven by requests: who asks for what decides the order, workers only fetch."""
+"""torch's DataLoader, driven by requests: the main process decides the order, and workers only fetch."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from truestep.loop.rng.seed import mix
 
 @dataclass(frozen=True, slots=True)
 class Workers:
-    """The processes that fetch: torch's own arguments."""
+    """Arguments of torch's DataLoader on its workers."""
 
     num_workers: int = 0
     pin_memory: bool = False
@@ -31,19 +31,19 @@ class Workers:
 
 
 class Source(Protocol):
-    """What answers requests, in this process or in a worker."""
+    """Answers requests, in this process or in a worker."""
 
     def __getitems__(self, request: Any) -> Any:
-        """Return the batch that a request asks for."""
+        """Return the batch of a request."""
 
 
 @dataclass(frozen=True, slots=True)
 class Assembly:
-    """How samples become a batch: collated, then transformed.
+    """Collation of samples to a batch, followed by the transform.
 
     Args:
-        collate_fn: makes a batch of a list of samples; torch's `default_collate` where None.
-        transform: called with the batch's fields (`transform(x, y)`), or with the batch where it is no tuple or list.
+        collate_fn: turns a list of samples into a batch; None for torch's `default_collate`.
+        transform: called with the batch's fields (`transform(x, y)`), or with the batch if it is not a tuple or list.
     """
 
     collate_fn: Callable[[list[Any]], Any] | None = None
@@ -61,14 +61,15 @@ class Assembly:
 
 
 class Feed:
-    """A DataLoader whose workers live as long as it does, and that is asked for something else in every epoch.
+    """A DataLoader with long-lived workers, which gets other requests in every epoch.
 
     Args:
-        source: what answers requests.
-        workers: where it answers them.
-        seed: what workers are started with; torch's global generator is not drawn from.
-        name: the loader's, for messages.
-        one_at_a_time: whether an epoch must not go on after another one has begun; always so with workers that stay.
+        source: answers the requests.
+        workers: arguments on the workers.
+        seed: seed of the workers; torch's global generator is not used.
+        name: name of the loader, for messages.
+        one_at_a_time: raise an error if an epoch continues after another one has started; always so with persistent
+            workers.
     """
 
     def __init__(self, source: Source, workers: Workers, seed: int, name: str, *, one_at_a_time: bool = False) -> None:
@@ -84,11 +85,11 @@ class Feed:
 
     @closed_at_exit
     def ask(self, requests: Callable[[], Iterable[Any]]) -> Iterator[Any]:
-        """Give the answer to each request, in their order.
+        """Yield the answer to each request, in their order.
 
         Raises:
-            BadLoader: another epoch of the same workers has begun since.
-            WorkerDied: a worker was killed, or did not answer in time.
+            BadLoader: another epoch of the same workers has started since.
+            WorkerDied: a worker was killed or timed out.
         """
         self._turn += 1
         turn = self._turn
@@ -101,9 +102,9 @@ class Feed:
             while True:
                 if self._one_at_a_time and turn != self._turn:
                     raise BadLoader(
-                        f"an epoch of loader {self._name!r} went on after its next one had begun",
+                        f"an epoch of loader {self._name!r} continued after its next one had started",
                         expected="expected one epoch at a time",
-                        remedy="make a second loader of the data set",
+                        remedy="create a second loader of the data set",
                     )
                 try:
                     answer = next(answers)
@@ -119,11 +120,11 @@ class Feed:
             self.close()
             raise WorkerDied(
                 f"a worker of loader {self._name!r} was lost: {happened.splitlines()[0].rstrip('. ')}",
-                expected="expected it to answer; a worker that is killed is often out of memory",
-                remedy="set num_workers=0 to see what it does, or lower num_workers and prefetch_factor",
+                expected="expected an answer; a killed worker is often out of memory",
+                remedy="set num_workers=0 to see the error, or lower num_workers and prefetch_factor",
             ) from error
         finally:
-            if turn == self._turn:  # what holds its own requests would go, workers and all, with the next cycles only
+            if turn == self._turn:  # break the reference cycle, which would keep the workers until garbage collection
                 self._requests.make = tuple
                 getattr(answers, "__dict__", {}).pop("_sampler_iter", None)
             if not self._workers.persistent_workers:
@@ -158,7 +159,7 @@ class Feed:
 
 
 class _Requests:
-    """A batch sampler whose batches are requests."""
+    """A batch sampler that yields requests."""
 
     make: Callable[[], Iterable[Any]] = tuple
 
@@ -167,7 +168,7 @@ class _Requests:
 
 
 class _Answers(Dataset[Any]):
-    """A data set of one method: a request in, a batch out."""
+    """A data set that returns the batch of a request."""
 
     def __init__(self, source: Source) -> None:
         self.dataset = source
@@ -178,34 +179,34 @@ class _Answers(Dataset[Any]):
         except TrueStepError as error:
             if get_worker_info() is None:
                 raise
-            # torch would make a new error of the text of the traceback, which has lost its parts
+            # torch would create a new error from the text of the traceback, without `expected` and `remedy`
             return _Raised(error)
 
 
 @dataclass(frozen=True, slots=True)
 class _Raised:
-    """An error of ours on its way from a worker to the main process."""
+    """An error of truestep, passed from a worker to the main process."""
 
     error: TrueStepError
 
 
 def _unchanged(batch: Any) -> Any:
-    """Return what the source has collated already, under the batch's own seed."""
+    """Return the batch, which the source has already collated under the batch's own seed."""
     return batch
 
 
 def _end_workers(answers: Any) -> None:
-    """End workers now: when they go with their iterator, a traceback that holds it keeps them alive."""
+    """End workers now, not with their iterator, which a traceback can keep alive."""
     end = getattr(answers, "_shutdown_workers", None)
     if callable(end):
         end()
 
 
 def _begin_worker(worker_id: int) -> None:
-    """Leave signals to the whole group (Ctrl-C, systemd, Slurm) to the main process, which may want a batch more.
+    """Ignore signals to the whole process group (Ctrl-C, systemd, Slurm): the main process may need one more batch.
 
-    What the main process itself sends ends the worker, quietly: a thread waits for SIGTERM, since only that way the
-    sender is known. Where there is no such way, torch's handler below Python's ends the worker whoever sends.
+    Only SIGTERM from the main process ends the worker. A thread waits for it with `sigtimedwait`, which reports the
+    sender; on platforms without it, torch's C handler ends the worker for any sender.
     """
     signal.set_wakeup_fd(-1)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -219,7 +220,7 @@ def _begin_worker(worker_id: int) -> None:
 
 
 def _end_when_told(parent: int) -> None:
-    """Wait for the main process's signal, or for its end: torch's own watch over it looks only between two batches."""
+    """Exit on the main process's signal, or at its end, which torch checks only between two batches."""
     born_of = os.getppid()
     while os.getppid() == born_of:
         told = signal.sigtimedwait({signal.SIGTERM}, 1.0)

@@ -1,7 +1,7 @@
-"""A DataLoader of the user's in the place of a loader: its batches as they come, and its order repeated on resume.
+"""DataLoaders of the user's as loaders of a run, with the order of a pass repeated on resume.
 
-Its sampler, its workers and its data set are the user's, so a resumed pass reads the finished batches again, from the
-random states that the pass began with, and drops them.
+The run cannot position the user's sampler, workers and data set. So a resumed pass restores the random states from the
+start of the pass, reads the finished batches again, and drops them.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ from truestep.loop.rng.stateful_generators import stateful
 
 State = dict[str, Any]
 VARIES = -1
-"""In the place of a batch size: it differs between batches, or is unknown."""
+"""Batch size that varies or is unknown."""
 
 
 class GivenLoader:
     """A DataLoader with the interface of `Loader`.
 
     Args:
-        loader: any DataLoader; may be replaced where a body builds one for each epoch.
-        name: in the checkpoint.
+        loader: any DataLoader; it is replaced if the loop builds one for each epoch.
+        name: name in the checkpoint.
 
     Example:
         >>> given = GivenLoader(DataLoader([1, 2, 3], batch_size=2), "train")
@@ -46,7 +46,7 @@ class GivenLoader:
         self._at = (0, 0)
         self._said = False
         self._begun: dict[int, State] = {}
-        """The random states that passes began with, by number: of those under way, and of those to be resumed."""
+        """Random states at the start of passes, by number of the pass: for running passes and passes to resume."""
 
     @property
     def dataset(self) -> Any:
@@ -55,17 +55,17 @@ class GivenLoader:
 
     @property
     def batch_size(self) -> int:
-        """Return the samples in a batch; -1 where a batch sampler decides."""
+        """Return the number of samples in a batch; -1 if a batch sampler decides."""
         return self.loader.batch_size or VARIES
 
     @property
     def num_workers(self) -> int:
-        """Return how many processes read samples."""
+        """Return the number of worker processes."""
         return self.loader.num_workers
 
     @property
     def shuffle(self) -> bool:
-        """Return True unless samples come in the order of the data set."""
+        """Return True unless samples are in the order of the data set."""
         if isinstance(self.dataset, IterableDataset):
             return False
         batch_sampler = self.loader.batch_sampler
@@ -80,23 +80,23 @@ class GivenLoader:
 
     @property
     def under_way(self) -> bool:
-        """Return True if a pass was begun and has not ended."""
+        """Return True if a pass has started and not ended."""
         return bool(self._begun)
 
     def __len__(self) -> int:
-        """Return how many batches a pass has; raise TypeError where that is unknown."""
+        """Return the number of batches in a pass; raise TypeError if it is unknown."""
         return len(self.loader)
 
     def __iter__(self) -> Iterator[Any]:
-        """Return the batches of one pass, which is none of the run's."""
+        """Return an iterator over one pass that is not part of the run."""
         return iter(self.loader)
 
     def epoch(self, epoch: int, start: int = 0) -> Iterator[Any]:
-        """Yield the batches of one pass; one that was begun before is repeated, until `end` is called for it.
+        """Yield the batches of one pass; until `end` is called for it, a pass with the same number repeats them.
 
         Args:
-            epoch: number of the pass; a sampler with `set_epoch` is the user's to tell.
-            start: batches that are read and dropped because they are finished.
+            epoch: number of the pass; the user must call `set_epoch` of a sampler.
+            start: number of finished batches, which are read and dropped.
         """
         generators = self._generators()
         state = self._begun.get(epoch)
@@ -111,7 +111,7 @@ class GivenLoader:
             batches = iter(self.loader)
             for _ in range(start):
                 next(batches, None)
-            if start:  # else the sampler has not drawn its order yet
+            if start:  # otherwise the sampler has not drawn its order yet
                 set_rng_state(now)
         self._at = (epoch, start)
         for given, batch in enumerate(batches, start + 1):
@@ -119,15 +119,15 @@ class GivenLoader:
             yield batch
 
     def end(self, epoch: int) -> None:
-        """Forget the random states that a pass began with."""
+        """Remove the random states of a pass that has ended."""
         self._begun.pop(epoch, None)
 
     def state_dict(self, position: int | None = None, epoch: int | None = None) -> State:
-        """Return where the loader is, and the random states that its pass began with.
+        """Return the position of the loader, and the random states at the start of its pass.
 
         Args:
-            position: batches that are finished; what has been given out where None.
-            epoch: number of the pass; the latest that gave a batch where None.
+            position: number of finished batches; None for the number yielded.
+            epoch: number of the pass; None for the latest one with a batch.
         """
         latest, given = self._at
         epoch = latest if epoch is None else epoch
@@ -135,15 +135,15 @@ class GivenLoader:
         return {**state, "dataset": self._begun[epoch]} if epoch in self._begun else state
 
     def load_state_dict(self, state: State) -> None:
-        """Make `epoch(state["epoch"], ...)` begin with the random states of the stopped pass; warn of the reading."""
+        """Make `epoch(state["epoch"], ...)` start with the random states of the stopped pass; warn of the rereading."""
         if "dataset" in state:
             self._begun[state["epoch"]] = state["dataset"]
         self._at = (state["epoch"], state["position"])
         if not self._said:
             self._said = True
             warnings.warn(
-                f"the finished batches of {self.name!r}, a DataLoader, are read again and dropped, in an order that "
-                "follows from the same random states; what its sampler or data set counts in attributes is not "
+                f"the finished batches of {self.name!r}, a DataLoader, are read again and dropped, in the order that "
+                "follows from the restored random states; counters in attributes of its sampler or data set are not "
                 "restored: run.loader(dataset, batch_size=...) resumes without reading again",
                 SamplesReadAgain,
                 stacklevel=outside(),
@@ -152,15 +152,15 @@ class GivenLoader:
     def check_exact(self) -> bool:
         """Return True unless a resumed run is known to read other samples; warn before returning False.
 
-        From the second epoch on, persistent workers draw from random states of their own, which begin again in the
-        workers of a resumed run. The first samples are drawn under two seeds to see whether that matters.
+        From the second epoch on, persistent workers have separate random states, which start again in the workers of a
+        resumed run. The first samples are drawn under two seeds to see whether they depend on them.
         """
         if self.num_workers == 0 or not self.loader.persistent_workers or not self._draws():
             return True
         warnings.warn(
             f"a resumed run reads other samples of {self.name!r} than the stopped run: they are random, and the "
             "random states of persistent workers cannot be saved; use persistent_workers=False, or "
-            "run.loader(dataset, batch_size=..., num_workers=...), where each sample has a random state of its own",
+            "run.loader(dataset, batch_size=..., num_workers=...), which seeds each sample",
             InexactResume,
             stacklevel=outside(),
         )
@@ -182,13 +182,13 @@ class GivenLoader:
                         drawn.append([dataset[place] for place in range(min(4, len(dataset)))])
             return not same(*drawn)
         except Exception:
-            return False  # whatever it is, the epoch will raise it
+            return False  # the epoch will raise the same error
 
     def close(self) -> None:
         """Do nothing: the workers are the user's."""
 
     def _generators(self) -> list[Stateful]:
-        """Return the generators of random numbers that the loader, its samplers and its data set hold."""
+        """Return the random generators in attributes of the loader, its samplers and its data set."""
         batch_sampler = self.loader.batch_sampler
         sampler = getattr(batch_sampler, "sampler", self.loader.sampler)
         holders = (self.loader, batch_sampler, sampler, self.dataset)

@@ -1,4 +1,4 @@
-"""Data sets in memory: read by index, a whole batch at once, without workers, on the device where they fit."""
+"""Reader of data sets in memory: whole batches by index, without workers, on the device if they fit."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Tensors:
     """torch's `TensorDataset`, read batch by batch.
 
     Args:
-        tensors: of equal length, on one device; the data set's own stay where they are when these move.
+        tensors: tensors of equal length on one device; `to` leaves those of the data set unchanged.
     """
 
     def __init__(self, tensors: tuple[torch.Tensor, ...]) -> None:
@@ -29,22 +29,22 @@ class Tensors:
         return len(self._tensors[0])
 
     def batch(self, indices: torch.Tensor) -> tuple[torch.Tensor, ...]:
-        """Return the samples at `indices`: `index_select` takes 0.6 of the time of indexing."""
+        """Return the samples at `indices` (`index_select` takes 0.6 of the time of indexing)."""
         return tuple(tensor.index_select(0, indices) for tensor in self._tensors)
 
     def to(self, device: torch.device) -> Self:
-        """Move the tensors that are read."""
+        """Read from copies of the tensors on a device; return self."""
         self._tensors = tuple(tensor.to(device) for tensor in self._tensors)
         return self
 
     @property
     def device(self) -> torch.device:
-        """Where the tensors are."""
+        """Device of the tensors."""
         return self._tensors[0].device
 
     @property
     def nbytes(self) -> int:
-        """What they take of memory."""
+        """Size of the tensors in bytes."""
         return sum(tensor.nbytes for tensor in self._tensors)
 
 
@@ -52,8 +52,8 @@ class Part:
     """torch's `Subset` of a data set in memory.
 
     Args:
-        whole: what it is a part of.
-        indices: which samples of it.
+        whole: the data set in memory.
+        indices: indices of the samples of the subset.
     """
 
     def __init__(self, whole: Batched, indices: Any) -> None:
@@ -64,28 +64,28 @@ class Part:
         return len(self._indices)
 
     def batch(self, indices: torch.Tensor) -> tuple[torch.Tensor, ...]:
-        """Return the samples at `indices` of the part."""
+        """Return the samples at `indices` of the subset."""
         return self._whole.batch(self._indices.index_select(0, indices))
 
     def to(self, device: torch.device) -> Self:
-        """Move the whole."""
+        """Read from a copy of the whole data set on a device; return self."""
         self._whole = self._whole.to(device)
         self._indices = self._indices.to(self._whole.device)
         return self
 
     @property
     def device(self) -> torch.device:
-        """Where the whole is."""
+        """Device of the whole data set."""
         return self._whole.device
 
     @property
     def nbytes(self) -> int:
-        """What the whole takes of memory, for the whole moves."""
+        """Size of the whole data set in bytes, since `to` moves all of it."""
         return bytes_of(self._whole)
 
 
 def in_memory(dataset: Any) -> Batched | None:
-    """Return the data set as one that is read batch by batch; None where it is read sample by sample.
+    """Return an interface to the data set that reads whole batches; None if it must be read sample by sample.
 
     Example:
         >>> found = in_memory(TensorDataset(torch.arange(4), torch.zeros(4)))
@@ -103,7 +103,7 @@ def in_memory(dataset: Any) -> Batched | None:
 
 
 def bytes_of(data: Batched) -> int:
-    """Return what the data take: their own `nbytes`, or the length times the bytes of one sample as it is given."""
+    """Return the size of the data in bytes: their `nbytes`, or their length times the size of one sample."""
     known = getattr(data, "nbytes", None)
     if isinstance(known, int):
         return known
@@ -115,7 +115,7 @@ def bytes_of(data: Batched) -> int:
 
 
 def moved(data: Batched, device: torch.device) -> Batched:
-    """Return the data on a cuda device if they take at most half of its free memory, else where they are."""
+    """Return the data, moved to a CUDA device if they take at most half of its free memory."""
     if device.type != "cuda" or data.device.type == "cuda":
         return data
     free, _ = torch.cuda.mem_get_info(device)
@@ -125,15 +125,15 @@ def moved(data: Batched, device: torch.device) -> Batched:
 class MemoryReader:
     """Reads whole batches by index.
 
-    A batch is read under seeds of its own, `(seed, epoch, batch)`, if the loader has a transform or if the data set
-    itself draws random numbers, which the first batch of every epoch shows. The rest is read without: saving the
-    generators' states and putting them back takes longer than a batch.
+    A batch is read under its own seed, `(seed, epoch, batch)`, if the loader has a transform or if the data set draws
+    random numbers, which is checked in the first batch of every epoch. Other batches are read without seeding, since
+    saving and restoring the states of the generators takes longer than reading a batch.
 
     Args:
         data: the data set.
-        batching: how samples become batches.
+        batching: assignment of samples to batches.
         assembly: the transform.
-        device: where the data are moved at the first epoch, if they fit.
+        device: device that the data are moved to before the first epoch, if they fit.
     """
 
     def __init__(self, data: Batched, batching: Batching, assembly: Assembly, device: torch.device) -> None:
@@ -148,7 +148,7 @@ class MemoryReader:
         return self._batching.batches(len(self._data))
 
     def batches(self, epoch: int, start: int) -> Iterator[Any]:
-        """Give the batches of an epoch from `start` on."""
+        """Yield the batches of an epoch from `start` on."""
         if not self._placed:
             self._data = moved(self._data, self._device)
             self._placed = True

@@ -1,8 +1,9 @@
-"""Iterable data sets: split over workers and ranks, seeded item by item, resumed at any batch.
+"""Reader of iterable data sets: split over workers and ranks, seeded item by item, resumed at any batch.
 
-Batch k of an epoch is items kG ... kG + G - 1 of the stream, G being the global batch, whoever reads it: worker k mod W
-draws all items and keeps those of its batches. So batches are the same with any number of workers. A data set that
-splits itself (its code asks `get_worker_info`) is left to do so: then batch k is the next one of worker k mod W.
+Batch k of an epoch is items kG ... kG + G - 1 of the stream, where G is the size of the global batch. With W workers,
+worker k mod W reads it: it draws all items and keeps those of its batches. So batches are the same with any number of
+workers. A data set that splits itself (its code calls `get_worker_info`) is not split again: then batch k is the next
+one of worker k mod W.
 """
 
 from __future__ import annotations
@@ -32,14 +33,14 @@ from truestep.loop.rng.seed import borrowed, mix
 
 
 class Said(enum.Enum):
-    """What a worker answers instead of a batch."""
+    """Answer of a worker instead of a batch."""
 
     ENDED = enum.auto()
     PASSED_OVER = enum.auto()
 
 
 class Ask(NamedTuple):
-    """One batch of a stream."""
+    """Request for one batch of a stream."""
 
     turn: int
     epoch: int
@@ -51,15 +52,16 @@ class Stream:
     """Draws batches from an iterable data set, in this process or in a worker.
 
     Before each item is drawn, python's, numpy's and torch's global generators are seeded with `mix(seed, epoch,
-    number)`, the number being the item's in the stream; what splits itself adds the worker and the rank.
+    number)`, with the number of the item in the stream; for a data set that splits itself, the worker and the rank are
+    mixed in too.
 
     Args:
-        dataset: the data set; with `set_epoch` it is told the epoch.
-        batching: how items become batches.
-        assembly: how items become a batch.
-        splits_workers: whether the data set gives each worker a part of its own.
-        splits_ranks: whether it gives each rank a part of its own.
-        device: where its generator is seeded too when items are read in this process.
+        dataset: the data set; its `set_epoch`, if any, is called with the epoch.
+        batching: assignment of items to batches.
+        assembly: collation and transform.
+        splits_workers: True if the data set gives each worker another part.
+        splits_ranks: True if the data set gives each rank another part.
+        device: device of another generator to seed, if items are read in this process.
     """
 
     def __init__(
@@ -82,19 +84,19 @@ class Stream:
         self._items: Iterator[Any] = iter(())
         self._turn = -1
         self._next = 0
-        """The number of the next item."""
+        """Number of the next item in the stream."""
         self._ended = False
 
     @property
     def size(self) -> int:
-        """Items that are drawn for a batch."""
+        """Number of items drawn for a batch."""
         return self._batching.batch_size if self._splits_ranks else self._batching.global_size
 
     def begin(self, turn: int, epoch: int, state: Any = None, number: int = 0) -> None:
-        """Start an epoch, at item `number` if the data set's state there is given."""
+        """Start an epoch; with the data set's state at item `number`, start there."""
         self._read = self.dataset
         if state is not None:
-            apart = light_copy(self.dataset)  # whoever reads the data set next starts at its beginning
+            apart = light_copy(self.dataset)  # other readers of the data set must still start at its beginning
             self._read = self.dataset if apart is None else apart
         tell_epoch(self._read, epoch)
         if state is not None:
@@ -103,7 +105,7 @@ class Stream:
         self._turn, self._next, self._ended = turn, number, False
 
     def state(self) -> Any:
-        """Return the data set's own state after the last item that was drawn."""
+        """Return the data set's state after the last item drawn."""
         return copy.deepcopy(self._read.state_dict())
 
     def __getitems__(self, ask: Ask) -> Any:
@@ -141,7 +143,7 @@ class Stream:
             return self._assembly.batch(kept)
 
     def _kept(self, whole: list[Any]) -> list[Any]:
-        """Return this rank's part of what was drawn; nothing where the epoch is over."""
+        """Return this rank's part of the items drawn; [] if the epoch is over."""
         if not whole or (self._batching.drop_last and len(whole) < self.size):
             return []
         return whole if self._splits_ranks else self._batching.share(whole)
@@ -150,13 +152,13 @@ class Stream:
 class StreamReader:
     """Reads an iterable data set from any batch of any epoch.
 
-    Where the data set has `state_dict` and `load_state_dict`, and is read in this process, its state at the last
-    batches is kept, and a resume starts there. Else the stream is read again up to the batch, and `SamplesReadAgain`
-    says so.
+    If the data set has `state_dict` and `load_state_dict` and is read in this process, its states at the last batches
+    are kept, and a resume starts there. Otherwise the stream is read again up to the batch, with the warning
+    `SamplesReadAgain`.
     """
 
     kept_states = 3
-    """Batches whose state is kept: a loop that looks ahead has drawn one more than it has finished."""
+    """Number of batches with a kept state: a loop that prefetches has drawn one more than it has finished."""
 
     def __init__(
         self, dataset: Any, batching: Batching, assembly: Assembly, workers: Workers, device: torch.device
@@ -181,16 +183,16 @@ class StreamReader:
         return self._batching.batches(len(self._stream.dataset))
 
     def state(self, epoch: int, position: int) -> Any:
-        """Return the data set's own state where a batch begins; None where it is not kept."""
+        """Return the data set's state before a batch; None if it is not kept."""
         return next((state for *at, state in reversed(self._states) if at == [epoch, position]), None)
 
     def batches(self, epoch: int, start: int, state: Any = None) -> Iterator[Any]:
-        """Give the batches of an epoch from `start` on.
+        """Yield the batches of an epoch from `start` on.
 
         Args:
-            epoch: which one.
-            start: how many batches are left out.
-            state: the data set's own state there, if known.
+            epoch: number of the epoch.
+            start: number of batches to skip.
+            state: the data set's state there, if known.
         """
         self._turn += 1
         turn = self._turn
@@ -199,7 +201,7 @@ class StreamReader:
             with borrowed():
                 self._stream.begin(turn, epoch, state, start * self._stream.size)
         again = start if state is None or not self.keeps_its_place else 0
-        first = 0 if self._lanes > 1 else start  # only from the beginning does one know which worker ends when
+        first = 0 if self._lanes > 1 else start  # from the beginning, to see when each worker's part ends
 
         def asks() -> Iterator[Ask]:
             for position in itertools.count(first):
@@ -229,7 +231,7 @@ class StreamReader:
 def _say_again(name: str, items: int, start: int, seconds: float) -> None:
     warnings.warn(
         f"loader {name!r} read {items} items again in {seconds:.1f} s to get to batch {start}: "
-        "the data set has no state of its own that fits here",
+        "no saved state of the data set fits this batch",
         SamplesReadAgain,
         stacklevel=outside(),
     )
@@ -246,7 +248,7 @@ def _splits_ranks(dataset: Any) -> bool:
 
 
 def _keeps_its_place(dataset: Any) -> bool:
-    """Whether the data set's own state is exact: Hugging Face's leaves out what its shuffle buffers held."""
+    """Return True if the data set's `state_dict` is exact; Hugging Face's leaves out the items in shuffle buffers."""
     if not all(callable(getattr(dataset, name, None)) for name in ("state_dict", "load_state_dict")):
         return False
     waiting = [getattr(dataset, "_ex_iterable", None)]
@@ -262,11 +264,11 @@ def _keeps_its_place(dataset: Any) -> bool:
 
 
 def asks_for(dataset: Any, name: str) -> bool:
-    """Whether the code of a data set names a function, in a method of its classes or in what these call.
+    """Return True if the code of a data set uses a function, in a method of its classes or in functions these call.
 
     Args:
-        dataset: an iterable data set; those that it holds are looked into too.
-        name: such as "get_worker_info".
+        dataset: an iterable data set; data sets in its attributes are searched too.
+        name: name of the function, such as "get_worker_info".
     """
     codes: set[types.CodeType] = set()
     held: list[Any] = [dataset]
@@ -290,7 +292,7 @@ def _few(value: Any) -> list[Any]:
 
 
 def _names(value: Any, name: str, codes: set[types.CodeType], depth: int = 2) -> bool:
-    """Whether a function names another, or calls one of its own module that does."""
+    """Return True if a function uses a name, itself or in functions of its module that it calls."""
     function = getattr(value, "__func__", getattr(value, "fget", value))
     if not isinstance(function, types.FunctionType) or function.__code__ in codes:
         return False

@@ -1,4 +1,4 @@
-"""The loader: batches of any data set, in an order and with randomness that do not depend on how they are read."""
+"""`Loader`: batches of any data set, with an order and randomness that do not depend on how they are read."""
 
 from __future__ import annotations
 
@@ -27,45 +27,45 @@ CPU = torch.device("cpu")
 
 
 class Loader:
-    """Gives the batches of any epoch of a data set, from any position, always the same for one seed.
+    """Yields the batches of any epoch of a data set, from any position, always the same for a seed.
 
-    The order of an epoch is a permutation by a generator of its own; a sample's randomness is a function of (seed,
-    epoch, index), a batch's of (seed, epoch, number). No global generator is drawn from, and none is left changed. So
-    batches depend neither on workers nor on what else the program draws, and a resumed epoch goes on exactly.
+    The order of an epoch is a permutation drawn from a separate generator. The randomness of a sample is a function of
+    (seed, epoch, index), that of a batch of (seed, epoch, number). Global generators keep their states. So batches do
+    not depend on workers or on other random numbers in the program, and a resumed epoch continues exactly.
 
     Three kinds of data sets are read in three ways:
 
     - In memory (`truestep.data`, torch's `TensorDataset`, a `Subset` of one): whole batches by index, in this process,
-      on `device` where they take at most half of its free memory; `num_workers` is not used. With a `collate_fn` they
+      on `device` if they take at most half of its free memory; `num_workers` is not used. With a `collate_fn` they
       are read sample by sample.
-    - Map-style: through torch's DataLoader. A data set with `__getitems__` of its own (Hugging Face) is seeded once a
+    - Map-style: through torch's DataLoader. A data set that defines `__getitems__` (Hugging Face) is seeded once per
       batch.
-    - Iterable: in their own order. Batches are split over workers and ranks, unless the data set's code asks
-      `get_worker_info`, or is Hugging Face's, and so splits itself.
+    - Iterable: in their own order. Batches are split over workers and ranks, unless the data set splits itself: its
+      code calls `get_worker_info`, or it is one of Hugging Face.
 
     Args:
-        dataset: a map-style or iterable data set; one with `set_epoch` is told the epoch.
+        dataset: a map-style or iterable data set; its `set_epoch`, if any, is called with the epoch.
         batch_size: samples in a batch of one rank, at least 1.
-        shuffle: whether each epoch has an order of its own; not for iterable data sets.
-        drop_last: whether an incomplete last batch is left out.
-        num_workers: processes that read samples; 0 reads in this one.
-        collate_fn: makes a batch of a list of samples; torch's `default_collate` where None.
-        transform: called with a batch's fields (`transform(x, y)`), or with the batch where it is no tuple or list.
-        pin_memory: whether batches are copied to pinned memory; "auto" does so where `device` is cuda.
-        persistent_workers: whether workers live on between epochs.
-        prefetch_factor: batches that each worker reads ahead; torch's 2 where None.
+        shuffle: use another order in each epoch; not for iterable data sets.
+        drop_last: leave out an incomplete last batch.
+        num_workers: number of processes that read samples; 0 to read in this process.
+        collate_fn: turns a list of samples into a batch; None for torch's `default_collate`.
+        transform: called with a batch's fields (`transform(x, y)`), or with the batch if it is not a tuple or list.
+        pin_memory: copy batches to pinned memory; "auto" does so if `device` is a CUDA device.
+        persistent_workers: keep workers between epochs.
+        prefetch_factor: number of batches that each worker reads ahead; None for torch's default of 2.
         seed: any integer.
-        device: where batches will be used.
-        name: what tells this loader from others of the run: their orders differ.
-        timeout: seconds to wait for a worker's batch; 0 waits for ever.
-        rank: this process, 0 ... world_size - 1.
-        world_size: how many processes share each epoch: batches of `batch_size * world_size` samples are cut in parts.
-        even: whether ranks get equally many samples of an incomplete last batch, some of them twice; False gives
-            each sample once, as an evaluation wants.
-        multiprocessing_context: how workers are started; torch's default where None.
+        device: device on which batches are used.
+        name: name of this loader; loaders with the same seed and other names have other orders.
+        timeout: seconds to wait for a worker's batch; 0 for no limit.
+        rank: rank of this process, 0 ... world_size - 1.
+        world_size: number of processes that share each epoch, in parts of batches of `batch_size * world_size` samples.
+        even: give ranks equally many samples of an incomplete last batch, some of them twice; False gives each sample
+            once, for evaluation.
+        multiprocessing_context: start method of workers; None for torch's default.
 
     Raises:
-        BadLoader: a data set or an argument that cannot be used.
+        BadLoader: the data set or an argument is invalid.
 
     Example:
         >>> loader = Loader([10, 11, 12, 13, 14], batch_size=2)
@@ -123,38 +123,40 @@ class Loader:
             raise BadLoader(
                 f"an epoch of loader {name!r} has no batch",
                 expected=f"expected a data set of at least {least} samples, got {len(dataset)}",
-                remedy="lower batch_size or pass drop_last=False" if len(dataset) else "check where its samples went",
+                remedy="lower batch_size or pass drop_last=False"
+                if len(dataset)
+                else "check why the data set is empty",
             )
         self._at = (0, 0)
         self._restored: State | None = None
         self._plain = 0
-        """How often the loader was walked over by a plain `for`."""
+        """Number of passes by a plain `for`."""
 
     def __len__(self) -> int:
-        """Return how many batches an epoch has; raise TypeError where the data set has no length."""
+        """Return the number of batches in an epoch; raise TypeError if the data set has no length."""
         return len(self._reader)
 
     def __iter__(self) -> Iterator[Any]:
-        """Give the batches of epoch 0, the next time those of epoch 1, and so on."""
+        """Return the batches of epoch 0, the next time those of epoch 1, and so on."""
         self._plain += 1
         return self.epoch(self._plain - 1)
 
     def epoch(self, epoch: int, start: int = 0) -> Iterator[Any]:
-        """Give the batches of an epoch.
+        """Return an iterator over the batches of an epoch.
 
         Args:
-            epoch: its number, from 0; orders and augmentation differ between epochs.
-            start: batches that are left out because they are finished; they are not read again, except from an
-                iterable data set without a state of its own.
+            epoch: number of the epoch, from 0; order and augmentation differ between epochs.
+            start: number of finished batches, which are skipped; only an iterable data set without saved state reads
+                them again.
 
         Raises:
-            BadLoader: `start` lies beyond the epoch, or another epoch began while this one went on.
-            WorkerDied: a worker was killed, or did not answer in time.
+            BadLoader: `start` is beyond the end of the epoch, or another epoch started during this one.
+            WorkerDied: a worker was killed or timed out.
         """
         if start < 0 or (start and not isinstance(self._reader, StreamReader) and start > len(self)):
+            most = "" if start < 0 else f" and at most {len(self)}, the batches of an epoch"
             raise BadLoader(
-                f"loader {self.name!r} was to start at batch {start}",
-                expected="expected at least 0" if start < 0 else f"expected at most {len(self)}, all of an epoch",
+                f"start of loader {self.name!r} must be at least 0{most}, got {start}",
                 remedy="use the data set and the batch size of the run that is resumed",
             )
         return self._counted(epoch, start)
@@ -177,15 +179,15 @@ class Loader:
         return restored.get("dataset")
 
     def state_dict(self, position: int | None = None, epoch: int | None = None) -> State:
-        """Return where the loader is, and the state of an iterable data set that keeps one.
+        """Return the position of the loader, with the state of an iterable data set that has one.
 
         Args:
-            position: batches of the epoch that are finished; what has been given out where None. The data set's state
-                is kept for the last three positions.
-            epoch: number of the epoch; the latest that gave a batch where None.
+            position: number of finished batches of the epoch; None for the number yielded. The data set's state is kept
+                for the last three positions.
+            epoch: number of the epoch; None for the latest one with a batch.
 
         Returns:
-            "epoch", "position", and "dataset" where the data set has a state there.
+            "epoch", "position", and "dataset" if the data set has a state there.
 
         Example:
             >>> loader = Loader(range(6), batch_size=2)
@@ -206,34 +208,33 @@ class Loader:
         return state
 
     def load_state_dict(self, state: State) -> None:
-        """Make `epoch(state["epoch"], state["position"])` start from the data set's own state, if there is one."""
+        """Make `epoch(state["epoch"], state["position"])` start from the data set's saved state, if there is one."""
         self._restored = dict(state)
         self._at = (state["epoch"], state["position"])
 
     def check_exact(self) -> bool:
-        """Warn if a resumed run cannot repeat samples, because the data set draws from a generator of its own.
+        """Warn if a resumed run cannot repeat samples, because the data set draws from a private generator.
 
-        The first samples are drawn twice under one seed, from two copies of the data set that share what is large; a
-        data set that cannot be copied is not looked at. It calls the data set's code: a run does so at its first save,
-        and when it resumes.
+        The first samples are drawn twice under one seed, from a light copy of the data set; one that cannot be copied
+        is not checked. This runs code of the data set: a run calls it at its first save, and when it resumes.
 
         Returns:
             False after a warning (`InexactResume`), else True.
         """
         if isinstance(self._reader, StreamReader) and self._reader.keeps_its_place:
-            return True  # what it draws from is part of its own state
+            return True  # its generators are part of its saved state
         copied = light_copy(self.dataset)
         if copied is None or type(self.dataset).__module__.partition(".")[0] == "datasets":
             return True
         try:
             exact = same(self._few(copied), self._few(copied))
         except Exception:
-            return True  # whatever it is, the epoch will raise it with its place
+            return True  # the epoch will raise the same error, with its place
         if not exact:
             warnings.warn(
-                f"the first samples of loader {self.name!r} differ when drawn twice under one seed, so a resumed run "
-                "does not repeat the one that was stopped: draw from random, numpy.random or torch's global generator, "
-                "which the loader seeds for every sample",
+                f"the first samples of loader {self.name!r} differ when drawn twice with the same seed, so a resumed "
+                "run reads other samples than the stopped run: draw from random, numpy.random or torch's global "
+                "generator, which the loader seeds for every sample",
                 InexactResume,
                 stacklevel=outside(),
             )
@@ -243,7 +244,7 @@ class Loader:
         with borrowed() as seed:
             seed(self._seed & 0xFFFFFFFF)
             if isinstance(self._reader, StreamReader):
-                tell_epoch(dataset, 0)  # one that seeds its generator there repeats its stream
+                tell_epoch(dataset, 0)  # a data set that seeds its generator in set_epoch repeats its stream
                 return list(islice(iter(dataset), 2))
             if isinstance(self._reader, MemoryReader):
                 data = in_memory(dataset)
@@ -257,38 +258,35 @@ class Loader:
 
 
 def check_loader(loader: Any) -> Any:
-    """Return what a loop can walk over; raise for a data set, a list or anything else.
+    """Return the argument if it is a loader of a run; raise an error for a data set, a list or another object.
 
     Raises:
-        BadLoader: it is neither a loader of the run nor a DataLoader.
+        BadLoader: the argument has not the interface of `Loader`.
     """
     if hasattr(loader, "epoch") and hasattr(loader, "batch_size"):
         return loader
     raise BadLoader(
-        f"a loop was given a {type(loader).__name__}, which is no loader",
-        expected="expected what run.loader() returned, or a torch DataLoader",
+        f"the loader of a loop must be from run.loader() or a torch DataLoader, got a {type(loader).__name__}",
         remedy="write loader = run.loader(dataset, batch_size=32) before the loop",
     )
 
 
 def _check_counts(batch_size: int, num_workers: int, rank: int, world_size: int) -> None:
-    for what, value, least in (("batch_size", batch_size, 1), ("num_workers", num_workers, 0)):
+    for name, value, least in (("batch_size", batch_size, 1), ("num_workers", num_workers, 0)):
         if isinstance(value, bool) or not isinstance(value, int) or value < least:
             raise BadLoader(
-                f"{what}={value!r} is no number of {'samples' if least else 'processes'}",
-                expected=f"expected an int of at least {least}",
-                remedy=f"pass {what}={max(least, 32 if least else 0)} or another number",
+                f"{name} must be {'a positive integer' if least else 'an integer of at least 0'}, got {value!r}",
+                remedy=f"pass {name}={max(least, 32 if least else 0)} or another number",
             )
     if not 0 <= rank < world_size:
         raise BadLoader(
-            f"rank {rank} is none of {world_size} processes",
-            expected=f"expected 0 to {world_size - 1}",
+            f"rank must be from 0 to {world_size - 1} with {world_size} processes, got {rank}",
             remedy="pass the rank and the world size of the process group",
         )
 
 
 def _is_iterable(dataset: Any, name: str, *, shuffle: bool) -> bool:
-    """Whether a data set is read in its own order; raise for what is no data set."""
+    """Return True if a data set is read in its own order; raise an error if it is not a data set."""
     by_index = hasattr(dataset, "__getitem__") and hasattr(dataset, "__len__")
     iterable = isinstance(dataset, IterableDataset) or (not by_index and isinstance(dataset, Iterable))
     if isinstance(dataset, Mapping):
@@ -299,7 +297,7 @@ def _is_iterable(dataset: Any, name: str, *, shuffle: bool) -> bool:
         )
     if not iterable and not by_index:
         raise BadLoader(
-            f"loader {name!r} got a {type(dataset).__name__}, which is no data set",
+            f"loader {name!r} got a {type(dataset).__name__}, which is not a data set",
             expected="expected __getitem__ and __len__, or __iter__",
             remedy="add `__len__` to the data set" if hasattr(dataset, "__getitem__") else "pass a torch Dataset",
         )
@@ -307,7 +305,7 @@ def _is_iterable(dataset: Any, name: str, *, shuffle: bool) -> bool:
         raise BadLoader(
             f"loader {name!r} got an iterator ({type(dataset).__name__}), which has one epoch only",
             expected="expected a data set that can be read again",
-            remedy="put the code that makes it into `__iter__` of an IterableDataset",
+            remedy="move the code that creates it into `__iter__` of an IterableDataset",
         )
     if iterable and shuffle:
         raise BadLoader(
@@ -319,10 +317,13 @@ def _is_iterable(dataset: Any, name: str, *, shuffle: bool) -> bool:
 
 
 def check_options(options: Mapping[str, Any]) -> None:
-    """Refuse what `run.loader()` does not take.
+    """Raise an error for unknown options of `run.loader()`.
 
     Args:
-        options: those that are not its own, by name.
+        options: the additional options of the call, by name.
+
+    Raises:
+        BadLoader: an option is unknown; gives the nearest name.
     """
     own = ("dataset", "batch_size", "seed", "device", "name", "rank", "world_size")
     known = [name for name in signature(Loader).parameters if name not in own]
@@ -333,7 +334,7 @@ def check_options(options: Mapping[str, Any]) -> None:
         if name in ("sampler", "batch_sampler", "generator", "worker_init_fn"):
             remedy = f"pass a torch DataLoader: run.loader(DataLoader(dataset, {name}=...))"
         raise BadLoader(
-            f"run.loader() was given {name}=, which it does not take",
-            expected=f"expected some of {', '.join(known)}",
+            f'"{name}" is not an argument of run.loader()',
+            expected=f"expected one of {', '.join(known)}",
             remedy=remedy,
         )

@@ -1,4 +1,4 @@
-"""Map-style data sets, sample by sample: each one's randomness is a function of (seed, epoch, index)."""
+"""Reader of map-style data sets: the randomness of a sample is a function of (seed, epoch, index)."""
 
 from __future__ import annotations
 
@@ -19,23 +19,23 @@ class Request(NamedTuple):
 
     epoch: int
     position: int
-    """The number of the batch in the epoch."""
+    """Number of the batch in the epoch, from 0."""
     indices: list[int]
 
 
 class Samples:
-    """Fetches, collates and transforms a batch under seeds of its own, in this process or in a worker.
+    """Fetches, collates and transforms batches under their own seeds, in this process or in a worker.
 
-    Around each sample, python's, numpy's and torch's global generators are seeded with `mix(seed, epoch, index)`, so
-    augmentation depends neither on workers nor on the order or on a resume. A data set with `__getitems__` draws for a
-    whole batch: it is seeded once, with the batch's first index. The generators come back as they were. (`Draws` leaves
-    out seeds that no sample asks for; a batch in which a sample first draws after many that did not is read twice.)
+    Before each sample, python's, numpy's and torch's global generators are seeded with `mix(seed, epoch, index)`, so
+    augmentation does not depend on workers, the order or a resume. A data set with `__getitems__` is seeded once per
+    batch, with the batch's first index. The states of the generators are restored afterwards. (`Draws` leaves out
+    unnecessary seeding; a batch is read twice if a sample is the first to use a generator after many that did not.)
 
     Args:
-        dataset: anything with `__getitem__`; with `set_epoch` it is told the epoch.
+        dataset: any object with `__getitem__`; its `set_epoch`, if any, is called with the epoch.
         batching: the seed and the rank.
-        assembly: how samples become a batch.
-        device: where its generator is seeded too, once a batch, when samples are read in this process.
+        assembly: collation and transform.
+        device: device of another generator to seed, once per batch, if samples are read in this process.
     """
 
     def __init__(self, dataset: Any, batching: Batching, assembly: Assembly, device: torch.device | None) -> None:
@@ -88,7 +88,7 @@ class Samples:
 
 
 class SampleReader:
-    """Reads a map-style data set through workers, from any batch of any epoch."""
+    """Reads a map-style data set, with or without workers, from any batch of any epoch."""
 
     def __init__(
         self, dataset: Any, batching: Batching, assembly: Assembly, workers: Workers, device: torch.device
@@ -101,7 +101,7 @@ class SampleReader:
         return self._batching.batches(len(self._dataset))
 
     def batches(self, epoch: int, start: int) -> Iterator[Any]:
-        """Give the batches of an epoch from `start` on; those before it are not read."""
+        """Yield the batches of an epoch from `start` on; earlier ones are not read."""
         order = self._batching.order(len(self._dataset), epoch)
 
         def requests() -> Iterator[Request]:
@@ -116,24 +116,24 @@ class SampleReader:
 
 
 def tell_epoch(dataset: Any, epoch: int) -> None:
-    """Call the data set's `set_epoch`, where it has one."""
+    """Call the data set's `set_epoch`, if it has one."""
     set_epoch = getattr(dataset, "set_epoch", None)
     if callable(set_epoch):
         set_epoch(epoch)
 
 
 def gives_batches(dataset: Any) -> bool:
-    """Whether the data set itself has `__getitems__`; torch's `Subset` has one that reads sample by sample."""
+    """Return True if the data set itself has `__getitems__`; that of torch's `Subset` reads sample by sample."""
     while type(dataset) is Subset:
         dataset = dataset.dataset
     return callable(getattr(dataset, "__getitems__", None))
 
 
 def place(what: str, epoch: int) -> str:
-    """Return the note that the user's errors get."""
+    """Return the note that is added to errors of the data set."""
     return f"while the loader read {what} of the data set, epoch {epoch}"
 
 
 def ended_itself(what: str, epoch: int) -> RuntimeError:
-    """Return an error for a StopIteration of the user's, which ends loops quietly."""
+    """Return an error for a StopIteration in the data set, which would silently end the loop."""
     return RuntimeError(f"StopIteration {place(what, epoch)}")
