@@ -273,3 +273,21 @@ def test_an_experiment_is_not_one_of_several_processes(folder, monkeypatch):
     monkeypatch.setenv("WORLD_SIZE", "2")
     with pytest.raises(UsageError, match="one of 2 processes"):
         bench_of("train.py", [], False, steps=2, limit=10)
+
+
+@pytest.mark.parametrize(
+    ("said", "line"),
+    [
+        ("Traceback\n  File\nValueError: why\n\n", "ValueError: why"),
+        ("torch.OutOfMemoryError: full\n  a note of the error\n", "torch.OutOfMemoryError: full"),
+        ("step 1\nstep 2\n", "step 2"),
+        ("\n", ""),
+    ],
+)
+def test_the_last_line_of_an_output_is_its_error_where_it_has_one(said, line):
+    assert Outcome(PLAIN, "crashed", said=said).last_line == line
+
+
+def test_outcomes_are_kept_in_the_cache_of_the_user(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    assert Kept().folder == tmp_path / "truestep" / "experiments"

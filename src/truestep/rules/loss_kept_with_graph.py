@@ -5,6 +5,7 @@ from typing import ClassVar
 from truestep.events import BackwardEnded, Event, GraphsKept, ModelCalled, RunEnded
 from truestep.findings import Severity
 from truestep.rules._rule import Progress, Rule
+from truestep.rules._sizes import size_text
 
 
 class LossKeptWithGraph(Rule):
@@ -117,18 +118,6 @@ class LossKeptWithGraph(Rule):
                 key=key,
             )
         draft.count, draft.total = max(event.alive, draft.count), max(event.of, draft.total or 0)
-        held = f", {_amount(event.kept_bytes)} each" if event.kept_bytes else ""
-        all_of_it = f", {_amount(event.kept_bytes * event.alive)} in all" if event.kept_bytes else ""
+        held = f", {size_text(event.kept_bytes)} each" if event.kept_bytes else ""
+        all_of_it = f", {size_text(event.kept_bytes * event.alive)} in all" if event.kept_bytes else ""
         draft.cost = f"{event.alive} graphs of {event.nodes} operations alive at step {run.step}{held}{all_of_it}"
-
-
-def _amount(size_bytes: int) -> str:
-    """Return a size with its unit.
-
-    >>> _amount(2_500_000)
-    '2.5 MB'
-    """
-    for unit, factor in (("GB", 10**9), ("MB", 10**6), ("kB", 10**3)):
-        if size_bytes >= factor:
-            return f"{size_bytes / factor:.1f} {unit}"
-    return f"{size_bytes} bytes"

@@ -5,6 +5,7 @@ from typing import ClassVar
 from truestep.events import BackwardEnded, Event, GradientsTaken, GraphsRetained, Site
 from truestep.findings import Severity
 from truestep.rules._rule import Progress, Rule
+from truestep.rules._sizes import size_text
 
 _MOST_LINES = 64
 """Most lines to remember, which bounds the memory."""
@@ -108,19 +109,7 @@ class RetainGraphInLoop(Rule):
             help="remove `retain_graph=True`",
             unit="graphs",
         )
-        size = f" that hold {_amount(event.kept_bytes)}" if event.kept_bytes else ""
+        size = f" that hold {size_text(event.kept_bytes)}" if event.kept_bytes else ""
         draft.cost = f"a graph of {event.nodes} operations{size} in memory together with the next, counted on the tape"
         draft.count = draft.total = event.followed
         draft.first_step = 0
-
-
-def _amount(size_bytes: int) -> str:
-    """Return a size with its unit.
-
-    >>> _amount(2_500_000)
-    '2.5 MB'
-    """
-    for unit, factor in (("GB", 10**9), ("MB", 10**6), ("kB", 10**3)):
-        if size_bytes >= factor:
-            return f"{size_bytes / factor:.1f} {unit}"
-    return f"{size_bytes} bytes"

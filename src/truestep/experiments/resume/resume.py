@@ -324,7 +324,7 @@ def judge(whole: Trace, killed: Trace, resumed: Trace, kill: Kill, how: str, out
     done = len(killed.steps)
     losses = tuple(step.loss for step in resumed.steps)
     if outcome.how in ("crashed", "interrupted", "killed") or (outcome.how == "exited" != how):
-        note = _last_line(outcome.said) or f"it {outcome.how}"
+        note = outcome.last_line or f"it {outcome.how}"
         if resumed.steps:
             note = f"after {len(resumed.steps)} steps: {note}"
         beside = {write.path for write in whole.writes if write.steps == kill.step} - {kill.path}
@@ -410,7 +410,3 @@ def went_on(whole: Trace, done: int, begins: Print) -> int | None:
 
 def _no_weights() -> Missing:
     return Missing("weights", "those that it begins with are those of no step")
-
-
-def _last_line(said: str) -> str:
-    return next((line.strip() for line in reversed(said.splitlines()) if line.strip()), "")

@@ -19,7 +19,7 @@ from typing import Any, BinaryIO
 from truestep.experiments.running import ranks
 from truestep.experiments.running.folder_copy import scratch
 from truestep.experiments.running.outcome import Interrupted, Outcome, Variant, read_outcome
-from truestep.experiments.running.outcome_cache import Kept
+from truestep.experiments.running.outcome_cache import Kept, user_caches
 from truestep.experiments.running.outside_reads import read_reads
 from truestep.supervision.launch import Target
 
@@ -142,7 +142,7 @@ class Place:
 
     def _specification(self, variant: Variant, anew: bool) -> dict[str, Any]:
         bench = self.bench
-        others = [Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")), Path("/dev")]
+        others = [user_caches(), Path("/dev")]
         arguments = bench.target.arguments if variant.arguments is None else variant.arguments
         name = bench.target.name
         return {

@@ -116,6 +116,13 @@ class Outcome:
         return aims
 
     @property
+    def last_line(self) -> str:
+        """Last line of its output that names an exception, or else the last line; "" without output."""
+        lines = [line.strip() for line in self.said.splitlines() if line.strip()]
+        errors = [line for line in lines if line.partition(":")[0].rpartition(".")[2].endswith(("Error", "Exception"))]
+        return (errors or lines or [""])[-1]
+
+    @property
     def report(self) -> str:
         """On the run, as text, where it was watched."""
         return str(self.told.get("watched", {}).get("report", ""))

@@ -59,6 +59,11 @@ _OF_THE_SESSION = (
 )
 
 
+def user_caches() -> Path:
+    """Return the folder of the user's caches: XDG_CACHE_HOME, or ~/.cache."""
+    return Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache"))
+
+
 class Kept:
     """A folder of outcomes by what they depend on.
 
@@ -74,8 +79,7 @@ class Kept:
     """
 
     def __init__(self, folder: Path | None = None, *, fresh: bool = False) -> None:
-        caches = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache"))
-        self.folder = folder or caches / "truestep" / "experiments"
+        self.folder = folder or user_caches() / "truestep" / "experiments"
         self.fresh = fresh
         self._own: dict[str, Outcome] = {}
         self.used = 0

@@ -12,7 +12,6 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
@@ -21,6 +20,7 @@ from truestep.experiments.changes.speedups import TUNINGS, Tuning
 from truestep.experiments.running.absent import without_steps
 from truestep.experiments.running.bench import Bench
 from truestep.experiments.running.outcome import LOSSES, Named, Outcome, Variant
+from truestep.experiments.running.outcome_cache import user_caches
 from truestep.experiments.tune.speedup_statistics import MARGIN, Judged, Says, deviation, judge
 from truestep.experiments.tune.trial_order import in_order
 from truestep.experiments.tune.tuned import Row, Tuned
@@ -333,7 +333,11 @@ def _without_times(names: tuple[str, ...], pair: Pair) -> Row | None:
     plain, changed = pair.outcomes
     failed = changed.how in ("crashed", "killed") or (changed.how == "exited" and not pair.ratios)
     if failed and len(pair.ratios) < _FEWEST_TURNS:
-        said = "was over its limit of time or memory" if changed.how == "killed" else _last_line(changed.said)
+        said = (
+            "was over its limit of time or memory"
+            if changed.how == "killed"
+            else changed.last_line[:200] or "it printed nothing"
+        )
         return Row(names, "failed", note=said)
     if not all(changed.changes.get(name, {}).get("applied") for name in names):
         return Row(names, "does not apply")
@@ -341,12 +345,6 @@ def _without_times(names: tuple[str, ...], pair: Pair) -> Row | None:
         ended = plain if plain.how in ("crashed", "killed") else changed
         return Row(names, "failed", note=f"it {ended.how} after {len(pair.ratios)} turns")
     return None
-
-
-def _last_line(said: str) -> str:
-    lines = [line.strip() for line in said.splitlines() if line.strip()]
-    errors = [line for line in lines if line.partition(":")[0].rpartition(".")[2].endswith(("Error", "Exception"))]
-    return (errors or lines or ["it said nothing"])[-1][:200]
 
 
 def _memory(pair: Pair) -> float | None:
@@ -375,7 +373,7 @@ def _changes(names: Iterable[str], cache: str | None = None, *, checked: bool = 
 @contextmanager
 def _cache() -> Iterator[str | None]:
     """Give a folder in the user's cache, where variants may write; None where there is none."""
-    caches = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache"))
+    caches = user_caches()
     if not caches.is_dir() or not os.access(caches, os.W_OK):
         yield None
         return
