@@ -166,7 +166,7 @@ def _found(path: Path) -> Path:
     raise BadData(
         f"no file begins with {path.name!r}",
         path=path.parent,
-        expected=f"the folder has {', '.join(names[:8]) or 'no files'}",
+        expected=f"files in the folder: {', '.join(names[:8]) or 'none'}",
         remedy="check the path",
     )
 
