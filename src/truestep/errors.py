@@ -52,7 +52,7 @@ class TrueStepError(Exception):
 
     Args:
         happened: description of the error, without a full stop.
-        expected: the expected and the actual value; may be empty.
+        expected: "expected ..., got ...", or a fact that begins with its noun; empty if `happened` says it all.
         remedy: one imperative sentence.
     """
 
@@ -204,7 +204,7 @@ class BadData(UsageError):
         happened: description of the error, without a full stop.
         path: the file or folder; empty if no file is at fault.
         where: the place in it, such as "line 7" or "index 3"; may be empty.
-        expected: the expected and the actual value; may be empty.
+        expected: "expected ..., got ...", or a fact that begins with its noun; empty if `happened` says it all.
         remedy: one imperative sentence.
     """
 
@@ -290,7 +290,7 @@ class NoExperiment(UsageError):
 
     Args:
         happened: description of the error, without a full stop.
-        expected: the expected and the actual value; may be empty.
+        expected: "expected ..., got ...", or a fact that begins with its noun; empty if `happened` says it all.
         remedy: one imperative sentence.
         said: the end of the script's output.
     """
