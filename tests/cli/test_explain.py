@@ -9,6 +9,8 @@ from truestep.errors import TorchMissing, UnknownRule, UsageError
 from truestep.rules import all_rules
 from truestep.rules._rule import HEADINGS
 
+pytestmark = pytest.mark.cold
+
 BAD = "import sys\n\nvalue = 1.0\nprint(f'result: {value + int(sys.argv[1])}')  # error: missing-zero-grad\n"
 GOOD = "import sys\n\nvalue = 1.0\nvalue += 4\nprint(f'result: {value + int(sys.argv[1])}')\n"
 STATED = """\

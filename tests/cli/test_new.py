@@ -10,6 +10,8 @@ import pytest
 from truestep import templates
 from truestep.cli import main
 
+pytestmark = pytest.mark.cold
+
 
 def new(*arguments):
     with pytest.raises(SystemExit) as ended:

@@ -4,7 +4,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from truestep.rules import all_rules
+
+pytestmark = pytest.mark.cold
 
 
 def truestep(*arguments):

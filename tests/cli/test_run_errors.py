@@ -106,6 +106,7 @@ def test_unreadable_script_and_unwritable_record(folder: Path) -> None:
     assert (code, "UnwritableFolder" in err) == (2, True)
 
 
+@pytest.mark.cold
 def test_without_torch_the_script_is_not_begun(folder: Path) -> None:
     block = folder / "block"
     block.mkdir()

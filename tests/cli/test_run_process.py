@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.cold
 PYTHON = [sys.executable]
 TRUESTEP = [sys.executable, "-m", "truestep", "run"]
 COMMAND = [str(Path(sys.executable).with_name("truestep")), "run"]

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.cold
+
 SNAPSHOTS = Path(__file__).parent / "help"
 PAGES = {
     "truestep": [],

@@ -6,6 +6,8 @@ import sys
 
 import pytest
 
+pytestmark = pytest.mark.cold
+
 HEAVY = {"torch", "numpy", "rich", "typer", "click", "libcst", "safetensors"}
 
 

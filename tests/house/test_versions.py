@@ -6,7 +6,11 @@ import subprocess
 import tomllib
 from pathlib import Path
 
+import pytest
+
 from truestep.doctor.versions import CHECKED_PYTHON, CHECKED_TORCH, checked, written
+
+pytestmark = pytest.mark.cold
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "reference" / "versions.md").read_text(encoding="utf-8")

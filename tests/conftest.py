@@ -1,0 +1,15 @@
+"""For the tests that start processes: a Python is started warm, unless a test is about the start itself."""
+
+import contextlib
+
+import pytest
+import warm
+
+warm.install()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item):
+    """Start nothing warm in a test that is marked as cold, nor in its fixtures."""
+    with warm.cold_starts() if item.get_closest_marker("cold") else contextlib.nullcontext():
+        return (yield)

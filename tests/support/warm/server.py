@@ -1,0 +1,205 @@
+"""The server of warm starts: python server.py SOCKET.
+
+It imports what programs need, then forks a process for every request. The process becomes a child of the one that
+asked: its parent ends at once, and the asking process, marked as the reaper of its descendants, inherits it.
+"""
+
+import sys
+
+BARE = set(sys.modules)
+
+import ctypes
+import gc
+import io
+import json
+import os
+import runpy
+import socket
+import warnings
+from importlib.machinery import BuiltinImporter, SourceFileLoader
+from types import ModuleType
+from typing import Any
+
+from hidden import Hidden
+
+STAGES = (
+    "numpy",
+    "torch",
+    "torch._dynamo",  # imported by the first optimizer
+    "sklearn.datasets",
+    "truestep",
+    "truestep.rules",
+    "truestep.loop.run",
+    "truestep.watch",
+    "truestep.probes",
+    "truestep.report",
+    "truestep.cli",
+    "truestep.cli.run",
+    "truestep.experiments.child",
+)
+"""What is imported, in this order; a program that imports one gets all that came with it."""
+
+
+def main() -> None:
+    """Serve; in a forked process, be the Python that was asked for."""
+    added = {os.path.dirname(__file__), *os.environ.get("PYTHONPATH", "").split(os.pathsep)}
+    paths = [place for place in sys.path if place not in added]
+    filters = list(warnings.filters)
+    hidden = Hidden(BARE)
+    for stage in STAGES:
+        hidden.stage(stage)
+    hidden.close()
+    gc.collect()
+    gc.freeze()  # a collection in a forked process would copy the pages of all that is imported
+    request = serve(socket.socket(fileno=int(sys.argv[1])))
+    take_over(request)
+    hidden.hide()
+    leave_libraries(hidden)
+    warn(filters, request["warnings"])
+    run(request, paths)
+
+
+def serve(connection: socket.socket) -> dict[str, Any]:
+    """Fork for each request; return the request in the forked process."""
+    while True:
+        try:
+            request, descriptors = receive(connection)
+        except (EOFError, KeyboardInterrupt, ConnectionError):
+            os._exit(0)
+        born, tell = os.pipe()
+        wait, go = os.pipe()
+        between = os.fork()
+        if between == 0:
+            child = os.fork()
+            if child:
+                os.write(tell, str(child).encode())
+                os._exit(0)
+            os.close(go)
+            os.read(wait, 1)  # until the process between is gone, and the one that asked is the parent
+            connection.close()
+            for standard, descriptor in enumerate(descriptors):
+                os.dup2(descriptor, standard)
+            for descriptor in (born, tell, wait, *descriptors):
+                os.close(descriptor)
+            return request
+        os.waitpid(between, 0)
+        connection.sendall(os.read(born, 32).ljust(32))
+        for descriptor in (born, tell, wait, go, *descriptors):
+            os.close(descriptor)
+
+
+def receive(connection: socket.socket) -> tuple[dict[str, Any], list[int]]:
+    """Return the next request and the descriptors of its standard streams."""
+    head, descriptors, *_ = socket.recv_fds(connection, 16, 3)
+    if not head:
+        raise EOFError
+    size, text = int(head), b""
+    while len(text) < size:
+        text += connection.recv(size - len(text))
+    return json.loads(text), descriptors
+
+
+def take_over(request: dict[str, Any]) -> None:
+    """Give this process the session, folder, environment, streams and random generators of a new one."""
+    if request["session"]:
+        os.setsid()
+    elif request["group"] >= 0:
+        os.setpgid(0, request["group"])
+    os.umask(request["umask"])
+    os.chdir(request["folder"])
+    os.environ.clear()
+    os.environ.update(request["environment"])
+    sys.modules["random"].seed()
+    sys.modules["numpy.random"].seed()
+    sys.modules["torch"].default_generator.seed()
+    sys.modules["tempfile"].tempdir = None
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        stream = standard(number, getattr(sys, name))
+        setattr(sys, name, stream)
+        setattr(sys, f"__{name}__", stream)
+
+
+def standard(number: int, before: io.TextIOWrapper) -> io.TextIOWrapper:
+    """Return a standard stream for a descriptor, as Python makes it at its start."""
+    through = sys.__stdout__.write_through  # as PYTHONUNBUFFERED says
+    mode = "w" if number else "r"
+    raw = open(number, f"{mode}b", 0 if number and through else -1, closefd=False)  # noqa: SIM115
+    vars(getattr(raw, "raw", raw))["name"] = before.name
+    lines = not through and (number == 2 or raw.isatty())
+    newline = "\n" if number else None
+    stream = io.TextIOWrapper(raw, before.encoding, before.errors, newline, lines, through)
+    stream.mode = mode
+    return stream
+
+
+def leave_libraries(hidden: Hidden) -> None:
+    """Leave the process when Python has ended: without the destructors of torch's libraries, which take 0.25 s."""
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(hidden))
+    libc = ctypes.CDLL(None)
+    libc.on_exit(libc._exit, None)
+    libc.__cxa_atexit(libc.fflush, None, None)  # called before the one above
+
+
+def warn(filters: list[Any], options: list[str]) -> None:
+    """Set the filters of warnings to those of Python, and what the environment and options say."""
+    warnings.filters[:] = filters
+    sys.warnoptions[:] = [*filter(None, os.environ.get("PYTHONWARNINGS", "").split(",")), *options]
+    vars(warnings)["_processoptions"](sys.warnoptions)
+    vars(warnings)["_filters_mutated"]()
+
+
+def run(request: dict[str, Any], paths: list[str]) -> None:
+    """Run a command, a module or a script as Python does, in a new ``__main__``."""
+    how, what, arguments = request["how"], request["what"], request["arguments"]
+    full = os.path.join(os.getcwd(), what)
+    first = {"-c": "", "-m": os.getcwd(), "": os.path.dirname(os.path.realpath(what))}[how]
+    sys.path[:] = [first, *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep)), *paths]
+    sys.orig_argv[:] = request["command"]
+    sys.argv[:] = [how or what, *arguments]
+    module = sys.modules["__main__"] = ModuleType("__main__")
+    names = vars(module)
+    if sys.version_info < (3, 14):
+        names.update(__annotations__={})
+    names.update(__builtins__=sys.modules["builtins"])
+    try:
+        if how == "-m":
+            vars(runpy)["_run_module_as_main"](what)
+        elif how == "-c":
+            names.update(__loader__=BuiltinImporter)
+            exec(compile(what, "<string>", "exec", dont_inherit=True), names)
+        else:
+            names.update(__loader__=SourceFileLoader("__main__", full), __file__=full, __cached__=None)
+            with open(full, "rb") as file:
+                code = compile(file.read(), full, "exec", dont_inherit=True)
+            exec(code, names)
+            forget_file(names)
+    except SystemExit as error:
+        error.__traceback__ = None
+        raise
+    except BaseException:
+        forget_file(names)
+        sys.excepthook = without_server(sys.excepthook)
+        raise
+
+
+def forget_file(names: dict[str, Any]) -> None:
+    """Remove the names that Python removes when a script has ended, and leaves after `sys.exit`."""
+    names.pop("__file__", None)
+    names.pop("__cached__", None)
+
+
+def without_server(hook: Any) -> Any:
+    """Return the hook of a program for the exception that ends it, called without the frames of this file."""
+
+    def shown(kind: Any, error: Any, traceback: Any) -> None:
+        while traceback is not None and traceback.tb_frame.f_code.co_filename == __file__:
+            traceback = traceback.tb_next
+        error.__traceback__ = sys.last_traceback = traceback
+        sys.excepthook = hook
+        hook(kind, error, traceback)
+
+    return shown
+
+
+if __name__ == "__main__":
+    main()
