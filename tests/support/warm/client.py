@@ -25,6 +25,7 @@ _READ_LATER = ("PYTHONPATH", "PYTHONWARNINGS")
 
 _ENVIRONMENT = dict(os.environ)
 """That of the server: what tests change in it later is for single processes."""
+_INTERRUPTED = signal.getsignal(signal.SIGINT)
 _cold_start = subprocess.Popen._execute_child  # type: ignore[attr-defined]
 _cold = 0
 
@@ -100,7 +101,7 @@ def _request(args: Any, cwd: Any, env: Any) -> dict[str, Any] | None:
     environment = _inherited() if env is None else dict(env)
     if command[0] != sys.executable or not all(isinstance(one, str) for one in (*command, *environment.values())):
         return None
-    if _imports(environment) != _imports(_ENVIRONMENT) or signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    if _imports(environment) != _imports(_ENVIRONMENT) or signal.getsignal(signal.SIGINT) != _INTERRUPTED:
         return None
     rest, warnings = command[1:], []
     while rest[:1] == ["-W"]:
