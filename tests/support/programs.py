@@ -1,21 +1,13 @@
-"""Run programs under supervision, each in its own process forked from one that has imported torch once.
-
-Used by the tests over proofs, healthy programs and seeds: hundreds of programs, none of which should pay for the
-import. ``python programs.py`` is the server; `supervise` is the client.
-"""
+"""Run programs under supervision, each in its own process: of the tests over proofs, healthy programs and seeds."""
 
 from __future__ import annotations
 
-import atexit
-import functools
 import json
 import os
 import re
-import signal
 import subprocess
 import sys
 import tempfile
-import time
 import tomllib
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -75,68 +67,31 @@ def supervise(
         record: folder for a record of the run.
         counting: whether steps that repeat are only counted, as they are for users; else the rules see each of them.
     """
-    server = _server()
-    assert server.stdin is not None
-    assert server.stdout is not None
     options = {"active": active, "record": record and str(record), "counting": counting}
-    server.stdin.write(json.dumps({"command": [str(path), *arguments], "options": options}) + "\n")
-    server.stdin.flush()
-    answer = json.loads(server.stdout.readline())
+    with tempfile.TemporaryDirectory() as folder:
+        result = Path(folder, "result")
+        request = {"command": [str(path), *arguments], "options": options, "result": str(result)}
+        try:
+            done = subprocess.run(
+                [sys.executable, __file__, json.dumps(request)],
+                cwd=REPOSITORY,
+                env=os.environ | {"TRUESTEP_DATA": str(DATA), "OMP_NUM_THREADS": "1"},
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                timeout=LIMIT_S,
+                check=False,
+            )
+            how, output = f"ended with status {done.returncode}", done.stdout
+        except subprocess.TimeoutExpired as error:
+            how, output = f"killed after {LIMIT_S:.0f} s", error.stdout or b""
+        answer = json.loads(result.read_text()) if result.exists() else {"how": how}
     answer["found"] = {tuple(pair) for pair in answer.get("found", [])}
-    return Supervised(**answer)
+    return Supervised(**answer, output=output.decode(errors="replace"))
 
 
-@functools.cache
-def _server() -> subprocess.Popen[str]:
-    environment = os.environ | {"TRUESTEP_DATA": str(DATA), "OMP_NUM_THREADS": "1"}
-    server = subprocess.Popen(
-        [sys.executable, str(Path(__file__))],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-        env=environment,
-        cwd=REPOSITORY,
-    )
-    atexit.register(server.kill)
-    return server
-
-
-def _serve() -> None:
-    import sklearn.datasets  # noqa: F401
-    import torch
-    import torch._dynamo  # imported by the first optimizer, and half of a short program's time
-    import torch.utils.data  # noqa: F401
-
-    from truestep.probes import Scene  # noqa: F401
-    from truestep.rules import all_rules
-    from truestep.supervision import Session  # noqa: F401
-
-    all_rules()
-    for line in sys.stdin:
-        with tempfile.TemporaryDirectory() as folder:
-            result, output = Path(folder, "result"), Path(folder, "output")
-            child = os.fork()
-            if not child:
-                _child(**json.loads(line), result=result, output=output)
-            how = _wait(child)
-            text = output.read_text(errors="replace") if output.exists() else ""
-            answer = json.loads(result.read_text()) if result.exists() else {"how": how}
-            print(json.dumps(answer | {"output": text}), flush=True)
-
-
-def _wait(child: int) -> str:
-    limit = time.monotonic() + LIMIT_S
-    while time.monotonic() < limit:
-        done, status = os.waitpid(child, os.WNOHANG)
-        if done:
-            return f"ended with status {status}"
-        time.sleep(0.01)
-    os.kill(child, signal.SIGKILL)
-    os.waitpid(child, 0)
-    return f"killed after {LIMIT_S:.0f} s"
-
-
-def _child(command: list[str], options: dict[str, Any], result: Path, output: Path) -> None:
+def _run(command: list[str], options: dict[str, Any], result: str) -> None:
+    """Run a program in this process, and leave with what was found in a file."""
     import runpy
     import traceback
 
@@ -145,10 +100,6 @@ def _child(command: list[str], options: dict[str, Any], result: Path, output: Pa
     from truestep.report import render
     from truestep.supervision import Session, stream
 
-    descriptor = os.open(output, os.O_CREAT | os.O_WRONLY)
-    os.dup2(descriptor, 1)
-    os.dup2(descriptor, 2)
-    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     sys.argv = command
     sys.path[0] = str(Path(command[0]).parent)
     if not options["counting"]:
@@ -187,9 +138,10 @@ def _child(command: list[str], options: dict[str, Any], result: Path, output: Pa
         "report": json.loads(render(summary, "json")),
     }
     sys.stdout.flush()
-    result.write_text(json.dumps(answer))
+    sys.stderr.flush()
+    Path(result).write_text(json.dumps(answer))
     os._exit(0)
 
 
 if __name__ == "__main__":
-    _serve()
+    _run(**json.loads(sys.argv[1]))

@@ -21,7 +21,14 @@ _SERVER = Path(__file__).with_name("server.py")
 _CHILD_SUBREAPER = 36
 """PR_SET_CHILD_SUBREAPER."""
 _READ_AT_IMPORT = re.compile(r"(PYTHON|OMP_|MKL_|KMP_|OPENBLAS|TORCH(?!ELASTIC)|PYTORCH|LD_|LC_|LANG|MALLOC_)")
-_READ_LATER = ("PYTHONPATH", "PYTHONWARNINGS")
+_READ_LATER = (
+    "PYTHONPATH",
+    "PYTHONWARNINGS",
+    # Set by torch and scikit-learn in the process of the tests.
+    "TORCHINDUCTOR_CACHE_DIR",
+    "KMP_DUPLICATE_LIB_OK",
+    "KMP_INIT_AT_FORK",
+)
 
 _ENVIRONMENT = dict(os.environ)
 """That of the server: what tests change in it later is for single processes."""

@@ -147,6 +147,9 @@ class _Back(Loader):
     def __init__(self, hidden: Hidden, module: ModuleType, loader: Any) -> None:
         self._hidden, self._module, self._loader = hidden, module, loader
 
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._loader, name)
+
     def create_module(self, spec: ModuleSpec) -> ModuleType:
         return self._module
 

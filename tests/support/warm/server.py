@@ -30,12 +30,13 @@ STAGES = (
     "truestep",
     "truestep.rules",
     "truestep.loop.run",
-    "truestep.watch",
+    "truestep.supervision",
     "truestep.probes",
     "truestep.report",
     "truestep.cli",
     "truestep.cli.run",
-    "truestep.experiments.child",
+    "truestep.experiments.changes",
+    "truestep.experiments.instruments",
 )
 """What is imported, in this order; a program that imports one gets all that came with it."""
 
