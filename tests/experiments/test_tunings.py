@@ -328,8 +328,15 @@ def test_larger_batches_are_twice_as_large_and_pinned_ones_are_pinned():
     assert {name: change.applied for name, change in changes.items()} == {"larger-batch": 1, "pin-memory": 3}
 
 
-def test_threads_are_those_of_the_speed_up_whatever_the_script_says():
+@pytest.fixture
+def two_threads():
     before = torch.get_num_threads()
+    torch.set_num_threads(2)
+    yield
+    torch.set_num_threads(before)
+
+
+def test_threads_are_those_of_the_speed_up_whatever_the_script_says(two_threads):
     with tuned("one-thread") as change:
         assert torch.get_num_threads() == 1
         torch.set_num_threads(2)
@@ -337,7 +344,7 @@ def test_threads_are_those_of_the_speed_up_whatever_the_script_says():
         assert change.applied == 1
         torch.set_num_threads(1)
         assert change.applied == 0
-    assert torch.get_num_threads() == before
+    assert torch.get_num_threads() == 2
 
 
 def test_switches_are_set_back():

@@ -1,6 +1,6 @@
 """A process that is started warm is the process that a cold start makes: of the server in tests/support/warm.
 
-One thing differs: the seed of hashes is 0 in a process that asks for none.
+Two things differ: the seed of hashes is 0 in a process that asks for none, and `sys.flags` are those of the tests.
 """
 
 import json
@@ -250,6 +250,7 @@ def test_command_or_module_is_what_a_cold_start_makes_of_it(folder, arguments):
     [
         {"env": {"A": "ä", "PYTHONPATH": "/one:/two"}},
         {"env": {"PYTHONWARNINGS": "error,ignore::UserWarning"}},
+        {"env": {"PYTHONDONTWRITEBYTECODE": "1", "PYTHONFAULTHANDLER": "0"}},
         {"start_new_session": True},
         {"process_group": 0},
         {"stderr": subprocess.STDOUT, "stdout": subprocess.PIPE, "capture_output": False},
@@ -263,6 +264,8 @@ def test_options_of_a_process_hold(folder, options):
         "import os, sys, warnings\n"
         "print(sorted(os.environ.items()), sys.path, sys.warnoptions, warnings.filters)\n"
         "print(os.getpgid(0) == os.getpid(), os.getsid(0) == os.getpid(), os.umask(0), sys.stdin.read())\n"
+        "print(sys.dont_write_bytecode, 'faulthandler' in sys.modules)\n"
+        "import faulthandler; print(faulthandler.is_enabled())\n"
         "print('end', file=sys.stderr)\n"
     )
     started, expected = both(folder, [sys.executable, "train.py"], **options)

@@ -24,6 +24,8 @@ _READ_AT_IMPORT = re.compile(r"(PYTHON|OMP_|MKL_|KMP_|OPENBLAS|TORCH(?!ELASTIC)|
 _READ_LATER = (
     "PYTHONPATH",
     "PYTHONWARNINGS",
+    "PYTHONDONTWRITEBYTECODE",
+    "PYTHONFAULTHANDLER",
     # Set by torch and scikit-learn in the process of the tests.
     "TORCHINDUCTOR_CACHE_DIR",
     "KMP_DUPLICATE_LIB_OK",

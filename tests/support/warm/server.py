@@ -9,6 +9,7 @@ import sys
 BARE = set(sys.modules)
 
 import ctypes
+import faulthandler
 import gc
 import io
 import json
@@ -118,6 +119,9 @@ def take_over(request: dict[str, Any]) -> None:
         stream = standard(number, getattr(sys, name))
         setattr(sys, name, stream)
         setattr(sys, f"__{name}__", stream)
+    sys.dont_write_bytecode = bool(os.environ.get("PYTHONDONTWRITEBYTECODE"))
+    if os.environ.get("PYTHONFAULTHANDLER"):
+        faulthandler.enable()
 
 
 def standard(number: int, before: io.TextIOWrapper) -> io.TextIOWrapper:
