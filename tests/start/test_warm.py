@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import textwrap
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import warm
@@ -328,6 +329,15 @@ def test_two_processes_run_at_the_same_time():
         for process in (one, two):
             process.communicate("", timeout=60)
             assert process.returncode == 0
+
+
+def test_processes_can_be_started_by_threads():
+    def said(number):
+        command = [sys.executable, "-c", "import sys; print(sys.argv[1])", str(number)]
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+    with ThreadPoolExecutor(4) as threads:
+        assert list(threads.map(said, range(8))) == [f"{number}\n" for number in range(8)]
 
 
 def test_large_environment_reaches_the_process():

@@ -13,6 +13,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -37,6 +38,7 @@ _ENVIRONMENT = dict(os.environ)
 _INTERRUPTED = signal.getsignal(signal.SIGINT)
 _cold_start = subprocess.Popen._execute_child  # type: ignore[attr-defined]
 _cold = 0
+_one_at_a_time = threading.RLock()
 
 
 def install() -> None:
@@ -160,16 +162,17 @@ def _imports(environment: dict[str, str]) -> dict[str, str]:
 
 
 def _started(request: dict[str, Any], streams: list[int]) -> int:
-    server, _ = _server()
     libc = ctypes.CDLL(None)
     text = json.dumps(request).encode()
-    libc.prctl(_CHILD_SUBREAPER, 1)
-    try:
-        socket.send_fds(server, [b"%16d" % len(text)], streams)
-        server.sendall(text)
-        return int(server.recv(32, socket.MSG_WAITALL))
-    finally:
-        libc.prctl(_CHILD_SUBREAPER, 0)
+    with _one_at_a_time:
+        server, _ = _server()
+        libc.prctl(_CHILD_SUBREAPER, 1)
+        try:
+            socket.send_fds(server, [b"%16d" % len(text)], streams)
+            server.sendall(text)
+            return int(server.recv(32, socket.MSG_WAITALL))
+        finally:
+            libc.prctl(_CHILD_SUBREAPER, 0)
 
 
 @functools.cache
