@@ -166,9 +166,9 @@ def test_what_was_not_repeated_is_no_overfitting(counts, refused):
         (
             {"values": 1000, "trained_values": 0, "frozen_values": 0, "trained": []},
             {},
-            "holds none of the 1,000 values",
+            "0 of its 1,000 values are in a parameter group",
         ),
-        ({"targets": 50}, {"applied": 49}, "the targets change while the same batch comes again"),
+        ({"targets": 50}, {"applied": 49}, "the targets change although the same batch repeats"),
         ({"targets": 50}, {"applied": 49, "by_hand": 1}, ""),
         ({"targets": 1}, {"applied": 49}, ""),
     ],
@@ -187,8 +187,8 @@ def test_a_learning_rate_is_the_cause_where_another_one_learns():
         return factor != 0.01
 
     seen = outcome(told={"learning": {"rates": [30.0, 30.0]}})
-    assert "30 is too high: with 0.003" in causes.rate(seen, (2.0, 900.0), learns)[0]
-    assert "too low: with 3e+03" in causes.rate(seen, (2.0, 1.999), learns)[0]
+    assert "30 is too high: 0.003 learns" in causes.rate(seen, (2.0, 900.0), learns)[0]
+    assert "too low: 3e+03 learns" in causes.rate(seen, (2.0, 1.999), learns)[0]
     assert asked == [0.01, 0.0001, 100.0]
     assert causes.rate(seen, (2.0, 9.0), lambda factor: False) == []
     assert causes.rate(outcome(), (2.0, 9.0), learns) == []
@@ -203,11 +203,11 @@ def test_a_learning_rate_is_the_cause_where_another_one_learns():
         (
             {"how": "finished", "children": "torch.multiprocessing.spawn"},
             "trains in child processes",
-            "its own process",
+            "the script's own process",
         ),
-        ({"how": "finished"}, "trained nothing", "arguments with which the script trains"),
+        ({"how": "finished"}, "without training", "arguments with which the script trains"),
         ({"how": "crashed", "said": "EOFError: EOF when"}, "crashed before its first step", "no standard input"),
-        ({"how": "killed"}, "over its limit", "--limit"),
+        ({"how": "killed"}, "exceeded its limit", "--limit"),
     ],
 )
 def test_why_there_are_no_steps_is_said_in_one_way(given, happened, remedy):

@@ -148,7 +148,7 @@ def test_epochs_that_are_counted_from_the_start_make_the_run_longer():
 def test_steps_that_are_never_done_are_told():
     trial = judged(steps(6, 15))
     assert (trial.verdict, trial.beyond, trial.first) == (Verdict.DIFFERS, -5, 16)
-    assert "5 steps less" in trial.missing[0].detail
+    assert "5 fewer steps" in trial.missing[0].detail
     nothing = judged([])
     assert (nothing.verdict, nothing.note) == (Verdict.DIFFERS, "it takes no step: steps 9 to 20 are never done")
 
@@ -265,7 +265,7 @@ def test_a_random_state_that_is_restored_already_is_not_advised_to_be_saved(stat
     assert "restored already" in one.remedy
     fresh = judged((made(5, random=random, loss=0.9), *steps(6, 20))).missing
     assert [(piece.detail.partition(";")[0], "restored already" in piece.remedy) for piece in fresh] == [
-        ("begins anew", False)
+        ("starts from its initial value", False)
     ]
 
 
@@ -274,7 +274,8 @@ def test_an_epoch_that_never_ends_and_begins_anew_leaves_open_a_count_of_steps()
     again = [made(6 + step, batches=[(step, step + 1, 0)], loss=0.9) for step in range(20)]
     found = {piece.piece: piece for piece in missing(Trace(tuple(one_epoch)), 6, Trace(tuple(again)), whole=True)}
     assert (
-        "6 more steps are taken than were left: where a count of steps ends it, save it too" in found["position"].detail
+        "6 more steps are taken than were left: if a count of steps ends the run, save it too"
+        in found["position"].detail
     )
 
 

@@ -143,7 +143,7 @@ def _guards():
 
 def test_a_script_without_loader_or_steps_is_refused(folder):
     (folder / "none.py").write_text("import torch\nprint('hello')\n")
-    with pytest.raises(NoExperiment, match="trained nothing") as refused:
+    with pytest.raises(NoExperiment, match="without training") as refused:
         overfit(bench(folder, script="none.py", steps=5))
     assert "hello" in refused.value.said
 

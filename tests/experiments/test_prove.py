@@ -159,7 +159,7 @@ def test_a_remedy_that_applies_to_nothing_is_told():
 @pytest.mark.slow
 def test_a_remedy_that_does_not_reach_all_of_a_failure_is_told(folder):
     (folder / "train.py").write_text(KEEPS_OUTPUTS)
-    with pytest.raises(NoExperiment, match="does not reach all of it"):
+    with pytest.raises(NoExperiment, match="does not fix every occurrence"):
         prove(bench(folder, "train.py"), "loss-kept-with-graph", 2)
 
 

@@ -1,1 +1,12 @@
-"""Experiments: the user's unmodified script, run again in child processes with one thing changed, and compared."""
+"""Experiments: run the user's unmodified script again in child processes, change one thing, and compare.
+
+running: child processes, their outcomes and the cache of outcomes
+changes: the changes that a run can get: remedies, speed-ups, and changes that the experiments need
+instruments: the measurements in a child process
+prove: does the remedy of a finding change the results?
+overfit: can the loop learn a single batch?
+tune: which speed-ups help?
+resume: does a resumed run equal the uninterrupted one?
+profile: where do time and memory go?
+charts: curves as text and SVG
+"""

@@ -1,1 +1,5 @@
-"""Series of losses as characters for a terminal, and as SVG."""
+"""Charts of losses.
+
+curve: as text for a terminal
+picture: as SVG
+"""

@@ -1,4 +1,4 @@
-"""A series of losses as a picture of characters, for a terminal."""
+"""Draw a series of losses with characters, for a terminal."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from itertools import pairwise
 from statistics import fmean
 
 _DOTS = ((0x01, 0x08), (0x02, 0x10), (0x04, 0x20), (0x40, 0x80))
-"""Bits of the eight dots of a braille character, by row and column."""
+"""Bits of the eight dots of a Braille character, by row and column."""
 _FIRST = 0x2800
 _LOGARITHMIC = 30
-"""Positive losses whose ends are so many times apart are drawn on a logarithmic scale."""
+"""Ratio of highest to lowest loss above which the scale is logarithmic, if all losses are positive."""
 
 
 def drawn(
@@ -22,15 +22,15 @@ def drawn(
     beside: Sequence[Sequence[float]] = (),
     band: tuple[Sequence[float], Sequence[float]] | None = None,
 ) -> list[str]:
-    """Return the lines of a chart of characters.
+    """Return the lines of a chart.
 
     Args:
-        losses: of steps, finite.
-        width: columns of the whole.
-        height: lines of the curve; one more for the steps.
-        beside: losses of other charts that are to have the same scale.
-        band: the lowest and the highest of several curves whose mean the losses are, step by step; drawn as dots, cut
-            off at the lowest and the highest loss.
+        losses: finite losses of the steps.
+        width: width of the chart in columns.
+        height: number of lines of the curve; the axis and its labels take two more.
+        beside: losses of other charts, to give all of them the same scale.
+        band: lowest and highest value per step of several curves with `losses` as their mean; drawn as dots, and
+            clipped to the range of the losses.
 
     >>> print("\\n".join(drawn([4.0, 3.0, 2.0, 1.0], width=24, height=2)))
       4.00 ┤⠉⠙⠒⠲⠤⠤⣄⣀⡀⠀⠀⠀⠀⠀⠀⠀
@@ -72,7 +72,7 @@ def drawn(
 
 
 def axis(losses: Sequence[float]) -> tuple[Callable[[float], float], float, float]:
-    """Return what places a loss, and the lowest and highest place."""
+    """Return the function that scales a loss, and the lowest and highest scaled value."""
     low, high = min(losses), max(losses)
     if low > 0 and high / low > _LOGARITHMIC:
         return math.log, math.log(low), math.log(high)
@@ -80,7 +80,7 @@ def axis(losses: Sequence[float]) -> tuple[Callable[[float], float], float, floa
 
 
 def _binned(losses: Sequence[float], most: int) -> Sequence[float]:
-    """Return at most so many values: means over equal parts of the steps, so that no step is passed over."""
+    """Return at most `most` values: means over equal parts of the steps, so that every step counts."""
     if len(losses) <= most:
         return losses
     edges = [len(losses) * number // most for number in range(most + 1)]
@@ -88,7 +88,7 @@ def _binned(losses: Sequence[float], most: int) -> Sequence[float]:
 
 
 def _at(losses: Sequence[float], place: float) -> float:
-    """Return the loss at a place between two steps, on the line from one to the other."""
+    """Return the loss at a place between two steps, by linear interpolation."""
     number = min(int(place), len(losses) - 1)
     after = losses[min(number + 1, len(losses) - 1)]
     return losses[number] + (after - losses[number]) * (place - number)

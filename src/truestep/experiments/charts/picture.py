@@ -1,4 +1,4 @@
-"""Series of losses as an SVG picture."""
+"""Draw series of losses as SVG."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _FONT = "DejaVu Sans, Verdana, Arial, sans-serif"
 
 
 def mean_and_band(curves: Sequence[Sequence[float]]) -> tuple[list[float], list[float], list[float]]:
-    """Return mean, lowest and highest of several series step by step, as far as the shortest goes.
+    """Return the mean, lowest and highest value per step of several series, up to the end of the shortest.
 
     >>> mean_and_band([[1.0, 2.0], [3.0, 4.0, 5.0]])
     ([2.0, 3.0], [1.0, 2.0], [3.0, 4.0])
@@ -23,14 +23,14 @@ def mean_and_band(curves: Sequence[Sequence[float]]) -> tuple[list[float], list[
 
 
 def svg(curves: Mapping[str, Sequence[Sequence[float]]], title: str, *, ends: tuple[str, str] | None = None) -> str:
-    """Return a chart as a whole SVG document: for each name the mean of its series, and between which values they lie.
+    """Return a chart as a whole SVG document: for each name, the mean of its series and the band of their values.
 
-    The scale is that of the means; what lies outside of it is cut off.
+    The scale is the range of the means; values outside are clipped.
 
     Args:
-        curves: series of losses of steps, finite, by what they are of.
-        title: what stands above it.
-        ends: what stands below the first and the last value; None for the numbers of steps.
+        curves: series of finite losses per step, by name.
+        title: title above the chart.
+        ends: labels below the first and the last value; None for the numbers of the steps.
     """
     drawn = {name: tuple(_thinned(values) for values in mean_and_band(series)) for name, series in curves.items()}
     every = [loss for mean, _, _ in drawn.values() for _, loss in mean]
@@ -72,11 +72,11 @@ def svg(curves: Mapping[str, Sequence[Sequence[float]]], title: str, *, ends: tu
 
 
 _MOST = 650
-"""Points of a curve: as many as there are pixels."""
+"""Most points of a curve: about one per pixel."""
 
 
 def _thinned(values: Sequence[float]) -> list[tuple[int, float]]:
-    """Return at most so many points, each the mean over equal parts of the steps, at the step in their middle."""
+    """Return at most `_MOST` points: means over equal parts of the steps, each placed at the middle of its part."""
     if len(values) <= _MOST:
         return list(enumerate(values, start=1))
     edges = [len(values) * number // _MOST for number in range(_MOST + 1)]

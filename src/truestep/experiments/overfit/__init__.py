@@ -1,1 +1,5 @@
-"""`truestep overfit`: the first batch again and again, and why its loss does not fall."""
+"""`truestep overfit`: train on the first batch only, and explain a loss that does not fall.
+
+overfit: the experiment: the run, its verdict and its sentence
+causes: reasons for a loss that does not fall
+"""

@@ -1,7 +1,7 @@
-"""Can this model and loop learn at all? The training sees one batch again and again; its loss must fall to the ground.
+"""Can this model and loop learn at all? Train on one repeated batch; its loss must fall close to zero.
 
-A model that cannot learn one batch by heart will not learn a data set: the loop, the loss or the labels are wrong, or
-the learning rate is. Described in Andrej Karpathy's "A Recipe for Training Neural Networks" (2019).
+A model that cannot learn one batch by heart will not learn a data set: the loop, the loss, the labels or the learning
+rate is wrong. Described in Andrej Karpathy's "A Recipe for Training Neural Networks" (2019).
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from truestep.experiments.running.bench import Bench
 from truestep.experiments.running.outcome import LOSSES, Named, Outcome, Variant
 
 _LEARNT, _FALLEN, _FALLING, _RISEN = 0.1, 0.5, 0.9, 1.5
-"""Parts of the first loss: what is left when a batch is learnt by heart, when the loop learns, when it does if the loss
-still falls; and too much."""
+"""Fractions of the first loss: at most _LEARNT: learned by heart; at most _FALLEN: the loop learns; at most _FALLING:
+it learns if the loss still falls; above _RISEN: it diverges."""
 
 _FRESH = 0.1
-"""Part of the batches that may be other ones: a second loader has first batches of its own."""
+"""Largest fraction of other batches: a second loader has its own first batches."""
 
 
 class Answer(enum.StrEnum):
-    """What one batch says about a loop."""
+    """Verdict on a loop: does it learn one batch?"""
 
     LEARNS = "learns"
     FALLS = "falls"
@@ -37,15 +37,15 @@ class Answer(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Overfit:
-    """What came out.
+    """Result of the experiment.
 
     Attributes:
-        answer: whether the loop can learn.
-        sentence: the same for people.
-        losses: of the steps on the first batches.
-        outcome: of the run on the first batches.
-        plain: of the run as the script is, made where the batch is not learnt by heart; None elsewhere.
-        causes: why it does not learn, as far as the runs show it.
+        answer: does the loop learn?
+        sentence: the answer as a sentence.
+        losses: losses of the steps on the first batches.
+        outcome: outcome of the run on the first batches.
+        plain: outcome of the unchanged script, which runs if the batch is not learned by heart; else None.
+        causes: reasons why it does not learn, as far as the runs show them.
     """
 
     answer: Answer
@@ -57,15 +57,15 @@ class Overfit:
 
 
 def overfit(bench: Bench, *, batches: int = 1, dropout: bool = True) -> Overfit:
-    """Run a script on its first batches for ever, and judge its losses.
+    """Run a script on its first batches, repeated in every step, and judge its losses.
 
     Args:
-        bench: the script, and for how many steps.
-        batches: how many batches are learnt.
-        dropout: whether dropout stays as it is.
+        bench: the script and the number of steps.
+        batches: number of batches to repeat.
+        dropout: False switches dropout off.
 
     Raises:
-        NoExperiment: the script did not come to its steps, or has no batch that could be repeated.
+        NoExperiment: the script took no step, or has no batch that can be repeated.
     """
     changes: list[Named] = [("first-batches", {"count": batches})]
     if not dropout:
@@ -94,28 +94,28 @@ def overfit(bench: Bench, *, batches: int = 1, dropout: bool = True) -> Overfit:
 
 
 def losses_of(outcome: Outcome) -> tuple[float, ...]:
-    """Return the losses of the steps that had one."""
+    """Return the losses of the steps, without the steps that had no loss."""
     return tuple(loss for loss in outcome.losses if loss is not None)
 
 
 def _what(outcome: Outcome, batches: int) -> str:
-    """Return what is learnt, as part of a sentence."""
+    """Return a phrase for the repeated batches, such as "one batch of 32 samples"."""
     counts = outcome.changes["first-batches"]
     samples = counts["samples"]
     what = "one batch" if batches == 1 else f"{batches} batches"
     if counts.get("by_hand") and not counts["applied"]:
-        what = "the batch that the script repeats by itself"
+        what = "the batch that the script itself repeats"
     if samples:
         what += f" of {samples} samples" if batches == 1 else f" ({samples} samples)"
     return what
 
 
 def judge(losses: Sequence[float], batches: int = 1) -> Answer:
-    """Say what losses on the same batches show.
+    """Return the verdict on losses of repeated batches.
 
     Args:
-        losses: one for each step.
-        batches: after how many steps the same batch comes again.
+        losses: one loss per step.
+        batches: number of batches, and so the number of steps until a batch repeats.
 
     >>> [str(judge([2.3, end])) for end in (0.01, 0.8, 2.2, 9.0, float("nan"))]
     ['learns', 'falls', 'stuck', 'diverges', 'diverges']
@@ -123,7 +123,7 @@ def judge(losses: Sequence[float], batches: int = 1) -> Answer:
     if not all(map(math.isfinite, losses)):
         return Answer.DIVERGES
     first, last = ends(losses, batches)
-    if first <= 0:  # a loss without ground: log-likelihoods of densities
+    if first <= 0:  # a loss without a lower bound, such as the negative log-likelihood of a density
         return Answer.FALLS if last < first - _FALLEN * max(abs(first), 1e-3) else Answer.STUCK
     if last <= _LEARNT * first:
         return Answer.LEARNS
@@ -133,70 +133,70 @@ def judge(losses: Sequence[float], batches: int = 1) -> Answer:
 
 
 def ends(losses: Sequence[float], batches: int) -> tuple[float, float]:
-    """Return the mean of the first round over the batches, and of the last steps."""
+    """Return the mean loss of the first round over the batches, and of the last steps."""
     return fmean(losses[:batches]), fmean(losses[-_tail(losses, batches) :])
 
 
 def _tail(losses: Sequence[float], batches: int) -> int:
-    """Return how many steps are the end of a curve: whole rounds over the batches."""
+    """Return the number of steps at the end of a curve to average over: whole rounds over the batches."""
     rounds = max(1, min(len(losses) // 20, 20) // batches)
     return rounds * batches
 
 
 def _means(losses: Sequence[float], batches: int) -> list[float]:
-    """Return the means over as many steps as the end has, step by step."""
+    """Return the moving average, with a window as long as the end of the curve."""
     tail = _tail(losses, batches)
     return [fmean(losses[end - tail : end]) for end in range(tail, len(losses) + 1)] or [fmean(losses)]
 
 
 def _still_falls(losses: Sequence[float], batches: int) -> bool:
-    """Whether the last quarter of the steps still made a difference, and ends where the curve is lowest."""
+    """Return True if the loss still fell in the last quarter of the steps, and ends near its lowest value."""
     means = _means(losses, batches)
     return means[-1] < 0.97 * means[-1 - len(means) // 4] and means[-1] <= 1.05 * min(means)
 
 
 def _course(losses: tuple[float, ...], batches: int, dropout: bool) -> str:
-    """Return what the end of the curve looks like: it still falls, it has settled, or it was lower before."""
+    """Return a phrase for the end of the curve: it still falls, it has settled, or it was lower before."""
     first, last = ends(losses, batches)
     means = _means(losses, batches)
     best = min(range(len(means)), key=means.__getitem__)
     if last - means[best] > 0.1 * abs(first):
-        return f", and was at {means[best]:.4g} in step {best + _tail(losses, batches)}: its steps go too far"
+        return f", after {means[best]:.4g} at step {best + _tail(losses, batches)}: the steps are too large"
     if _still_falls(losses, batches):
         return f", and still falls; --steps {4 * len(losses)} shows more"
-    hint = ", and so does dropout: try --no-dropout" if dropout else ""
-    return f", and has settled; a loss with a floor (label smoothing) does that{hint}"
+    hint = ", or dropout: try --no-dropout" if dropout else ""
+    return f", and has settled; possible causes: a loss with a minimum above 0 (label smoothing){hint}"
 
 
 def _check(outcome: Outcome, losses: tuple[float, ...], batches: int) -> None:
-    """Check that the first batches were learnt, and nothing else."""
+    """Raise `NoExperiment` if the run trained on other data than the first batches."""
     if not losses:
-        raise without_steps(outcome, "losses of steps to compare")
+        raise without_steps(outcome, "expected losses of steps to compare")
     counts = outcome.changes.get("first-batches", {})
     again, fresh = counts.get("applied", 0) + counts.get("same", 0), counts.get("fresh", 0)
     if len(losses) <= batches:
         return
     if not again:
         raise NoExperiment(
-            "no batch could be repeated: no loader gave one while gradients were on, and no model in training mode was "
-            "called with data twice",
-            expected="a loop over torch's DataLoader or a loader of truestep.Run, or calls of an nn.Module",
-            remedy="give the script a loader over its data, or cut its data down to one batch",
+            "no batch could be repeated: no loader yielded one with gradients enabled, and no model in training mode "
+            "was called with data twice",
+            expected="expected a loop over a torch DataLoader or a loader of truestep.Run, or calls of an nn.Module",
+            remedy="use a DataLoader in the script, or reduce its data to one batch",
             said=outcome.said,
         )
     if fresh > _FRESH * (again + fresh):
         what = "calls of models" if counts.get("by_hand") else "batches"
         raise NoExperiment(
-            f"{fresh} of {again + fresh} {what} could not be repeated: other data was learnt as well",
-            expected="the same batches in every step",
-            remedy="cut the script's data down to one batch, and run it as it is",
+            f"{fresh} of {again + fresh} {what} could not be repeated: the script trained on other data too",
+            expected="expected the same batches in every step",
+            remedy="reduce the script's data to one batch, and run it without `truestep overfit`",
             said=outcome.said,
         )
     if counts.get("loose", 0):
         raise NoExperiment(
-            "the data of each step was repeated, and its targets could not be: the script computes its loss by itself",
-            expected="a loss of torch.nn, or a model that computes it",
-            remedy="use a loss of torch.nn.functional, or cut the script's data down to one batch",
+            "the inputs of each step were repeated, but its targets could not be: the script computes its own loss",
+            expected="expected a loss of torch.nn, or a model that computes the loss",
+            remedy="use a loss of torch.nn.functional, or reduce the script's data to one batch",
             said=outcome.said,
         )
 
@@ -204,15 +204,13 @@ def _check(outcome: Outcome, losses: tuple[float, ...], batches: int) -> None:
 def _ended_early(outcome: Outcome, steps: int) -> NoExperiment:
     if outcome.how == "killed":
         return NoExperiment(
-            f"the script was over its limit after {steps} steps on its first batches",
-            expected="a run that comes to its steps",
+            f"the script exceeded its limit after {steps} steps on its first batches",
             remedy="raise --limit or --memory, or lower --steps",
             said=outcome.said,
         )
     return NoExperiment(
         f"the script {outcome.how} after {steps} steps on its first batches",
-        expected="a run that comes to its steps",
-        remedy="mend what it says above; where it fails on a repeated batch only, cut its data down to one batch",
+        remedy="fix the error above; if only a repeated batch causes it, reduce the script's data to one batch",
         said=outcome.said,
     )
 

@@ -1,1 +1,5 @@
-"""`truestep profile`: time and memory of a step, and what dominates them."""
+"""`truestep profile`: where do the time and memory of a script's steps go?
+
+profile: the experiment: the run and its result as numbers
+bottleneck: sentences about the phases, modules and lines that dominate
+"""

@@ -1,4 +1,4 @@
-"""Says in a few sentences what dominates the steps of a script, by thresholds far beyond what varies by itself."""
+"""Describe the bottlenecks of a script's steps in a few sentences. The thresholds are far above the usual variation."""
 
 from __future__ import annotations
 
@@ -10,35 +10,35 @@ from statistics import median
 from truestep.experiments.profile.profile import LineTime, Profiled
 
 MUCH = 0.3
-"""Share of a step from which on a phase is named."""
+"""Smallest share of a step for which a phase is named."""
 _MODULE = 0.25
 _OPERATION = 0.1
 _LOOKS = 20
 _WAITED = 0.1
-"""Part of the time of all threads for which they wait for a processor: next to nothing on a machine that is quiet."""
+"""Fraction of thread time spent waiting for a processor from which a machine is busy; a quiet one has almost none."""
 _GROWS = 0.001
-"""Part of the memory that every step leaves behind."""
+"""Growth of memory per step, relative to its peak, that is reported."""
 
 
 def sentences(found: Profiled, folder: str = "") -> list[str]:
-    """Return what dominates, at least one sentence.
+    """Return sentences about the bottlenecks, at least one.
 
     Args:
-        found: what was measured.
-        folder: where the user is: files below it are named from there.
+        found: the measurements.
+        folder: the user's working folder: paths below it are shown relative to it.
     """
     told = [*_phases(found, folder), *_trained(found, folder), *_modules(found), *_memory(found), *_uneven(found)]
     if not told:
         most = max(found.phases, key=lambda phase: phase.ms)
-        told = [f"nothing dominates: the most, {most.share:.0%} of a step, is {most.name}"]
+        told = [f"nothing dominates: the largest phase, {most.share:.0%} of a step, is {most.name}"]
     return [*told, *_busy(found)]
 
 
 def _busy(found: Profiled) -> Iterator[str]:
     if found.waited >= _WAITED:
         yield (
-            f"this machine is busy: for {found.waited:.0%} of their time the script's threads waited for a processor; "
-            "times are longer than on a quiet one, and shares can be others"
+            f"this machine is busy: the script's threads waited for a processor for {found.waited:.0%} of their time; "
+            "times are longer than on a quiet machine, and shares may differ"
         )
 
 
@@ -49,36 +49,34 @@ def _phases(found: Profiled, folder: str) -> Iterator[str]:
         share, at = f"{phase.share:.0%} of a step", place_of(leading(found, phase.name), folder)
         if phase.name == "data" and found.workers:
             yield (
-                f"{share} waits for the loader's workers, {_ms(phase.ms)} ms: they run in processes of their own, and "
-                "what they do there is not seen; more of them, or less work for a sample, is what helps: "
-                "try `truestep tune`"
+                f"{share} waits for the loader's workers, {_ms(phase.ms)} ms: their processes are not profiled; more "
+                "workers, or less work per sample, would help: try `truestep tune`"
             )
         elif phase.name == "data":
-            yield f"{share} waits for data{at}; nothing trains in the meantime: try `truestep tune`"
+            yield f"{share} waits for data{at}, and does not train: try `truestep tune`"
         elif phase.name == "optimizer":
             kinds = " and ".join(dict.fromkeys(found.optimizers))
             yield f"{share} is the optimizer ({kinds}){at}: try `truestep tune`, which compares its fused form"
         elif phase.name == "evaluation":
             yield f"{share} went into evaluation{at}, in the steps that were measured"
         elif phase.name == "other":
-            what = "" if found.loaders else "; the script has no loader, so making batches is in it"
-            yield f"{share} is none of torch's phases{at}: losses, reading values, logging, printing{what}"
+            what = "" if found.loaders else "; the script has no loader, so this includes making batches"
+            yield f"{share} is outside of torch's phases{at}: losses, reading values, logging, printing{what}"
 
 
 def _modules(found: Profiled) -> Iterator[str]:
-    """Yield the module that takes most of a step by itself."""
+    """Yield a sentence about the module that takes most of a step, without its submodules."""
     most = max(found.modules, key=lambda module: module.own_forward_ms + module.own_backward_ms, default=None)
     if most is not None:
         share = (most.own_forward_ms + most.own_backward_ms) / found.step_ms
         if share >= _MODULE:
             inner = any(module.name.startswith(f"{most.name}.") for module in found.modules)
-            what = f"what {most.name} ({most.kind}) computes outside of its modules" if inner else ""
-            what = what or f"{most.name} ({most.kind})"
+            what = f"{most.name} ({most.kind})" + (" without its submodules" if inner else "")
             yield f"{share:.0%} of a step is {what}, forward and backward together"
 
 
 def _trained(found: Profiled, folder: str) -> Iterator[str]:
-    """Yield that the model itself is what takes the time, with its slowest operation."""
+    """Yield a sentence about forward and backward, with the slowest operation, if they dominate."""
     trained = found.phase("forward").share + found.phase("backward").share
     if trained < 2 * MUCH:
         return
@@ -94,8 +92,8 @@ def _memory(found: Profiled) -> Iterator[str]:
     memory = found.memory
     if memory is not None and memory.growth > max(1024, _GROWS * memory.peak):
         yield (
-            f"every step leaves {size(memory.growth)} behind that it does not give back: a list of losses or outputs "
-            "with their graphs grows like that"
+            f"memory grows by {size(memory.growth)} per step: a list of losses or outputs that keeps their graphs "
+            "grows like this"
         )
 
 
@@ -106,7 +104,7 @@ def _uneven(found: Profiled) -> Iterator[str]:
     if len(each) >= 10 and long and sum(long) > 0.25 * sum(each):
         why = "the beginning of an epoch, an evaluation, a checkpoint"
         if found.late_compilations:
-            why = f"{found.late_compilations} compilations came in these steps; raise --warmup, or see why above"
+            why = f"{found.late_compilations} compilations came in these steps; raise --warmup, or see their reasons"
         steps = "1 step" if len(long) == 1 else f"{len(long)} steps"
         yield (
             f"{steps} of {len(each)} took {sum(long) / sum(each):.0%} of the time, each more than 3 times the usual "
@@ -115,7 +113,7 @@ def _uneven(found: Profiled) -> Iterator[str]:
 
 
 def leading(found: Profiled, phase: str) -> LineTime | None:
-    """Return the line that most of a phase went into, where it was seen often enough to say so."""
+    """Return the line that takes most of a phase; None if it was sampled too rarely to be sure."""
     lines = [line for line in found.lines if line.phase == phase]
     if not lines or lines[0].looks < _LOOKS:
         return None
@@ -124,7 +122,7 @@ def leading(found: Profiled, phase: str) -> LineTime | None:
 
 
 def place_of(line: LineTime | None, folder: str) -> str:
-    """Return where a line is, as part of a sentence; "" for none."""
+    """Return the place of a line, as the end of a sentence; "" for None."""
     if line is None:
         return ""
     where = f"line {line.line} of {near(line.path, folder)}"
@@ -134,13 +132,13 @@ def place_of(line: LineTime | None, folder: str) -> str:
 
 
 def near(path: str, folder: str) -> str:
-    """Return a path as seen from a folder, where it lies below it."""
+    """Return a path relative to a folder, if it lies below it; else the path unchanged."""
     inside = folder and path.startswith(os.path.join(folder, ""))
     return os.path.relpath(path, folder) if inside else path
 
 
 def size(amount: float) -> str:
-    """Return bytes for people.
+    """Return an amount of bytes with its unit.
 
     >>> [size(amount) for amount in (12, 20_000, 1_234_567, 3.2e9)]
     ['12 B', '20 kB', '1.23 MB', '3.2 GB']
@@ -150,7 +148,7 @@ def size(amount: float) -> str:
 
 
 def unit_of(amount: float) -> tuple[str, float]:
-    """Return the unit in which bytes are told to people, and how many bytes it is."""
+    """Return the unit for an amount of bytes, and the bytes in one of it."""
     return next(((unit, of) for unit, of in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)) if amount >= of), ("B", 1.0))
 
 

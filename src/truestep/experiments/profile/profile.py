@@ -1,7 +1,7 @@
-"""Where the time and the memory of a script's steps go, as numbers and in a few sentences.
+"""Where do the time and memory of a script's steps go?
 
-Times are those of steps without a profiler. What the profiler and the looks at the thread say is told as parts of them,
-phase by phase: what they cost themselves is spread over what they measure, and no more.
+Times come from steps without a profiler. The profiler and the sampler of the thread only divide the time of each phase:
+their own overhead does not change its sum.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ class LineTime:
     """A line of the user's code in one phase of the mean step.
 
     Attributes:
-        path: of the file.
-        line: its number, from 1.
-        function: that it stands in.
-        phase: in which it was. A line has a time for each phase.
-        ms: milliseconds in the line itself and in all that it calls, but for other lines of the user's.
-        share: of the step, in [0, 1].
-        looks: how often the thread was seen there; the share is as sure as that.
-        outer: path and number of the user's line from which it was reached; None where it was the outermost.
+        path: path of the file.
+        line: line number, from 1.
+        function: function that contains the line.
+        phase: phase of the step. A line has a separate entry for each phase.
+        ms: milliseconds in the line and its calls, without other lines of the user's code.
+        share: share of the step, in [0, 1].
+        looks: number of samples of the thread at this line; more samples make the share more certain.
+        outer: path and number of the calling line of the user's code; None for the outermost.
     """
 
     path: str
@@ -55,16 +55,16 @@ class Operation:
     """An operation of torch in the mean step, without the operations that it calls.
 
     Attributes:
-        name: such as "aten::addmm".
-        phase: where it was called.
-        calls: a step.
+        name: name in torch, such as "aten::addmm".
+        phase: phase of the step.
+        calls: calls per step.
         ms: milliseconds on the CPU's clock.
-        share: of the step, in [0, 1].
-        shapes: of its inputs, where most of the time went.
-        module: in which most of the time went; "" for none.
-        line: path and number of the user's line from which it was called; None where nobody saw it. For the backward
-            pass, from which that of the forward pass was called.
-        device_ms: milliseconds of kernels that it started; None where no device was used.
+        share: share of the step, in [0, 1].
+        shapes: shapes of the inputs that took most of the time.
+        module: module that took most of the time; "" for none.
+        line: path and number of the calling line of the user's code; None if unknown. In the backward pass, the line
+            that called the operation of the forward pass.
+        device_ms: milliseconds of the kernels that it launched; None if no device was used.
     """
 
     name: str
@@ -80,13 +80,13 @@ class Operation:
 
 @dataclass(frozen=True, slots=True)
 class Holder:
-    """What was held at the peak of memory, and where it was taken.
+    """Memory held at the peak, and the place of its allocation.
 
     Attributes:
         size: bytes.
-        phase: of the step.
-        module: "" for none.
-        line: path and number of the user's line; None where nobody saw it.
+        phase: phase of the step.
+        module: allocating module; "" for none.
+        line: path and number of the allocating line of the user's code; None if unknown.
     """
 
     size: int
@@ -97,24 +97,25 @@ class Holder:
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """What the profiled steps held.
+    """Memory of the profiled steps.
 
     Attributes:
         device: "cpu", or an accelerator.
-        parameters: bytes, with buffers.
-        gradients: bytes between two steps.
+        parameters: bytes of parameters and buffers.
+        gradients: bytes of gradients between two steps.
         optimizer: bytes of the state of all optimizers.
-        resident: bytes of the whole process; 0 if unknown.
-        peak: bytes; on the CPU, of what torch took since the profiler began, with parameters and state.
-        phase: in which the peak was.
-        operation: that took the last of it.
-        line: of the user's code, likewise.
-        at: when in its step, in [0, 1].
-        curve: bytes over the step of the peak, in equal parts of its time.
-        phases: beginning and end of each phase in that step, as parts of it.
+        resident: resident bytes of the whole process; 0 if unknown.
+        peak: peak in bytes; on the CPU, allocations of torch since the start of the profiler, plus parameters and
+            state.
+        phase: phase of the peak.
+        operation: operation with the last allocation before the peak.
+        line: line of the user's code with this allocation.
+        at: time of the peak within its step, in [0, 1].
+        curve: bytes during the step of the peak, sampled at equal parts of its time.
+        phases: beginning and end of each phase in that step, in [0, 1].
         between: bytes at the end of each profiled step.
-        owners: what was held at the peak, the most first.
-        allocated: bytes that were taken in a step.
+        owners: the memory held at the peak, the largest part first.
+        allocated: bytes allocated per step.
     """
 
     device: str
@@ -135,7 +136,7 @@ class Memory:
 
     @property
     def growth(self) -> float:
-        """Bytes that every step leaves behind; 0 where some step does not."""
+        """Bytes by which every step increases the memory; 0 if any step does not."""
         own = self.between[1:]
         grown = [after - before for before, after in pairwise(own)]
         return median(grown) if len(grown) >= 4 and min(grown) > 0 else 0.0
@@ -143,33 +144,31 @@ class Memory:
 
 @dataclass(frozen=True, slots=True)
 class Profiled:
-    """What came out.
+    """Result of the experiment.
 
     Attributes:
-        steps: that were timed, without a profiler.
-        warmup: that were left out before them.
-        batches: of a step.
-        step_ms: of the mean step, in milliseconds.
-        phases: of the mean step; they sum to it.
-        each_ms: every timed step.
-        slower: how many times as long the median step took under the profiler, and while the thread was looked at;
-            None where there was no such step.
-        lines: of the user's code, the slowest first.
-        looks: at the thread.
-        modules: the outer before the inner ones; in steps without the profiler, as said above.
-        operations: the slowest first.
-        memory: None where nothing was profiled.
-        compiled: graphs, breaks and recompilations of torch.compile; empty where nothing was compiled.
-        late_compilations: that came in the timed steps.
-        hidden: parts of models into which nobody sees, with the reason.
-        workers: the most that a loader had.
-        loaders: whether any loader was drawn from.
-        optimizers: classes.
-        threads: of torch.
-        lost: why there was no profile; "" where there was one.
-        waited: part of the time of its threads, in the timed steps, for which they were ready and others had the
-            processors.
-        outcome: of the run.
+        steps: number of timed steps, without a profiler.
+        warmup: number of skipped steps before them.
+        batches: batches per step.
+        step_ms: mean step in milliseconds.
+        phases: phases of the mean step; their times sum to it.
+        each_ms: milliseconds of every timed step.
+        slower: slowdown of the median step under the profiler, and under the sampler; None without such steps.
+        lines: lines of the user's code, the slowest first.
+        looks: number of samples of the thread.
+        modules: modules, parents before children; their times are scaled to steps without a profiler.
+        operations: operations, the slowest first.
+        memory: memory of the profiled steps; None if nothing was profiled.
+        compiled: graphs, breaks and recompilations of torch.compile; empty if nothing was compiled.
+        late_compilations: compilations during the timed steps.
+        hidden: parts of models that hooks cannot see, with the reason.
+        workers: largest number of workers of a loader.
+        loaders: True if any loader was iterated.
+        optimizers: classes of the optimizers.
+        threads: number of threads of torch.
+        lost: reason for a missing profile; "" if there is one.
+        waited: fraction of the thread time in the timed steps that was spent waiting for a processor.
+        outcome: outcome of the run.
     """
 
     steps: int
@@ -196,7 +195,7 @@ class Profiled:
     outcome: Outcome
 
     def phase(self, name: str) -> PhaseTime:
-        """Return a phase by its name."""
+        """Return the phase with this name."""
         return next(phase for phase in self.phases if phase.name == name)
 
 
@@ -205,12 +204,12 @@ def profile(bench: Bench, *, steps: int = 20, warmup: int = 5, trace: Path | Non
 
     Args:
         bench: the script.
-        steps: of each window, at least 1.
-        warmup: steps that are left out before, at least 0.
-        trace: a file for the trace of torch's profiler; None to write none.
+        steps: steps of each window, at least 1.
+        warmup: skipped steps before, at least 0.
+        trace: file for the trace of torch's profiler; None writes none.
 
     Raises:
-        NoExperiment: the script did not come to a step that could be timed.
+        NoExperiment: the script took no step that could be timed.
         UnwritableFolder: the trace cannot be written.
     """
     looked = ("profile", {"steps": steps, "warmup": warmup, "trace": trace is not None})
@@ -228,12 +227,12 @@ def _check(outcome: Outcome, told: Mapping[str, Any]) -> None:
         return
     before = told.get("warmup", 0)
     if not before:
-        raise without_steps(outcome, "an optimizer that steps")
+        raise without_steps(outcome, "expected an optimizer that steps")
     happened = f"the script {outcome.how} after {before} steps, before one could be timed"
-    remedy = "lower --warmup, or give arguments with which it trains longer"
+    remedy = "lower --warmup, or pass arguments for a longer training"
     if outcome.how == "killed":
-        happened, remedy = "the script was over its limit before a step could be timed", "raise --limit"
-    raise NoExperiment(happened, expected="an optimizer that steps", remedy=remedy, said=outcome.said)
+        happened, remedy = "the script exceeded its limit before a step could be timed", "raise --limit"
+    raise NoExperiment(happened, expected=f"expected more than {before} steps", remedy=remedy, said=outcome.said)
 
 
 def _write(source: Path, target: Path) -> None:
@@ -244,17 +243,17 @@ def _write(source: Path, target: Path) -> None:
     except OSError as error:
         raise UnwritableFolder(
             f"the trace cannot be written to {target}",
-            expected=f"a file that can be written; got: {error.strerror or error}",
-            remedy="give another one with --trace",
+            expected=error.strerror or str(error),
+            remedy="pass another file with --trace",
         ) from None
 
 
 def read(told: Mapping[str, Any], outcome: Outcome) -> Profiled:
-    """Return what an instrument has told.
+    """Return the result from the message of the instrument.
 
     Args:
-        told: by the instrument `profile`.
-        outcome: of its run.
+        told: message of the instrument `profile`.
+        outcome: outcome of its run.
     """
     timed = told["timed"]["seconds"]
     step = sum(timed.values()) or math.inf
@@ -292,7 +291,7 @@ def read(told: Mapping[str, Any], outcome: Outcome) -> Profiled:
 
 
 def _factors(timed: Mapping[str, float], window: Mapping[str, Any]) -> dict[str, float]:
-    """Return what the times of each phase in a window are multiplied with to be those of steps that are only timed."""
+    """Return the factors that scale the times of each phase in a window to those of steps without a profiler."""
     return {
         phase: seconds / window["seconds"][phase] if window["seconds"].get(phase) else 0.0
         for phase, seconds in timed.items()
@@ -302,7 +301,7 @@ def _factors(timed: Mapping[str, float], window: Mapping[str, Any]) -> dict[str,
 def _lines(
     told: Sequence[Mapping[str, Any]], factors: Mapping[str, float], step: float
 ) -> tuple[tuple[LineTime, ...], int]:
-    """Return the innermost lines of the user's, and how often the thread was looked at."""
+    """Return the innermost lines of the user's code, and the number of samples of the thread."""
     spent: defaultdict[tuple[str, int, str], float] = defaultdict(float)
     looks: defaultdict[tuple[str, int, str], int] = defaultdict(int)
     functions: dict[tuple[str, int, str], str] = {}

@@ -1,4 +1,4 @@
-"""Time and memory of two variants: for findings that cost these, and change no loss."""
+"""Compare time and memory of two variants, for findings that cost time or memory and do not change the loss."""
 
 from __future__ import annotations
 
@@ -12,25 +12,25 @@ from truestep.findings import Severity
 from truestep.rules import rule as rule_of
 
 _BESIDE_SPEED = ("no-grad-missing", "loss-kept-with-graph", "hidden-state-not-detached")
-"""Rules of another severity whose failure costs time or memory."""
+"""Rules about time or memory that have another severity than SPEED."""
 _BETWEEN = ("no-grad-missing", "workers-respawned")
-"""Rules whose failure costs time between the steps: what a median does not see."""
+"""Rules about time between the steps, which a median step time leaves out."""
 _LEAST_TIME, _LEAST_MEMORY = 0.05, 0.01
-"""A smaller part than this is no difference: what else a machine does can be the same in a few runs."""
+"""Smallest relative difference that counts: in a few runs, the background load of the machine can differ as much."""
 _LEAST_STEPS = 10
 
 
 def are_of(rule: str) -> bool:
-    """Whether a rule is about time or memory."""
+    """Return True if a rule is about time or memory."""
     return rule in _BESIDE_SPEED or rule_of(rule).severity is Severity.SPEED
 
 
 def costs(rule: str, pairs: Sequence[tuple[Outcome, Outcome]]) -> list[Figure]:
-    """Return time and memory of the variants, as far as they are known for every seed.
+    """Return step time and peak memory of both variants, if they are known for every seed.
 
     Args:
-        rule: that they are compared for.
-        pairs: as it is, and remedied, for each seed.
+        rule: id of the rule that is examined.
+        pairs: for each seed, the outcome without and with the remedy.
     """
     if not are_of(rule):
         return []
@@ -46,10 +46,10 @@ def costs(rule: str, pairs: Sequence[tuple[Outcome, Outcome]]) -> list[Figure]:
 
 
 def _milliseconds(outcome: Outcome, *, between: bool) -> float | None:
-    """Return how long a step takes.
+    """Return the milliseconds of a step, or None for too few steps.
 
-    That is the lower quartile of the second half of the steps: what grows has grown, and other work of the machine
-    touches it least. With what lies between the steps, it is the mean time from one to the next.
+    This is the lower quartile of the second half of the steps: memory has reached its size by then, and background
+    load of the machine affects this quartile least. With `between`, it is the mean time from one step to the next.
     """
     times = [step.seconds for step in outcome.first]
     if len(times) < _LEAST_STEPS:

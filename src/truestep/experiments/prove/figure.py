@@ -1,4 +1,4 @@
-"""One number of two variants: whether it differs, whether it does not, or that this many seeds cannot tell."""
+"""One number of two variants: it differs, it does not differ, or more seeds are needed."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from dataclasses import dataclass
 from statistics import fmean, stdev
 
 WITHIN = 0.02
-"""Part of a number as it is: a difference that is smaller for sure is none."""
+"""Relative difference below which two numbers count as equal."""
 MOST_SEEDS = 200
-"""More are not recommended: a difference so small for its spread is found in another way."""
+"""Largest number of seeds to recommend: a difference that needs more is too small for its spread."""
 _SURE = 0.95
 _POWER = 0.8
-"""Probability with which the number of seeds that is recommended shows the difference."""
+"""Probability that the recommended number of seeds shows the difference."""
 
 
 class Says(enum.StrEnum):
-    """What a comparison over seeds came to."""
+    """Result of a comparison over seeds."""
 
     DIFFERS = "differs"
     ALIKE = "does not differ"
@@ -29,17 +29,17 @@ class Says(enum.StrEnum):
 class Figure:
     """One number of both variants, over the seeds.
 
-    The variants of a seed begin with the same random numbers, so that their differences are compared, seed by seed:
-    Student's interval around the mean of these differences holds the true one with 95 %. Where several numbers judge
-    one finding, each interval is so much wider that all of them hold with 95 %.
+    Both variants of a seed begin with the same random numbers, so the differences are compared seed by seed: Student's
+    interval around their mean contains the true difference with a probability of 95 %. If several numbers judge one
+    finding, each interval is wider, such that all of them together hold with 95 % (Bonferroni).
 
     Attributes:
-        name: what it is: "loss at the end", or the text around a number that the script prints last.
-        as_it_is: one value per seed.
-        remedied: likewise.
-        cost: whether it is time or memory. What else a machine does differs from run to run, so that a cost differs
-            only where the remedy lowers it, and ratios are compared: whatever slows a machine down multiplies.
-        least: the part of a number as it is that a difference must exceed.
+        name: "loss at the end", or the text around a number in the last output of the script.
+        as_it_is: one value per seed, without the remedy.
+        remedied: one value per seed, with the remedy.
+        cost: True for time and memory. The load of a machine differs from run to run, so a cost counts as different
+            only if the remedy lowers it; ratios are compared, since load multiplies times.
+        least: smallest relative difference that counts, as a part of `as_it_is`.
         among: how many numbers judge the finding together.
     """
 
@@ -52,19 +52,19 @@ class Figure:
 
     @property
     def difference(self) -> float:
-        """The mean of the remedied values less that of the others."""
+        """Mean with the remedy minus mean without it."""
         return fmean(self.remedied) - fmean(self.as_it_is)
 
     @property
     def bound(self) -> float:
-        """How large a difference may be that is none, in the unit of `interval`."""
+        """Largest difference that counts as equal, in the unit of `interval`."""
         if self.cost:
             return -math.log(1 - self.least)
         return self.least * abs(fmean(self.as_it_is))
 
     @property
     def interval(self) -> tuple[float, float]:
-        """The interval of the mean difference; of the logarithm of the ratio, for a cost."""
+        """Interval of the mean difference; for a cost, of the logarithm of the ratio."""
         apart = self._apart()
         if len(apart) < 2 or not all(map(math.isfinite, apart)):
             return -math.inf, math.inf
@@ -73,7 +73,7 @@ class Figure:
 
     @property
     def says(self) -> Says:
-        """What it came to. Values that are finite for every seed with the remedy, and only with it, differ."""
+        """Result. Values that are finite for every seed with the remedy, but not without it, differ."""
         if not all(map(math.isfinite, self.as_it_is)):
             return Says.DIFFERS if all(map(math.isfinite, self.remedied)) else Says.UNSURE
         low, high = self.interval
@@ -85,19 +85,19 @@ class Figure:
 
     @property
     def is_beyond_noise(self) -> bool:
-        """Whether it differs."""
+        """True if the number differs."""
         return self.says is Says.DIFFERS
 
     @property
     def seeds(self) -> int | None:
-        """How many seeds would tell, if the differences go on as they are; None for more than are recommended."""
+        """Number of seeds that should suffice, given the spread so far; None for more than `MOST_SEEDS`."""
         apart = self._apart()
         if self.says is not Says.UNSURE or len(apart) < 2 or not all(map(math.isfinite, apart)):
             return None
         mean, spread = fmean(apart), stdev(apart)
         if self.cost:
             gaps = [abs(mean + self.bound)]
-        else:  # the difference shows, or that there is none
+        else:  # whichever needs fewer seeds: to show the difference, or to show equality
             gaps = [abs(mean), self.bound - abs(mean)]
         wanted = max(gaps)
         for seeds in range(len(apart) + 1, MOST_SEEDS + 1):
@@ -116,7 +116,7 @@ class Figure:
 
 
 def quantile(outside: float, degrees: int) -> float:
-    """Return the value that Student's t exceeds, up or down, with a probability.
+    """Return the two-sided quantile of Student's t: |t| exceeds it with the probability `outside`.
 
     >>> [round(quantile(0.05, degrees), 3) for degrees in (1, 2, 3, 10, 100)]
     [12.706, 4.303, 3.182, 2.228, 1.984]
@@ -131,7 +131,7 @@ def quantile(outside: float, degrees: int) -> float:
 
 
 def _inside(value: float, degrees: int) -> float:
-    """Return the probability with which Student's t lies between -value and value: a finite sum for whole degrees."""
+    """Return the probability that Student's t lies within ±value: a finite sum, since the degrees are integers."""
     angle = math.atan(value / math.sqrt(degrees))
     cosine = math.cos(angle)
     if degrees % 2 == 0:

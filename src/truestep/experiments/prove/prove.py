@@ -1,7 +1,7 @@
-"""Does a finding matter here? The script runs with and without the remedy, over several seeds; the two are compared.
+"""Does a finding matter here? Run the script with and without its remedy, over several seeds, and compare.
 
 A remedy is applied from outside, at the seams of torch; the script is not edited. Both runs of a seed begin with the
-same random numbers, and take turns, so that what differs is the remedy.
+same random numbers, and alternate in order, so that the remedy is the only difference.
 """
 
 from __future__ import annotations
@@ -24,19 +24,19 @@ from truestep.experiments.running.outcome import LOSSES, Named, Outcome, Variant
 _NUMBER = re.compile(r"(?<![\w.])[-+]?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?(?![\w.]*\w)")
 _TIMES = re.compile(r"\b(time|took|elapsed|eta|speed|duration|throughput|seconds?|secs?|ms)\b", re.IGNORECASE)
 _UNITS = re.compile(r"\s*(?:s|ms|sec|secs|seconds?|min|minutes?|h|hours?|it/s|/s|\w+/s(?:ec)?)\b", re.IGNORECASE)
-"""What stands before or behind a number that is a time: it differs from run to run."""
+"""Words before and units after a number that is a time or a speed: these numbers differ from run to run."""
 _LOSS_CHANGES = ("undo-activation", "align-target", "log-probabilities", "softmax-over-classes", "ignore-padding")
-"""Remedies after which the loss is another function: its values are not to be compared."""
+"""Remedies that change the loss function: loss values before and after must not be compared."""
 
 LOSS = "loss at the end"
-"""The name of the figure that is lower in a better training."""
+"""Name of the figure for the final loss; lower is better."""
 
 Curves = tuple[tuple[float, ...], ...]
-"""One series per seed, a number for each step of the first optimizer."""
+"""One series per seed, with a number for each step of the first optimizer."""
 
 
 class Answer(enum.StrEnum):
-    """What a comparison says about a finding."""
+    """Answer of a proof: does the finding matter?"""
 
     MATTERS = "matters"
     DOES_NOT = "does not matter"
@@ -45,18 +45,18 @@ class Answer(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """What a remedy changes.
+    """The effect of a remedy.
 
     Attributes:
-        rule: of the finding.
-        change: what was done.
+        rule: id of the rule of the finding.
+        change: name of the remedy that was applied.
         figures: numbers of both variants, by which the finding is judged.
-        beside: numbers that explain and do not judge: norms of gradients.
-        losses: one curve per seed, as it is and remedied.
-        norms: of the gradients, likewise.
-        seeds: that were run.
-        within: the part of a number that a difference must exceed.
-        interrupted: whether a person ended it before all seeds were run.
+        beside: explanatory numbers that do not judge: norms of gradients.
+        losses: loss curves without and with the remedy, one per seed.
+        norms: curves of the gradient norm, in the same form.
+        seeds: number of seeds that were run.
+        within: smallest relative difference that counts.
+        interrupted: True if Ctrl-C stopped the experiment before all seeds were run.
     """
 
     rule: str
@@ -71,7 +71,7 @@ class Proof:
 
     @property
     def answer(self) -> Answer:
-        """What the numbers say: one that differs is enough; that none does must be sure of all of them."""
+        """MATTERS if any number differs, DOES_NOT if all of them are surely alike, else UNSURE."""
         if self.matters:
             return Answer.MATTERS
         alike = self.figures and all(figure.says is Says.ALIKE for figure in self.figures)
@@ -79,62 +79,62 @@ class Proof:
 
     @property
     def matters(self) -> bool:
-        """Whether any number differs beyond the noise."""
+        """True if any number differs beyond the noise."""
         return any(figure.is_beyond_noise for figure in self.figures)
 
     @property
     def seeds_needed(self) -> int | None:
-        """How many seeds would tell, by the spread that was seen; None for too many, or where that is not known."""
+        """Number of seeds that should suffice, by the observed spread; None for too many or unknown."""
         needed = [figure.seeds for figure in self.figures if figure.says is Says.UNSURE]
         known = [seeds for seeds in needed if seeds is not None]
         return max(known) if known and len(known) == len(needed) else None
 
 
 def found(bench: Bench) -> Outcome:
-    """Run the script as it is, to see what there is to prove.
+    """Run the unchanged script once, for its findings.
 
     Args:
-        bench: the script, and for how many steps.
+        bench: the script and the number of steps.
 
     Raises:
-        NoExperiment: the script did not come to its steps.
+        NoExperiment: the script took no step.
     """
     outcome = bench.run(Variant("as it is", (("seeded", {"offset": 0}),)))
     if not outcome.steps:
-        raise without_steps(outcome, "an optimizer that steps")
+        raise without_steps(outcome, "expected an optimizer that steps")
     return outcome
 
 
 def run_of(seen: Outcome) -> str:
-    """Return what kind of run it was, as part of a sentence."""
+    """Return a description of a run, such as "a run of 20 steps that was stopped"."""
     steps = "1 step" if seen.steps == 1 else f"{seen.steps} steps"
     return f"a run of {steps} that {'was ' if seen.how in ('stopped', 'killed', 'interrupted') else ''}{seen.how}"
 
 
 def prove(bench: Bench, rule: str, seeds: int = 3, seen: Outcome | None = None, *, within: float = WITHIN) -> Proof:
-    """Compare a script with itself and the remedy of a rule.
+    """Compare a script without and with the remedy of a rule.
 
     Args:
-        bench: the script, and for how many steps.
-        rule: the id of a rule with a remedy.
-        seeds: how many repetitions, at least 3 for a verdict.
-        seen: what `found` returned; None to run the script for it.
-        within: a difference that is smaller for sure, as a part of the number, is none.
+        bench: the script and the number of steps.
+        rule: id of a rule that has a remedy.
+        seeds: number of seeds, at least 3 for a verdict.
+        seen: the outcome returned by `found`; None runs the script for it.
+        within: relative difference below which two numbers count as equal.
 
     Raises:
-        NoExperiment: the rule has no remedy or was not found, the remedy applied to nothing or did not mend what was
-            found, or a variant did not come to its steps.
+        NoExperiment: the rule has no remedy or was not found, the remedy changed nothing or did not fix the failure,
+            or a variant took no step.
     """
     if rule not in REMEDIES:
         raise NoExperiment(
             f"{rule} has no remedy that can be applied from outside",
-            expected=f"one of {', '.join(sorted(REMEDIES))}",
-            remedy=f"apply what `truestep explain {rule}` says, and compare yourself",
+            expected=f"expected one of {', '.join(sorted(REMEDIES))}",
+            remedy=f"apply the fix from `truestep explain {rule}`, and compare by hand",
         )
     idle, remedy = _remedy(rule, seen or found(bench))
     _mends(bench, rule, remedy)
     if are_of(rule):
-        bench = replace(bench, kept=None)  # both variants meet the same machine
+        bench = replace(bench, kept=None)  # no cached outcomes: times of both variants must be measured together
     pairs: list[tuple[Outcome, Outcome]] = []
     try:
         for seed in range(seeds):
@@ -155,7 +155,7 @@ def _pair(bench: Bench, rule: str, idle: tuple[Named, ...], remedy: Named, seed:
     seeded = ("seeded", {"offset": seed})
     plain = Variant(f"as it is, seed {seed}", (seeded, *idle), (LOSSES,))
     mended = Variant(f"{remedy[0]}, seed {seed}", (seeded, remedy), (LOSSES,))
-    order = (plain, mended) if seed % 2 == 0 else (mended, plain)  # whatever the machine does meets both
+    order = (plain, mended) if seed % 2 == 0 else (mended, plain)  # drift of the machine affects both alike
     first, second = (bench.run(variant) for variant in order)
     pair = (first, second) if seed % 2 == 0 else (second, first)
     _check(rule, remedy[0], pair)
@@ -163,17 +163,17 @@ def _pair(bench: Bench, rule: str, idle: tuple[Named, ...], remedy: Named, seed:
 
 
 def _remedy(rule: str, seen: Outcome) -> tuple[tuple[Named, ...], Named]:
-    """Return what stands for the remedy in the script as it is, and the remedy.
+    """Return the changes of the variant without the remedy, and the remedy.
 
-    One that is applied at the lines of findings gets them. Where time is compared, the other variant has it too,
-    without lines: what it takes to look out for them is no difference.
+    A remedy that is applied at the lines of findings gets these lines. If time is compared, the other variant gets the
+    same remedy without lines, so that the overhead of watching for lines is in both.
     """
     change = REMEDIES[rule]
     if rule not in seen.findings:
         raise NoExperiment(
             f"{rule} was not found in {run_of(seen)}: there is nothing to prove",
-            expected=f"a finding of it; found: {', '.join(dict.fromkeys(seen.findings)) or 'nothing'}",
-            remedy="raise --steps to the script's own end, for some failures are seen only there",
+            expected=f"found: {', '.join(dict.fromkeys(seen.findings)) or 'nothing'}",
+            remedy="raise --steps up to the end of the script: some failures show only there",
             said=seen.said if seen.how == "crashed" else "",
         )
     if not issubclass(CHANGES[change], Aimed):
@@ -183,41 +183,39 @@ def _remedy(rule: str, seen: Outcome) -> tuple[tuple[Named, ...], Named]:
 
 
 def _mends(bench: Bench, rule: str, remedy: Named) -> None:
-    """Check that a failure is gone with its remedy, where that can be seen."""
+    """Raise `NoExperiment` if the rule still finds the failure although its remedy is applied."""
     if not CHANGES[remedy[0]].silences:
         return
     watched = bench.run(Variant(f"{remedy[0]}, watched", (("seeded", {"offset": 0}), remedy)))
     if watched.steps and watched.how != "crashed" and rule in watched.findings:
         raise NoExperiment(
-            f"the remedy of {rule} does not reach all of it: it is found with {remedy[0]} too",
-            expected="a failure that is gone",
-            remedy=f"apply what `truestep explain {rule}` says, and compare yourself",
+            f"the remedy {remedy[0]} does not fix every occurrence: {rule} is still found",
+            remedy=f"apply the fix from `truestep explain {rule}`, and compare by hand",
         )
 
 
 def _check(rule: str, change: str, pair: tuple[Outcome, Outcome]) -> None:
     for outcome in pair:
         if not outcome.steps:
-            raise without_steps(outcome, f"losses to compare ({outcome.variant.name})")
+            raise without_steps(outcome, f"expected losses to compare ({outcome.variant.name})")
     if pair[1].how == "crashed" and pair[0].how != "crashed":
         raise NoExperiment(
-            f"the script crashed with the remedy of {rule} ({pair[1].variant.name})",
-            expected=f"a script that goes on with {change}, as it does without",
-            remedy=f"apply what `truestep explain {rule}` says, and compare yourself",
+            f"the script crashed with the remedy of {rule} ({pair[1].variant.name}), and not without it",
+            remedy=f"apply the fix from `truestep explain {rule}`, and compare by hand",
             said=pair[1].said,
         )
     if not pair[1].changes.get(change, {}).get("applied"):
         raise NoExperiment(
             f"the remedy of {rule} found nothing to change",
-            expected=f"what {change} applies to, in a run of {pair[1].steps} steps",
-            remedy="raise --steps, or apply the fix by hand: a loss or a clip written in the script is not reached",
+            expected=f"expected a place for {change} in {pair[1].steps} steps",
+            remedy="raise --steps, or apply the fix by hand: a loss or clipping written out in the script is not seen",
         )
 
 
 def _curves(
     pairs: Sequence[tuple[Outcome, Outcome]], series: Callable[[Outcome], tuple[float | None, ...]]
 ) -> tuple[Curves, Curves]:
-    """Return a series of each outcome, as it is and remedied, without the steps that have no number."""
+    """Return one series per outcome, without and with the remedy; steps that have no number are left out."""
     before, after = (
         tuple(tuple(number for number in series(pair[side]) if number is not None) for pair in pairs) for side in (0, 1)
     )
@@ -225,12 +223,12 @@ def _curves(
 
 
 def _figures(pairs: Sequence[tuple[Outcome, Outcome]], change: str) -> list[Figure]:
-    """Return the numbers that both variants have for every seed."""
+    """Return the numbers that are known for both variants and every seed."""
     figures = []
     if change not in _LOSS_CHANGES:
         ends = [_ends(*pair) for pair in pairs]
         figures.append(Figure(LOSS, tuple(end[0] for end in ends), tuple(end[1] for end in ends)))
-    if all(outcome.how == "finished" for pair in pairs for outcome in pair):  # else it did not come to its figures
+    if all(outcome.how == "finished" for pair in pairs for outcome in pair):  # only a whole run prints its last numbers
         told = [tuple(last_figures(outcome.said) for outcome in pair) for pair in pairs]
         for name in told[0][0]:
             if all(name in figure for pair in told for figure in pair):
@@ -240,14 +238,14 @@ def _figures(pairs: Sequence[tuple[Outcome, Outcome]], change: str) -> list[Figu
 
 
 def _beside(norms: tuple[Curves, Curves]) -> list[Figure]:
-    """Return the numbers that explain a difference."""
+    """Return explanatory numbers: the median norm of the gradients."""
     if not all(curve for curves in norms for curve in curves):
         return []
     return [Figure("median gradient norm", tuple(map(median, norms[0])), tuple(map(median, norms[1])))]
 
 
 def _ends(before: Outcome, after: Outcome) -> tuple[float, float]:
-    """Return the mean loss of the last tenth of the steps that both came to."""
+    """Return the mean losses over the last tenth of the steps that both variants took."""
     steps = min(before.steps, after.steps)
     last = slice(steps - max(1, steps // 10), steps)
     ends = ([loss for loss in outcome.losses[last] if loss is not None] for outcome in (before, after))
@@ -256,7 +254,7 @@ def _ends(before: Outcome, after: Outcome) -> tuple[float, float]:
 
 
 def last_figures(said: str) -> dict[str, float]:
-    """Return the numbers of the last line that has a fraction in it, by the text before them; times are left out.
+    """Return the numbers of the last line that contains a fraction, keyed by the text before each; no times.
 
     >>> last_figures("epoch 3: loss 0.5\\nheld-out accuracy 96.2 %, error 0.04\\nbye")
     {'held-out accuracy …': 96.2, '%, error …': 0.04}

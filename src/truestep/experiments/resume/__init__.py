@@ -1,1 +1,6 @@
-"""`truestep verify-resume`: a run killed and resumed beside one that was not, and the state that is missing."""
+"""`truestep verify-resume`: compare a run that was killed and resumed with an uninterrupted one.
+
+resume: the experiment: kills, resumed runs and their verdicts
+missing: the pieces of state that a resumed run lacks, with remedies
+trace: the recorded steps of a run, and their differences
+"""

@@ -1,4 +1,4 @@
-"""Which piece of state a checkpoint lacks: what differs when a resumed run goes on, and what explains the rest."""
+"""Find the pieces of state that a checkpoint lacks, from the differences between a resumed and an uninterrupted run."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ FIXES: dict[str, tuple[str, str]] = {
     ),
     "samples": (
         "randomness in the data set",
-        "let what a sample draws follow from the seed, the epoch and its index",
+        "derive the random numbers of a sample from the seed, the epoch and its index",
     ),
     "state": (
         "the state of the optimizer",
-        "save optimizer.state_dict(), and load it when the model is on its device",
+        "save optimizer.state_dict(), and load it after the model was moved to its device",
     ),
-    "settings": ("the settings of the optimizer", "load optimizer.state_dict(), and change groups after it only"),
+    "settings": ("the settings of the optimizer", "load optimizer.state_dict(), and change groups only after that"),
     "schedules": ("the schedule", "save scheduler.state_dict(), and load it after the schedule is made"),
-    "rates": ("the learning rate", "compute it from a step that is saved, or save the state of what computes it"),
+    "rates": ("the learning rate", "compute it from a saved step count, or save the state that it is computed from"),
     "scalers": ("the scale of GradScaler", "save scaler.state_dict(), and load it"),
     "buffers": (
         "buffers of the model",
@@ -41,41 +41,41 @@ FIXES: dict[str, tuple[str, str]] = {
         "weights that are not trained",
         "save the state of copies and averages (EMA, best weights, teachers) and of frozen parts",
     ),
-    "random torch": (RANDOM["torch"], "save torch.get_rng_state(), and set it right before the loop goes on"),
+    "random torch": (RANDOM["torch"], "save torch.get_rng_state(), and restore it right before the loop continues"),
     "random accelerator": (
         RANDOM["accelerator"],
-        "save torch.cuda.get_rng_state_all(), and set it right before the loop goes on",
+        "save torch.cuda.get_rng_state_all(), and restore it right before the loop continues",
     ),
-    "random python": (RANDOM["python"], "save random.getstate(), and set it right before the loop goes on"),
-    "random numpy": (RANDOM["numpy"], "save numpy.random.get_state(), and set it right before the loop goes on"),
+    "random python": (RANDOM["python"], "save random.getstate(), and restore it right before the loop continues"),
+    "random numpy": (RANDOM["numpy"], "save numpy.random.get_state(), and restore it right before the loop continues"),
     "unseen": (
         "state of the script itself",
-        "save what the loss or the update reads besides: where the data is, counters, hidden states, generators",
+        "save the other state that the loss or the update reads: data position, counters, hidden states, generators",
     ),
 }
-"""Title and remedy of each piece of state, in the order in which they explain each other."""
+"""Title and remedy of each piece of state, sorted such that a piece can explain the pieces after it."""
 
 _PUT_BACK = (
-    "it is restored already: take it from the end of the last step that is not done again, and restore it after all "
-    "that draws before the loop goes on (an evaluation that is done again, a batch drawn before the loop)"
+    "it is restored already, but to a wrong value: save it at the end of the last step that is not repeated, and "
+    "restore it after everything that draws before the loop continues (a repeated evaluation, a batch drawn early)"
 )
-"""The remedy for a random state that the program sets, and that is not the right one: to save it would be no news."""
+"""Remedy for a random state that the program restores to a wrong value: it saves the state already."""
 _UNTRAINED = "those of the first step, before any training"
 _BEFORE = ("weights", "state", "schedules", "scalers", "buffers", "untrained")
-"""What differs before a step by its own fault."""
+"""Pieces that differ before a step only if they were not restored."""
 _OWN = ("weights", "state", "settings")
-"""What of it belongs to one optimizer."""
+"""Pieces that belong to a single optimizer."""
 
 
 @dataclass(frozen=True, slots=True)
 class Missing:
-    """A piece of state that a resumed run does not have again.
+    """A piece of state that a resumed run lacks.
 
     Attributes:
         piece: a key of `FIXES`.
-        detail: what is seen of it.
-        effect: whether it moves a result in the steps that were seen.
-        restored: whether the program restores it, but not to what it was.
+        detail: description of the difference.
+        effect: True if it changes a result in the compared steps.
+        restored: True if the program restores it, but to a wrong value.
     """
 
     piece: str
@@ -85,23 +85,23 @@ class Missing:
 
     @property
     def title(self) -> str:
-        """What it is."""
+        """Name for people."""
         return FIXES[self.piece][0]
 
     @property
     def remedy(self) -> str:
-        """What to do."""
+        """One imperative sentence."""
         return _PUT_BACK if self.restored else FIXES[self.piece][1]
 
 
 def missing(reference: Trace, at: int, resumed: Trace, whole: bool) -> tuple[Missing, ...]:
-    """Return the pieces that explain how a resumed run differs, the ones that explain most first.
+    """Return the pieces that explain the differences of a resumed run, the most important first.
 
     Args:
         reference: the uninterrupted run.
-        at: how many of its steps are done when the other one begins.
-        resumed: the run that goes on.
-        whole: whether both came to their own end.
+        at: number of its steps that were done when the resumed run begins.
+        resumed: the resumed run.
+        whole: True if both runs ended by themselves.
     """
     found: dict[str, Missing] = {}
     extra = at + len(resumed.steps) - len(reference.steps) if whole else 0
@@ -112,7 +112,7 @@ def missing(reference: Trace, at: int, resumed: Trace, whole: bool) -> tuple[Mis
     for place, (one, other) in enumerate(pairs):
         if place in (0, first):
             _before(reference, one, other, differences[place], found)
-        elif other.optimizer not in begun:  # what it steps on is as it was put back
+        elif other.optimizer not in begun:  # its first step: its parameters and state are still as restored
             own = {name: held for name, held in differences[place].pieces.items() if name in _OWN}
             _before(reference, one, other, Difference(own), found)
         begun.add(other.optimizer)
@@ -127,28 +127,28 @@ def missing(reference: Trace, at: int, resumed: Trace, whole: bool) -> tuple[Mis
 
 
 def _before(reference: Trace, one: Print, other: Print, difference: Difference, found: dict[str, Missing]) -> None:
-    """Add what differs before a step: state that was not put back."""
+    """Add the pieces that differ before a step: state that was not restored."""
     for piece in _BEFORE:
         if piece in difference.pieces and piece not in found:
             start = reference.steps[0].weights
             found[piece] = Missing(piece, _detail(piece, one, other, difference, start))
     if "weights" in found and found["weights"].detail == _UNTRAINED:
-        found.pop("buffers", None)  # they come back with the weights
+        found.pop("buffers", None)  # loading the weights restores them too
     if "settings" in difference.pieces and not found.keys() & {"state", "settings"}:
         found["settings"] = Missing("settings", _settings(one, other))
     for state in RANDOM:
         piece = f"random {state}"
         if piece in difference.pieces and piece not in found and reference.draws_from(state):
             restored = state in other.put_back
-            detail = _restored(reference, other, state) if restored else "begins anew"
+            detail = _restored(reference, other, state) if restored else "starts from its initial value"
             found[piece] = Missing(piece, detail, effect=False, restored=restored)
 
 
 def _restored(reference: Trace, other: Print, state: str) -> str:
-    """Return what a random state is that was restored, and is not that of the step: of which step, if of any."""
+    """Return a description of a random state that was restored to a wrong value, with the step that it belongs to."""
     same = [number for number, step in enumerate(reference.steps, 1) if step.random.get(state) == other.random[state]]
     what = f"it is that of step {same[0]}" if same else "something draws from it between restoring and this step"
-    return f"was restored, but is not what it was before this step: {what}"
+    return f"was restored, but to another value than before this step: {what}"
 
 
 def _detail(piece: str, one: Print, other: Print, difference: Difference, start: str) -> str:
@@ -180,7 +180,7 @@ def _weights(one: Print, other: Print, start: str) -> str:
     names = [other.names[place] if place < len(other.names) else "" for place in wrong]
     if len(wrong) < len(mine):
         what = listed(names) if all(names) else f"{len(wrong)} tensors"
-        return f"{what}: not those of this step; the other {len(mine) - len(wrong)} are"
+        return f"{what}: wrong values for this step; the other {len(mine) - len(wrong)} tensors are right"
     apart = distance(one.sample, other.sample)
     return f"stored in another precision, or changed when loaded: the largest relative difference is {apart:.1g}"
 
@@ -204,7 +204,7 @@ def _data(
     found: dict[str, Missing],
     extra: int | None,
 ) -> None:
-    """Add why batches differ: the place in the epoch, or the order; or leave it to a random state."""
+    """Add the reason why batches differ: the position in the epoch, the order, or a random state."""
     place = next((place for place, difference in enumerate(differences) if "batches" in difference.pieces), None)
     if place is None:
         return
@@ -213,7 +213,7 @@ def _data(
     step, states = at + place + 1, [piece for piece in found if piece.startswith("random")]
     if wanted and wanted == drawn and mine != theirs:
         for piece in states:
-            found[piece] = _moves(found[piece], "the same samples are read with other values")
+            found[piece] = _moves(found[piece], "the same samples have other values")
         if not states:
             found["samples"] = Missing("samples", f"the samples of step {step} are the same, their values are not")
         return
@@ -224,14 +224,15 @@ def _data(
     ]
     same = f"that of step {min(seen, key=lambda number: abs(number - step))}" if seen else "one that never came before"
     what = f"the batch of step {step} is {same}" if mine != theirs else f"before step {step} other batches are drawn"
-    if position != began and (seen or extra != 0):  # one that skips what is done counts from there: its length tells
+    # A run that skips finished batches counts the rest from 1. It is right if the batch is new and the length matches.
+    if position != began and (seen or extra != 0):
         found["position"] = Missing("position", f"{what}: number {began} of its epoch, not number {position}")
         for state in ("torch", "python", "numpy"):
-            if state in other.put_back and place == 0:  # a loader that begins anew draws from what was put back
+            if state in other.put_back and place == 0:  # a loader that restarts its epoch draws from the restored state
                 found.pop(f"random {state}", None)
         return
     for piece in states:
-        found[piece] = _moves(found[piece], "the data comes in another order")
+        found[piece] = _moves(found[piece], "the order of the data changes")
     if not states:
         found["order"] = Missing("order", what)
 
@@ -239,7 +240,7 @@ def _data(
 def _rates(
     at: int, pairs: Sequence[tuple[Print, Print]], differences: Sequence[Difference], found: dict[str, Missing]
 ) -> None:
-    """Add a learning rate that differs, where neither the schedule nor the optimizer explains it."""
+    """Add a learning rate that differs, unless the schedule or the optimizer explains it."""
     if found.keys() & {"schedules", "state"}:
         return
     place = next((place for place, difference in enumerate(differences) if "rates" in difference.pieces), None)
@@ -247,23 +248,23 @@ def _rates(
         return
     one, other = pairs[place]
     if place and any(schedule.startswith("ReduceLROnPlateau") for schedule in one.schedules):
-        return  # it follows the losses
+        return  # this schedule depends on the losses, which differ
     what = f"{_figures(other.rates)} instead of {_figures(one.rates)} at step {at + place + 1}"
     piece = "schedules" if "schedules" in differences[place].pieces else "rates"
     found[piece] = Missing(piece, what)
 
 
 def _random_effects(difference: Difference, found: dict[str, Missing]) -> None:
-    """Say of random states whether they move the first step that differs."""
+    """Mark the random states that change the first step that differs."""
     if "loss" not in difference.pieces or found.keys() & {"weights", "position", "order"}:
         return
     for piece in [piece for piece in found if piece.startswith("random")]:
         if not found[piece].effect:
-            found[piece] = _moves(found[piece], "what is drawn in the step differs")
+            found[piece] = _moves(found[piece], "the random numbers of the step differ")
 
 
 def _moves(one: Missing, what: str) -> Missing:
-    """Return a piece that moves a result after all."""
+    """Return the piece, marked as changing a result."""
     return replace(one, detail=f"{one.detail}; {what}", effect=True)
 
 
@@ -272,34 +273,34 @@ def _unseen(difference: Difference, found: dict[str, Missing]) -> None:
     if "loss" in difference.pieces:
         explained = effective - {"state", "settings", "schedules", "rates", "untrained"}
         if not explained:
-            found["unseen"] = Missing("unseen", "the loss differs where all that is looked at is the same")
+            found["unseen"] = Missing("unseen", "the loss differs although all compared state is equal")
     elif difference.result and not effective:
-        found["unseen"] = Missing("unseen", "the update differs where the loss and all that is looked at is the same")
+        found["unseen"] = Missing("unseen", "the update differs although the loss and all compared state are equal")
 
 
 def _count(reference: Trace, at: int, extra: int, found: dict[str, Missing]) -> None:
-    """Add a count of epochs that begins anew: the resumed run is longer or shorter than what was left."""
+    """Add a count of epochs that restarts: the resumed run is longer or shorter than the rest of the reference."""
     if not extra:
         return
     if "position" in found and abs(extra) < _epoch(reference):
-        if extra == at:  # an epoch that begins anew has as many more, and so has a count of steps that does
+        if extra == at:  # a restarted epoch explains that many more steps, and so does a restarted count of steps
             detail = f"{found['position'].detail}; {extra} more steps are taken than were left"
             found["position"] = replace(
-                found["position"], detail=f"{detail}: where a count of steps ends it, save it too"
+                found["position"], detail=f"{detail}: if a count of steps ends the run, save it too"
             )
         return
     if extra > 0:
         what = f"it takes {extra} more steps than were left"
     else:
-        what = f"it takes {-extra} steps less than were left"
+        what = f"it takes {-extra} fewer steps than were left"
     found["epochs"] = Missing("epochs", what)
     order = found.get("order")
     if order is not None and extra > 0 and order.detail.endswith(f"is that of step {at + 1 - extra}"):
-        del found["order"]  # the order is right, for the epoch that it takes itself to be in
+        del found["order"]  # the order is right for the epoch that the run believes it is in
 
 
 def _epoch(reference: Trace) -> float:
-    """Return how many steps an epoch has; infinite where no second one begins."""
+    """Return the steps per epoch; infinity if no second epoch begins."""
     starts = [number for number, step in enumerate(reference.steps) if any(b[1] == 1 for b in step.batches)]
     return starts[1] - starts[0] if len(starts) > 1 else float("inf")
 
@@ -316,7 +317,7 @@ def distance(one: Sequence[float], other: Sequence[float]) -> float:
 
 
 def listed(names: Sequence[str]) -> str:
-    """Return the first names, and how many more there are."""
+    """Return the first three names, and the number of the others."""
     return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
 
 

@@ -1,7 +1,7 @@
-"""Is a resumed run the one that was not interrupted? A script is killed, run again, and compared step by step.
+"""Does a resumed run equal the uninterrupted one? Kill a script, run it again, and compare step by step.
 
-Each run writes checksums of all that a training carries from step to step. The step at which a resumed run goes on is
-the one whose weights it has, not one that it claims.
+Each run writes checksums of all state that a training carries from step to step. The step at which a resumed run
+continues is found by its weights, not by its output.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from truestep.experiments.running.outcome import Named, Outcome, Variant
 
 _LOOKED_AT: tuple[Named, ...] = (("fingerprints", {}),)
 _STORED = 0.02
-"""Largest relative difference of weights that were stored in a precision of less than 8 bits of mantissa."""
+"""Largest relative difference of weights that were stored with fewer than 8 bits of mantissa."""
 
 
 class Verdict(enum.StrEnum):
-    """What came of one kill, or of all; a later one is worse."""
+    """Verdict on one kill, or on all; each member is worse than those above it."""
 
     EXACT = "exact"
     ROUNDING = "equal within rounding"
@@ -40,13 +40,13 @@ class Verdict(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Kill:
-    """Where a run is killed.
+    """The moment at which a run is killed.
 
     Attributes:
-        step: after so many steps of all optimizers together.
-        moment: "step" for right after it, "backward" for the next backward pass, "write" for a write of a file.
-        write: the number of that write, from 0.
-        path: of that file.
+        step: number of finished steps, of all optimizers together.
+        moment: "step": right after this step, "backward": in the next backward pass, "write": during a write of a file.
+        write: index of this write, from 0.
+        path: path of the file.
     """
 
     step: int
@@ -56,7 +56,7 @@ class Kill:
 
     @property
     def change(self) -> Named:
-        """What kills it."""
+        """The change of the run that kills it."""
         step = self.step if self.write is None else None
         return "killed", {"step": step, "moment": self.moment, "write": self.write}
 
@@ -68,20 +68,20 @@ class Kill:
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """One kill, and the run that went on.
+    """One kill and its resumed run.
 
     Attributes:
-        kill: where.
-        verdict: of it.
-        done: steps that were done when it was killed.
-        went_on: how many of them were done for the run that went on; None where that is not known.
-        first: the number of the first step that differs, from 1; None where there is none.
-        missing: pieces of state that explain it, or that differ and explain nothing yet.
-        beyond: steps that the run took more than were left, or less where negative; 0 where it was ended.
-        note: what else there is to say.
-        losses: of the run that went on.
-        said: the end of what it wrote.
-        in_folder: whether the file whose write was killed is one of several of one checkpoint.
+        kill: moment of the kill.
+        verdict: verdict on the resumed run.
+        done: number of finished steps at the kill.
+        went_on: number of finished steps from which the resumed run continues; None if unknown.
+        first: number of the first step that differs, from 1; None if there is none.
+        missing: pieces of state that explain the difference, or that differ without effect so far.
+        beyond: steps beyond those that were left, negative for fewer; 0 if the run was stopped.
+        note: further remark.
+        losses: losses of the resumed run.
+        said: end of its output.
+        in_folder: True if the interrupted write was of one of several files of a checkpoint.
     """
 
     kill: Kill
@@ -98,21 +98,21 @@ class Trial:
 
     @property
     def again(self) -> int:
-        """Steps that were done twice."""
+        """Number of repeated steps."""
         return max(0, self.done - self.went_on) if self.went_on is not None else 0
 
 
 @dataclass(frozen=True, slots=True)
 class Resume:
-    """What came out.
+    """Result of the experiment.
 
     Attributes:
-        steps: of the uninterrupted run.
-        how: it ended.
-        writes: how many files of state it wrote, the last ones of their paths.
-        losses: of its steps.
-        trials: one for each kill.
-        interrupted: whether a person ended it before all kills were tried.
+        steps: number of steps of the uninterrupted run.
+        how: its end, such as "finished" or "stopped".
+        writes: number of its writes of files of state.
+        losses: losses of its steps.
+        trials: one per kill.
+        interrupted: True if Ctrl-C stopped the experiment before all kills were tried.
     """
 
     steps: int
@@ -124,13 +124,13 @@ class Resume:
 
     @property
     def verdict(self) -> Verdict:
-        """The worst of all kills."""
+        """Worst verdict of all kills."""
         order = list(Verdict)
         return max((trial.verdict for trial in self.trials), key=order.index)
 
     @property
     def missing(self) -> tuple[tuple[Missing, int], ...]:
-        """Each missing piece once, with how many kills show it; those that explain most first."""
+        """Each missing piece once, with the number of kills that show it; pieces with an effect first."""
         found: dict[str, tuple[Missing, int]] = {}
         for trial in self.trials:
             for one in trial.missing:
@@ -151,25 +151,24 @@ def verify_resume(
     """Kill a script several times, each time from its beginning; resume it, and compare with the uninterrupted run.
 
     Args:
-        bench: the script, and for how many steps.
-        resume_arguments: added to the script's own when it is resumed. One with `*`, `?` or `[` in it stands for the
-            newest file or folder that it fits; where there is none, nothing is added.
-        kills: how many.
-        seed: of where they are.
-        at: steps after which it is killed, instead of chosen ones.
-        during_save: whether one of them is in the midst of a write.
+        bench: the script and the number of steps.
+        resume_arguments: arguments appended at the resume. One with `*`, `?` or `[` in it stands for the newest file
+            or folder that matches; if none matches, nothing is appended.
+        kills: number of kills.
+        seed: seed for the choice of the moments.
+        at: steps after which to kill, in place of chosen ones.
+        during_save: True places one kill in the middle of a write.
 
     Raises:
-        NoExperiment: the uninterrupted run did not come to its steps, or a run was over its limit.
+        NoExperiment: the uninterrupted run failed or took too few steps, or a run exceeded its limit.
     """
     whole, outcome = _uninterrupted(bench)
     planned = plan(whole, kills, seed, during_save) if not at else [Kill(step) for step in at]
     for kill in planned:
         if kill.write is None and not 0 < kill.step < len(whole.steps):
             raise NoExperiment(
-                f"there is no step {kill.step} to be killed after",
-                expected=f"a step from 1 to {len(whole.steps) - 1}",
-                remedy="give another --at, or raise --steps",
+                f"--at must be a step from 1 to {len(whole.steps) - 1}, got {kill.step}",
+                remedy="pass another step, or raise --steps",
             )
     trials: list[Trial] = []
     try:
@@ -184,13 +183,13 @@ def verify_resume(
 
 
 def plan(whole: Trace, kills: int, seed: int, during_save: bool) -> list[Kill]:
-    """Choose where to kill: spread over the steps after the first save, and once in the midst of a later one.
+    """Choose the kills: spread over the steps after the first save, and one during a later save.
 
     Args:
         whole: the uninterrupted run.
-        kills: how many.
-        seed: of the choice.
-        during_save: whether one is during a write.
+        kills: number of kills.
+        seed: seed of the choice.
+        during_save: True places one kill during a write.
     """
     chance, last = random.Random(seed), len(whole.steps) - 1
     saved = [write.steps for write in whole.writes if write.steps]
@@ -217,33 +216,31 @@ def _uninterrupted(bench: Bench) -> tuple[Trace, Outcome]:
     _check_limit(bench, outcome)
     if outcome.how in ("crashed", "interrupted", "killed"):
         raise NoExperiment(
-            f"the script {'ran out of memory' if outcome.how == 'killed' else outcome.how} before anybody killed it",
-            expected="a run that comes to its end",
-            remedy="mend what it says above, or give arguments with which it trains",
+            f"the uninterrupted run {'ran out of memory' if outcome.how == 'killed' else outcome.how}",
+            remedy="fix the error above, or pass arguments with which the script trains",
             said=outcome.said,
         )
     if not whole.steps and outcome.children:
-        raise without_steps(outcome, "an optimizer that steps at least twice, in the process of the script")
+        raise without_steps(outcome, "expected an optimizer that steps at least twice, in the process of the script")
     if len(whole.steps) < 2:
         raise NoExperiment(
             f"the script took {len(whole.steps) or 'no'} step{'s' * (len(whole.steps) != 1)}",
-            expected="an optimizer that steps at least twice, in the process of the script",
-            remedy="give arguments with which it trains, and move a finished run out of its folder",
+            expected="expected an optimizer that steps at least twice, in the process of the script",
+            remedy="pass arguments with which the script trains, and move a finished run out of its folder",
             said=outcome.said,
         )
     return whole, outcome
 
 
 def _variant(name: str, start: int, *changes: Named, arguments: tuple[str, ...] | None = None) -> Variant:
-    """Return a variant whose generators begin with a start of its own, where the script does not seed them."""
+    """Return a variant; `start` seeds the random generators that the script does not seed."""
     return Variant(name, (("seeded", {"offset": 0, "start": start}), *changes), _LOOKED_AT, arguments)
 
 
 def _check_limit(bench: Bench, outcome: Outcome) -> None:
     if outcome.how == "killed" and outcome.seconds >= bench.limit_s:
         raise NoExperiment(
-            f"the run ({outcome.variant.name}) was over its limit of {bench.limit_s:g} s",
-            expected="runs that come to their end",
+            f"the run ({outcome.variant.name}) exceeded its limit of {bench.limit_s:g} s",
             remedy="raise --limit, or lower --steps",
             said=outcome.said,
         )
@@ -259,10 +256,10 @@ def _trial(
         if (unlike := _unlike(whole, killed, f"two uninterrupted runs differ already at step {{}}, before {kill}")) or (
             died.how != "killed"
         ):
-            note = unlike or f"the script ended before it was to be killed ({kill})"
+            note = unlike or f"the script ended before the kill ({kill})"
             return Trial(kill, Verdict.UNREPEATABLE, len(killed.steps), note=note, said=died.said)
         arguments = (*bench.target.arguments, *expanded(resume_arguments, place.copy))
-        # A process that is started again does not begin with the random numbers of the first one.
+        # A restarted process draws other random numbers than the first one, unless the script seeds them.
         changes: tuple[Named, ...] = () if resume_arguments else (("resume-auto", {}),)
         resumed_outcome = place.run(_variant(f"resumed after {kill}", 1 + number, *changes, arguments=arguments))
         resumed = read_trace(place.results / "prints.jsonl")
@@ -278,7 +275,7 @@ def _trial(
 
 
 def _unlike(whole: Trace, other: Trace, sentence: str) -> str:
-    """Return what there is to say where a run that nobody interrupted is not the other one; "" where it is."""
+    """Return a sentence if two runs differ without an interruption; "" if they are equal."""
     found = first_difference(whole.steps, other.steps)
     if found is None:
         return ""
@@ -292,11 +289,11 @@ def _unlike(whole: Trace, other: Trace, sentence: str) -> str:
 
 
 def expanded(arguments: Sequence[str], folder: Path) -> tuple[str, ...]:
-    """Return arguments with each pattern replaced by the newest file or folder that it fits; none where one fits none.
+    """Return arguments with each pattern replaced by the newest matching file or folder; () if one has no match.
 
     Args:
-        arguments: for the resumed run.
-        folder: where it runs.
+        arguments: arguments of the resumed run.
+        folder: its working folder.
     """
     result = []
     for argument in arguments:
@@ -311,15 +308,15 @@ def expanded(arguments: Sequence[str], folder: Path) -> tuple[str, ...]:
 
 
 def judge(whole: Trace, killed: Trace, resumed: Trace, kill: Kill, how: str, outcome: Outcome) -> Trial:
-    """Say whether a resumed run is the uninterrupted one from where it goes on.
+    """Judge whether a resumed run equals the uninterrupted one from the step at which it continues.
 
     Args:
         whole: the uninterrupted run.
-        killed: the run that was killed, the same up to there.
-        resumed: the run that went on.
-        kill: where.
-        how: the uninterrupted run ended.
-        outcome: of the run that went on.
+        killed: the killed run, equal to `whole` up to the kill.
+        resumed: the resumed run.
+        kill: moment of the kill.
+        how: end of the uninterrupted run.
+        outcome: outcome of the resumed run.
     """
     done = len(killed.steps)
     losses = tuple(step.loss for step in resumed.steps)
@@ -336,10 +333,10 @@ def judge(whole: Trace, killed: Trace, resumed: Trace, kill: Kill, how: str, out
         return Trial(kill, Verdict.DIFFERS, done, beyond=done - len(whole.steps), note=note, said=outcome.said)
     place = went_on(whole, done, resumed.steps[0])
     if place is None or (place == 0 and done):
-        before = done + 1 if kill.write is None else kill.step  # the write that was killed is none
+        before = done + 1 if kill.write is None else kill.step  # the interrupted write does not count
         saved = [write.path for write in killed.writes if 0 < write.steps < before]
         if place is None and resumed.steps[0].reads:
-            note = "its first weights are those of no step of the uninterrupted run"
+            note = "its first weights match no step of the uninterrupted run"
             return Trial(kill, Verdict.DIFFERS, done, missing=(_no_weights(),), note=note, losses=losses)
         verdict = Verdict.ANEW if saved else Verdict.NOTHING_SAVED
         note = f"{done} steps are lost"
@@ -362,7 +359,7 @@ def judge(whole: Trace, killed: Trace, resumed: Trace, kill: Kill, how: str, out
 
 
 def pieces_with_effect(pieces: Sequence[Missing]) -> list[Missing]:
-    """Return the pieces that explain a difference, but for that which nobody has seen."""
+    """Return the pieces that explain a difference; "unseen" is not one of them."""
     return [one for one in pieces if one.effect and one.piece != "unseen"]
 
 
@@ -372,20 +369,20 @@ def _rounded(whole: Trace, place: int, resumed: Trace, first: int) -> bool:
 
 
 def went_on(whole: Trace, done: int, begins: Print) -> int | None:
-    """Return how many steps of the uninterrupted run are done for a run that begins with these weights.
+    """Return the number of finished steps of the uninterrupted run at which its weights match those of a resumed run.
 
-    Where the weights are those of several steps, the rest decides; where they are those of none, most of their tensors
-    do, and then whether they are those of a step in another precision. None where nothing fits.
+    If the weights match several steps, the other state decides. If they match none, the step with at least half of the
+    tensors in common is taken, and else the step with equal weights in another precision. None if nothing matches.
 
     Args:
         whole: the uninterrupted run.
-        done: how many steps were done when it was killed.
-        begins: the first step of the run that goes on.
+        done: number of finished steps at the kill.
+        begins: first step of the resumed run.
     """
     alike = [(place, step) for place, step in enumerate(whole.steps) if step.optimizer == begins.optimizer]
     if begins.state and begins.weights == whole.steps[0].weights and not whole.steps[0].state:
         alike = [item for item in alike if item[1].state == begins.state] or alike
-        if alike[0][1].state == begins.state:  # all but the weights was put back
+        if alike[0][1].state == begins.state:  # everything but the weights was restored
             return alike[0][0]
     same = [(place, step) for place, step in alike if step.weights == begins.weights]
     if same:
@@ -409,4 +406,4 @@ def went_on(whole: Trace, done: int, begins: Print) -> int | None:
 
 
 def _no_weights() -> Missing:
-    return Missing("weights", "those that it begins with are those of no step")
+    return Missing("weights", "its first weights match no step")

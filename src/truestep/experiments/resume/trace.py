@@ -1,4 +1,4 @@
-"""What fingerprints say about a run, step by step, and where two runs differ."""
+"""The recorded steps of a run as fingerprints, and the differences between two runs."""
 
 from __future__ import annotations
 
@@ -16,37 +16,37 @@ RANDOM = {
     "python": "the random state of python",
     "numpy": "the random state of numpy",
 }
-"""Names of random states, by what keeps them."""
+"""Titles of random states, by the library or device that holds them."""
 _ROUNDING = 1e-5
 """Largest relative difference of two losses that rounding explains."""
 _ROUNDED_UPDATE = 1e-2
-"""Likewise of what a step adds to single weights, which are a thousand times as large."""
+"""The same for the update of a single weight, relative to the largest update: a thousand times as large."""
 
 
 @dataclass(frozen=True, slots=True)
 class Print:
-    """One step of an optimizer: what was there before it, and what came out.
+    """One step of an optimizer: the state before it, and its result.
 
     Attributes:
-        optimizer: its class and a checksum of the shapes that it steps on.
-        weights: checksums of them before the step, eight digits for each.
-        after: likewise after it.
-        sample: single weights before the step.
-        sample_after: the same ones after it.
+        optimizer: its class and a checksum of the shapes of its parameters.
+        weights: checksums of the parameters before the step, eight digits each.
+        after: checksums after the step.
+        sample: values of single weights before the step.
+        sample_after: values of the same weights after the step.
         state: checksums of the optimizer's state by key.
         rates: learning rates of its groups.
-        settings: what else its groups hold.
-        schedules: where each schedule is.
-        scalers: where each scaler of gradients is.
+        settings: other settings of its groups.
+        schedules: position of each schedule.
+        scalers: state of each gradient scaler.
         buffers: checksums of the buffers of trained modules, by name.
-        untrained: checksums of what no optimizer steps on.
+        untrained: checksums of the weights that no optimizer steps on.
         random: checksums of random states.
-        put_back: random states that the program has set since it began.
-        batches: of each batch drawn since the last step its checksum, its number in a pass over its loader, and a
-            checksum of the indices of its samples, 0 where they are not known.
+        put_back: random states that the program has set since its start.
+        batches: for each batch since the last step: its checksum, its number in the pass over its loader, and a
+            checksum of the indices of its samples (0 if unknown).
         loss: mean of the losses since the last step.
-        reads: calls of `torch.load` since the program began.
-        names: of the parameters, where this is the first step.
+        reads: number of calls of `torch.load` since the start of the program.
+        names: names of the parameters; only in the first step.
     """
 
     optimizer: str
@@ -75,8 +75,8 @@ class Write:
 
     Attributes:
         kind: "torch.save", "safetensors" or "rename".
-        path: from the working folder on, where it lies below it.
-        steps: how many steps were done.
+        path: path of the file, relative to the working folder if it lies below it.
+        steps: number of finished steps.
     """
 
     kind: str
@@ -86,28 +86,28 @@ class Write:
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """A run.
+    """The record of a run.
 
     Attributes:
-        steps: of all optimizers, in their order.
-        writes: of files of state.
+        steps: steps of all optimizers, in the order of time.
+        writes: writes of files of state.
     """
 
     steps: tuple[Print, ...]
     writes: tuple[Write, ...] = ()
 
     def draws_from(self, state: str) -> bool:
-        """Whether a random state moves during the steps: what nobody draws from need not be restored."""
+        """Return True if a random state changes during the steps; an unused one need not be restored."""
         return len({step.random.get(state) for step in self.steps}) > 1
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """How a step of one run differs from that of another.
+    """Differences between the same step of two runs.
 
     Attributes:
-        pieces: what differs before or during the step, each with what the two runs hold: (this one, the other one).
-        result: whether the weights after it differ.
+        pieces: pieces of state that differ before or during the step, each with its values in both runs.
+        result: True if the weights after the step differ.
     """
 
     pieces: Mapping[str, tuple[Any, Any]] = field(default_factory=dict)
@@ -115,15 +115,15 @@ class Difference:
 
     @property
     def counts(self) -> bool:
-        """Whether anything differs that is a result: random states that move nothing are none."""
+        """True if anything but random states differs: a random state without effect does not count."""
         return self.result or any(not piece.startswith("random") for piece in self.pieces)
 
 
 def read_trace(path: Path) -> Trace:
-    """Read the lines of a run; one that a kill cut off is left out.
+    """Read the record of a run; a line that was cut off by a kill is left out.
 
     Args:
-        path: of `prints.jsonl`.
+        path: path of `prints.jsonl`.
     """
     steps: list[Print] = []
     writes: list[Write] = []
@@ -139,14 +139,14 @@ def read_trace(path: Path) -> Trace:
 
 
 def compare(one: Print, other: Print) -> Difference:
-    """Say what differs between two steps.
+    """Return the differences between two steps.
 
     Args:
-        one: of the uninterrupted run.
-        other: of the one that was resumed.
+        one: step of the uninterrupted run.
+        other: step of the resumed run.
     """
     pieces: dict[str, tuple[Any, Any]] = {}
-    for piece in ("schedules", "scalers"):  # one that is not used any more lives on until it is collected
+    for piece in ("schedules", "scalers"):  # an unused one stays alive until garbage collection
         before, after = getattr(one, piece), getattr(other, piece)
         if not _some(before, after):
             pieces[piece] = (before, after)
@@ -169,11 +169,11 @@ def compare(one: Print, other: Print) -> Difference:
 
 
 def first_difference(one: Sequence[Print], other: Sequence[Print]) -> tuple[int, Difference] | None:
-    """Return the place of the first step that differs, and how; None where there is none.
+    """Return the index of the first step that differs, with its differences; None if all steps are equal.
 
     Args:
         one: steps of the uninterrupted run.
-        other: steps that should be the same ones.
+        other: the steps that should be equal.
     """
     for place, (before, after) in enumerate(zip(one, other, strict=False)):
         difference = compare(before, after)
@@ -183,11 +183,11 @@ def first_difference(one: Sequence[Print], other: Sequence[Print]) -> tuple[int,
 
 
 def is_rounding(one: Print, other: Print) -> bool:
-    """Whether the results of a step that begins from the same state lie as far apart as rounding puts them.
+    """Return True if rounding explains the difference between the results of a step that began from the same state.
 
     Args:
-        one: of the uninterrupted run.
-        other: of the one that was resumed.
+        one: step of the uninterrupted run.
+        other: step of the resumed run.
     """
     if one.loss is None or other.loss is None or not math.isclose(one.loss, other.loss, rel_tol=_ROUNDING):
         return False
@@ -198,7 +198,7 @@ def is_rounding(one: Print, other: Print) -> bool:
 
 
 def _some(one: Sequence[object], other: Sequence[object]) -> bool:
-    """Whether all of what the one that has less holds is in the other: a copy may live longer in one of the runs."""
+    """Return True if one sequence contains all items of the other: a copy may live longer in one of the runs."""
     return set(one) <= set(other) or set(other) <= set(one)
 
 

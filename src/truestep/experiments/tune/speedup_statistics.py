@@ -1,4 +1,4 @@
-"""What ratios of times say: a gain, a loss, no difference, or that it cannot be told."""
+"""Judge ratios of times: a gain, a slowdown, no gain, or undecided."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from enum import StrEnum
 from statistics import median
 
 MARGIN = 0.03
-"""Two processes that do the same thing differ by about so much, for as long as they live: nothing below is a gain."""
+"""Smallest relative gain that counts: two processes with the same work differ by about this much all their life."""
 
 
 class Says(StrEnum):
-    """What a comparison came to."""
+    """Verdict of a comparison."""
 
     GAIN = "gain"
     SLOWER = "slower"
@@ -23,13 +23,13 @@ class Says(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """A speed-up, how sure it is, and what it comes to.
+    """A speed-up with its interval and verdict.
 
     Attributes:
-        ratio: the median over all turns: 2 is twice as fast.
+        ratio: the median over all turns; 2 is twice as fast.
         low: lower end of the interval of the median.
-        high: its upper end.
-        says: what it comes to.
+        high: upper end of the interval.
+        says: the verdict.
     """
 
     ratio: float
@@ -39,15 +39,15 @@ class Judged:
 
 
 def judge(pairs: Sequence[Sequence[float]], margin: float = MARGIN) -> Judged:
-    """Judge the ratios of two variants' times, turn by turn, measured in one or several pairs of processes.
+    """Judge the ratios of two variants' times per turn, measured in one or several pairs of processes.
 
-    The interval is one of order statistics, and holds the median with a probability of at least 93 % whatever the noise
-    looks like; it needs five turns. It is a gain where in every pair of processes the whole interval, and not just its
-    middle, is above 1 by the margin: processes that do the same differ among each other, too.
+    The interval comes from order statistics: it contains the median with a probability of at least 93 %, for any
+    distribution of the noise, and needs five turns. A gain requires that the whole interval, not only its middle, lies
+    above 1 + margin in every pair of processes, since even processes with the same work differ from each other.
 
     Args:
-        pairs: for each pair of processes the ratio of each turn: the time as it is over the time with the change.
-        margin: part of 1 that counts as nothing here: where the same script differs from itself by more, that much.
+        pairs: for each pair of processes the ratio of each turn: time without the change over time with it.
+        margin: relative difference that counts as none; larger if the script differs more than `MARGIN` from itself.
 
     Example:
         >>> judge([[1.3, 1.2, 1.25, 1.3, 1.27]])
@@ -70,7 +70,7 @@ def judge(pairs: Sequence[Sequence[float]], margin: float = MARGIN) -> Judged:
 
 
 def interval(ratios: Sequence[float]) -> tuple[float, float]:
-    """Return an interval that holds the median with 93 % at least; below five values it is everything above 0.
+    """Return an interval that contains the median with at least 93 %; (0, inf) for fewer than five values.
 
     >>> interval([5, 1, 2, 3, 4])
     (1, 5)
@@ -87,7 +87,7 @@ def interval(ratios: Sequence[float]) -> tuple[float, float]:
 
 
 def deviation(reference: Sequence[float | None], losses: Sequence[float | None]) -> float:
-    """Return how far losses lie from others: the mean of the differences over the mean size; NaN where there are none.
+    """Return the mean absolute difference of two series of losses over the mean size; NaN if they cannot be compared.
 
     >>> deviation([2.0, 1.0], [2.0, 1.0])
     0.0

@@ -1,4 +1,4 @@
-"""In which order speed-ups are tried, for the budget may end: those of the phases that cost most come first."""
+"""The order in which speed-ups are tried: those for the most costly phases first, since the budget may run out."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _LIKELY = (
     "one-thread",
     "activation-checkpointing",
 )
-"""What gains most often, where nothing else decides."""
+"""Speed-ups that gain most often: the order of those for the same phase."""
 _COMPUTES = ("forward", "backward", "other")
 _PHASES = {
     "fused-optimizer": ("optimizer",),
@@ -34,16 +34,16 @@ _PHASES = {
     "one-thread": (*_COMPUTES, "optimizer"),
     "all-threads": (*_COMPUTES, "optimizer"),
 }
-"""What a speed-up can shorten; those that are not here, what a model computes."""
+"""The phases that a speed-up can shorten; a speed-up that is not listed shortens `_COMPUTES`."""
 
 
 def in_order(names: list[str], phases: Mapping[str, float]) -> list[str]:
-    """Return names of speed-ups, those first that can shorten most of a step.
+    """Return names of speed-ups, sorted such that those that can shorten most of a step come first.
 
-    Phases are taken in the order of what they cost; a speed-up of several of them comes with the first.
+    Phases are sorted by their time, the longest first; a speed-up for several phases is placed with the longest.
 
     Args:
-        names: of the speed-ups.
+        names: names of the speed-ups.
         phases: seconds of each phase of a step.
 
     >>> in_order(["compile", "fused-optimizer", "samples-once"], {"optimizer": 3.0, "forward": 2.0, "data": 0.1})

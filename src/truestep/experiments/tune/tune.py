@@ -1,7 +1,7 @@
-"""What does each recommended speed-up give on this script? Each alone, then those that gain on top of each other.
+"""How much does each recommended speed-up gain on this script? Try each alone, then combine those that gain.
 
-A speed-up is made from outside and timed against the script as it is, in turns (`tune.turns`). What
-seems to gain is measured again in other processes, and its losses are compared with the script's own.
+A speed-up is applied from outside and timed against the unchanged script, in turns (`tune.turns`). An apparent gain is
+measured again in new processes, and the losses with it are compared with those of the unchanged script.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _PILOT_S = 3.0
 _TURNS = 8
 _FEWEST_TURNS = 5
 _TURN_S = (0.1, 1.0)
-"""Seconds of a turn, at least and at most."""
+"""Shortest and longest turn, in seconds."""
 _CHECKED_STEPS = 40
 _LESS_MEMORY = 0.95
 _QUIET = (
@@ -46,25 +46,25 @@ _QUIET = (
     "prefetch",
     "whole-batches",
 )
-"""Speed-ups that harm nothing together: one run shows which of them apply. The others are not asked."""
+"""Speed-ups that can safely be combined: a single run shows which of them apply. The others are tried one by one."""
 
 
 def chosen(only: Sequence[str], skip: Sequence[str], larger_batch: bool = False) -> list[str]:
     """Return the names of the speed-ups to try.
 
     Args:
-        only: these; all that need no request where empty.
-        skip: not these.
-        larger_batch: also with larger batches.
+        only: names to try; empty for all that are not on request.
+        skip: names to leave out.
+        larger_batch: True also tries larger batches.
 
     Raises:
-        UsageError: there is none of that name.
+        UsageError: unknown name.
     """
     for name in (*only, *skip):
         if name not in TUNINGS:
             raise UsageError(
-                f'there is no speed-up "{name}"',
-                expected=f"one of {', '.join(name for name in TUNINGS if name != CONTROL)}",
+                f'unknown speed-up "{name}"',
+                expected=f"expected one of {', '.join(name for name in TUNINGS if name != CONTROL)}",
                 remedy="see `truestep tune --list`",
             )
     names = list(only) or [name for name, tuning in TUNINGS.items() if not tuning.on_request and name != CONTROL]
@@ -79,13 +79,13 @@ def tune(
     """Measure speed-ups on a script.
 
     Args:
-        bench: the script, of one process; outcomes are never kept.
-        names: of the speed-ups.
-        budget_s: about how long it takes, in seconds; what does not fit is left out and told.
-        says: told what goes on, a line at a time.
+        bench: the script, in a single process; outcomes are not cached.
+        names: names of the speed-ups.
+        budget_s: approximate duration in seconds; speed-ups that do not fit are left out and listed in the result.
+        says: called with each line of progress.
 
     Raises:
-        NoExperiment: the script does not come to enough steps.
+        NoExperiment: the script takes too few steps.
     """
     with _cache() as cache:
         quiet = replace(bench, kept=None, steps=None, begins=lambda variant: None)
@@ -118,8 +118,8 @@ class _Tuning:
         self._most_steps = _CHECKED_STEPS
 
     def run(self, names: list[str]) -> None:
-        """Look at the script, then try each speed-up, then those that gain together."""
-        self._says("how the script spends its time")
+        """Measure the phases of the script, try each speed-up, then combine those that gain."""
+        self._says("the phases of the script")
         pilot = self._bench.run(
             Variant("as it is", (_SEEDED,), (("survey", {"warm_up": _WARM_UP, "seconds": _PILOT_S}),))
         )
@@ -129,7 +129,7 @@ class _Tuning:
             result.elsewhere = tuple(name for name in names if TUNINGS[name].accelerator)
         alone = [name for name in names if name not in result.elsewhere]
         if result.device != "cpu" and "foreach-optimizer" in alone:
-            alone.remove("foreach-optimizer")  # torch chooses it by itself there
+            alone.remove("foreach-optimizer")  # the default of torch on accelerators
         idle = self._idle(alone)
         result.rows += [Row((name,), "does not apply") for name in idle]
         alone = in_order([name for name in alone if name not in idle], result.phases)
@@ -143,18 +143,18 @@ class _Tuning:
                 result.left_out.append(name)
                 continue
             result.rows.append(self._try((name,), f"{number} of {len(alone) + 1}: {name}"))
-        if result.left_out:  # what seems to gain is measured twice, and then together
+        if result.left_out:  # 1.5: gains are measured twice, and again in combination
             result.enough_s = self._budget_s + 1.5 * len(result.left_out) * self._pair_s
         self._combine()
 
     def _idle(self, names: Sequence[str]) -> list[str]:
-        """Return which of the harmless speed-ups apply to nothing in this script."""
+        """Return the safe speed-ups that do not apply to this script."""
         asked = [name for name in names if name in _QUIET]
         if not asked:
             return []
-        self._says("what applies to it")
+        self._says("which speed-ups apply")
         timed = (("survey", {"warm_up": _WARM_UP, "seconds": _PILOT_S}),)
-        outcome = self._bench.run(Variant("what applies", _changes(asked), timed))
+        outcome = self._bench.run(Variant("applicable speed-ups", _changes(asked), timed))
         if outcome.how not in ("finished", "stopped"):
             return []
         return [name for name in asked if not outcome.changes.get(name, {}).get("applied")]
@@ -164,13 +164,13 @@ class _Tuning:
         steps = int(told.get("steps", 0))
         fewest = _WARM_UP + _FEWEST_TURNS * 3
         if not told.get("all_steps"):
-            raise without_steps(pilot, f"at least {fewest} steps to be timed")
+            raise without_steps(pilot, f"expected at least {fewest} steps, to time them")
         if not steps or (told.get("whole") and int(told["all_steps"]) < fewest):
-            ended = {"crashed": "crashed", "killed": "was over its limit"}.get(pilot.how, "ended")
+            ended = {"crashed": "crashed", "killed": "exceeded its limit"}.get(pilot.how, "ended")
             raise NoExperiment(
                 f"the script {ended} after {told.get('all_steps', 0)} steps of its optimizers",
-                expected=f"at least {fewest} steps to be timed",
-                remedy="mend what it says above, or give arguments with which it trains longer",
+                expected=f"expected at least {fewest} steps, to time them",
+                remedy="fix the error above, or pass arguments for a longer training",
                 said=pilot.said,
             )
         result = self.result
@@ -182,14 +182,14 @@ class _Tuning:
             self._most_steps = min(_CHECKED_STEPS, int(told["all_steps"]) - 1)
 
     def _draw_up(self, pilot: Outcome, count: int) -> None:
-        """Decide how long turns are, and say how long it all takes."""
+        """Choose the length of turns, and announce the whole duration."""
         told = pilot.told["survey"]
         step_s, seconds = self.result.step_s, float(told["seconds"])
         starts_s = 1.4 * max(0.5, pilot.seconds - seconds)  # two processes start at the same time
         pairs = 1 + count + max(2, count // 2)
         left_s = max(0.0, self._ends - time.monotonic())
         turns = _TURNS if 2 * _TURNS * 4 * step_s < 60 else _FEWEST_TURNS
-        least_s = max(_TURN_S[0], starts_s / 2 / (2 * turns))  # shorter turns would hardly save time
+        least_s = max(_TURN_S[0], starts_s / 2 / (2 * turns))  # starting dominates shorter turns: nothing is saved
         turn_s = min(max((left_s / pairs - starts_s) / (2 * turns), least_s), max(_TURN_S[1], least_s))
         steps = max(1, round(turn_s / step_s))
         if told["whole"]:
@@ -206,12 +206,12 @@ class _Tuning:
         return time.monotonic() + self._pair_s < self._ends
 
     def _try(self, names: tuple[str, ...], text: str, under: tuple[str, ...] = ()) -> Row:
-        """Time speed-ups on top of others; what seems to gain is measured again, and its losses are compared.
+        """Time speed-ups on top of others; measure an apparent gain again, and compare its losses.
 
         Args:
-            names: what is tried.
-            text: to say.
-            under: what both have.
+            names: the speed-ups to try.
+            text: the line of progress.
+            under: speed-ups that both variants have.
         """
         self._say(text)
         pairs = [self._pair(names, under)]
@@ -257,11 +257,11 @@ class _Tuning:
         return judge([[ratio * factor for ratio in pair.ratios] for pair in pairs], self._margin)
 
     def _apart(self, names: tuple[str, ...]) -> tuple[float | None, str]:
-        """Return how far losses are from those as it is, and why that is too far; "" where it is not."""
+        """Return the deviation of the losses from the unchanged script, and a complaint if it is too large, else ""."""
         tolerance = max(TUNINGS[name].tolerance for name in names)
         if math.isinf(tolerance):
             return None, ""
-        compiled = any(name.startswith("compile") for name in names)  # no change of ours inside of compiled code
+        compiled = any(name.startswith("compile") for name in names)  # our changes do not reach into compiled code
         reference = self._losses(compiled)
         outcome = self._check(_changes(names, self._cache, checked=True), compiled)
         apart = deviation(reference, outcome.losses)
@@ -285,14 +285,14 @@ class _Tuning:
         return self._references[compiled]
 
     def _check(self, changes: tuple[Named, ...], compiled: bool) -> Outcome:
-        """Record the losses of the first steps, without dropout: in another precision it draws other numbers."""
+        """Record the losses of the first steps, without dropout, which draws other numbers in another precision."""
         calm = () if compiled else (_CALM,)
         bench = replace(self._bench, steps=self._most_steps)
         rest = changes if changes and changes[0] == _SEEDED else (_SEEDED, *changes)
         return bench.run(Variant("losses", (*calm, *rest), (LOSSES,)))
 
     def _combine(self) -> None:
-        """Add to the best speed-up what gains on top of it, and so on; then measure all of them against none."""
+        """Add speed-ups to the best one as long as they gain; then measure all of them against the script without."""
         result = self.result
         gains = sorted(
             (row for row in result.rows if row.status == "gain" and not _on_request(row)),
@@ -324,17 +324,17 @@ def _on_request(row: Row) -> bool:
 
 
 def _follows(name: str, best: Sequence[str], gains: Sequence[Row]) -> bool:
-    """Whether a speed-up has what it needs among the best, or gained alone."""
+    """Return True if the best speed-ups include one that this one builds on, or if it gained alone."""
     return bool(set(TUNINGS[name].follows) & set(best)) or any(row.names == (name,) for row in gains)
 
 
 def _without_times(names: tuple[str, ...], pair: Pair) -> Row | None:
-    """Return the row of speed-ups that failed or that apply to nothing; None where there are times to judge."""
+    """Return the row of speed-ups that failed or do not apply; None if there are times to judge."""
     plain, changed = pair.outcomes
     failed = changed.how in ("crashed", "killed") or (changed.how == "exited" and not pair.ratios)
     if failed and len(pair.ratios) < _FEWEST_TURNS:
         said = (
-            "was over its limit of time or memory"
+            "exceeded its limit of time or memory"
             if changed.how == "killed"
             else changed.last_line[:200] or "it printed nothing"
         )
@@ -348,18 +348,18 @@ def _without_times(names: tuple[str, ...], pair: Pair) -> Row | None:
 
 
 def _memory(pair: Pair) -> float | None:
-    """Return the peak of the second variant as a part of that of the first."""
+    """Return the ratio of peak memory: second variant over first; None if unknown."""
     plain, changed = (outcome.peak_bytes for outcome in pair.outcomes)
     return changed / plain if plain and changed else None
 
 
 def _changes(names: Iterable[str], cache: str | None = None, *, checked: bool = False) -> tuple[Named, ...]:
-    """Return the changes of speed-ups in the order in which they are installed.
+    """Return the changes of speed-ups, in the order of their installation.
 
     Args:
-        names: of the speed-ups.
-        cache: a folder for what is compiled.
-        checked: whether losses will be compared.
+        names: names of the speed-ups.
+        cache: folder for compiled code.
+        checked: True if losses will be compared.
     """
     wanted = set(names)
 
@@ -372,7 +372,7 @@ def _changes(names: Iterable[str], cache: str | None = None, *, checked: bool = 
 
 @contextmanager
 def _cache() -> Iterator[str | None]:
-    """Give a folder in the user's cache, where variants may write; None where there is none."""
+    """Yield a temporary folder in the user's cache, where variants may write; None without a writable cache."""
     caches = user_caches()
     if not caches.is_dir() or not os.access(caches, os.W_OK):
         yield None

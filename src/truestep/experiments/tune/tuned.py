@@ -1,4 +1,4 @@
-"""What was measured of the speed-ups of a script."""
+"""Results of `truestep tune`."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from truestep.experiments.tune.speedup_statistics import Judged
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """What one speed-up, or several together, came to.
+    """Result of one speed-up, or of several together.
 
     Attributes:
-        names: of the speed-ups.
+        names: names of the speed-ups.
         status: "gain", "slower", "no gain", "cannot tell", "saves memory", "losses differ", "failed" or
             "does not apply".
-        judged: the ratio of times, with its interval; None where it was not timed.
-        memory: peak, as a part of that of the script as it is; None where that is not known.
-        once_s: seconds of work that is done once: compiling, reading all samples.
-        apart: how far losses lie from those of the script as it is, as a part of their mean; None where not compared.
-        note: why it failed.
+        judged: ratio of times, with its interval; None if it was not timed.
+        memory: peak memory over that of the unchanged script; None if unknown.
+        once_s: seconds of one-time work: compiling, reading all samples.
+        apart: relative deviation of the losses from those of the unchanged script; None if they were not compared.
+        note: reason of a failure.
     """
 
     names: tuple[str, ...]
@@ -33,22 +33,22 @@ class Row:
 
 @dataclass(slots=True)
 class Tuned:
-    """What was measured on a script.
+    """Result of the experiment on a script.
 
     Attributes:
-        device: the type of device that its parameters are on.
-        step_s: seconds of a step as it is.
-        phases: seconds of each part of a step.
-        peak_bytes: the most memory it held.
-        rows: one for each speed-up that was tried, the best first.
+        device: device type of its parameters.
+        step_s: seconds of a step of the unchanged script.
+        phases: seconds of each phase of a step.
+        peak_bytes: peak memory of the unchanged script.
+        rows: one row per speed-up that was tried, the best first.
         control: the script against itself.
         together: rows of speed-ups on top of each other, in the order in which they were tried.
-        best: the names that gain together; empty where nothing gains.
-        whole: all of the best against the script as it is; None where there are fewer than two.
-        elsewhere: names that make sense on an accelerator only, and were not tried on this device.
-        left_out: names for which the budget was too small.
-        enough_s: seconds that would be about enough for these; 0 where none was left out.
-        interrupted: whether Ctrl-C ended it.
+        best: the names that gain together; empty if nothing gains.
+        whole: all of `best` against the unchanged script; None if there are fewer than two.
+        elsewhere: names of speed-ups for accelerators, which were not tried on this device.
+        left_out: names that did not fit into the budget.
+        enough_s: budget in seconds that would be about enough; 0 if nothing was left out.
+        interrupted: True if Ctrl-C stopped it.
     """
 
     device: str = "cpu"
@@ -67,5 +67,5 @@ class Tuned:
 
     @property
     def tried(self) -> list[Row]:
-        """The rows of speed-ups that were tried alone, and apply to the script."""
+        """Rows of the speed-ups that were tried alone and apply to the script."""
         return [row for row in self.rows if row.status != "does not apply"]

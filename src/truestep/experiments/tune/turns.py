@@ -1,7 +1,7 @@
-"""Times two variants of a script against each other: both are alive, and take their steps in turns.
+"""Time two variants of a script against each other: both processes are alive, and take their steps in turns.
 
-Turns are short, so that what else the machine does meets both alike; and a variant pays once for starting, however
-often it has its turn. Both take the same steps of the training in a turn: an evaluation in it is in both.
+Turns are short, so that background load affects both alike, and each variant starts only once for all its turns. Both
+take the same steps of the training in a turn: an evaluation in these steps is in both.
 """
 
 from __future__ import annotations
@@ -18,21 +18,21 @@ from truestep.experiments.running.message_pipe import Line
 from truestep.experiments.running.outcome import Outcome, Variant
 
 Told = dict[str, Any]
-"""What a run tells of a turn: see `truestep.experiments.instruments.turns`."""
+"""Message of a run about a turn: see `truestep.experiments.instruments.turns`."""
 
 _LOOK_S = 0.1
 _LEAD = 2
-"""Steps at the beginning of a turn that are not timed: caches are cold. Batches that workers have ready are added."""
+"""Untimed steps at the beginning of a turn: caches are cold. Batches that workers hold ready are added."""
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """How many steps there are to a turn.
+    """Number and length of the turns.
 
     Attributes:
         warm_up: steps before the first turn.
-        steps: timed in each.
-        turns: of each variant.
+        steps: timed steps per turn.
+        turns: turns of each variant.
     """
 
     warm_up: int
@@ -42,12 +42,12 @@ class Plan:
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """What two variants took, turn by turn.
+    """Times of two variants, per turn.
 
     Attributes:
-        seconds: of the first and of the second variant, in each turn that both had. Where both compute in one thread
-            of one process, the time for which the machine did something else instead is left out.
-        outcomes: of both.
+        seconds: seconds of the first and of the second variant, for each turn that both had. If both compute in one
+            thread of one process, time in which the thread waited for a processor is left out.
+        outcomes: outcomes of both variants.
     """
 
     seconds: tuple[tuple[float, float], ...]
@@ -55,18 +55,18 @@ class Pair:
 
     @property
     def ratios(self) -> tuple[float, ...]:
-        """How many times faster the second one was, turn by turn."""
+        """Speed-up of the second variant over the first, per turn."""
         return tuple(first / second for first, second in self.seconds if first > 0 and second > 0)
 
 
 def take_turns(bench: Bench, plain: Variant, changed: Variant, plan: Plan) -> Pair:
-    """Run two variants at the same time, one waiting while the other one takes its steps.
+    """Run two variants at the same time; one waits while the other takes its steps.
 
     Args:
-        bench: where; its number of steps is not used.
-        plain: what is compared with.
-        changed: what is compared.
-        plan: the turns.
+        bench: the script; its number of steps is ignored.
+        plain: the variant to compare with.
+        changed: the variant to judge.
+        plan: number and length of the turns.
     """
     bench = replace(bench, steps=None, kept=None)
     sides = [_Side(variant, plan) for variant in (plain, changed)]
@@ -115,7 +115,7 @@ def _seconds(both: Sequence[tuple[Told, Told]]) -> list[tuple[float, float]]:
 
 
 class _Side:
-    """One of the two variants, and the line to the process that runs it."""
+    """One of the two variants, and the connection to its process."""
 
     def __init__(self, variant: Variant, plan: Plan) -> None:
         self._server = socket.create_server(("127.0.0.1", 0))
@@ -132,7 +132,7 @@ class _Side:
         return self.outcome is not None and self.outcome.done()
 
     def is_ready(self) -> bool:
-        """Wait until it has taken its first steps; return False where it ended before."""
+        """Wait for its first steps; return False if it ended before."""
         while not self._is_over:
             try:
                 line = Line(self._server.accept()[0])
@@ -146,7 +146,7 @@ class _Side:
         return False
 
     def take(self, turn: dict[str, int]) -> Told | None:
-        """Let it take its turn, and return what it tells; None where it has ended."""
+        """Let it take its turn, and return its message; None if it has ended."""
         assert self._line is not None
         try:
             self._line.send(turn)
@@ -159,12 +159,12 @@ class _Side:
         return told
 
     def close(self) -> None:
-        """Give no more turns: it ends at the end of its step."""
+        """Close the connection: the process ends after its current step."""
         self._server.close()
         if self._line is not None:
             self._line.close()
 
     def result(self) -> Outcome:
-        """Return what it did."""
+        """Return its outcome."""
         assert self.outcome is not None
         return self.outcome.result()
