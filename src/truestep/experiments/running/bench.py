@@ -1,4 +1,4 @@
-"""Runs variants of a script in child processes, each in a copy of the working folder, and reads what they did."""
+"""Run variants of a script in child processes, each in a copy of the working folder, and read their outcomes."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from truestep.experiments.running.outside_reads import read_reads
 from truestep.supervision.launch import Target
 
 _LOOK_S = 0.1
-"""Seconds between two looks at a child."""
+"""Seconds between two checks of a child."""
 _SILENT = {
     "WANDB_MODE": "disabled",
     "MLFLOW_TRACKING_URI": "file:mlruns",
@@ -35,25 +35,25 @@ _SILENT = {
     "PYTHONFAULTHANDLER": "0",
     "TRUESTEP_WATCH": "0",
 }
-"""What keeps trackers from telling the world about a variant, and python from writing beside its sources."""
+"""Variables that keep trackers from uploading a variant, and Python from writing beside its sources."""
 _RANKED = ("RANK", "LOCAL_RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
-"""What only the processes of one run may see."""
+"""Variables that a child must not inherit: they belong to the processes of one run."""
 
 
 @dataclass(frozen=True, slots=True)
 class Bench:
-    """Where and how variants run.
+    """The script to run, and the limits of its runs.
 
     Attributes:
         target: the script or module, and its arguments.
-        steps: after how many steps of its optimizers a variant ends; None for its own end.
-        limit_s: after how many seconds it is ended.
-        limit_bytes: how much memory it may hold, with all its processes; None for no limit.
-        processes: how many run it together, as torchrun starts them.
-        folder: where the user is.
-        kept: outcomes of earlier runs; None to run each variant.
-        begins: called with each variant that runs, before it does.
-        cancelled: when set, by another thread, what runs is ended.
+        steps: number of optimizer steps after which a variant is stopped; None runs it to its end.
+        limit_s: time limit in seconds.
+        limit_bytes: memory limit in bytes for all its processes together; None for no limit.
+        processes: number of processes, started as torchrun does.
+        folder: the user's working folder.
+        kept: cache of outcomes of earlier runs; None runs every variant.
+        begins: called with each variant before it runs.
+        cancelled: set by another thread to end the current run.
     """
 
     target: Target
@@ -67,10 +67,10 @@ class Bench:
     cancelled: threading.Event = field(default_factory=threading.Event)
 
     def run(self, variant: Variant) -> Outcome:
-        """Run one variant to its end in a copy of its own. Ctrl-C ends it, with all that it has started.
+        """Run one variant in a new copy of the folder. Ctrl-C ends it, with all processes that it has started.
 
         Args:
-            variant: what is otherwise.
+            variant: changes, instruments and arguments of the run.
         """
         key = "" if self.kept is None else self.kept.key(self.folder, self.target, self.steps, self.processes, variant)
         if self.kept is not None and (outcome := self.kept.find(key, variant)) is not None:
@@ -84,7 +84,7 @@ class Bench:
 
     @contextmanager
     def place(self) -> Iterator[Place]:
-        """Give one copy of the folder for several runs, one after another: each finds what those before it wrote."""
+        """Yield one copy of the folder for several runs in sequence: each finds the files of the runs before it."""
         with scratch(self.folder) as copy, tempfile.TemporaryDirectory(prefix="truestep-") as results:
             yield Place(self, copy, Path(results))
 
@@ -93,12 +93,12 @@ class Place:
     """A copy of the working folder in which variants run one after another.
 
     Attributes:
-        copy: the folder.
+        copy: path of the copy.
 
     Args:
-        bench: how.
-        copy: the folder.
-        results: where each run gets a folder for what is seen.
+        bench: the script and its limits.
+        copy: path of the copy.
+        results: folder for the results; each run gets a subfolder.
     """
 
     def __init__(self, bench: Bench, copy: Path, results: Path) -> None:
@@ -109,15 +109,15 @@ class Place:
 
     @property
     def results(self) -> Path:
-        """What instruments wrote in the latest run."""
+        """Folder with the results of the latest run."""
         return self._results / str(self._runs)
 
     def run(self, variant: Variant, *, anew: bool = False) -> Outcome:
-        """Run one variant to its end, with what earlier ones left in the folder.
+        """Run one variant in the folder, with the files of earlier runs.
 
         Args:
-            variant: what is otherwise.
-            anew: let a run of the toolkit begin anew over the checkpoints that are there.
+            variant: changes, instruments and arguments of the run.
+            anew: True lets a run of the toolkit start from the beginning although the folder holds checkpoints.
         """
         self.bench.begins(variant)
         self._runs += 1
@@ -160,7 +160,7 @@ class Place:
         }
 
     def _wait(self, child: subprocess.Popen[bytes]) -> str:
-        """Wait for a child; return "" when it ended by itself, "killed" when it was ended or died of a signal."""
+        """Wait for a child. Return "" if it ended, "killed" if a limit ended it or SIGKILL did."""
         ends = time.monotonic() + self.bench.limit_s
         limit = self.bench.limit_bytes
         try:
@@ -190,13 +190,13 @@ def _started(specification: str, folder: Path, environment: dict[str, str], said
 
 
 def _found(script: str, folder: Path) -> str:
-    """Return the path of a script as it is found from the copy of a folder."""
+    """Return the path of a script, relative to the folder if it lies below it, so that the copy is used."""
     full = (folder / script).resolve()
     return str(full.relative_to(folder.resolve())) if full.is_relative_to(folder.resolve()) else str(full)
 
 
 def _memory(group: int) -> int:
-    """Return the resident bytes of a group of processes; 0 where /proc does not tell."""
+    """Return the resident bytes of a process group; 0 without /proc."""
     total = 0
     for folder in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError, ValueError, IndexError):

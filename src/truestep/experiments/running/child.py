@@ -1,4 +1,4 @@
-"""The process in which a variant of a script runs: confined, changed and looked at.
+"""The child process of a variant: confine the script, apply changes, install instruments, and run it.
 
 python -m truestep.experiments.running.child SPECIFICATION.json
 """
@@ -28,7 +28,7 @@ _PARENT_DEATH_SIGNAL = 1
 
 
 def main(path: Path) -> None:
-    """Run what a specification says; where it asks for several processes, start these."""
+    """Run the variant of a specification, or start its processes if there are several."""
     _die_with_parent()
     wanted: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     if wanted["processes"] > 1 and "RANK" not in os.environ:
@@ -48,7 +48,7 @@ def main(path: Path) -> None:
 
 
 def _die_with_parent() -> None:
-    """Let the kernel end this process when the one that started it is gone, however it went. Linux only."""
+    """Let the kernel kill this process when its parent dies for any reason. Linux only."""
     if sys.platform == "linux":
         with contextlib.suppress(OSError, AttributeError):
             ctypes.CDLL(None).prctl(_PARENT_DEATH_SIGNAL, signal.SIGKILL)
@@ -66,7 +66,7 @@ class _Child:
         self._stop: Any = None
 
     def torch_imported(self) -> None:
-        """Make the changes, and begin to look."""
+        """Install changes and instruments."""
         from truestep.experiments.changes import CHANGES
         from truestep.experiments.instruments import INSTRUMENTS
         from truestep.experiments.running.stop_after import StopAfter
@@ -91,7 +91,7 @@ class _Child:
         leave_uncompiled(code for instrument in self._instruments for code in instrument.alone)
 
     def _begin_anew(self) -> None:
-        """Let a run of the toolkit begin anew where its folder holds another one: the folder is a copy."""
+        """Let a run of the toolkit start from the beginning although its folder holds a run: the folder is a copy."""
         from truestep.loop.checkpoint.run_folder import RunFolder
 
         copy = Path.cwd().resolve()
@@ -105,12 +105,12 @@ class _Child:
         patch(self._stack, RunFolder, "open", open_)
 
     def crashed(self, error: BaseException) -> None:
-        """Look at what is there when the script has died."""
+        """Pass the exception that ended the script to the instruments."""
         for instrument in self._instruments:
             instrument.crashed(error)
 
     def ended(self, how: str) -> int | None:
-        """Write down how it ended, what was changed and what was seen."""
+        """Write the outcome: the end of the script, and the results of changes and instruments."""
         self._reads.ended()
         how = "stopped" if self._stop is not None and self._stop.reached else how
         outcome = {
@@ -125,11 +125,11 @@ class _Child:
 
 
 def _peak_bytes() -> int:
-    """Return the most memory that this process held: of the accelerator where it used one, else its own."""
+    """Return the peak memory in bytes: of the accelerator if this process used one, else of the process."""
     torch = sys.modules.get("torch")
     if torch is not None and torch.cuda.is_available() and torch.cuda.is_initialized():
         return int(torch.cuda.max_memory_allocated())
-    with contextlib.suppress(OSError, ValueError, IndexError):  # what getrusage tells begins with that of the parent
+    with contextlib.suppress(OSError, ValueError, IndexError):  # getrusage would include the peak of the parent
         status = Path("/proc/self/status").read_text(encoding="ascii")
         return int(status.split("VmHWM:")[1].split()[0]) * 1024
     try:

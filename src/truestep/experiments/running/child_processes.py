@@ -1,4 +1,4 @@
-"""Processes that a script starts to train in: an experiment does not follow them."""
+"""Detect child processes in which a script trains: experiments do not supervise these."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from typing import Any
 from truestep.seams.patch import patch
 
 _OF_LIBRARIES = ("torch.utils.data", "torch._inductor", "multiprocessing", "concurrent", "joblib", "truestep")
-"""Where the function of a process lies that reads data, compiles or manages, and trains nothing."""
+"""Modules with process functions that read data, compile or manage, and do not train."""
 
 
 class Children:
-    """Notes what starts processes that run code of the script.
+    """Watches for processes that run code of the script.
 
     Attributes:
-        started: "torch.multiprocessing.spawn" or "multiprocessing.Process"; "" for nothing.
+        started: the function that started one: "torch.multiprocessing.spawn" or "multiprocessing.Process"; "" for none.
     """
 
     def __init__(self) -> None:
@@ -25,7 +25,7 @@ class Children:
         self._process = os.getpid()
 
     def listen(self, stack: ExitStack) -> None:
-        """Listen until the stack unwinds. torch is imported."""
+        """Watch until the stack unwinds. torch must be imported."""
 
         def start(process: Any) -> None:
             target = vars(process).get("_target")

@@ -1,4 +1,4 @@
-"""A copy of the working folder for a script to write into, so that nothing of the user's is touched."""
+"""A temporary copy of the working folder, so that a script changes no file of the user."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 _LARGE_BYTES = 16 * 2**20
-"""Larger files are linked to, not copied; they can be read, and not written."""
+"""Larger files become symbolic links: the script can read but not write them."""
 _MOST_BYTES = 512 * 2**20
-"""When copies have come to this, the rest is linked to."""
+"""Bytes to copy in all; further files become links."""
 _MOST_FILES = 20_000
-"""Likewise."""
+"""Files to copy in all; further files become links."""
 _LINKED = {".git", ".hg", ".venv", "venv", "node_modules", ".tox", ".nox", ".mypy_cache", "__pycache__"}
-"""Folders of programs and histories, which a training reads at most."""
+"""Folders of programs and histories, which a training at most reads: they become links."""
 
 
 @contextmanager
 def scratch(folder: Path) -> Iterator[Path]:
-    """Give a folder that looks like another one, and is removed afterwards.
+    """Context manager: yields a copy of a folder, and removes it on exit.
 
-    Files are copied up to a size, larger ones and folders of programs are links to the originals.
+    Small files are copied; larger files and folders of programs are links to the originals.
 
     Args:
-        folder: what it looks like.
+        folder: the original.
     """
     with TemporaryDirectory(prefix="truestep-", ignore_cleanup_errors=True) as place:
         folder = folder.resolve()
@@ -37,11 +37,11 @@ def scratch(folder: Path) -> Iterator[Path]:
 
 
 def _surround(folder: Path, root: Path) -> Path:
-    """Return the place for a copy, around which everything is that is around the folder: `../data` leads there.
+    """Return the path for a copy, surrounded by links to the siblings of the folder and its parents: `../data` works.
 
     Args:
-        folder: what will be copied.
-        root: stands for the root of the file system.
+        folder: the folder to copy.
+        root: replacement for the root of the file system.
     """
     original, place = Path(folder.anchor), root
     place.mkdir()
@@ -57,13 +57,13 @@ def _surround(folder: Path, root: Path) -> Path:
 
 
 class _Budget:
-    """What may still be copied."""
+    """Bytes and files that may still be copied."""
 
     def __init__(self, size: int, files: int) -> None:
         self.size, self.files = size, files
 
     def takes(self, size: int) -> bool:
-        """Whether one more file of this size is copied; count it if so."""
+        """Return True if a file of this size may be copied, and count it."""
         if size > min(self.size, _LARGE_BYTES) or self.files <= 0:
             return False
         self.size -= size

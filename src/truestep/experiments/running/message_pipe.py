@@ -1,4 +1,4 @@
-"""A line between two processes of one machine: JSON objects, one after another."""
+"""A connection between two processes of one machine for JSON objects, one per line."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ class Line:
     """One end of a connection.
 
     Args:
-        connection: a socket that is connected; the line closes it.
+        connection: a connected socket, which `close` closes.
     """
 
     def __init__(self, connection: socket.socket) -> None:
@@ -25,7 +25,7 @@ class Line:
         self._connection.sendall(json.dumps(told).encode() + b"\n")
 
     def receive(self) -> Any:
-        """Wait for an object, and return it; None when the other end is gone."""
+        """Wait for an object, and return it; None if the other end is closed."""
         while b"\n" not in self._read:
             try:
                 more = self._connection.recv(65536)
@@ -38,11 +38,11 @@ class Line:
         return json.loads(line)
 
     def waits(self, seconds: float) -> bool:
-        """Whether something can be received within some seconds, be it that the other end is gone."""
+        """Return True if `receive` will not block: an object, or the end, arrived within these seconds."""
         return b"\n" in self._read or bool(select.select([self._connection], [], [], seconds)[0])
 
     def close(self) -> None:
-        """Leave the line, whoever else of this process's children still holds it."""
+        """Close the connection, even if child processes still hold its file descriptor."""
         try:
             self._connection.shutdown(socket.SHUT_RDWR)
         except OSError:

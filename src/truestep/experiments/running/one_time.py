@@ -1,4 +1,4 @@
-"""Time that is spent once, not in every step: compiling, reading all samples. What times steps leaves it out."""
+"""Time of one-time work, such as compiling or reading all samples, which is left out of the time of steps."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from contextlib import contextmanager
 
 
 class Aside:
-    """A clock that runs while something is done once.
+    """A stopwatch for one-time work.
 
     Attributes:
-        seconds: until now; nested work counts once.
+        seconds: total so far; nested work counts once.
     """
 
     def __init__(self) -> None:
@@ -33,7 +33,7 @@ class Aside:
 
     @contextmanager
     def __call__(self) -> Iterator[None]:
-        """Let the clock run over a block."""
+        """Context manager: runs the clock during a block."""
         self.begin()
         try:
             yield

@@ -1,4 +1,4 @@
-"""What a variant of a script is, and what it did."""
+"""A variant of a script, and the outcome of its run."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ class Variant:
     """One way to run the script.
 
     Attributes:
-        name: for people.
+        name: name for people.
         changes: names of `truestep.experiments.changes`, each with its arguments.
         instruments: names of `truestep.experiments.instruments`, each with its arguments.
-        arguments: of the script; None for those of the bench.
+        arguments: arguments of the script; None for those of the bench.
     """
 
     name: str
@@ -40,10 +40,10 @@ class Step:
     """One step of an optimizer.
 
     Attributes:
-        optimizer: its number, in the order of their first steps.
-        loss: mean of the losses that went backward since the last step of any; None where there was none.
-        norm: Euclidean norm of the gradients that it steps on, out of the scale of fp16; None where it has none.
-        seconds: since the first import of torch, when it was over.
+        optimizer: number of the optimizer, in the order of first steps.
+        loss: mean of the losses backpropagated since the last step of any optimizer; None without one.
+        norm: Euclidean norm of the gradients of its parameters, without the scale of fp16; None without gradients.
+        seconds: time of the end of the step, since the first import of torch.
     """
 
     optimizer: int
@@ -54,18 +54,18 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a variant did.
+    """The outcome of a variant.
 
     Attributes:
-        variant: which one.
-        how: "finished", "stopped" after the steps asked for, "exited", "crashed", "interrupted", "killed".
-        all_steps: of every optimizer, where losses were recorded.
-        seconds: of the process.
-        peak_bytes: the most memory it held: of an accelerator where it used one, else of the process; 0 if unknown.
-        changes: what each change counted, by name.
-        told: what each instrument says, by name.
-        said: the end of what it wrote, output and errors.
-        children: what started processes that train for it, which are not followed; "" for nothing.
+        variant: the variant.
+        how: "finished", "stopped" after the requested steps, "exited", "crashed", "interrupted" or "killed".
+        all_steps: steps of all optimizers, if losses were recorded.
+        seconds: duration of the process.
+        peak_bytes: peak memory: of an accelerator if it used one, else of the process; 0 if unknown.
+        changes: counts of each change, by name.
+        told: results of each instrument, by name.
+        said: end of its output and errors.
+        children: function that started training processes, which are not supervised; "" for none.
     """
 
     variant: Variant
@@ -85,33 +85,33 @@ class Outcome:
 
     @property
     def losses(self) -> tuple[float | None, ...]:
-        """The loss of each step of the first optimizer; None where a step had no backward pass."""
+        """Loss of each step of the first optimizer; None for a step without a backward pass."""
         return tuple(step.loss for step in self.first)
 
     @property
     def norms(self) -> tuple[float | None, ...]:
-        """The norm of the gradients at each step of the first optimizer."""
+        """Norm of the gradients at each step of the first optimizer."""
         return tuple(step.norm for step in self.first)
 
     @property
     def steps(self) -> int:
-        """How many steps the first optimizer took."""
+        """Number of steps of the first optimizer."""
         return len(self.first)
 
     @property
     def seconds_per_step(self) -> float | None:
-        """Median from one step of the first optimizer to the next, the first tenth left out; None below three steps."""
+        """Median time between steps of the first optimizer, without the first tenth; None if too few steps remain."""
         times = [step.seconds for step in self.first]
         times = times[len(times) // 10 :]
         return median(after - before for before, after in pairwise(times)) if len(times) > 2 else None
 
     @property
     def findings(self) -> tuple[str, ...]:
-        """The rule of each failure that was found, where it was watched."""
+        """Rule ids of the findings, if the run was supervised."""
         return tuple(self.told.get("watched", {}).get("findings", ()))
 
     def aims(self, rule: str) -> list[Any]:
-        """Return the lines of what was found by a rule, as changes take them."""
+        """Return the lines of the findings of a rule, in the form that changes accept."""
         aims: list[Any] = self.told.get("watched", {}).get("aims", {}).get(rule, [])
         return aims
 
@@ -124,15 +124,15 @@ class Outcome:
 
     @property
     def report(self) -> str:
-        """On the run, as text, where it was watched."""
+        """Report on the run as text, if it was supervised."""
         return str(self.told.get("watched", {}).get("report", ""))
 
 
 class Interrupted(KeyboardInterrupt):
-    """A person ended a run.
+    """Ctrl-C ended a run.
 
     Attributes:
-        outcome: what it did until then.
+        outcome: its outcome until then.
     """
 
     def __init__(self, outcome: Outcome) -> None:
@@ -141,14 +141,14 @@ class Interrupted(KeyboardInterrupt):
 
 
 def read_outcome(variant: Variant, how: str, seconds: float, results: Path, places: Mapping[str, str]) -> Outcome:
-    """Read what a child left in a folder.
+    """Read the outcome of a child from its results.
 
     Args:
-        variant: what it ran.
-        how: "killed" where it was ended; "" where it ended by itself.
-        seconds: of the process.
-        results: the folder.
-        places: texts that stand for others in what it says: the copy of a folder for the folder.
+        variant: the variant that it ran.
+        how: "killed" or "interrupted" if it was ended from outside; else "".
+        seconds: duration of the process.
+        results: folder with its results.
+        places: texts to replace in its output: the path of the copy by the path of the original.
     """
 
     def here(text: str) -> str:
@@ -174,7 +174,7 @@ def read_outcome(variant: Variant, how: str, seconds: float, results: Path, plac
 
 
 def _steps(path: Path) -> tuple[Step, ...]:
-    """Return the steps; the line that a killed child was writing is left out."""
+    """Return the steps; a line that a killed child did not finish is left out."""
     found: list[Step] = []
     with contextlib.suppress(OSError), path.open(encoding="utf-8") as lines:
         for line in lines:

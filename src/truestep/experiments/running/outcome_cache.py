@@ -1,4 +1,4 @@
-"""Outcomes of variants that ran before: what is the same script with the same change is not run again."""
+"""A cache of outcomes: the same script with the same changes does not run again."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _OF_THE_TERMINAL = {
     "PS1",
     "DISPLAY",
 }
-"""Environment variables that say where a command was typed. So do those that begin with one of:"""
+"""Environment variables that depend on the terminal, and are ignored. So are those that begin with one of:"""
 _OF_THE_SESSION = (
     "SSH_",
     "XDG_SESSION",
@@ -65,17 +65,17 @@ def user_caches() -> Path:
 
 
 class Kept:
-    """A folder of outcomes by what they depend on.
+    """A folder of outcomes, keyed by their inputs.
 
-    The name of an outcome is made of all that is known before a run: the size and time of every file below the working
-    folder and below the folder of the script, the arguments, the changes, what is looked at, the environment, the
-    versions of Python, of truestep and of the installed packages. Beside the outcome stands what the run read elsewhere
-    (`running.outside_reads`), with size and time: it is found while these are the same. An outcome is not kept
-    where the script crashed, where a limit or a person ended it, and where what it read could not be seen.
+    The key is a hash of all inputs that are known before a run: size and time of every file below the working folder
+    and below the folder of the script, the arguments, changes, instruments and environment, and the versions of Python,
+    truestep and the installed packages. Each outcome is stored with the files that the run read elsewhere
+    (`running.outside_reads`), with size and time, and is valid while these are unchanged. An outcome is not kept if the
+    script crashed, if a limit or Ctrl-C ended it, or if the files that it read are not all known.
 
     Args:
-        folder: where to; made when something is kept.
-        fresh: find only what was kept by this object: what ran earlier runs again.
+        folder: folder of the cache; created with the first outcome. Default: the user's cache.
+        fresh: True finds only outcomes added by this object: variants of earlier commands run again.
     """
 
     def __init__(self, folder: Path | None = None, *, fresh: bool = False) -> None:
@@ -83,17 +83,17 @@ class Kept:
         self.fresh = fresh
         self._own: dict[str, Outcome] = {}
         self.used = 0
-        """How many outcomes of earlier objects were taken from here."""
+        """Number of outcomes that were found from earlier commands."""
 
     def key(self, folder: Path, target: Target, steps: int | None, processes: int, variant: Variant) -> str:
-        """Return what names the outcome of a variant; "" where there are too many files to look at them all.
+        """Return the key of the outcome of a variant; "" if a folder has too many files to check.
 
         Args:
             folder: the working folder.
-            target: what is run.
-            steps: when it ends.
-            processes: how many run it.
-            variant: what is otherwise.
+            target: the script or module, and its arguments.
+            steps: number of steps after which it is stopped.
+            processes: number of processes.
+            variant: changes, instruments and arguments.
         """
         script = (folder / target.name).resolve()
         folders = [folder.resolve(), PACKAGE]
@@ -113,7 +113,7 @@ class Kept:
         return hashlib.sha256(json.dumps(depends, default=dict).encode()).hexdigest()[:32]
 
     def find(self, key: str, variant: Variant) -> Outcome | None:
-        """Return an outcome that was kept; None where there is none that can be read, or what it read has changed."""
+        """Return a kept outcome; None if it is missing or unreadable, or if a file that the run read has changed."""
         if key in self._own:
             return replace(self._own[key], variant=variant)
         if self.fresh or not key:
@@ -131,13 +131,13 @@ class Kept:
         return outcome
 
     def add(self, key: str, outcome: Outcome, read: Iterable[str] | None, begun_ns: int = sys.maxsize) -> None:
-        """Keep an outcome, where it depends on nothing but what is known. A disk that is full or read-only keeps none.
+        """Keep an outcome if all its inputs are known. A full or read-only disk is ignored.
 
         Args:
-            key: its name; "" to keep none.
-            outcome: of a run.
-            read: files outside of the working folder that it read; None where that is not known.
-            begun_ns: when it began, in nanoseconds since the epoch: a file that is newer was changed under way.
+            key: key of the outcome; "" keeps nothing.
+            outcome: outcome of a run.
+            read: files outside of the working folder that it read; None if unknown.
+            begun_ns: start of the run, in nanoseconds since the epoch: a newer file was changed during the run.
         """
         if not key or outcome.how not in ("finished", "stopped"):
             return
@@ -176,7 +176,7 @@ def _files(folder: Path) -> Iterator[tuple[str, int, int]]:
 
 
 def _distributions() -> Iterator[tuple[str, list[str]]]:
-    """Yield the folders of installed packages, each with the names and versions of what is installed there."""
+    """Yield the folders of installed packages, each with the names and versions of its packages."""
     for folder in packages():
         with contextlib.suppress(OSError):
             names = sorted(name for name in os.listdir(folder) if name.endswith((".dist-info", ".egg-info", ".pth")))

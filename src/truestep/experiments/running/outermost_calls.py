@@ -1,4 +1,4 @@
-"""The calls of models that a script itself makes: outermost ones, outside of backward passes and of compilers."""
+"""Observe the outermost calls of modules, outside of backward passes and compilers: the calls by the script itself."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ class _Depth(threading.local):
 
 
 class _Awake:
-    """Nothing is learned, so nothing is only compared (see `probes/context/repetition.py`)."""
+    """Constant replacement for a repetition (see `probes/context/repetition.py`): every call is observed in full."""
 
     inside = False
     on = False
 
 
 class RootCalls:
-    """Told of the outermost call of every module, whatever it calls inside.
+    """Base of observers of outermost calls of modules; calls inside of these are skipped.
 
-    Subclasses say what is done: `entered` gives a token, and `left` gets it back, also after an exception.
+    Subclasses override `entered`, which returns a token, and `left`, which receives it, also after an exception.
     """
 
     def __init__(self) -> None:
@@ -33,7 +33,7 @@ class RootCalls:
         self._trainable: weakref.WeakKeyDictionary[Any, bool] = weakref.WeakKeyDictionary()
 
     def listen(self, stack: ExitStack) -> bool:
-        """Begin to listen, until the stack unwinds; return False where torch's source is not the known one."""
+        """Observe calls until the stack unwinds; return False if torch's source differs from the expected one."""
         import torch
 
         self._engine_task = torch._C._current_graph_task_id
@@ -52,13 +52,13 @@ class RootCalls:
         return True
 
     def entered(self, module: Any) -> Any:
-        """Do what is to be done before a call."""
+        """Called before an outermost call."""
 
     def left(self, token: Any) -> None:
-        """Do what is to be done after it."""
+        """Called after it."""
 
     def is_model(self, module: Any) -> bool:
-        """Whether a module has parameters: a loss and a transform have none."""
+        """Return True if a module has parameters, unlike a loss or a transform."""
         known = self._trainable.get(module)
         if known is None:
             known = self._trainable[module] = next(module.parameters(), None) is not None

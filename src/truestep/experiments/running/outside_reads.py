@@ -1,4 +1,4 @@
-"""What a run read from places outside of its copy of the working folder: an outcome depends on these files too."""
+"""Record the files that a run reads outside of its copy of the working folder: its outcome depends on them too."""
 
 from __future__ import annotations
 
@@ -18,24 +18,24 @@ _NATIVE = (
     *("av", "cv2", "decord", "h5py", "lmdb", "netCDF4", "polars", "pyarrow"),
     *("rasterio", "safetensors.numpy", "safetensors.torch", "soundfile", "tensorstore", "torchcodec"),
 )
-"""Libraries that open files without Python: which ones, no hook is told."""
+"""Libraries that open files in native code, which audit hooks do not see."""
 _STARTED = ("multiprocessing.popen_spawn_posix", "multiprocessing.popen_forkserver")
-"""Imported when a process is started that inherits no hook."""
+"""Modules that are imported when a process starts that does not inherit the hook."""
 _OPENS = ("open", "os.listdir", "os.scandir", "sqlite3.connect")
 PACKAGE = Path(__file__).parents[2]
-"""Of truestep: what names an outcome holds all of its files."""
+"""Folder of truestep, left out here: the key of an outcome covers all of its files."""
 UNSEEN = "?"
-"""Stands in the list for what could not be seen."""
+"""Prefix of lines about reads that could not be recorded."""
 
 
 class Reads:
-    """Writes down each file and folder that Python opens for reading outside of some folders, once per process.
+    """Writes each file and folder that Python opens for reading outside of some folders to a list, once per process.
 
-    Forked processes write into the same file. Installed packages are left out: versions stand for them.
+    Forked processes write to the same list. Installed packages are left out: their versions are part of the key.
 
     Args:
-        path: of the file.
-        own: folders that are left out: the copy, and what belongs to the run.
+        path: path of the list.
+        own: folders to leave out: the copy and the results of the run.
     """
 
     def __init__(self, path: Path, own: Iterable[Path]) -> None:
@@ -46,11 +46,11 @@ class Reads:
         self._busy = threading.local()
 
     def listen(self) -> None:
-        """Listen until the process is over: an audit hook cannot be removed."""
+        """Install the audit hook, which cannot be removed: it records until the process ends."""
         sys.addaudithook(self._heard)
 
     def ended(self) -> None:
-        """Add the modules that no `open` told of, and say where files were opened that nobody saw."""
+        """Add the files of modules that were imported without `open`, and mark reads that could not be recorded."""
         for name, module in list(sys.modules.items()):
             with contextlib.suppress(Exception):
                 if isinstance(file := vars(module).get("__file__"), str):
@@ -72,7 +72,7 @@ class Reads:
             written_only = event == "open" and _is_write(arguments[2])
             if isinstance(path, str | bytes | os.PathLike) and not written_only:
                 self._add(os.fsdecode(path))
-        except Exception:  # whatever the name of a file is, the script opens it
+        except Exception:  # an unusual file name must not fail the script's own call
             pass
         finally:
             self._busy.now = False
@@ -100,7 +100,7 @@ def _is_write(flags: Any) -> bool:
 
 
 def installed() -> list[str]:
-    """Return the folders of Python itself, of installed packages and of the system, whose files stay what they are."""
+    """Return the folders of Python, of installed packages and of the system: their files count as constant."""
     paths = [path for name, path in sysconfig.get_paths().items() if name in ("stdlib", "platstdlib")]
     system = ["/dev", "/etc", "/lib", "/lib64", "/proc", "/sys", "/usr/lib", "/usr/lib64", "/usr/share"]
     zipped = [path for path in sys.path if path.endswith(".zip")]
@@ -108,13 +108,13 @@ def installed() -> list[str]:
 
 
 def packages() -> list[str]:
-    """Return the folders that packages are installed in."""
+    """Return the folders of installed packages."""
     found = [path for name, path in sysconfig.get_paths().items() if name in ("purelib", "platlib")]
     return list(dict.fromkeys([*found, *site.getsitepackages(), site.getusersitepackages()]))
 
 
 def read_reads(folder: Path) -> frozenset[str] | None:
-    """Return what the processes of a run have read; None where not all of it was seen.
+    """Return the files that the processes of a run read; None if some reads could not be recorded.
 
     Args:
         folder: the results of the run.
@@ -131,7 +131,7 @@ Stamp = tuple[str, int, int]
 
 
 def stamps(paths: Iterable[str]) -> list[Stamp]:
-    """Return path, size and time of each file; -1 for what is not there."""
+    """Return path, size in bytes and time in nanoseconds of each file; -1 for a missing file."""
     found: list[Stamp] = []
     for path in sorted(paths):
         try:

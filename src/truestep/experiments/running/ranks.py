@@ -1,4 +1,4 @@
-"""Several processes of one script on this machine, as torchrun starts them, without a process that outlives them."""
+"""Start several processes of one script on this machine as torchrun does, without a daemon that outlives them."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ import time
 
 _LOOK_S = 0.1
 _PATIENCE_S = 5.0
-"""What the others have to end by themselves when one has."""
+"""Seconds for the other ranks to end after one failed, before they are killed."""
 
 
 def start(command: list[str], processes: int) -> int:
-    """Run a command once per rank, with the environment that torchrun gives, and wait. Return the exit code of the run.
+    """Run a command once per rank, with the environment variables of torchrun, and return the exit code of the run.
 
-    When one rank fails, the others are ended after a while: they wait for it in a collective.
+    If one rank fails, the others are killed after a while, since they wait for it in a collective.
 
     Args:
-        command: of one rank.
-        processes: how many.
+        command: command of one rank.
+        processes: number of ranks.
     """
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))

@@ -1,4 +1,4 @@
-"""Files of state as they are written, and read: torch.save, safetensors, and renames to a final name."""
+"""Observe writes and reads of files of state: `torch.save`, `torch.load`, safetensors, and renames to a final name."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from typing import Any
 from truestep.seams.patch import patch
 
 Seen = Callable[[str, str, Callable[[], None]], None]
-"""Called in the midst of a write with what writes, the path, and what leaves the file as a kill now would leave it."""
+"""Called during a write with the writing function, the path, and a function that leaves the file as a kill would."""
 
 
 def watch_writes(stack: ExitStack, seen: Seen) -> None:
-    """Tell of each write of a file of state while it is under way, until the stack unwinds.
+    """Call a function during each write of a file of state, until the stack unwinds.
 
-    `torch.save` is told of when all tensors are written and the table at the end is not, safetensors before it begins,
-    a rename below the working folder before it is done. What is saved into memory is not told of.
+    The call comes after `torch.save` wrote the tensors and before its final table, before safetensors writes, and
+    before a rename below the working folder. Saving into memory is ignored.
 
     Args:
-        stack: undoes it.
-        seen: see `Seen`; it may end the process.
+        stack: removes the wrappers.
+        seen: the function, see `Seen`; it may end the process.
     """
     _watch_torch(stack, seen)
     _watch_safetensors(stack, seen)
@@ -41,7 +41,7 @@ def watch_writes(stack: ExitStack, seen: Seen) -> None:
 
 
 def watch_reads(stack: ExitStack, seen: Callable[[], None]) -> None:
-    """Tell when `torch.load` reads, until the stack unwinds."""
+    """Call a function before each `torch.load`, until the stack unwinds."""
     from torch import serialization
 
     def told(load: Any) -> Any:
@@ -94,7 +94,7 @@ def _watch_safetensors(stack: ExitStack, seen: Seen) -> None:
 
 
 def _half(path: Path, serialize: Any) -> None:
-    """Leave what a killed write of safetensors leaves: half a file beside the final name, or, before 0.6, under it.
+    """Leave half a file, as a killed write of safetensors does: beside the final name, or, before 0.6, under it.
 
     Args:
         path: the final name.
@@ -110,7 +110,7 @@ def _half(path: Path, serialize: Any) -> None:
 
 
 def _path(file: Any) -> str:
-    """Return where a file lies, "" for what is in memory."""
+    """Return the path of a file, "" for a buffer in memory."""
     if not isinstance(file, str | os.PathLike):
         file = getattr(file, "name", None) or getattr(file, "path", None)
     return _shown(file) if isinstance(file, str | os.PathLike) else ""

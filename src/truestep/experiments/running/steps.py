@@ -1,4 +1,4 @@
-"""When a script has taken a step: one of an optimizer of torch; where it has made none, a backward pass."""
+"""Observe the steps of a script: steps of torch optimizers, or backward passes if it has created no optimizer."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from truestep.seams.patch import patch
 
 
 def on_steps(stack: ExitStack, stepped: Callable[[Any], None]) -> None:
-    """Call a function after each step until the stack unwinds. torch is imported.
+    """Call a function after each step until the stack unwinds. torch must be imported.
 
     Args:
-        stack: undoes it.
-        stepped: gets the optimizer; None in a script that updates its weights by itself.
+        stack: removes the hooks.
+        stepped: called with the optimizer; with None in a script that updates its weights itself.
     """
     import torch
     from torch.optim import optimizer as module
@@ -34,7 +34,7 @@ def on_steps(stack: ExitStack, stepped: Callable[[Any], None]) -> None:
 
 
 def optimizers_made(stack: ExitStack) -> Callable[[], bool]:
-    """Return what tells whether the script has made an optimizer of torch, now or later."""
+    """Return a function that returns True once the script has created a torch optimizer."""
     from torch.optim import Optimizer
 
     def __init__(optimizer: Any, *args: Any, **kwargs: Any) -> None:
@@ -47,21 +47,21 @@ def optimizers_made(stack: ExitStack) -> Callable[[], bool]:
 
 
 def is_any_alive() -> bool:
-    """Whether there is an optimizer already: a block of a program is looked at, and not a script from its beginning."""
+    """Return True if an optimizer exists already, as it does when supervision begins within a program."""
     from torch.optim import Optimizer
 
     return any(issubclass(type(thing), Optimizer) for thing in gc.get_objects())
 
 
 def is_own_step(kwargs: dict[str, Any]) -> bool:
-    """Whether a pass of the engine that is over was one of `backward()`, and not within another one."""
+    """Return True if a finished pass of the engine came from `backward()`, outside of other passes."""
     import torch
 
     return bool(kwargs.get("accumulate_grad", False)) and torch._C._current_graph_task_id() == -1
 
 
 def device_of(optimizer: Any) -> str:
-    """Return the type of device that an optimizer's parameters are on; without one, that torch computes on."""
+    """Return the device type of an optimizer's parameters; for None, of the device that torch uses."""
     import torch
 
     if optimizer is None:

@@ -1,4 +1,4 @@
-"""Ends a script after so many steps of its optimizers, as `truestep run --steps` does."""
+"""Stop a script after a number of optimizer steps, as `truestep run --steps` does."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from truestep.supervision.session import Stop
 
 
 class StopAfter:
-    """Raises `Stop` in the last step, or, where that step is inside a backward pass, at the end of it.
+    """Raises `Stop` in the last step, or at the end of the backward pass if the step is inside one.
 
     Args:
-        steps: of all optimizers together; backward passes in a script that has none.
+        steps: number of steps of all optimizers together; of backward passes in a script without optimizers.
     """
 
     def __init__(self, steps: int) -> None:
@@ -22,7 +22,7 @@ class StopAfter:
         self.reached = False
 
     def install(self, stack: ExitStack) -> None:
-        """Count from now on; last of all, so that everybody else has seen the last step."""
+        """Count steps from now on. Install it after all other hooks, so that these see the last step."""
         import torch
 
         def _engine_run_backward(*args: Any, **kwargs: Any) -> Any:

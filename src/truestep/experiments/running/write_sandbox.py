@@ -1,7 +1,7 @@
-"""Keeps a script from writing outside of the places that it was given: an experiment overwrites nothing of the user's.
+"""Restrict a script to writing in given folders, so that an experiment cannot overwrite files of the user.
 
-On Linux from 5.13 on the kernel does it (Landlock), for this process and all that it starts, whatever library writes.
-Elsewhere python's own calls are looked at, by an audit hook.
+On Linux 5.13 and later, the kernel enforces it (Landlock), for this process and its children, and for every library.
+Elsewhere an audit hook checks the calls of Python only.
 """
 
 from __future__ import annotations
@@ -14,19 +14,19 @@ from pathlib import Path
 from typing import Any
 
 _CREATE, _ADD, _RESTRICT = 444, 445, 446
-"""System calls, of the same number on every architecture."""
+"""System calls of Landlock; their numbers are the same on every architecture."""
 _NO_NEW_PRIVILEGES = 38
 _WRITES = (1 << 1) | sum(1 << bit for bit in range(4, 13))
-"""To write to a file; to remove and to make files, folders, links, sockets and devices."""
+"""Access rights: write to a file; remove and create files, folders, links, sockets and devices."""
 _REFER, _TRUNCATE = 1 << 13, 1 << 14
 _WRITING_EVENTS = ("os.mkdir", "os.rename", "os.remove", "os.rmdir", "os.truncate", "os.link", "os.symlink")
 
 
 def confine(places: Iterable[Path]) -> str:
-    """Let this process write below these places and nowhere else, for good. Return what holds it: "kernel" or "python".
+    """Allow this process to write only below these places, permanently. Return the enforcer: "kernel" or "python".
 
     Args:
-        places: files and folders; those that are not there are passed over.
+        places: files and folders; missing ones are skipped.
     """
     places = [place for place in places if place.exists()]
     if sys.platform == "linux" and _landlock(places):
@@ -73,6 +73,6 @@ def _audit(places: list[str]) -> None:
         if writes and isinstance(path, str | bytes | os.PathLike):
             real = os.path.realpath(os.fsdecode(path))
             if not any(real == place or real.startswith(place + os.sep) for place in places):
-                raise PermissionError(f"an experiment writes nothing outside of its own folder, and this is: {real}")
+                raise PermissionError(f"an experiment may write only below its own folder, got {real}")
 
     sys.addaudithook(look)
