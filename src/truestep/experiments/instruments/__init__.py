@@ -1,4 +1,16 @@
-"""What an experiment looks at in a run: one instrument per file."""
+"""The measurements of a variant of a run: one instrument per file.
+
+fingerprints: checksums of all state at every step
+learning: learning rates, trained weights and targets
+losses: loss and gradient norm of every step
+phases: time of every step by phase
+profile: time by line, module and operation, and memory
+survey: device, and time by phase over a window
+turns: timed steps in turns with another run
+watched: findings and report of a supervised run
+
+Files with a leading underscore are parts of these: _instrument is the base class, _clock the clock by phase.
+"""
 
 from __future__ import annotations
 
@@ -15,6 +27,6 @@ from truestep.experiments.instruments.watched import Watched
 _ALL: tuple[type[Instrument], ...] = (Fingerprints, Learning, Losses, Phases, Profile, Survey, Turns, Watched)
 
 INSTRUMENTS: dict[str, type[Instrument]] = {instrument.name: instrument for instrument in _ALL}
-"""Every instrument by its name."""
+"""All instruments by name."""
 
 __all__ = ["INSTRUMENTS", "Instrument"]

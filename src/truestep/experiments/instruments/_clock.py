@@ -1,8 +1,8 @@
-"""A clock that knows what a training is doing: each moment between two steps belongs to one phase.
+"""A clock for the phases of a training: each moment between two steps belongs to exactly one phase.
 
-Seams are those of the probes: iterators of loaders, the outermost call of a module, the function that enters the
-engine, hooks around steps of optimizers, and what clears, clips and unscales. What lies inside another phase counts to
-the inner one: a closure's forward pass is no time of the optimizer.
+It uses the seams of the probes: iterators of loaders, outermost calls of modules, the entry of the autograd engine,
+step hooks of optimizers, and functions that clear, clip and unscale gradients. Nested time counts for the inner phase:
+the forward pass of a closure does not count for the optimizer.
 """
 
 from __future__ import annotations
@@ -20,33 +20,33 @@ from truestep.seams.weaving import weave
 
 PHASES = ("data", "forward", "backward", "optimizer", "evaluation", "other")
 _PATIENCE = 200
-"""Steps of other optimizers without one of the first, after which another one is the first."""
+"""Steps of other optimizers without one of the first, after which the one that steps becomes the first."""
 
 
 class _Calls(threading.local):
-    """What the woven call of a module asks: inside 1 passes by."""
+    """State that the woven call of a module reads; with `inside` 1 it skips the clock."""
 
     inside = 0
     on = False
 
 
 class PhaseClock:
-    """The time of each step of the first optimizer, by phase; in a script that has none, of each backward pass.
+    """Time of each step of the first optimizer by phase; in a script without optimizers, of each backward pass.
 
-    A stretch from one batch to the next in which nothing went backward and no optimizer stepped, but a model was
-    called, is evaluation as a whole. So is, without a loader, a call of a model in eval mode without gradients if it
-    holds parameters of the optimizer. Other calls without gradients (a teacher, a rollout) are forward.
+    A stretch from one batch to the next with a call of a model, but without a backward pass or step, is evaluation as
+    a whole. Without a loader, a call of a model in eval mode and without gradients is evaluation if the model holds
+    parameters of the optimizer. Other calls without gradients (a teacher, a rollout) are forward.
 
     Attributes:
-        now: the phase under way.
-        stretch: its number; `evaluations` has those that turned out to be evaluation.
-        spans: when evaluations were under way, by the clock of `time.perf_counter`.
-        batches: that loaders gave since the last step, evaluation left out.
-        loaders: kinds of loaders that were drawn from, each with the most workers it had.
-        optimizer: the first one, a weak reference.
-        thread: of the training; None before the first step.
-        calls: what is told of every call of a module; None for outermost ones, to the clock only.
-        mark: what is told of the beginning of data, and returns what is called at its end.
+        now: current phase.
+        stretch: number of the current stretch; `evaluations` contains the stretches that were evaluation.
+        spans: begin and end of evaluations, by `time.perf_counter`.
+        batches: batches from loaders since the last step, without evaluation.
+        loaders: largest number of workers by kind of loader.
+        optimizer: weak reference to the first optimizer.
+        thread: id of the training thread; None before the first step.
+        calls: listener for every call of a module; None if only the clock observes calls, the outermost ones.
+        mark: function called before a batch is fetched; it returns a function to call afterwards.
     """
 
     def __init__(self) -> None:
@@ -73,20 +73,20 @@ class PhaseClock:
         self._own: weakref.WeakKeyDictionary[Any, bool] = weakref.WeakKeyDictionary()
 
     def on_step(self, listener: Callable[[dict[str, float]], None]) -> None:
-        """Let a function be called after every step of the first optimizer, with seconds by phase."""
+        """Add a function to call after every step of the first optimizer, with the seconds by phase."""
         self._listeners.append(listener)
 
     # --- phases ------------------------------------------------------------------------------------------------
 
     def enter(self, phase: str) -> int:
-        """Begin a phase inside the one under way; return what `leave` needs."""
+        """Begin a phase inside the current one; return the token for `leave`."""
         self._tick()
         self._stack.append(self.now)
         self.now = phase
         return len(self._stack)
 
     def leave(self, depth: int) -> None:
-        """End it, and phases inside of it that an exception has ended."""
+        """End the phase, with any phases inside it that an exception left open."""
         if len(self._stack) >= depth:
             self._tick()
             self.now = self._stack[depth - 1]
@@ -100,7 +100,7 @@ class PhaseClock:
         self._since = now
 
     def _flush(self) -> None:
-        """Count a stretch to the step under way."""
+        """Add the current stretch to the current step."""
         self._tick()
         evaluation = self._drew and self._called > 0 and not self._trained
         if evaluation:
@@ -125,7 +125,7 @@ class PhaseClock:
         return self.enter("data")
 
     def _step(self) -> None:
-        """Tell a step of the first optimizer."""
+        """Report a step of the first optimizer to the listeners."""
         self._trained = True
         self._flush()
         spent, self._spent = self._spent, dict.fromkeys(PHASES, 0.0)
@@ -133,12 +133,12 @@ class PhaseClock:
         for listener in self._listeners:
             listener(spent | {"batches": batches})
         self._tick()
-        self._stretch, self._begun = dict.fromkeys(PHASES, 0.0), self._since  # what listeners took is nobody's
+        self._stretch, self._begun = dict.fromkeys(PHASES, 0.0), self._since  # time of listeners is left out
 
     # --- seams -------------------------------------------------------------------------------------------------
 
     def install(self, stack: ExitStack) -> None:
-        """Begin to look, until the stack unwinds. torch is imported."""
+        """Install the clock until the stack unwinds. torch must be imported."""
         import torch
         from torch.optim import optimizer
 
@@ -159,7 +159,7 @@ class PhaseClock:
             if self._due:
                 self._due = False
                 self._step()
-            elif not made() and is_own_step(kwargs):  # a script that updates its weights by itself
+            elif not made() and is_own_step(kwargs):  # a script that updates its weights itself
                 self.thread = threading.get_ident()
                 self._step()
             return result
@@ -239,7 +239,7 @@ class PhaseClock:
             patch(stack, torch.nn.Module, "__call__", woven)
 
     def _call(self, module: Any, args: tuple[Any, ...], depth_of_caller: int = 2) -> Any:
-        """Runs before a call of a module that the woven call does not pass by."""
+        """Run before a call of a module, unless the woven call skips the clock."""
         if self._elsewhere() or self.now in ("data", "backward") or self._torch.compiler.is_compiling():
             return None
         depth = 0
@@ -250,14 +250,14 @@ class PhaseClock:
         return depth, self._told(module, depth_of_caller + 1) if self.calls is not None else None
 
     def _told(self, module: Any, depth_of_caller: int) -> Any:
-        """Tell who listens of a call; what fails there is none of the script's business."""
+        """Report a call to the listener; an error there must not reach the script."""
         try:
             return self.calls.enter(module, depth_of_caller + 1)
         except Exception:
             return None
 
     def _return(self, token: Any, result: Any, depth_of_caller: int = 2) -> None:
-        """Runs after it, also when it raises."""
+        """Run after the call, also if it raises."""
         if token is None:
             return
         depth, told = token
@@ -278,7 +278,7 @@ class PhaseClock:
             if known is None:
                 held = {id(p) for group in optimizer.param_groups for p in group["params"]}
                 known = self._own[module] = any(id(p) in held for p in module.parameters())
-        except Exception:  # a module that is no key, or whose parameters are made up
+        except Exception:  # an unhashable module, or one with generated parameters
             return False
         return known
 
@@ -343,4 +343,4 @@ class PhaseClock:
 
 
 ALONE = (PhaseClock._call.__code__, PhaseClock._return.__code__)
-"""What runs inside of calls of modules; TorchDynamo has nothing to compile there."""
+"""Code that runs inside calls of modules; TorchDynamo must not compile it."""

@@ -1,6 +1,6 @@
-"""What torch.compile did in a run: where graphs break and why, and which guards made it compile again.
+"""Graph breaks of torch.compile in a run, with place and reason, and the guards that caused recompilations.
 
-Graph breaks are told by torch's loggers of the artifact `graph_breaks`, compilations by its own record of them.
+Graph breaks come from torch's loggers of the artifact `graph_breaks`, compilations from its compilation metrics.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ class Compiled:
         self._breaks: Counter[tuple[str, int, str, str]] = Counter()
 
     def install(self, stack: ExitStack) -> None:
-        """Begin to listen, until the stack unwinds."""
+        """Listen until the stack unwinds."""
         for name in _LOGGERS:
             logger = logging.getLogger(name)
             handler = _Handler(self._broke)
             before = logger.level, logger.propagate
-            if logger.level == logging.NOTSET:  # nobody asked to see it, and nobody shall
+            if logger.level == logging.NOTSET:  # the user did not ask for these messages: keep them out of the output
                 logger.setLevel(logging.DEBUG)
                 logger.propagate = False
                 stack.callback(setattr, logger, "propagate", before[1])
@@ -39,7 +39,7 @@ class Compiled:
             stack.callback(logger.removeHandler, handler)
 
     def told(self) -> dict[str, Any]:
-        """Return breaks and compilations, the frequent ones first; empty where nothing was compiled."""
+        """Return breaks and compilations, the most frequent first; {} if nothing was compiled."""
         utils = sys.modules.get("torch._dynamo.utils")
         records = utils.get_compilation_metrics() if utils is not None else []
         if not records and not self._breaks:
@@ -81,13 +81,13 @@ class Compiled:
 
 
 def compilations() -> int:
-    """Return how many compilations there have been."""
+    """Return the number of compilations so far."""
     utils = sys.modules.get("torch._dynamo.utils")
     return len(utils.get_compilation_metrics()) if utils is not None else 0
 
 
 def _guard(reason: str) -> str:
-    """Return a guard without the number of the compilation that it belongs to, and with sizes left open.
+    """Return a guard without the number of its compilation and without sizes.
 
     >>> _guard("0/1: tensor 'x' size mismatch at index 0. expected 3, actual 4")
     "tensor 'x' size mismatch at index 0"

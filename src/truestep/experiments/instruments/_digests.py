@@ -1,4 +1,4 @@
-"""Checksums of tensors and of what holds them: equal bits give equal numbers, other bits other ones."""
+"""Checksums of tensors and of containers of tensors: equal bits give equal numbers, other bits other numbers."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from collections.abc import Iterable
 from typing import Any
 
 _PLACES = 16
-"""How many single weights are written down beside the checksum."""
+"""Number of single weights that are recorded in addition to the checksum."""
 _CHUNK = 2**24
 _ODD = 0x9E3779B97F4A7C15 - 2**64
 _VIEWS = {1: "int8", 2: "int16", 4: "int32", 8: "int64"}
 
 
 def of_tensor(tensor: Any) -> int:
-    """Return a checksum of the values of a tensor: CRC-32 on the processor, a weighted sum of the bits elsewhere.
+    """Return a checksum of the values of a tensor: CRC-32 on the CPU, a weighted sum of the bits on other devices.
 
     Args:
-        tensor: of any shape, kind and device; of a distributed one, this process's part.
+        tensor: any shape, dtype and device; for a distributed tensor, the part of this process is taken.
     """
     import torch
 
@@ -43,10 +43,10 @@ def of_tensor(tensor: Any) -> int:
 
 
 def on_device(tensor: Any) -> int:
-    """Return a checksum of 32 bits that is computed where the tensor lies, so that one number is copied.
+    """Return a 32-bit checksum that is computed on the tensor's device, so that only one number is copied.
 
     Args:
-        tensor: contiguous, real.
+        tensor: contiguous real tensor.
     """
     import torch
 
@@ -64,10 +64,10 @@ def on_device(tensor: Any) -> int:
 
 
 def of(thing: Any) -> int:
-    """Return a checksum of numbers, texts, tensors, and of lists and dicts of them.
+    """Return a checksum of numbers, texts, tensors, and lists and dicts of them.
 
     Args:
-        thing: of other kinds the type alone is taken.
+        thing: the value; for other types, only the type counts.
     """
     import torch
 
@@ -90,10 +90,10 @@ def of_weights(parameters: Iterable[Any]) -> str:
 
 
 def some_of(parameters: list[Any]) -> list[float]:
-    """Return single weights, one of each of the largest tensors: what a checksum cannot say is how far apart two are.
+    """Return values of at most 16 single weights, spread over the largest tensors, to measure distances between runs.
 
     Args:
-        parameters: of an optimizer, in their order.
+        parameters: parameters of an optimizer, in their order.
     """
     import torch
 

@@ -1,4 +1,4 @@
-"""The losses that a script gives to its backward passes, out of the scale of fp16."""
+"""Collect the losses of a script's backward passes, without the scale of fp16."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from truestep.seams.refs import tensor_keys
 
 
 class GivenLosses:
-    """Collects the losses of backward passes that make gradients of parameters."""
+    """Collects the scalar losses of outermost backward passes that accumulate gradients."""
 
     def __init__(self) -> None:
         self._losses: list[float] = []
         self._scales: Any = tensor_keys()
 
     def listen(self, stack: ExitStack) -> None:
-        """Collect until the stack unwinds. torch is imported."""
+        """Collect until the stack unwinds. torch must be imported."""
         import torch
 
         def _engine_run_backward(outputs: Any, *args: Any, **kwargs: Any) -> Any:
@@ -37,6 +37,6 @@ class GivenLosses:
         scale_of_torch = patch(stack, torch.amp.GradScaler, "scale", scale)
 
     def take(self) -> list[float]:
-        """Return the losses since this was last called."""
+        """Return the losses since the last call."""
         losses, self._losses = self._losses, []
         return losses

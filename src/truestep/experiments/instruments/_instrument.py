@@ -1,4 +1,4 @@
-"""What an instrument is: something that looks at a variant of a run and says what it saw."""
+"""Base class of instruments, which measure a variant of a run."""
 
 from __future__ import annotations
 
@@ -10,14 +10,15 @@ from typing import Any, ClassVar
 
 
 class Instrument(ABC):
-    """One thing that is looked at in a variant of a run. It changes no result.
+    """One measurement of a variant of a run. It changes no result of the script.
 
     Attributes:
-        alone: code that runs inside of the script's calls of modules, and calls nothing of the script's.
+        name: name of the instrument.
+        alone: code that runs inside the script's calls of modules, and calls no code of the script.
 
     Args:
-        folder: to write into, one for each run and process.
-        script: what is run.
+        folder: folder for its files, one per run and process.
+        script: path or name of the script.
     """
 
     name: ClassVar[str]
@@ -29,15 +30,15 @@ class Instrument(ABC):
 
     @abstractmethod
     def install(self, stack: ExitStack) -> None:
-        """Begin to look, until the stack unwinds. torch is imported; the changes are made."""
+        """Install the instrument until the stack unwinds, after torch was imported and the changes were installed."""
 
     def crashed(self, error: BaseException) -> None:
-        """Look at what is there when the script has died."""
+        """Examine the exception that ended the script."""
 
     def told(self, how: str) -> dict[str, Any]:
-        """Stop looking, and return what was seen, as JSON takes it.
+        """Stop, and return the results as values for JSON.
 
         Args:
-            how: the script ended (see `Outcome`).
+            how: end of the script (see `Outcome`).
         """
         return {}

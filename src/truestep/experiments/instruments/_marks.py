@@ -1,4 +1,4 @@
-"""Names for the modules of a script, and a mark of torch's profiler around each of their calls."""
+"""Name the modules of a script, and put a mark of torch's profiler around each of their calls."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from truestep.probes.forward.model import unwrapped
 
 
 class Marks:
-    """Marks calls of modules while it is a listener of the clock (`PhaseClock.calls`).
+    """Marks calls of modules while it is the listener of the clock (`PhaseClock.calls`).
 
-    A model is called what the script calls it: `model`, `self.net`. Its modules have their names behind that.
+    A model gets the name of its variable in the script: `model`, `self.net`. Its modules get this name as a prefix.
 
     Attributes:
-        kinds: the class of each module, by its mark.
-        at: path and line of the user's code from which a module was called first, by its mark.
-        own: marks of modules whose `forward` is the user's code.
-        hidden: parts of models into which nobody sees, by name, with the reason.
-        models: that were called outermost, by name.
+        kinds: class of each module, by mark.
+        at: path and line of the user's code with the first call of a module, by mark.
+        own: marks of modules with a `forward` in the user's code.
+        hidden: parts of models that hooks cannot see, by name, with the reason.
+        models: models that were called outermost, by name.
     """
 
     def __init__(self, sites: Sites) -> None:
@@ -38,7 +38,7 @@ class Marks:
         self._marks: weakref.WeakKeyDictionary[Any, str] = weakref.WeakKeyDictionary()
 
     def enter(self, module: Any, depth_of_caller: int) -> Callable[[], None]:
-        """Mark the beginning of a call; return what marks its end."""
+        """Mark the beginning of a call; return a function that marks its end."""
         from torch.profiler import record_function
 
         mark = self._marks.get(module)
@@ -55,7 +55,7 @@ class Marks:
         return lambda: around.__exit__(None, None, None)
 
     def data(self) -> Callable[[], None]:
-        """Mark the beginning of data; return what marks its end."""
+        """Mark the beginning of data loading; return a function that marks its end."""
         from torch.profiler import record_function
 
         around = record_function(DATA)
@@ -63,7 +63,7 @@ class Marks:
         return lambda: around.__exit__(None, None, None)
 
     def _meet(self, module: Any, frame: FrameType | None) -> None:
-        """Name a module that is called outermost, and all that is inside of it."""
+        """Name a module that is called outermost, and all of its submodules."""
         from torch import nn
 
         own = root = unwrapped(module)
@@ -100,7 +100,7 @@ class Marks:
 
 
 def _named(module: Any, frame: FrameType) -> str:
-    """Return the name of the variable, or of the attribute of `self`, that holds a module in a frame."""
+    """Return the name of the variable or attribute of `self` that holds a module in a frame; "" for none."""
     local = variables(frame)
     for names in (local, dict(frame.f_globals)):
         for name, value in names.items():

@@ -1,8 +1,7 @@
-"""What a training holds, from the allocations that torch's profiler noted.
+"""Memory of a training, from the allocations that torch's profiler recorded.
 
-On a CPU the profiler knows the memory that was taken since it began: what was there before (parameters, the state of
-optimizers, gradients that are cleared in place) is counted by looking at it. On an accelerator its allocator says what
-is held in all.
+On a CPU the profiler knows only allocations since its start: earlier memory (parameters, optimizer state, gradients
+that are cleared in place) is measured on the tensors. On an accelerator, its allocator reports the total.
 """
 
 from __future__ import annotations
@@ -12,18 +11,18 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 _POINTS = 144
-"""As many as there are dots across a chart of 80 columns."""
+"""Points of a curve: the dots across a chart of 80 columns."""
 
 
 class Allocation(NamedTuple):
-    """One piece of memory taken or given back.
+    """One allocation or release of memory.
 
     Attributes:
-        time: nanoseconds, of the profiler.
-        thread: of the profiler.
-        address: where.
-        size: bytes; negative where it is given back.
-        total: that the allocator holds after it.
+        time: nanoseconds on the profiler's clock.
+        thread: id of the thread in the profiler.
+        address: address of the memory.
+        size: bytes; negative for a release.
+        total: bytes that the allocator holds afterwards.
     """
 
     time: int
@@ -34,10 +33,10 @@ class Allocation(NamedTuple):
 
 
 def allocations(tree: Iterable[Any]) -> dict[str, list[Allocation]]:
-    """Return what the profiler noted, by device ("cpu", "cuda:0"), in the order of time.
+    """Return the recorded allocations by device ("cpu", "cuda:0"), in the order of time.
 
     Args:
-        tree: of `kineto_results.experimental_event_tree()`.
+        tree: result of `kineto_results.experimental_event_tree()`.
     """
     found: dict[str, list[Allocation]] = defaultdict(list)
     left = list(tree)
@@ -56,7 +55,7 @@ def allocations(tree: Iterable[Any]) -> dict[str, list[Allocation]]:
 
 
 def held(models: Iterable[Any], optimizers: Iterable[Any]) -> dict[str, Any]:
-    """Return the bytes of parameters, gradients and the state of optimizers, and where the gradients lie."""
+    """Return the bytes of parameters, gradients and optimizer state, and the addresses and sizes of the gradients."""
     import torch
 
     parameters: dict[int, Any] = {}
@@ -82,20 +81,20 @@ def held(models: Iterable[Any], optimizers: Iterable[Any]) -> dict[str, Any]:
 
 
 class Timeline:
-    """What was held between two times.
+    """Memory held between two times.
 
     Args:
-        noted: of one device.
-        start: nanoseconds of the profiler.
-        end: likewise.
-        base: bytes that were held before the profiler began; None where its totals are those of the device.
+        noted: allocations of one device.
+        start: nanoseconds on the profiler's clock.
+        end: nanoseconds on the profiler's clock.
+        base: bytes that were held before the profiler began; None if its totals are those of the device.
     """
 
     def __init__(self, noted: Sequence[Allocation], start: int, end: int, base: int | None) -> None:
         self.times: list[int] = []
         self.held: list[int] = []
         self.living: dict[int, Allocation] = {}
-        """At the time of the peak."""
+        """Allocations alive at the peak, by address."""
         self.peak = self.at = 0
         living: dict[int, Allocation] = {}
         running = 0
@@ -118,7 +117,7 @@ class Timeline:
         self.last = self.held[-1] if self.held else 0
 
     def curve(self, start: int, end: int) -> list[int]:
-        """Return the most that was held in each of many equal parts of a time, where it was not held before."""
+        """Return the peak in bytes of each of 144 equal parts of a time span; [] without allocations."""
         if not self.times:
             return []
         found: list[int] = []
@@ -134,10 +133,10 @@ class Timeline:
         return found
 
     def owners(self, place_of: Callable[[Allocation], Any]) -> list[tuple[Any, int]]:
-        """Return what was held at the peak by where it was taken, the most first.
+        """Return the bytes held at the peak by place of allocation, the largest first.
 
         Args:
-            place_of: where an allocation was made.
+            place_of: function that returns the place of an allocation.
         """
         found: defaultdict[Any, int] = defaultdict(int)
         for note in self.living.values():

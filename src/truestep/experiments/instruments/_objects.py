@@ -1,4 +1,4 @@
-"""Modules, optimizers, schedules and scalers of a program, found among the objects that python knows of."""
+"""Find the modules, optimizers, schedules and scalers of a program among the objects of Python's garbage collector."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import Any
 from truestep.experiments.instruments import _digests
 
 _COUNTED = ("last_epoch", "best", "num_bad_epochs", "cooldown_counter", "T_cur", "T_i")
-"""What of a schedule moves with the training."""
+"""Attributes of a schedule that change during the training."""
 _LARGE = 65536
 
 
 class Objects:
-    """What trains, beside what an optimizer steps on. Nothing is kept alive, and nothing of the program is called."""
+    """Training state outside of optimizers. It keeps no object alive, and calls no code of the program."""
 
     def __init__(self) -> None:
         self._modules: list[weakref.ref[Any]] = []
@@ -24,7 +24,7 @@ class Objects:
         self._known: weakref.WeakKeyDictionary[Any, tuple[Any, int]] = weakref.WeakKeyDictionary()
 
     def look(self) -> None:
-        """Find them again; about 50 ms in a large program."""
+        """Search again; takes about 50 ms in a large program."""
         import torch
 
         kinds = (
@@ -50,11 +50,11 @@ class Objects:
         )
 
     def buffers(self) -> dict[str, list[int]]:
-        """Return checksums of the buffers of modules that are trained, by class and name."""
+        """Return checksums of the buffers of trained modules, by class and name."""
         return self._of_modules(trained=True)
 
     def untrained(self) -> dict[str, list[int]]:
-        """Return checksums of the parameters that no optimizer has, with buffers beside them: copies, averages."""
+        """Return checksums of parameters outside of all optimizers, with their buffers: copies, averages."""
         return self._of_modules(trained=False)
 
     def _of_modules(self, *, trained: bool) -> dict[str, list[int]]:
@@ -77,7 +77,7 @@ class Objects:
         return {name: sorted(numbers) for name, numbers in seen.items()}
 
     def _checksum(self, tensor: Any) -> int:
-        """Return the checksum of a tensor; that of before where a large one has not moved: frozen models are large."""
+        """Return the checksum of a tensor; a large one that has not changed is not read again (frozen models)."""
         if tensor.numel() < _LARGE or tensor.is_inference():
             return _digests.of_tensor(tensor)
         now = (tensor._version, tensor.data_ptr(), _digests.some_of([tensor]))
@@ -88,12 +88,12 @@ class Objects:
         return checksum
 
     def names(self, parameters: list[Any]) -> list[str]:
-        """Return the names of parameters in their modules, "" for those of none."""
+        """Return the names of parameters in their modules; "" for a parameter outside of modules."""
         known = {id(p): name for module in _alive(self._modules) for name, p in module.named_parameters()}
         return [known.get(id(parameter), "") for parameter in parameters]
 
     def schedules(self) -> list[str]:
-        """Return where each schedule is: its class and what moves."""
+        """Return the class and position of each schedule."""
         found = []
         for schedule in _alive(self._schedules):
             moves = [f"{name} {vars(schedule)[name]}" for name in _COUNTED if name in vars(schedule)]
@@ -101,7 +101,7 @@ class Objects:
         return sorted(found)
 
     def scalers(self) -> list[str]:
-        """Return the scale of each scaler of gradients that is on, and for how many steps it has held."""
+        """Return the scale of each enabled gradient scaler, and the number of steps since its last change."""
         return sorted(
             f"scale {scaler.get_scale():g} for {scaler._get_growth_tracker()} steps"
             for scaler in _alive(self._scalers)

@@ -1,4 +1,4 @@
-"""How long the threads of this process waited for a processor that others had. Linux counts it."""
+"""Time that the threads of this process spent waiting for a busy processor. Linux only."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 
 def waits() -> dict[str, tuple[int, int]]:
-    """Return the nanoseconds for which each thread ran, and for which it was ready and did not; empty elsewhere."""
+    """Return the nanoseconds for which each thread ran, and waited for a processor; {} on other systems."""
     found = {}
     for path in Path("/proc/self/task").glob("*/schedstat"):
         with contextlib.suppress(OSError, ValueError):
@@ -18,7 +18,7 @@ def waits() -> dict[str, tuple[int, int]]:
 
 
 def waited(before: Mapping[str, tuple[int, int]], after: Mapping[str, tuple[int, int]]) -> float:
-    """Return the part of the time between two readings for which threads waited.
+    """Return the fraction of thread time between two readings that was spent waiting.
 
     >>> waited({"1": (0, 0)}, {"1": (75, 25), "2": (0, 0)})
     0.25

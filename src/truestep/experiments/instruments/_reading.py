@@ -1,4 +1,4 @@
-"""Reads what torch's profiler noted in some steps: modules, operations with their lines, memory."""
+"""Read the record of torch's profiler over some steps: modules, operations with their lines, memory."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ class Reading:
     """The steps that were profiled.
 
     Args:
-        profiler: of torch, stopped.
+        profiler: torch's profiler, stopped.
         marks: names of modules.
-        ends: of steps and of the beginning, by `time.perf_counter`; each has a mark in the profile.
-        evaluations: times by the same clock that belong to no step.
-        samples: looks at the thread while the profiler was on.
+        ends: start of the first step and end of each, by `time.perf_counter`; each has a mark in the profile.
+        evaluations: spans outside of steps, by the same clock.
+        samples: samples of the thread taken during the profile.
     """
 
     def __init__(
@@ -54,7 +54,7 @@ class Reading:
         self._vote([(1e6 * sample.time + shift, sample) for sample in samples if sample.lines])
 
     def modules(self) -> list[dict[str, Any]]:
-        """Return the modules of a step, the outer before the inner ones."""
+        """Return the modules of a step, parents before children."""
         return [
             {
                 "name": module.name,
@@ -115,10 +115,10 @@ class Reading:
     # --- lines -------------------------------------------------------------------------------------------------
 
     def line(self, event: Any) -> Line | None:
-        """Return the user's line from which an operation was called; None where nobody saw it.
+        """Return the user's line that called an operation; None if unknown.
 
-        An operation of the backward pass has the line of that of the forward pass. Inside of a module of a library it
-        is the line that called the module; elsewhere, the line at which the thread was seen most often in it.
+        An operation of the backward pass gets the line of its operation in the forward pass. Inside a module of a
+        library it is the line that called the module; elsewhere, the line with the most samples of the thread in it.
         """
         place = self._places.get(id(event), _NONE)
         if place.phase == "backward":
@@ -137,7 +137,7 @@ class Reading:
         return None
 
     def _number(self) -> dict[int, int]:
-        """Return, for each event, how many of its name its step, phase and module had up to it: steps are alike."""
+        """Return the number of each event among those of its name in its step, phase and module."""
         found: dict[int, int] = {}
         counted: Counter[tuple[str, str, str]] = Counter()
         ends = list(self._ends)
@@ -162,7 +162,7 @@ class Reading:
                 above = above.cpu_parent
 
     def _at(self, times: Sequence[float], things: Sequence[Any], thread: int) -> Iterator[tuple[Any, Any]]:
-        """Yield the innermost event that was under way in a thread at each of some times, with its thing."""
+        """Yield the innermost event of a thread at each of some times, with the thing of that time."""
         events = [e for e in self._events if e.thread == thread and str(e.device_type).endswith("CPU")]
         events.sort(key=lambda event: (event.time_range.start, -event.time_range.end))
         order = sorted(range(len(times)), key=times.__getitem__)
@@ -182,11 +182,11 @@ class Reading:
     # --- memory ------------------------------------------------------------------------------------------------
 
     def memory(self, before: dict[str, Any], after: dict[str, Any]) -> dict[str, Any]:
-        """Return what was held: between steps, over one step, and at the peak by line and module.
+        """Return the memory between steps, over one step, and at the peak by line and module.
 
         Args:
-            before: what `held` returned when the profiler began.
-            after: likewise when it ended.
+            before: result of `held` at the start of the profiler.
+            after: result of `held` at its end.
         """
         noted = allocations(self._results.experimental_event_tree())
         if not noted or self.timings.steps < 1:
@@ -198,7 +198,7 @@ class Reading:
         origin = self._results.trace_start_ns()
         ends = [int(origin + 1000 * end) for end in self._ends]
         lines = [Timeline(noted[device], start, end, base) for start, end in pairwise(ends)]
-        # That gradients of before were freed is not known to the profiler: the first step is left out.
+        # The profiler does not see the release of gradients from before its start: the first step is left out.
         own = lines[1:] or lines
         peak = max(own, key=lambda line: line.peak)
         number = lines.index(peak)
@@ -221,7 +221,7 @@ class Reading:
         }
 
     def _where_of(self, notes: Sequence[Allocation], origin: int) -> dict[int, dict[str, Any]]:
-        """Return where allocations were made, by their address."""
+        """Return the places of allocations by address."""
         found: dict[int, dict[str, Any]] = {}
         for thread in {note.thread for note in notes}:
             own = [note for note in notes if note.thread == thread]
@@ -241,7 +241,7 @@ class Reading:
         return place.phase or "other"
 
     def _phases_of(self, start: int, end: int, origin: int) -> list[tuple[float, float, str]]:
-        """Return when phases of one step began and ended, as parts of the step, in their order."""
+        """Return begin, end and name of the phases of one step, in order; times as fractions of the step."""
         found: list[tuple[float, float, str]] = []
         low, high = (start - origin) / 1000, (end - origin) / 1000
         for event in sorted(self._events, key=lambda event: event.time_range.start):
@@ -258,7 +258,7 @@ class Reading:
 
 
 def _without(start: float, end: float, holes: Iterable[tuple[float, float]]) -> list[tuple[float, float]]:
-    """Return a time without the times inside of it that belong to something else."""
+    """Return the parts of a time span that lie outside of the holes."""
     found: list[tuple[float, float]] = []
     for begin, over in holes:
         if over <= start or begin >= end:

@@ -1,4 +1,4 @@
-"""Looks at a thread every millisecond: which of the user's lines is it at?"""
+"""Sample a thread every millisecond: which line of the user's code is it running?"""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from truestep.probes.context.sites import Sites
 
 _EVERY_S = 0.001
 _SWITCH_S = 0.0002
-"""How long python lets a thread go on while another one wants to run. With the usual 5 ms, looks would be put off until
-the thread lets go by itself, which is where operations of torch begin."""
+"""Switch interval of Python while sampling. With the default of 5 ms, samples would wait until the thread releases the
+GIL by itself, which happens where operations of torch begin."""
 _MOST = 300_000
 _DEEPEST = 12
 
@@ -26,14 +26,14 @@ Line = tuple[str, int, str]
 
 
 class Sample(NamedTuple):
-    """One look.
+    """One sample.
 
     Attributes:
-        time: of `time.perf_counter`.
-        seconds: since the last look: how much it stands for.
-        phase: that was under way.
-        stretch: of the clock.
-        lines: of the user's code, the innermost first; empty where there is none.
+        time: time by `time.perf_counter`.
+        seconds: seconds since the last sample, and so the weight of this one.
+        phase: current phase.
+        stretch: stretch of the clock.
+        lines: lines of the user's code, the innermost first; empty for none.
     """
 
     time: float
@@ -44,11 +44,11 @@ class Sample(NamedTuple):
 
 
 class Sampler:
-    """Looks at the thread of a clock until it is stopped.
+    """Samples the thread of a clock until it is stopped.
 
     Args:
-        clock: knows the phase.
-        sites: knows the user's code.
+        clock: clock of the phases.
+        sites: classification of code as the user's or a library's.
     """
 
     def __init__(self, clock: PhaseClock, sites: Sites) -> None:
@@ -60,7 +60,7 @@ class Sampler:
         self._switch = 0.0
 
     def start(self) -> None:
-        """Begin to look."""
+        """Start sampling."""
         self._switch = sys.getswitchinterval()
         sys.setswitchinterval(min(self._switch, _SWITCH_S))
         self._over.clear()
@@ -68,7 +68,7 @@ class Sampler:
         self._thread.start()
 
     def stop(self) -> None:
-        """End to look. Nothing happens where nobody does."""
+        """Stop sampling; does nothing if it is not running."""
         if self._thread is not None:
             self._over.set()
             self._thread.join()
@@ -100,8 +100,8 @@ _PLACE = attrgetter("f_code", "f_lineno")
 def places_of(thread: int) -> list[tuple[CodeType, int | None]]:
     """Return the code objects and lines of a thread's stack, innermost first; an empty list for an unknown thread.
 
-    The stack is read without giving up the GIL, by functions in C: CPython 3.11 may have freed the frame of a function
-    that returns in between, and to read it then is a crash.
+    The stack is read by functions in C, without releasing the GIL: in CPython 3.11, reading the frame of a function
+    that returned in between crashes the process.
     """
     frames: list[Any] = []
     places: list[tuple[CodeType, int | None]] = []

@@ -1,4 +1,4 @@
-"""Waiting for the device that trains, so that the clock reads what the device took."""
+"""Synchronize with the training device, so that clocks include its work."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 
 def waiting(device: str) -> Callable[[], None] | None:
-    """Return what waits for a device of this type, None for the CPU, which is never behind."""
+    """Return the function that synchronizes with a device type; None for the CPU, which needs none."""
     if device in ("cpu", "meta"):
         return None
     import torch

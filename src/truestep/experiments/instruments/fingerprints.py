@@ -1,4 +1,4 @@
-"""Everything that a resumed run must have again, as checksums, at every step of a script."""
+"""Record checksums of all state that a resumed run must restore, at every step of a script."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ from truestep.seams.patch import patch
 
 _NO_SETTINGS = ("params", "param_names", "lr", "initial_lr")
 _MOST_BATCHES = 64
-"""Of those drawn since the last step, the last ones are written down."""
+"""Largest number of batches per line: the last ones since the previous step."""
 
 
 class Fingerprints(Instrument):
-    """Writes one line per step of an optimizer, and per file of state written, into `prints.jsonl`.
+    """Writes one line per step of an optimizer, and per write of a file of state, to `prints.jsonl`.
 
-    A line of a step holds what was there before it (weights, optimizer, schedules, scalers, buffers, copies, random
-    states), the batches drawn since the last one while gradients were on, the loss, and the weights after it. Buffers
-    are those of the time when the last of these batches was drawn. Each line is with the system when it is written: a
-    kill loses none. Reading waits for the device.
+    A line of a step holds the state before it (weights, optimizer, schedules, scalers, buffers, copies, random states),
+    the batches drawn since the last step with gradients enabled, the loss, and the weights after it. Buffers are read
+    when the last of these batches is drawn. Each line is passed to the system at once: a kill loses none. Reading
+    waits for the device.
     """
 
     name = "fingerprints"
@@ -109,7 +109,7 @@ class Fingerprints(Instrument):
 
         def told(name: str, put: Any) -> Any:
             def put_back(*args: Any, **kwargs: Any) -> Any:
-                if torch._C._current_graph_task_id() == -1:  # a recomputed block puts states back as well
+                if torch._C._current_graph_task_id() == -1:  # activation checkpointing restores random states too
                     self._put_back.add(name)
                 return put(*args, **kwargs)
 
@@ -129,7 +129,7 @@ class Fingerprints(Instrument):
         self._buffers = self._objects.buffers()
 
     def _look(self) -> None:
-        """Look for modules at the steps 0, 1, 3, 7, 15, ...: most are made before the first one."""
+        """Search for modules at the steps 0, 1, 3, 7, 15, ...: most exist before the first one."""
         if self._steps + 1 >= 2**self._looks:
             self._looks += 1
             self._objects.look()
@@ -189,7 +189,7 @@ class Fingerprints(Instrument):
 
 
 def _setting(value: Any) -> str:
-    """Return a setting as text; of what has no text of its own the kind alone, which is the same in every process."""
+    """Return a setting as text; if its text contains an address, the type alone, which is equal in every process."""
     text = repr(value)
     return type(value).__name__ if " at 0x" in text else text[:200]
 
@@ -199,7 +199,7 @@ def _parameters(optimizer: Any) -> list[Any]:
 
 
 def _state(optimizer: Any, parameters: list[Any]) -> dict[str, int]:
-    """Return checksums of the state of an optimizer: per key, over all parameters in their order."""
+    """Return checksums of the state of an optimizer by key, over all parameters in their order."""
     keys: dict[str, list[int]] = {}
     for number, parameter in enumerate(parameters):
         for key, value in optimizer.state.get(parameter, {}).items():

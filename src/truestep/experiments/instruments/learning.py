@@ -1,4 +1,4 @@
-"""What a training needs to learn at all: learning rates, weights that are trained, targets that stay what they are."""
+"""Record the preconditions of learning: learning rates, trained weights, and constant targets."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ _SHOWN = 3
 
 
 class Learning(Instrument):
-    """Notes the learning rates of all steps, how much of the model the first one trains, and how targets change.
+    """Records the learning rates of all steps, the part of the model that the first step trains, and the targets.
 
     Args:
-        folder: to write into.
-        script: what is run.
+        folder: folder for its files.
+        script: path or name of the script.
     """
 
     name = "learning"
@@ -63,7 +63,7 @@ class Learning(Instrument):
             self._modules.clear()
 
     def _counted(self, optimizer: Any) -> dict[str, Any]:
-        """Return how many values of the model that was called there are, and how many of them a step can change."""
+        """Return the number of values of the called models, and the numbers of trained and frozen ones."""
         names: dict[int, tuple[str, Any]] = {}
         for module in sorted(self._modules.values(), key=lambda module: -sum(1 for _ in module.modules())):
             for name, parameter in module.named_parameters():
@@ -98,6 +98,6 @@ class Learning(Instrument):
             self._targets.add(digest)
 
     def told(self, how: str) -> dict[str, Any]:
-        """Return the lowest and highest learning rate, what is trained, and how many different targets there were."""
+        """Return the lowest and highest learning rate, the trained parameters, and the number of different targets."""
         rates = [self._lowest, self._highest] if self._lowest <= self._highest else None
         return {"rates": rates, **self._trained, "targets": len(self._targets)}

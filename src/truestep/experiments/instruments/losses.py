@@ -1,4 +1,4 @@
-"""The loss and the norm of the gradients at every step of a script, out of the scale of fp16."""
+"""Record loss and gradient norm of every step of a script, without the scale of fp16."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from truestep.experiments.running.steps import on_steps
 from truestep.seams.refs import Ref
 
 _EVERY = 20
-"""Lines after which the file is written: a run that is killed loses no more."""
+"""Lines between two flushes of the file: a killed run loses at most so many."""
 
 
 class Losses(Instrument):
-    """Writes one line per step into `steps.jsonl` (see `truestep.experiments.running.outcome.Step`).
+    """Writes one line per step to `steps.jsonl` (see `truestep.experiments.running.outcome.Step`).
 
-    Reading a loss waits for the device: what is timed to the microsecond is not to be recorded.
+    Reading a loss waits for the device: do not use it in runs with precise timing.
     """
 
     name = "losses"
@@ -33,7 +33,7 @@ class Losses(Instrument):
         self._norm: float | None = None
         self._numbers: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
         self._known: dict[int, tuple[Any, int]] = {}
-        """The first parameter of each optimizer that stepped, and its number, by the parameter's address."""
+        """First parameter and number of each optimizer that stepped, by the parameter's address."""
         self._begun = time.perf_counter()
         self._lines = 0
 
@@ -57,7 +57,7 @@ class Losses(Instrument):
         losses = self._given.take()
         number = 0
         if optimizer is not None:
-            if not self._known and self._lines:  # what went backward before it was made was no step
+            if not self._known and self._lines:  # earlier backward passes were not steps
                 self._file.seek(0)
                 self._file.truncate()
             number = self._number(optimizer)
@@ -70,7 +70,7 @@ class Losses(Instrument):
             self._file.flush()
 
     def _number(self, optimizer: Any) -> int:
-        """Return the number of an optimizer: one that is made anew over the same parameters is the same one."""
+        """Return the number of an optimizer; a new one over the same parameters keeps the number."""
         number = self._numbers.get(optimizer)
         if number is None:
             first = optimizer.param_groups[0]["params"][0]
@@ -83,7 +83,7 @@ class Losses(Instrument):
 
 
 def _norm(optimizer: Any) -> float | None:
-    """Return the norm of the gradients of an optimizer; a fused one is given their scale and divides by it itself."""
+    """Return the norm of the gradients of an optimizer, divided by the scale that a fused one removes itself."""
     import torch
 
     gradients = [p.grad for group in optimizer.param_groups for p in group["params"] if p.grad is not None]

@@ -1,4 +1,4 @@
-"""The time of every step by what it goes into: data, forward, backward, optimizer, evaluation, other."""
+"""Measure every step by phase: data, forward, backward, optimizer, evaluation, other."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from truestep.experiments.instruments._clock import ALONE, PHASES, PhaseClock
 from truestep.experiments.instruments._instrument import Instrument
 
 _MOST = 20_000
-"""Steps that are kept."""
+"""Largest number of steps to keep."""
 
 
 class Phases(Instrument):
     """Seconds of every step of the first optimizer by phase, on the clock of the CPU.
 
-    It tells the names of the phases, for every step a row of seconds in their order, how many batches each had, and
-    the most workers of a loader. It reads no value and waits for no device: on an accelerator a phase lasts as long as
-    it takes to start its work, and the wait stands where a value is read.
+    The result holds the names of the phases, a row of seconds per step in their order, the number of batches of each
+    step, and the largest number of workers of a loader. It reads no value and never synchronizes: on an accelerator a
+    phase lasts as long as launching its work takes, and waiting counts for the phase that reads a value.
     """
 
     name = "phases"

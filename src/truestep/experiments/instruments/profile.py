@@ -1,4 +1,4 @@
-"""Where the time and the memory of a script's steps go."""
+"""Profile the time and memory of a script's steps."""
 
 from __future__ import annotations
 
@@ -26,27 +26,27 @@ from truestep.probes.context.sites import Sites
 from truestep.supervision.session import Stop
 
 _LONGEST_S = 20.0
-"""A window ends after so long, if it has a few steps."""
+"""Longest window in seconds, once it has `_FEW` steps."""
 _FEW = 3
 _SEEN_S = 1.0
-"""How long the thread is looked at, at the least: short steps are more of them."""
+"""Shortest window of the sampler in seconds: with short steps it takes more of them."""
 _MOST_STEPS = 2000
 TRACE = "trace.json.gz"
 
 
 class Profile(Instrument):
-    """Times, lines, modules, operations and memory of some steps; then the script is ended.
+    """Measures times, lines, modules, operations and memory of some steps; then the script is stopped.
 
-    Steps of the first optimizer pass through four windows: some that are left out, some that are only timed, some in
-    which the thread is looked at every millisecond, and some under torch's profiler. What a window takes from a script
-    is no part of those before it: the times are those without a profiler.
+    Steps of the first optimizer pass through four windows: skipped steps, steps that are only timed, steps with a
+    sample of the thread every millisecond, and steps under torch's profiler. The overhead of a window does not affect
+    the windows before it: the times are those without a profiler.
 
     Args:
-        folder: to write into.
-        script: what is run.
-        steps: of a window.
-        warmup: steps that are left out.
-        trace: whether the profiler's trace is written, as `trace.json.gz`.
+        folder: folder for its files.
+        script: path or name of the script.
+        steps: steps of a window.
+        warmup: skipped steps.
+        trace: True writes the profiler's trace, as `trace.json.gz`.
     """
 
     name = "profile"
@@ -63,9 +63,9 @@ class Profile(Instrument):
         self._ends: list[float] = []
         self._looks: list[list[Sample]] = [[], []]
         self._compilations: list[int] = []
-        """How many there had been at the end of each window."""
+        """Number of compilations at the end of each window."""
         self._waits: list[dict[str, tuple[int, int]]] = []
-        """Of each thread, at the beginning and at the end of the timed steps."""
+        """Running and waiting time of each thread, at the beginning and end of the timed steps."""
         self._before: dict[str, Any] = {}
         self._after: dict[str, Any] = {}
         self._profiler: Any = None
@@ -73,7 +73,7 @@ class Profile(Instrument):
         self._resident = 0
         self._optimizers: weakref.WeakSet[Any] = weakref.WeakSet()
         self._kinds: list[str] = []
-        """Classes of the optimizers that stepped: they are gone when the script is."""
+        """Classes of the optimizers that stepped; the objects are freed when the script ends."""
 
     def install(self, stack: ExitStack) -> None:
         import torch
@@ -134,7 +134,7 @@ class Profile(Instrument):
         import torch
 
         if torch._C._autograd._profiler_enabled():
-            self._lost = "a profiler of torch is on in the script itself, and there is room for one"
+            self._lost = "the script runs torch's profiler itself, and only one can be active"
             self._window = 4
             raise Stop
         self._before = self._held()
@@ -150,7 +150,7 @@ class Profile(Instrument):
             self._ends.append(time.perf_counter())
 
     def _end(self) -> None:
-        """End to look, wherever that finds us."""
+        """Stop the sampler and the profiler, in any window."""
         looks = self._look_away()
         if self._profiler is not None and self.clock.calls is not None:
             self._looks[1] = looks
@@ -162,7 +162,7 @@ class Profile(Instrument):
     def _held(self) -> dict[str, Any]:
         return held(list(self._marks.models.values()), list(self._optimizers))
 
-    # --- what was seen -----------------------------------------------------------------------------------------
+    # --- results -----------------------------------------------------------------------------------------
 
     def told(self, how: str) -> dict[str, Any]:
         import torch
@@ -216,7 +216,7 @@ class Profile(Instrument):
 
 
 def _mean(steps: Sequence[dict[str, float]]) -> dict[str, Any]:
-    """Return how many steps there are, and the mean seconds of each phase."""
+    """Return the number of steps, and the mean seconds of each phase."""
     count = len(steps)
     return {
         "steps": count,
@@ -236,7 +236,7 @@ def _accelerator() -> str:
 
 
 def _resident() -> int:
-    """Return the bytes that the process holds; 0 where nobody tells."""
+    """Return the resident bytes of the process; 0 if unknown."""
     with contextlib.suppress(OSError, ValueError, IndexError), open("/proc/self/statm", encoding="ascii") as numbers:
         return int(numbers.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
     return 0

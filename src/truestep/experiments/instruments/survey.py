@@ -1,4 +1,4 @@
-"""What there is to speed up in a script: the time of its steps by phase, and where its parameters are."""
+"""Survey a script before it is tuned: time of its steps by phase, and the device of its parameters."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from truestep.supervision.session import Stop
 
 
 class Survey(Instrument):
-    """Times steps and their phases over a window that begins after some steps; the script ends with it.
+    """Times steps and their phases over a window that begins after some steps; the script stops at its end.
 
-    On an accelerator each boundary between phases waits for it: figures are those of steps without overlap.
+    On an accelerator each boundary between phases synchronizes: the times are those of steps without overlap.
 
     Args:
-        folder: to write into.
-        script: what is run.
+        folder: folder for its files.
+        script: path or name of the script.
         warm_up: steps of all optimizers before the window.
-        seconds: how long it is.
+        seconds: length of the window.
     """
 
     name = "survey"
@@ -73,9 +73,9 @@ class Survey(Instrument):
             self._clock.wait()
 
     def told(self, how: str) -> dict[str, Any]:
-        """Return the steps in all and in the window, its seconds, parts of it by phase, and the type of device.
+        """Return the steps in all and in the window, its seconds, the share of each phase, and the device type.
 
-        "whole" tells whether the script came to its own end.
+        "whole" is True if the script ended before the window did.
         """
         known = sum(self._phases.values())
         return {
@@ -89,7 +89,7 @@ class Survey(Instrument):
 
 
 class _Waiting(PhaseClock):
-    """A clock that waits for the device at every boundary."""
+    """A clock that synchronizes with the device at every boundary."""
 
     wait: Any = None
 

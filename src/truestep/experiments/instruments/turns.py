@@ -1,4 +1,4 @@
-"""A run that takes its steps in turns with another one, so that whatever else the machine does meets both."""
+"""Run steps in turns with another process, so that the load of the machine affects both alike."""
 
 from __future__ import annotations
 
@@ -20,18 +20,17 @@ from truestep.supervision.session import Stop
 
 
 class Turns(Instrument):
-    """After its first steps the run waits for its turn, at the end of a step. The steps of each turn are timed.
+    """After its first steps, the run waits at the end of a step for its turn. The steps of each turn are timed.
 
-    A turn leaves out what is done once (`experiments.running.one_time`). It begins and ends with a device that has
-    nothing to do. Beside its time it tells how long its thread was ready to run while the machine did something else,
-    and whether it is the only thread and process of the run that computes. Only rank 0 asks; the others wait for it in
-    their collectives.
+    The time of a turn leaves out one-time work (`experiments.running.one_time`). The device is synchronized at its
+    beginning and end. The message about a turn also holds the time that its thread waited for a processor, and whether
+    the run computes in a single thread and process. Only rank 0 asks; the other ranks wait for it in their collectives.
 
     Args:
-        folder: to write into.
-        script: what is run.
-        port: of this machine, where turns are given; 0 for none.
-        key: what tells who gives them that it is this run.
+        folder: folder for its files.
+        script: path or name of the script.
+        port: local port that gives turns; 0 for none.
+        key: secret that identifies this run.
         warm_up: steps before the first turn.
     """
 
@@ -78,7 +77,7 @@ class Turns(Instrument):
             self._ready_s = self._now() - self._origin
             try:
                 self._line = Line(socket.create_connection(("127.0.0.1", self._port)))
-            except OSError:  # the other run has failed, and nobody gives turns any more
+            except OSError:  # the other run has failed, and the port is closed
                 raise Stop from None
             self._next(self._line, {"key": self._key, "ahead": self._ahead})
             return
@@ -95,7 +94,7 @@ class Turns(Instrument):
             self._next(self._line, {"seconds": seconds, "waited": waited, "alone": alone})
 
     def _next(self, line: Line, result: dict[str, Any]) -> None:
-        """Tell what a turn took, and wait for the next one; end where there is none."""
+        """Send the result of a turn, and wait for the next one; stop the script if there is none."""
         try:
             line.send(result)
             turn = line.receive()
@@ -112,14 +111,14 @@ class Turns(Instrument):
         return time.perf_counter()
 
     def told(self, how: str) -> dict[str, Any]:
-        """Return the number of turns, the seconds before the first one, and those of work that is done once."""
+        """Return the number of turns, the seconds before the first one, and the seconds of one-time work."""
         if self._line is not None:
             self._line.close()
         return {"turns": self._turns, "ready_s": round(self._ready_s, 3), "aside_s": round(aside.seconds, 3)}
 
 
 def _waited_s() -> float:
-    """Return the seconds for which this thread was ready, and others had the processor; 0 where nobody counts them."""
+    """Return the seconds that this thread waited for a busy processor; 0 if the system does not count them."""
     try:
         with open("/proc/thread-self/schedstat", encoding="ascii") as told:
             return int(told.read().split()[1]) / 1e9

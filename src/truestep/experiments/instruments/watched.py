@@ -1,4 +1,4 @@
-"""The probes and rules of `truestep run`: what they find in a variant."""
+"""Supervise a variant with the probes and rules of `truestep run`."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ class Watched(Instrument):
     """Findings and report of a supervised run.
 
     Args:
-        folder: to write into.
-        script: what is run.
-        width: of the report, in characters.
+        folder: folder for its files.
+        script: path or name of the script.
+        width: width of the report in characters.
     """
 
     name = "watched"
