@@ -159,7 +159,7 @@ def test_a_step_holds_all_batches_of_a_window_and_workers_are_told(folder):
     found = profiled(folder, "--accumulate", "4", "--workers", "1", "--wait", "0.01", steps=4)
     assert found.batches == 4
     assert found.workers == 1
-    assert any("workers, " in said and "not seen" in said for said in sentences(found)), sentences(found)
+    assert any("workers, " in said and "not profiled" in said for said in sentences(found)), sentences(found)
 
 
 @pytest.mark.slow

@@ -1,4 +1,10 @@
-"""What an experiment changes in a script, at the seams of torch: one change per file, each undone exactly."""
+"""The changes that an experiment applies to a script, at the seams of torch: one per file, each undone exactly.
+
+harness: changes that experiments need for themselves, such as a seed or a kill
+remedies: remedies of findings
+speedups: speed-ups that `truestep tune` tries
+parts: base classes and shared code of changes
+"""
 
 from __future__ import annotations
 
@@ -101,9 +107,9 @@ _ALL: tuple[type[Change], ...] = (
 )
 
 CHANGES: dict[str, type[Change]] = {change.name: change for change in _ALL}
-"""Every change by its name."""
+"""All changes by name."""
 
 REMEDIES: dict[str, str] = {rule: change.name for change in _ALL for rule in change.remedies}
-"""Rules whose failure a change mends from outside, each with the name of that change."""
+"""Name of the remedy by rule id, for the rules with a remedy that can be applied from outside."""
 
 __all__ = ["CHANGES", "REMEDIES", "Aimed", "Change"]

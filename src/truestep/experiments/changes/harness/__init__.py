@@ -1,1 +1,10 @@
-"""Changes that experiments need for themselves: seeds, first batches, a kill, other learning rates."""
+"""Changes that experiments need for themselves.
+
+seeded: another seed
+first_batches: repeat the first batches of loaders
+called_again: repeat the first arguments of models and losses
+no_dropout: switch dropout off
+scaled_rates: scale the learning rates
+killed: kill the process at a chosen moment
+resume_auto: resume a run of the toolkit
+"""

@@ -1,4 +1,4 @@
-"""Batches that a script cuts by hand: models are called with what they were called with in the first steps."""
+"""Repeat the arguments of models from the first steps, for scripts that slice their batches without a loader."""
 
 from __future__ import annotations
 
@@ -17,26 +17,26 @@ LOSSES = (
     *("mse_loss", "multi_margin_loss", "multilabel_margin_loss", "multilabel_soft_margin_loss", "nll_loss"),
     *("poisson_nll_loss", "smooth_l1_loss", "soft_margin_loss", "triplet_margin_loss"),
 )
-"""Functions of torch whose inputs without a graph are targets."""
+"""Loss functions of torch: their inputs without a graph are targets."""
 
 
 class CalledAgain:
-    """Repeats what models and losses are called with, in scripts whose training draws from no loader.
+    """Repeats the arguments of models and losses, in scripts that train without a loader.
 
-    What is repeated is the data among the arguments of the outermost calls of models in training mode, and, in the same
-    step, of losses: tensors that need no gradient, and numbers. Steps are told apart by the optimizers. A model that is
-    called with the same data in every step is left alone: such a script repeats its batch by itself.
+    It repeats the data among the arguments of outermost calls of models in training mode, and, in the same step, of
+    losses: tensors that do not require gradients, and numbers. Steps of optimizers separate the calls. A model that is
+    called with the same data in every step is left alone: such a script repeats its batch itself.
 
     Attributes:
-        drew: whether a loader gave a batch since the last step; set from outside.
-        applied: calls of models that got other data than the script gave.
-        same: calls of models that had the same data anyhow.
-        fresh: calls of models that had no counterpart in the first steps.
-        loose: steps whose loss was computed from targets that were not repeated.
-        samples: in the first call.
+        drew: True if a loader yielded a batch since the last step; set from outside.
+        applied: calls of models with replaced data.
+        same: calls of models that had the same data already.
+        fresh: calls of models without a counterpart in the first steps.
+        loose: steps with a loss from targets that were not repeated.
+        samples: number of samples in the first call.
 
     Args:
-        count: how many steps are repeated.
+        count: number of steps to repeat.
     """
 
     def __init__(self, count: int) -> None:
@@ -53,7 +53,7 @@ class CalledAgain:
         self._local = threading.local()
 
     def install(self, stack: ExitStack) -> None:
-        """Repeat until the stack unwinds. torch is imported."""
+        """Repeat until the stack unwinds. torch must be imported."""
         import torch
         from torch.nn import functional
 
@@ -83,7 +83,7 @@ class CalledAgain:
         if self._off or getattr(self._local, "inside", False):
             return False
         if self.drew:
-            self._off = self._step < self.count  # it trains on what loaders give
+            self._off = self._step < self.count  # it trains on batches of loaders
             return False
         return bool(self._torch.is_grad_enabled()) and self._torch._C._current_graph_task_id() == -1
 
@@ -119,7 +119,7 @@ class CalledAgain:
         return loss
 
     def _again(self, what: Any, args: Any, kwargs: Any, is_loss: bool = False) -> tuple[Any, Any]:
-        """Return the arguments of the call in the first steps, as far as they are data."""
+        """Return the arguments with their data replaced by that of the first steps."""
         from torch.utils import _pytree as trees
 
         leaves, form = trees.tree_flatten((args, kwargs))
@@ -163,7 +163,7 @@ class CalledAgain:
         return bool(one.shape == other.shape and one.dtype == other.dtype and self._torch.equal(one, other))
 
     def _takes_both(self, args: Any, kwargs: Any) -> bool:
-        """Whether something is compared with data: one tensor has a graph, another one has none."""
+        """Return True for arguments of a loss: one tensor has a graph, and another does not."""
         from torch.utils import _pytree as trees
 
         leaves = [leaf for leaf in trees.tree_leaves((args, kwargs)) if isinstance(leaf, self._torch.Tensor)]

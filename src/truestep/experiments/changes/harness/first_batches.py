@@ -1,4 +1,4 @@
-"""The training sees its first batches again and again: can this model and loop learn them by heart?"""
+"""Repeat the first batches in every step: can this model and loop learn them by heart?"""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from truestep.seams.patch import patch
 
 
 class FirstBatches(Change):
-    """Loaders of torch and of the toolkit give the first batches of their stream for ever, while gradients are on.
+    """Loaders of torch and of the toolkit repeat the first batches of their stream while gradients are enabled.
 
-    The loader itself goes on as it did, so epochs have their lengths. Each batch given is a copy: what the script does
-    to it in place does not come back. Under `torch.no_grad()` loaders give what they always give. Where no loader gives
-    the batches of the first steps, models are called with what they were called with then (`_called_again.py`).
+    The loader itself still runs, so epochs keep their lengths. Each batch is a copy, so in-place changes by the script
+    do not accumulate. Under `torch.no_grad()` loaders yield their own batches. If no loader yields the batches of the
+    first steps, the arguments of models are repeated instead (`called_again.py`).
 
     Attributes:
-        samples: in the batches of the first stream that are given again.
-        fresh: batches, or calls of models, that came as they were, beside those of the first stream.
-        same: calls of models that had the first data anyhow.
-        loose: steps whose loss was computed from targets that were not repeated.
-        by_hand: 1 where calls were repeated instead of batches.
+        samples: number of samples in the repeated batches of the first stream.
+        fresh: batches, or calls of models, that were not repeated, other than those of the first stream.
+        same: calls of models that had the first data already.
+        loose: steps with a loss from targets that were not repeated.
+        by_hand: 1 if calls were repeated instead of batches.
 
     Args:
-        count: how many batches.
+        count: number of batches.
     """
 
     name = "first-batches"
@@ -83,7 +83,7 @@ class FirstBatches(Change):
         return super().counts()
 
     def _instead(self, stream: Stream, batch: Any) -> Any:
-        """Return what is given instead of a batch."""
+        """Return the batch to yield in place of the loader's batch."""
         self._calls.drew = True
         if len(stream.kept) < self.count:
             stream.kept.append(copy.deepcopy(batch))
@@ -98,11 +98,11 @@ class FirstBatches(Change):
 
 
 class _Pass:
-    """Stands for one pass over a loader of the toolkit."""
+    """Represents one pass over a loader of the toolkit."""
 
 
 def _size(batch: Any) -> int:
-    """Return the samples in a batch, 0 where nobody can tell."""
+    """Return the number of samples in a batch; 0 if unknown."""
     if isinstance(batch, dict):
         batch = next(iter(batch.values()), None)
     elif isinstance(batch, tuple | list) and batch and hasattr(batch[0], "shape"):

@@ -1,4 +1,4 @@
-"""The process dies without a word, as of `kill -9`, at a chosen step or in the midst of writing a file."""
+"""Kill the process as `kill -9` does, at a chosen step or while it writes a file."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from truestep.seams.patch import patch
 
 
 class Killed(Change):
-    """The process sends itself SIGKILL: no handler runs and nothing is flushed. Processes of the same run die with it.
+    """The process sends SIGKILL to itself: no handler runs and nothing is flushed. All processes of the run die.
 
     Args:
-        step: after so many steps of all optimizers together; None for a write.
-        moment: "step" for right after it, "backward" for the next backward pass, when what follows a step is done.
-        write: in the midst of this write of a file of state (see `truestep.experiments.running.state_writes`), from 0.
+        step: number of steps of all optimizers together before the kill; None for a kill during a write.
+        moment: "step": right after the step; "backward": in the next backward pass, when code after the step has run.
+        write: index of the write to interrupt, from 0 (see `truestep.experiments.running.state_writes`).
     """
 
     name = "killed"
@@ -33,7 +33,7 @@ class Killed(Change):
         from torch.optim import optimizer as module
 
         def steps(*_: Any) -> None:
-            if not stepped_is_last:  # of all hooks, so that everybody else has seen the step
+            if not stepped_is_last:  # registered last, so that all other hooks see the step
                 stepped_is_last.append(module.register_optimizer_step_post_hook(stepped))
                 stack.callback(stepped_is_last[0].remove)
 

@@ -1,4 +1,4 @@
-"""Dropout gives its input back: what cannot be learnt by heart with it may be learnt without."""
+"""Switch dropout off: a batch may be learned by heart only without it."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from truestep.seams.patch import patch
 
 _FUNCTIONS = ("dropout", "feature_dropout", "alpha_dropout", "feature_alpha_dropout")
 _PLACE = 4
-"""Of dropout_p among the arguments of scaled_dot_product_attention."""
+"""Position of `dropout_p` among the arguments of `scaled_dot_product_attention`."""
 
 
 class NoDropout(Change):
-    """The functions of dropout return their input, and attention is computed without it.
+    """Dropout functions return their input, and attention is computed without dropout.
 
-    Recurrent layers of several layers, whose dropout is inside one kernel, keep it.
+    Recurrent modules with several layers keep their dropout, which is inside one kernel.
     """
 
     name = "no-dropout"

@@ -1,4 +1,4 @@
-"""A run of the toolkit that is not told to resume goes on with the checkpoints in its folder."""
+"""Let a run of the toolkit resume from the checkpoints in its folder, unless the script sets `resume`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from truestep.seams.patch import patch
 
 
 class ResumeAuto(Change):
-    """`truestep.Run` has `resume="auto"` where a script leaves `resume` out and gives a folder."""
+    """`truestep.Run` gets `resume="auto"` if a script gives a folder and no `resume`."""
 
     name = "resume-auto"
 

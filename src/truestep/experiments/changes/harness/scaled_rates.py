@@ -1,4 +1,4 @@
-"""Steps with another learning rate: is the script's own the reason that it does not learn?"""
+"""Take steps with another learning rate: is the script's learning rate the reason that it does not learn?"""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from truestep.experiments.changes.parts.change import Change
 
 
 class ScaledRates(Change):
-    """Each step of an optimizer is taken with its learning rates times a factor; between steps they are the script's.
+    """Each step of an optimizer uses its learning rates times a factor; between steps the rates are unchanged.
 
     Args:
-        factor: of all rates.
+        factor: factor for all learning rates.
     """
 
     name = "scaled-rates"

@@ -1,4 +1,4 @@
-"""Another seed: the script's own, moved by an offset; one is given where the script sets none."""
+"""Run with another seed: add an offset to the script's seeds, and seed scripts that set none."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from truestep.experiments.changes.parts.change import Change
 from truestep.seams.patch import patch
 
 _FAR = 1_000_003
-"""Offsets lie so far apart that seeds of one repetition are not those of another."""
+"""Distance of the offsets: large, so that repetitions share no seeds."""
 
 
 class Seeded(Change):
-    """The global generators of torch, python and numpy begin elsewhere.
+    """The global generators of torch, Python and NumPy start from other seeds.
 
-    They are seeded when torch is imported, so that a script without seeds is the same in two variants of one
-    repetition; and seeds that the script sets are moved. Generators that the script makes itself keep their seeds: what
-    they split or draw stays the same.
+    They are seeded when torch is imported, so that a script without seeds runs the same in two variants of one
+    repetition; and seeds that the script sets are shifted. Generators that the script creates keep their seeds: data
+    splits and similar draws stay the same.
 
     Args:
-        offset: which repetition; 0 keeps the script's own seeds.
-        start: what generators begin with that the script does not seed; None for what follows from the offset.
+        offset: number of the repetition; 0 keeps the script's own seeds.
+        start: first seed, for scripts that set none; None derives it from the offset.
     """
 
     name = "seeded"

@@ -1,1 +1,11 @@
-"""Shared by changes: the lines of findings, calls, optimizers, schedules, passes and streams of data."""
+"""Base classes and shared code of changes.
+
+change: base class of all changes
+aimed: base of changes at the lines of findings
+calls: base of changes around calls of modules
+schedules: base of changes of schedules
+optimizers: optimizers of a script, and the parameters that a backward pass reaches
+passes: begin and end of passes over loaders
+sources: the inputs that a tensor was computed from
+streams: the streams of training data of a script
+"""

@@ -1,4 +1,4 @@
-"""Changes that are made at the lines of findings, and nowhere else."""
+"""Base class of changes that apply only at the lines of findings."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from typing import Any
 from truestep.experiments.changes.parts.change import Change
 
 _CALL = "_wrapped_call_impl"
-"""The function of torch that every call of a module goes through."""
+"""Name of torch's function for every call of a module."""
 
 
 @dataclass(frozen=True, slots=True)
 class Aim:
-    """A finding that a change is to mend.
+    """A finding that a change should fix.
 
     Attributes:
-        lines: path and number of the line that it names, and of those beside it. Paths below the working folder are
-            relative to it: every variant has another copy.
-        help: what it says is to be done.
+        lines: path and number of its line, and of related lines. Paths below the working folder are relative to it,
+            since every variant runs in another copy.
+        help: fix that the finding recommends.
     """
 
     lines: tuple[tuple[str, int], ...]
@@ -31,11 +31,11 @@ class Aim:
 
 
 class Aimed(Change):
-    """A change at the lines of findings. Without any, nothing of torch is touched.
+    """A change at the lines of findings. Without lines, it does not patch torch.
 
     Args:
-        aims: findings, as `aim_of` writes them.
-        idle: watch out as if there were lines, and change nothing: what a variant is timed against.
+        aims: findings, in the form of `aim_of`.
+        idle: True watches for lines as usual but changes nothing: the reference for timing a variant.
     """
 
     def __init__(self, aims: Iterable[Mapping[str, Any]] = (), idle: bool = False) -> None:
@@ -53,14 +53,14 @@ class Aimed(Change):
 
     @abstractmethod
     def aim(self, stack: ExitStack) -> None:
-        """Make the change; the stack undoes it exactly. torch is imported."""
+        """Apply the change; the stack undoes it exactly. torch must be imported."""
 
     def at(self, frame: FrameType | None, *, beside: bool = False) -> Aim | None:
-        """Return the finding whose line a frame stands at, or one of the frames that called it; None without one.
+        """Return the finding with the line that a frame or one of its callers is running; None without one.
 
         Args:
-            frame: the innermost one.
-            beside: whether the other lines that a finding names count too.
+            frame: the innermost frame.
+            beside: True includes the related lines of findings.
         """
         lines = self._any if beside else self._first
         while frame is not None:
@@ -71,10 +71,10 @@ class Aimed(Change):
         return None
 
     def at_call(self, frame: FrameType | None) -> Aim | None:
-        """Return the finding whose line calls a module, None for calls that modules make of each other.
+        """Return the finding with the line that calls a module; None for calls between modules.
 
         Args:
-            frame: inside of the call.
+            frame: a frame inside the call.
         """
         calls = 0
         while frame is not None:
@@ -98,7 +98,7 @@ class Aimed(Change):
 
 
 def place_of(path: str, folder: str) -> str:
-    """Return a path as it is in every copy of a folder: relative to it where it lies below.
+    """Return a path that is equal in every copy of a folder: relative to the folder if it lies below it.
 
     >>> place_of("/a/b/train.py", "/a"), place_of("train.py", "/a"), place_of("/usr/x.py", "/a")
     ('b/train.py', 'train.py', '/usr/x.py')
@@ -108,11 +108,11 @@ def place_of(path: str, folder: str) -> str:
 
 
 def aim_of(lines: Sequence[tuple[str, int]], help: str, folder: str) -> dict[str, Any]:
-    """Return a finding as an argument of a change, as JSON takes it.
+    """Return a finding as an argument of a change, in values for JSON.
 
     Args:
-        lines: path and number; the line that it names first.
-        help: what it says is to be done.
-        folder: the script began in.
+        lines: path and number of each line; the primary line first.
+        help: fix that the finding recommends.
+        folder: working folder at the start of the script.
     """
     return {"lines": [[place_of(path, folder), line] for path, line in lines], "help": help}

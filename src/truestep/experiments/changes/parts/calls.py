@@ -1,4 +1,4 @@
-"""Changes around the calls of modules that the line of a finding makes."""
+"""Base class of changes around the calls of modules at the line of a finding."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from truestep.experiments.changes.parts.aimed import Aimed
 
 
 class AroundCalls(Aimed):
-    """A change around calls of modules. Calls inside of a compiled function are not reached."""
+    """A change around calls of modules. It does not reach calls inside compiled functions."""
 
     def aim(self, stack: ExitStack) -> None:
         import torch
@@ -46,20 +46,20 @@ class AroundCalls(Aimed):
         hook_in_silence(stack)
 
     def wants(self, module: Any) -> bool:
-        """Whether a call is one to look at: quick, for it is asked at every call of every module."""
+        """Return True if the change applies to a module. Must be fast: it runs at every call of every module."""
         raise NotImplementedError
 
     def enter(self, module: Any) -> Any:
-        """Make the change before a call at the line.
+        """Apply the change before a call at the line.
 
         Returns:
-            what undoes it after the call; None for nothing.
+            A function that undoes it after the call, or None.
         """
         raise NotImplementedError
 
 
 def hook_in_silence(stack: ExitStack) -> None:
-    """Keep torch from warning that modules which it compiles have hooks: those of changes do nothing there."""
+    """Silence torch's warning about hooks on compiled modules: the hooks of changes do nothing there."""
     warnings.filterwarnings("ignore", message="Using `torch.compile")
     ours = warnings.filters[0]
 

@@ -1,4 +1,4 @@
-"""What a change is: something that torch does otherwise until a stack unwinds."""
+"""Base class of changes: modifications of torch's behavior that last until a stack unwinds."""
 
 from __future__ import annotations
 
@@ -8,12 +8,13 @@ from typing import ClassVar
 
 
 class Change(ABC):
-    """One thing that is otherwise in a variant of a run.
+    """One modification applied to a run of the script.
 
     Attributes:
-        remedies: ids of the rules whose failure it mends from outside.
-        silences: whether the failure is no longer found where the remedy has mended it.
-        applied: how often it changed something; 0 where the script does nothing that it applies to.
+        name: name of the change.
+        remedies: ids of the rules with failures that it fixes from outside.
+        silences: True if the rule no longer finds the failure once the remedy is applied.
+        applied: number of times that it changed something; 0 if it does not apply to the script.
     """
 
     name: ClassVar[str]
@@ -25,8 +26,8 @@ class Change(ABC):
 
     @abstractmethod
     def install(self, stack: ExitStack) -> None:
-        """Make the change; the stack undoes it exactly. torch is imported."""
+        """Apply the change; the stack undoes it exactly. torch must be imported."""
 
     def counts(self) -> dict[str, int]:
-        """Return what it counted: its attributes that are whole numbers."""
+        """Return its counts: its public integer attributes."""
         return {name: value for name, value in vars(self).items() if isinstance(value, int) and name[0] != "_"}

@@ -1,4 +1,4 @@
-"""The optimizers of a script, and what their parameters' gradients come from."""
+"""The optimizers of a script, and the parameters that a backward pass reaches."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _MOST_NODES = 50_000
 
 
 def built(stack: ExitStack) -> MutableMapping[Any, None]:
-    """Return a mapping that holds, in the order in which they are built from now on, all optimizers that are alive."""
+    """Return a mapping of all live optimizers that are created from now on, in the order of creation."""
     from torch.optim import Optimizer
 
     found: MutableMapping[Any, None] = weakref.WeakKeyDictionary()
@@ -28,7 +28,7 @@ def built(stack: ExitStack) -> MutableMapping[Any, None]:
 
 
 def parameters_of(optimizer: Any) -> Iterator[Any]:
-    """Yield what an optimizer holds, in its order."""
+    """Yield the parameters of an optimizer, in its order."""
     for group in optimizer.param_groups:
         yield from group["params"]
 
@@ -48,10 +48,10 @@ def is_outermost_backward(kwargs: dict[str, Any]) -> bool:
 
 
 def depths_of(outputs: Any) -> dict[Any, int]:
-    """Return the leaves that a backward pass will reach, each with the number of operations between it and the root.
+    """Return the leaves that a backward pass will reach, each with its number of operations from the root.
 
     Args:
-        outputs: the roots, before the engine runs.
+        outputs: roots of the graph, before the engine runs.
     """
     roots = [output for output in outputs if output.grad_fn is not None]
     queue = deque((output.grad_fn, 0) for output in roots)

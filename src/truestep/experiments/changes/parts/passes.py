@@ -1,4 +1,4 @@
-"""When passes over the loaders of torch begin and end."""
+"""Begin and end of passes over torch's loaders."""
 
 from __future__ import annotations
 
@@ -13,26 +13,26 @@ from truestep.seams.patch import patch
 class Passes:
     """Numbers passes over loaders.
 
-    A pass is over when its iterator is exhausted, dropped, or begins anew. Those of the toolkit's own loaders, which
-    read ahead, are not counted.
+    A pass ends when its iterator is exhausted, freed or reset. Passes over the toolkit's own loaders, which read ahead,
+    are not counted.
 
     Args:
-        over: called with the number of a pass when it is over.
+        over: function called with the number of a pass at its end.
     """
 
     def __init__(self, over: Callable[[int], None]) -> None:
         self._over = over
         self._under_way: dict[int, weakref.ref[Any]] = {}
-        """Number to iterator, the one that gave the latest batch last."""
+        """Iterators of open passes by number; the last one yielded the latest batch."""
         self._begun = 0
 
     @property
     def now(self) -> int | None:
-        """The pass that gave the latest batch, of those that are under way; None outside of any."""
+        """Number of the open pass that yielded the latest batch; None outside of passes."""
         return next(reversed(self._under_way), None)
 
     def install(self, stack: ExitStack) -> None:
-        """Count until the stack unwinds. torch is imported."""
+        """Count until the stack unwinds. torch must be imported."""
         from torch.utils.data.dataloader import _BaseDataLoaderIter
 
         from truestep.loop.loading import feed

@@ -1,4 +1,4 @@
-"""Changes of when the schedules of findings are stepped."""
+"""Base class of changes to the steps of schedules in findings."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from truestep.seams.patch import patch
 
 
 class Scheduled(Aimed):
-    """A change of steps of schedules. Schedules inside of others are stepped by these."""
+    """A change to steps of schedules. It skips schedules inside others, which step them."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -46,28 +46,28 @@ class Scheduled(Aimed):
         stack.callback(optimizers.register_optimizer_step_post_hook(stepped).remove)
 
     def steps_of(self, optimizer: Any) -> int:
-        """Return how often an optimizer stepped, or was to: a number that grows with every time."""
+        """Return a counter that grows with every step of an optimizer, also with a step that a scaler skips."""
         return self._steps.get(optimizer, 0)
 
     def built(self, scheduler: Any, frame: FrameType) -> None:
-        """Look at a schedule that was made."""
+        """Called after a schedule was created."""
 
     def stepped(self, scheduler: Any, step: Callable[[], Any], values: tuple[Any, ...], frame: FrameType) -> None:
-        """Take a step of a schedule, or do not.
+        """Take a step of a schedule, or skip it.
 
         Args:
-            scheduler: that the script steps.
-            step: takes the step.
-            values: what it was given: an epoch, a metric.
-            frame: of the call.
+            scheduler: the schedule that the script steps.
+            step: function that takes the step.
+            values: arguments of the step: an epoch or a metric.
+            frame: frame of the call.
         """
         step()
 
     def optimizer_stepped(self, optimizer: Any) -> None:
-        """Look at a step of an optimizer that was made."""
+        """Called after a step of an optimizer."""
 
     def take(self, step: Callable[[], Any]) -> None:
-        """Take a step of a schedule that the script does not take here."""
+        """Take an additional step of a schedule."""
         self._inside += 1
         try:
             step()
@@ -103,6 +103,6 @@ class Scheduled(Aimed):
 
 
 def optimizer_of(scheduler: Any) -> Any:
-    """Return the optimizer of a schedule, also behind a wrapper (Accelerate's)."""
+    """Return the optimizer of a schedule, without Accelerate's wrapper."""
     optimizer = getattr(scheduler, "optimizer", None)
     return getattr(optimizer, "optimizer", optimizer)

@@ -1,4 +1,4 @@
-"""What a tensor was computed from, for functions that a remedy takes back, and where the script calls them."""
+"""Record the inputs that tensors were computed from, and the calling places, for functions that a remedy undoes."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ _MODULES = "/torch/nn/modules/"
 
 
 class Sources:
-    """Remembers the inputs of functions by their outputs, as long as these live, and the places of the calls.
+    """Remembers the inputs of functions by their outputs, while these live, and the places of the calls.
 
-    A place is the module that calls, for modules of torch, or the line of the script. A place is *marked* when a remedy
-    has found its outputs to be wrong; from then on it gives what the remedy says.
+    A place is the calling module of torch, or the line of the script. A remedy *marks* a place when it has found its
+    outputs to be wrong; from then on the place returns the output of the remedy.
     """
 
     def __init__(self) -> None:
@@ -27,12 +27,12 @@ class Sources:
         self._marked: set[Hashable] = set()
 
     def recorded(self, owner: Any, kind: str, instead: Callable[..., Any]) -> Callable[..., Any]:
-        """Return a function that does the same, remembers it, and does something else at marked places.
+        """Return a wrapper that records the calls of a function, and calls another one at marked places.
 
         Args:
-            owner: of the function, which takes a tensor first.
-            kind: name of the function, to be told by `source`.
-            instead: takes what the function takes.
+            owner: module or class that holds the function; its first argument is a tensor.
+            kind: name of the function, which `source` returns.
+            instead: function for marked places, with the same arguments.
         """
         import torch
 
@@ -57,7 +57,7 @@ class Sources:
         return named(call, owner, kind)
 
     def source(self, output: Any) -> tuple[str, Hashable, Any, tuple[Any, ...], dict[str, Any]] | None:
-        """Return the kind, place, input and arguments that a tensor was made by; None where that is not known.
+        """Return the kind, place, input and arguments of the call that made a tensor; None if unknown.
 
         A tensor of the same values in another shape counts as the same, and its input has that shape.
         """
@@ -72,17 +72,17 @@ class Sources:
         return found  # type: ignore[no-any-return]
 
     def consumed(self, place: Hashable) -> None:
-        """Mark a place whose output a loss took, if all that the place gave since the latest loss was that output."""
+        """Mark the place of a loss's input, if this input is the only output of the place since the previous loss."""
         if self._calls.get(place) == 1:
             self._marked.add(place)
         self._calls.clear()
 
 
 def place_of_call(above: int) -> Hashable | None:
-    """Return where the caller of a wrapper is; None for torch's own functions that call each other.
+    """Return the place of the caller of a wrapper; None for calls between torch's own functions.
 
     Args:
-        above: how many frames to go up.
+        above: number of frames to go up.
     """
     frame = sys._getframe(above)
     file = frame.f_code.co_filename.replace("\\", "/")
@@ -94,7 +94,7 @@ def place_of_call(above: int) -> Hashable | None:
 
 
 def named(function: Callable[..., Any], owner: Any, name: str) -> Callable[..., Any]:
-    """Return a function that is pickled by a name of torch: a model may hold it, and be saved as a whole."""
+    """Return the function with a name in torch, so that it can be pickled: a model may hold it and be saved whole."""
     if isinstance(owner, ModuleType):
         function.__module__, function.__qualname__ = owner.__name__, name
     return function

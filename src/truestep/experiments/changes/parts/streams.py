@@ -1,4 +1,4 @@
-"""Which batches are of one stream of training data: a script may make loaders and data sets anew in every epoch."""
+"""Group batches into streams of training data: a script may create new loaders and data sets in every epoch."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Stream:
 
     Attributes:
         kept: copies of its first batches.
-        given: how often one of them was given again.
+        given: number of repeated batches.
     """
 
     def __init__(self, place: Place) -> None:
@@ -32,31 +32,31 @@ class Stream:
 
     @property
     def is_free(self) -> bool:
-        """Whether the iterator that drew from it is exhausted or gone."""
+        """True if the iterator that drew from it is exhausted or freed."""
         return self._iterator() is None
 
     def draws(self, iterator: Any, dataset: Any) -> None:
-        """Let an iterator over a data set draw from it."""
+        """Record that an iterator over a data set draws from it."""
         self._iterator = weakref.ref(iterator)
         try:
             self._dataset = Ref(dataset)
-        except TypeError:  # a list: it is held, so that its address is not that of another one
+        except TypeError:  # a list has no weak references: hold it, so that its address is not reused
             self._dataset = lambda: dataset
 
     def is_of(self, dataset: Any) -> bool:
-        """Whether this data set was drawn from last."""
+        """Return True if this data set is the latest one of the stream."""
         return self._dataset is not None and self._dataset() is dataset
 
     def is_over(self) -> None:
-        """Note that the iterator is exhausted."""
+        """Record that the iterator is exhausted."""
         self._iterator = lambda: None
 
 
 class Streams:
     """All streams of a script.
 
-    Iterators over one data set are one stream. So are those that the same line of the script draws from, one after
-    another, whatever loader or data set was made for each. Two under way at the same line (`zip`) are two.
+    Iterators over one data set are one stream. So are iterators that the same line of the script draws from in
+    sequence, even with different loaders or data sets. Two simultaneous iterators at one line (`zip`) are two streams.
     """
 
     def __init__(self) -> None:
@@ -71,7 +71,7 @@ class Streams:
         return iter(self._all)
 
     def of(self, iterator: Any, dataset: Any) -> Stream:
-        """Return the stream of an iterator, called from where the script draws."""
+        """Return the stream of an iterator. Call it from the wrapper that the script's line calls."""
         found = self._of.get(iterator)
         if found is None:
             place = self._place(sys._getframe(2))
@@ -85,7 +85,7 @@ class Streams:
         return found
 
     def is_over(self, iterator: Any) -> None:
-        """Note that an iterator is exhausted."""
+        """Record that an iterator is exhausted."""
         if iterator in self._of:
             self._of.pop(iterator).is_over()
 

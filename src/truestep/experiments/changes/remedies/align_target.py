@@ -1,4 +1,4 @@
-"""The remedy for targets of another shape than the predictions: they get their shape instead of being broadcast."""
+"""The remedy for targets with another shape than the predictions: reshape them, so that they do not broadcast."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _LOSSES = ("mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss")
 
 
 class AlignTarget(Change):
-    """Losses that broadcast compare each prediction with its own target, where there are as many of both."""
+    """Losses that would broadcast compare each prediction with its own target, if their numbers are equal."""
 
     name = "align-target"
     remedies = ("broadcast-target",)

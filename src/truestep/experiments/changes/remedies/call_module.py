@@ -45,7 +45,7 @@ class CallModule(Aimed):
         return registering
 
     def _reach(self, stack: ExitStack, kind: Any) -> None:
-        """Let direct calls of the forward of a class be seen."""
+        """Observe direct calls of the `forward` of a class."""
         import torch
 
         original: Any = getattr(kind, "forward", None)

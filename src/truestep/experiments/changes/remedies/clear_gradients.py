@@ -1,4 +1,4 @@
-"""The remedy for gradients that are not cleared for every step: they are, right after it."""
+"""The remedy for gradients that are not cleared for every step: clear them right after it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from truestep.experiments.changes.parts.change import Change
 
 
 class ClearGradients(Change):
-    """The gradients of an optimizer are gone after each of its steps."""
+    """The gradients of an optimizer are cleared after each of its steps."""
 
     name = "clear-gradients"
     remedies = ("missing-zero-grad", "zero-grad-once-per-epoch")

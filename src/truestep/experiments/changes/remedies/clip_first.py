@@ -1,4 +1,4 @@
-"""The remedy for a clip in the wrong place: the same clip, right before every step."""
+"""The remedy for clipping in the wrong place: clip in the same way right before every step."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from truestep.seams.patch import patch
 
 
 class ClipFirst(Change):
-    """What the script clips, and to which norm, is clipped before each step; the script's own clip does nothing more.
+    """The script's clipping, with its parameters and norm, runs before each step; the script's own call does nothing.
 
-    The norm is known from the script's first clip on. A step before it is taken back then, and taken again on clipped
-    gradients, while these are what they were: a first step that is not clipped can decide a whole training.
+    The norm is known from the script's first call on. An earlier step is then undone and repeated with clipped
+    gradients, if these are unchanged: a first step without clipping can decide a whole training.
     """
 
     name = "clip-first"
@@ -24,9 +24,9 @@ class ClipFirst(Change):
     def __init__(self) -> None:
         super().__init__()
         self._clip: Any = None
-        """Parameters, norm, arguments and options of the script's latest clip."""
+        """Parameters, norm, arguments and options of the script's latest clipping."""
         self._before: dict[Any, _Before] = {}
-        """What optimizers held before the steps that they took before the first clip."""
+        """Optimizers with their state before the steps that came before the first clipping."""
 
     def install(self, stack: ExitStack) -> None:
         import torch
@@ -51,7 +51,7 @@ class ClipFirst(Change):
                 clip(parameters, max_norm, *more, **options)
                 self.applied += 1
             elif len(args) <= 1 and kwargs.get("closure") is None:  # torch gives the optimizer first
-                self._before = {optimizer: _Before(optimizer)}  # of an earlier step nothing is left to take again
+                self._before = {optimizer: _Before(optimizer)}  # only the latest step can be repeated
 
         clip = patch(stack, utils, "clip_grad_norm_", clip_grad_norm_)
         patch(stack, utils.clip_grad, "clip_grad_norm_", clip_grad_norm_)
@@ -68,7 +68,7 @@ class _Before:
         self._state = {p: copy.deepcopy(held) for p, held in optimizer.state.items()}
 
     def can_be_taken_again(self, optimizer: Any) -> bool:
-        """Whether the gradients are those of the step, and nothing but torch takes part in it."""
+        """Return True if the gradients are still those of the step, and only code of torch takes part in it."""
         return (
             self._seen(optimizer) == self._versions
             and getattr(optimizer, "grad_scale", None) is None
@@ -76,7 +76,7 @@ class _Before:
         )
 
     def take_again(self, optimizer: Any) -> None:
-        """Take the step again from where it began, without hooks: it is the same step. What groups hold now stays."""
+        """Repeat the step from its initial state, without hooks, with the current settings of the groups."""
         import torch
 
         now = [dict(group) for group in optimizer.param_groups]
@@ -93,5 +93,5 @@ class _Before:
 
     @staticmethod
     def _seen(optimizer: Any) -> list[tuple[int, int] | None]:
-        """Return which tensors the gradients are, and how often each was written to."""
+        """Return the identity and version of each gradient."""
         return [None if p.grad is None else (id(p.grad), p.grad._version) for p in parameters_of(optimizer)]

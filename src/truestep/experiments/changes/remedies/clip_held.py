@@ -1,4 +1,4 @@
-"""The remedy for a clip that was given nothing to clip: what the optimizer holds is clipped, right before its step."""
+"""The remedy for clipping an empty set: clip the parameters of the optimizer right before its step."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from truestep.seams.patch import patch
 
 
 class ClipHeld(Change):
-    """The only clip before a step limits what that step uses, where it had no gradient of any optimizer's to limit.
+    """If the only clipping before a step had no gradient of an optimizer, its limit is applied to those of the step.
 
-    That is a clip of an iterator that was used up, of an empty list, or of parameters without gradients that no
-    optimizer holds.
+    This is clipping of an exhausted iterator, of an empty list, or of parameters without gradients outside of all
+    optimizers.
     """
 
     name = "clip-held"
@@ -27,7 +27,7 @@ class ClipHeld(Change):
 
         optimizers = built(stack)
         clips: list[Any] = []
-        """The clips since the latest step: each its limit and options, or None where it had something to limit."""
+        """Calls since the latest step: limit and options of each, or None if it had gradients to clip."""
 
         def clip_grad_norm_(parameters: Any, max_norm: Any, *args: Any, **kwargs: Any) -> Any:
             parameters = [parameters] if isinstance(parameters, torch.Tensor) else list(parameters)

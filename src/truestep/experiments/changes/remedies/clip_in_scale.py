@@ -1,4 +1,4 @@
-"""The remedy for a clip of gradients that a scaler has multiplied: its limit is multiplied likewise."""
+"""The remedy for clipping of gradients that are still scaled: multiply the limit by the scale."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from truestep.seams.refs import tensor_keys
 
 
 class ClipInScale(Change):
-    """A clip acts on gradients in the scale of a `GradScaler` as it would on the same gradients out of it.
+    """Clipping acts on gradients in the scale of a `GradScaler` as on the same gradients without scale.
 
-    The norm that the clip returns is out of the scale. Gradients are known to be in it when the backward pass of a
-    scaled loss made them, and out of it again once the scaler has divided them.
+    The returned norm is without scale. Gradients count as scaled if the backward pass of a scaled loss made them, until
+    the scaler divides them.
     """
 
     name = "clip-in-scale"
@@ -78,11 +78,11 @@ class ClipInScale(Change):
         return in_scale
 
     def _scale_of(self, parameters: Iterable[Any]) -> float | None:
-        """Return the scale that all of these gradients are in; None where there is none, or they differ."""
+        """Return the common scale of these gradients; None without a scale, or if they differ."""
         scales = {self._scales.get(p) for p in parameters if p.grad is not None}
         return scales.pop() if len(scales) == 1 else None
 
 
 def _state(gradient: Any) -> tuple[int, int] | None:
-    """Return what is another value after a backward pass has written to a gradient."""
+    """Return identity and version of a gradient, which change when a backward pass writes to it."""
     return None if gradient is None else (id(gradient), gradient._version)

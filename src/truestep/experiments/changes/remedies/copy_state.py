@@ -1,4 +1,4 @@
-"""The remedy for weights kept without a copy: what `state_dict()` gives there is one."""
+"""The remedy for weights kept without a copy: `state_dict()` returns a copy there."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from truestep.seams.patch import patch
 
 
 class CopyState(Aimed):
-    """`state_dict()` of a module, called at the line found, gives a copy: later steps do not change it."""
+    """`state_dict()` of a module, called at the line of the finding, returns a copy: later steps do not change it."""
 
     name = "copy-state"
     remedies = ("best-weights-aliased",)
@@ -23,7 +23,7 @@ class CopyState(Aimed):
 
         def state_dict(module: Any, *args: Any, **kwargs: Any) -> Any:
             state = state_of_torch(module, *args, **kwargs)
-            inner = bool(args) or kwargs.get("destination") is not None  # a part of one that is being made
+            inner = bool(args) or kwargs.get("destination") is not None  # a submodule's part of a larger state dict
             if inner or self.at(sys._getframe(1)) is None:
                 return state
             self.applied += 1

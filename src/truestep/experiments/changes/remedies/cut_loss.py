@@ -1,4 +1,4 @@
-"""The remedy for losses that are kept with their graphs: a loss has none any more when its backward pass is over."""
+"""The remedy for losses that are kept with their graphs: detach a loss after its backward pass."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from truestep.seams.refs import Ref, tensor_keys
 
 
 class CutLoss(Aimed):
-    """A loss is detached, in place, after a backward pass that frees its graph: what the script keeps is a number.
+    """A loss is detached, in place, after a backward pass that frees its graph: the script keeps only a number.
 
-    A loss that a scaler multiplied is detached with its product. Outputs that are kept are not reached.
+    A loss that a scaler multiplied is detached with its product. Kept outputs are not affected.
     """
 
     name = "cut-loss"

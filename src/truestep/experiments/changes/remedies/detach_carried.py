@@ -1,4 +1,4 @@
-"""The remedy for states that carry their graph from step to step: a module gets them without it."""
+"""The remedy for states that carry their graph from step to step: detach them before they enter a module."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from truestep.seams.patch import patch
 
 
 class DetachCarried(Aimed):
-    """What a module is given by position, and was computed before the latest backward pass, comes without its graph.
+    """Positional arguments of a module that were computed before the latest backward pass are detached.
 
-    From then on the pass at the line found frees its graph, as without `retain_graph=True`. States that are given by
-    keyword, or carried on by operations outside of modules, are not reached.
+    From then on the backward pass at the line of the finding frees its graph, as without `retain_graph=True`. Keyword
+    arguments, and states carried by operations outside of modules, are not affected.
     """
 
     name = "detach-carried"

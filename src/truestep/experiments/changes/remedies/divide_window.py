@@ -1,4 +1,4 @@
-"""The remedy for sums of gradients that are never divided: they are, by the number of their backward passes."""
+"""The remedy for accumulated gradients that are never divided: divide them by the number of backward passes."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from truestep.seams.patch import patch
 
 
 class DivideWindow(Change):
-    """Before a step, gradients are divided by how many backward passes there were since the last one.
+    """Before a step, gradients are divided by the number of backward passes since the last one.
 
-    A clip that the script makes before its step sees them undivided.
+    Clipping by the script before its step acts on undivided gradients.
     """
 
     name = "divide-window"

@@ -1,4 +1,4 @@
-"""The remedy for an activation that keeps predictions from where the loss wants them: it gives its input back."""
+"""The remedy for an activation that keeps predictions from reaching the targets: it returns its input."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ _SLACK = 0.05
 
 
 class DropActivation(Change):
-    """A ReLU, softplus, sigmoid or tanh whose output a loss takes directly is left out, where it clamps that output.
+    """A ReLU, softplus, sigmoid or tanh directly before a loss is left out if it clamps the predictions.
 
-    Before `cross_entropy` and `binary_cross_entropy_with_logits` it does by its kind; in a regression, when at least a
-    fifth of a batch's targets lie beyond its reach. Once a loss has shown it, the activation is left out in evaluation
-    too. A module that also serves elsewhere in the model is left out before the loss only.
+    Before `cross_entropy` and `binary_cross_entropy_with_logits` it always clamps; in a regression, if at least a fifth
+    of a batch's targets lie outside of its range. Once a loss has shown it, the activation is left out in evaluation
+    too. A module that is also used elsewhere in the model is left out before the loss only.
     """
 
     name = "drop-activation"
@@ -65,7 +65,7 @@ class DropActivation(Change):
 
 
 def _clamps(name: str, kind: str, target: Any, reduction: str) -> bool:
-    """Return whether an activation of this kind keeps a loss from its targets."""
+    """Return True if an activation of this kind keeps predictions from reaching the targets of a loss."""
     if name in _WRONG:
         return kind in _WRONG[name]
     if reduction == "none" or not target.numel():

@@ -1,4 +1,4 @@
-"""The remedy for frozen parameters that steps still move: the gradient that an earlier step has used is gone."""
+"""The remedy for frozen parameters that steps still change: drop the gradient that an earlier step has used."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from truestep.seams.refs import Ref, tensor_keys
 class DropFrozenGradients(Change):
     """Before a step, a frozen parameter loses a gradient that an earlier step used already, or one of zeros.
 
-    Optimizers pass over parameters without a gradient. Those that decay them all the same are not reached.
+    Optimizers skip parameters without a gradient. Optimizers that still decay these are not affected.
     """
 
     name = "drop-frozen-gradients"
@@ -22,7 +22,7 @@ class DropFrozenGradients(Change):
     def __init__(self) -> None:
         super().__init__()
         self._used: Any = tensor_keys()
-        """Parameter to the gradient that a step has used, and its version."""
+        """Gradient that a step has used, with its version, by parameter."""
 
     def install(self, stack: ExitStack) -> None:
         from torch.optim import optimizer as module

@@ -1,4 +1,4 @@
-"""The remedy for dropout by a function that is always on: it follows the mode of the module that applies it."""
+"""The remedy for functional dropout that is always on: it follows the mode of its module."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ _FUNCTIONS = ("dropout", "dropout_", "feature_dropout", "feature_dropout_")
 
 
 class DropoutByMode(Aimed):
-    """Dropout at the line found is off where the module whose method runs that line is in eval mode.
+    """Dropout at the line of the finding is off if the module with this line is in eval mode.
 
-    Inside of a compiled function it is not reached.
+    Dropout inside a compiled function is not affected.
     """
 
     name = "dropout-by-mode"
@@ -45,7 +45,7 @@ class DropoutByMode(Aimed):
             teach_script(stack, original, replacement)
 
     def _evaluates(self, frame: FrameType | None) -> bool:
-        """Whether the line is one that was found, in a module in eval mode."""
+        """Return True if the frame is at the line of a finding, in a module in eval mode."""
         import torch
 
         if self.at(frame) is None:

@@ -8,9 +8,9 @@ from truestep.experiments.changes.parts.calls import AroundCalls
 
 
 class EvaluateInEvalMode(AroundCalls):
-    """A model called without gradients at the line found is in eval mode for the call.
+    """A model called without gradients at the line of the finding is in eval mode during the call.
 
-    Afterwards each of its modules has the mode it had.
+    Afterwards the mode of each of its modules is restored.
     """
 
     name = "evaluate-in-eval-mode"

@@ -1,4 +1,4 @@
-"""The remedy for evaluations that record graphs: their calls record none."""
+"""The remedy for evaluations that record graphs: disable gradients during their calls."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from truestep.experiments.changes.parts.calls import AroundCalls
 
 
 class EvaluateWithoutGrad(AroundCalls):
-    """A model called in eval mode at the line found runs without gradients."""
+    """A model called in eval mode at the line of the finding runs without gradients."""
 
     name = "evaluate-without-grad"
     remedies = ("no-grad-missing",)

@@ -1,4 +1,4 @@
-"""The remedy for graphs that are retained for nothing: the backward pass frees them."""
+"""The remedy for graphs that are retained without need: the backward pass frees them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from truestep.seams.patch import patch
 
 
 class FreeGraph(Aimed):
-    """`backward(retain_graph=True)` at the line found frees its graph as it goes, as without the flag."""
+    """`backward(retain_graph=True)` at the line of the finding frees its graph, as without the flag."""
 
     name = "free-graph"
     remedies = ("retain-graph-in-loop",)

@@ -1,4 +1,4 @@
-"""The remedy for attributes that were meant to freeze: they do."""
+"""The remedy for attributes that were meant to freeze parameters: they freeze them."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from truestep.probes.gradients.ineffective_freezes import MISSPELT, minds
 from truestep.seams.refs import tensor_keys
 
 _COMPILERS = ("torch._", "torch.fx")
-"""Modules of these read each other's attributes by `dir`, and take none that is listed and not there."""
+"""Packages that read attributes of modules by `dir`, and fail if a listed one is missing."""
 
 
 class FreezeInEarnest(Change):
-    """`requires_grad = False` of a module, and a misspelt one of a parameter, freeze what they are set on.
+    """`requires_grad = False` on a module, and a misspelled one on a parameter, freezes the module or parameter.
 
-    A class that has the attribute for itself is left alone.
+    A class that defines the attribute is left alone.
     """
 
     name = "freeze-in-earnest"
@@ -26,7 +26,7 @@ class FreezeInEarnest(Change):
     def __init__(self) -> None:
         super().__init__()
         self._frozen: Any = tensor_keys()
-        """Parameters that this froze: what the script thaws by the same attribute."""
+        """Parameters frozen here, which the same attribute can unfreeze."""
 
     def install(self, stack: ExitStack) -> None:
         import torch
@@ -40,7 +40,7 @@ class FreezeInEarnest(Change):
         stack.callback(delattr, owner, name)
 
     def set(self, parameters: list[Any], value: Any) -> None:
-        """Freeze what is trainable, or thaw what was frozen here."""
+        """Freeze trainable parameters, or unfreeze those that were frozen here."""
         for parameter in parameters:
             if value is False and parameter.requires_grad:
                 self._frozen[parameter] = True
@@ -51,7 +51,7 @@ class FreezeInEarnest(Change):
 
 
 class _Freezing:
-    """An attribute that is kept where it would be without this one, and freezes when it is set to False."""
+    """An attribute that is stored as usual, and freezes when it is set to False."""
 
     def __init__(self, change: FreezeInEarnest, name: str) -> None:
         self._change = change

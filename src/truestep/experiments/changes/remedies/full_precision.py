@@ -1,4 +1,4 @@
-"""The remedy for steps that 16 bits round away: the optimizer works on values in 32 bits beside the parameters."""
+"""The remedy for steps that 16 bits round away: the optimizer works on 32-bit copies of the parameters."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from truestep.experiments.changes.parts.optimizers import parameters_of
 from truestep.seams.refs import tensor_keys
 
 _MOST = 0.1
-"""Share of the elements with a gradient that steps which are rounded away change at most."""
+"""Largest fraction of elements with a gradient that change in a step that counts as rounded away."""
 
 
 class FullPrecision(Change):
-    """An optimizer of torch whose first step changed at most a tenth of what it should goes on with values in 32 bits.
+    """A torch optimizer continues on 32-bit values if its first step changed at most a tenth of the elements it should.
 
-    Each further step acts on these, with gradients and moments in 32 bits; the model has them rounded to its 16 bits.
-    What the script itself writes to a parameter is taken over. An optimizer whose first step comes through is left
+    Each further step acts on these values, with gradients and moments in 32 bits; the model gets them rounded to its 16
+    bits. Values that the script writes to a parameter are adopted. An optimizer with an effective first step is left
     alone; a step with a learning rate of 0 is not judged.
     """
 
@@ -30,16 +30,16 @@ class FullPrecision(Change):
         from torch.optim import optimizer as module
 
         self._exact: Any = tensor_keys()
-        """Parameters of 16 bits to their values in 32."""
+        """32-bit values by 16-bit parameter."""
         self._rounds: MutableMapping[Any, bool] = weakref.WeakKeyDictionary()
-        """Optimizers that were judged, and whether their steps are rounded away."""
+        """True by optimizer if its steps are rounded away, False if not."""
         self._before: list[tuple[Any, Any]] = []
         self._swapped: list[tuple[Any, Any, Any]] = []
         stack.callback(module.register_optimizer_step_pre_hook(self._begin).remove)
         stack.callback(module.register_optimizer_step_post_hook(self._end).remove)
 
     def _begin(self, optimizer: Any, args: Any, kwargs: Any) -> None:
-        """Put values, gradients and moments of 32 bits in the place of those of 16; or look at them before a step."""
+        """Replace 16-bit values, gradients and moments by 32-bit ones; or record them before the first step."""
         import torch
 
         small = [p for p in parameters_of(optimizer) if p.dtype in (torch.bfloat16, torch.float16)]
@@ -63,7 +63,7 @@ class FullPrecision(Change):
                 state.update({key: value.float() for key, value in state.items() if _is_small(value)})
 
     def _end(self, optimizer: Any, args: Any, kwargs: Any) -> None:
-        """Give the model its 16 bits back; or judge a step by what it changed."""
+        """Write the rounded values to the model; or judge the first step by its changes."""
         before, self._before = self._before, []
         if before and any(float(group["lr"]) for group in optimizer.param_groups):
             moved = sum(int(((p.detach() != value) & (p.grad != 0)).sum()) for p, value in before if p.grad is not None)

@@ -1,4 +1,4 @@
-"""The remedy for parameters that the optimizer does not hold: it does, from their first gradient on."""
+"""The remedy for parameters that the optimizer does not hold: add them at their first gradient."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from truestep.seams.patch import patch
 from truestep.seams.refs import tensor_keys
 
 _MOST_SCANS = 20
-"""Searches for the model of parameters that no optimizer holds: a script may make new ones in every step."""
+"""Most searches for the model of unheld parameters: a script may create new ones in every step."""
 _NO_FORWARD = ("torch.nn.modules.module", "lightning.", "pytorch_lightning.")
-"""Where the `forward` of modules is defined that hold parts of a training, and run none of them as one model."""
+"""Packages with a `forward` for modules that only hold parts of a training, and do not run them as one model."""
 _BEHIND = 3
-"""Operations that a trained parameter lies farther from the loss than a left-out one: a layer and an activation."""
+"""Operations between a left-out parameter and a trained one behind it, seen from the loss: a layer, an activation."""
 
 
 class HoldAll(Change):
-    """What belongs to a model and gets gradients joins the optimizer of the rest of that model, in its nearest group.
+    """Parameters of a model that get gradients join the optimizer of the rest of the model, in the nearest group.
 
-    Three cases, each looked for at the first backward pass that reaches such a parameter: layers in a list, tuple or
-    dict of a module, which are registered as well; parameters like those that the optimizer holds in vain, because a
-    part of the model or all of it was replaced; and a smaller part of the model with trained parameters behind it. What
-    is frozen, in evaluation mode, without gradients, or in a model of its own (a teacher, a perceptual loss) stays out.
+    Three cases are checked at the first backward pass that reaches such a parameter: layers in a list, tuple or dict of
+    a module, which are registered too; parameters like unused ones in the optimizer, because a part of the model or all
+    of it was replaced; and a smaller part of the model with trained parameters behind it. Parameters that are frozen,
+    in eval mode, without gradients, or in a separate model (a teacher, a perceptual loss) stay out.
     """
 
     name = "hold-all"
@@ -41,9 +41,9 @@ class HoldAll(Change):
         self._built = built(stack)
         self._scans = 0
         self._judged: Any = tensor_keys()
-        """Parameters in no optimizer that stay so."""
+        """Parameters outside of optimizers that stay outside."""
         self._waiting: list[Any] = []
-        """Parameters that a backward pass reached which reached nothing that an optimizer holds."""
+        """Parameters of backward passes that reached no parameter of an optimizer."""
 
         def _engine_run_backward(outputs: Any, *args: Any, **kwargs: Any) -> Any:
             if not is_outermost_backward(kwargs):
@@ -57,7 +57,7 @@ class HoldAll(Change):
         stack.callback(module.register_optimizer_step_pre_hook(self._steps).remove)
 
     def _look(self, depths: dict[Any, int]) -> None:
-        """Look at what a backward pass reached."""
+        """Examine the parameters that a backward pass reached."""
         import torch
 
         holder = {id(p): optimizer for optimizer in list(self._built) for p in parameters_of(optimizer)}
@@ -87,10 +87,10 @@ class HoldAll(Change):
             self._judged[leaf] = True
 
     def _hold(self, optimizer: Any, parameters: list[Any], depths: dict[Any, int], beside: list[Any]) -> None:
-        """Add parameters to the groups of those nearest to them on the tape."""
+        """Add parameters to the groups of their nearest neighbors in the graph."""
         import torch
 
-        if isinstance(optimizer, torch.optim.Adagrad):  # which makes its state when it is built
+        if isinstance(optimizer, torch.optim.Adagrad):  # it creates its state in its constructor
             return
         groups = {id(p): group for group in optimizer.param_groups for p in group["params"]}
         near = [p for p in beside if id(p) in groups]
@@ -102,7 +102,7 @@ class HoldAll(Change):
                 self.applied += 1
 
     def _steps(self, optimizer: Any, args: Any, kwargs: Any) -> None:
-        """Take the whole model that waits, where an optimizer without any gradient holds its like, one by one."""
+        """Add the whole waiting model if an optimizer without gradients holds parameters that match one by one."""
         waiting, self._waiting = self._waiting, []
         held = list(parameters_of(optimizer))
         if not waiting or len(optimizer.param_groups) != 1 or any(p.grad is not None and p.grad.any() for p in held):
@@ -117,7 +117,7 @@ def _is_in(tensor: Any, tensors: list[Any]) -> bool:
 
 
 def _homes(parameters: list[Any]) -> list[Any]:
-    """Return the modules with a forward that hold any of these parameters and are part of no other such module."""
+    """Return the outermost modules with a forward that hold any of these parameters."""
     import torch
 
     containers = (torch.nn.ModuleList, torch.nn.ModuleDict)
@@ -139,7 +139,7 @@ def _homes(parameters: list[Any]) -> list[Any]:
 
 
 def _hidden(home: Any) -> list[tuple[Any, str, list[Any]]]:
-    """Return what the modules of a model hold in plain containers: the owner, the attribute, the layers."""
+    """Return the layers in plain containers of a model: owner, attribute, parameters or layers."""
     return [found for module in home.modules() for found in _contained(module)]
 
 
@@ -156,7 +156,7 @@ def _contained(module: Any) -> Iterator[tuple[Any, str, list[Any]]]:
 
 
 def _is_stale(optimizer: Any, missing: list[Any], depths: dict[Any, int], inside: set[int]) -> bool:
-    """Return whether the optimizer holds parameters that are not in the model any more and look like those missing."""
+    """Return True if the optimizer holds parameters that left the model and match the missing ones."""
     reached = {id(p) for p in depths}
     stale = [p for p in parameters_of(optimizer) if id(p) not in inside and id(p) not in reached]
     return any(_is_alike(new, old) for new in missing for old in stale)
@@ -167,7 +167,7 @@ def _is_alike(new: Any, old: Any) -> bool:
 
 
 def _is_left(home: Any, missing: list[Any], trained: list[Any], depths: dict[Any, int]) -> bool:
-    """Return whether the missing part is the smaller one, in training, and trained parameters lie behind it."""
+    """Return True if the missing part is the smaller one, in training, with trained parameters behind it."""
     behind = max(depths[p] for p in trained) - min(depths[p] for p in missing)
     if len(missing) > len(trained) or behind < _BEHIND:
         return False

@@ -1,4 +1,4 @@
-"""The remedy for padding that counts in a loss: it is ignored."""
+"""The remedy for padding that counts in a loss: the loss ignores it."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from truestep.probes.forward.label_values import embedding_behind, padding_share
 from truestep.seams.patch import patch
 
 _NONE = -100
-"""The index that losses ignore where none is given."""
+"""Index that losses ignore by default."""
 _LEAST_SHARE = 50
 
 
 class IgnorePadding(Change):
-    """A loss on tokens ignores the `padding_idx` of the embedding behind it, from the first batch on in which that
-    index is half of the targets or more and stands at the ends of the rows only.
+    """A loss on tokens ignores the `padding_idx` of the embedding of its inputs, from the first batch on in which this
+    index makes up half of the targets or more and occurs at the ends of rows only.
 
     Losses with class weights, with an `ignore_index`, or with `reduction="none"` stay as they are.
     """
@@ -64,7 +64,7 @@ class IgnorePadding(Change):
 
 
 def _padding(input: Any, target: Any) -> int | None:
-    """Return the index of padding that makes up most of the targets, None where there is none."""
+    """Return the padding index that makes up most of the targets; None without one."""
     if input.grad_fn is None or input.dim() != target.dim() + 1 or target.dim() not in (1, 2):
         return None
     embedding = embedding_behind(input.grad_fn, int(input.shape[1]))

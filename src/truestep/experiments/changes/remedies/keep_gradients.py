@@ -1,4 +1,4 @@
-"""The remedy for gradients that are cleared between their backward pass and their step: the step gets them back."""
+"""The remedy for gradients that are cleared between their backward pass and their step: restore them."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from truestep.seams.refs import tensor_keys
 class KeepGradients(Change):
     """A step that finds no gradients uses those that `zero_grad()` cleared after the latest backward pass.
 
-    They are cleared again after it. Gradients that a step has used already are not given back, nor those that a later
-    backward pass follows, nor any that are not finite: a script may clear them to leave a step out.
+    They are cleared again after it. Gradients are not restored if a step has used them, if a later backward pass
+    follows, or if they are not finite: a script may clear them to skip a step.
     """
 
     name = "keep-gradients"
@@ -27,7 +27,7 @@ class KeepGradients(Change):
 
         self._kept: Any = tensor_keys()
         self._used: Any = tensor_keys()
-        """Parameters whose gradients a step has used since the latest backward pass."""
+        """Parameters with gradients that a step has used since the latest backward pass."""
 
         def _engine_run_backward(*args: Any, **kwargs: Any) -> Any:
             if is_outermost_backward(kwargs):

@@ -1,4 +1,4 @@
-"""The remedy for layers that are made anew in every forward: the first ones are used again, and trained."""
+"""The remedy for layers that are created in every forward: reuse and train the first ones."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ _CONTAINERS = f"{_LIBRARY}container.py"
 
 
 class KeepLayers(Change):
-    """A layer of torch that a `forward` makes and does not register has the parameters of the one made there first.
+    """A torch layer that a `forward` creates without registering it uses the parameters of the first one created there.
 
-    From the second time on it shares them, and the optimizer that holds most of the surrounding module holds them too.
-    New ones are still drawn, and thrown away, so that the random numbers of the script stay what they are.
+    From the second call on it shares them, and they join the optimizer that holds most of the surrounding module. New
+    parameters are still drawn and discarded, so that the random numbers of the script stay the same.
     """
 
     name = "keep-layers"
@@ -39,7 +39,7 @@ class KeepLayers(Change):
 
         self._built = built(stack)
         self._made: MutableMapping[Any, tuple[Any, Hashable]] = weakref.WeakKeyDictionary()
-        """Layers made in a forward: in that of which module, and where."""
+        """Module and place of the forward that created a layer, by layer."""
         self._first: dict[Hashable, Any] = {}
         self._frame: FrameType | None = None
         self._counts: Counter[Hashable] = Counter()
@@ -56,7 +56,7 @@ class KeepLayers(Change):
             patch(stack, layer, "forward", self._kept(layer.forward))
 
     def _note(self, module: Any) -> None:
-        """Write down where a module is made, if that is in the forward of another one."""
+        """Record the place where a module is created, if it is in the forward of another one."""
         import torch
 
         frame: FrameType | None = sys._getframe(2)
@@ -69,7 +69,7 @@ class KeepLayers(Change):
                 maker = code, frame.f_lasti
             builds = code.co_name == "__init__" and not file.endswith(_CONTAINERS)
             if builds and argument(frame, "self") is not module:
-                return  # a part of something that is being built
+                return  # a part of a module under construction
             if code.co_name == "forward":
                 break
             frame = frame.f_back
@@ -95,7 +95,7 @@ class KeepLayers(Change):
         return same
 
     def _share(self, layer: Any, outer: Any, place: Hashable) -> None:
-        """Give a layer the parameters of the one that was made in its place first."""
+        """Give a layer the parameters of the first one from its place."""
         owner = outer()
         if owner is None or any(module is layer for module in owner.modules()):
             return

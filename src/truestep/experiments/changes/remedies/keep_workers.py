@@ -1,4 +1,4 @@
-"""The remedy for workers that are started anew in every epoch: they stay."""
+"""The remedy for workers that restart in every epoch: keep them."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from truestep.seams.patch import patch
 
 _Attributes = list[tuple[str, Any, int]]
 _DEPTH = 2
-"""Of attributes of attributes that are looked at: the strength of a transform of a data set."""
+"""Levels of attributes to compare, such as the strength of a transform of a data set."""
 
 
 class KeepWorkers(Change):
     """Loaders with workers keep them from one pass to the next, as with `persistent_workers=True`.
 
-    They are started anew, as without it, where the script has changed an attribute of the data set since they got their
-    copy of it, and where a pass begins while another one over the same loader has not come to its end.
+    They still restart if the script has changed an attribute of the data set since they got their copy of it, or if a
+    pass begins before the previous one over the same loader has ended.
     """
 
     name = "keep-workers"
@@ -30,9 +30,9 @@ class KeepWorkers(Change):
         from torch.utils.data.dataloader import DataLoader, _BaseDataLoaderIter
 
         begun: MutableMapping[Any, _Attributes] = weakref.WeakKeyDictionary()
-        """Loaders whose workers are kept, to the attributes of their data set as the workers have them."""
+        """Attributes of the data set as the workers have them, by loader with kept workers."""
         ended: MutableMapping[Any, None] = weakref.WeakKeyDictionary()
-        """Iterators that have come to their end."""
+        """Exhausted iterators."""
 
         def __iter__(loader: Any) -> Any:
             if loader.num_workers == 0 or (loader.persistent_workers and loader not in begun):
@@ -66,13 +66,13 @@ class KeepWorkers(Change):
 
 
 def _release(loader: Any) -> None:
-    """Let the workers of a loader end."""
+    """Stop the workers of a loader."""
     loader._iterator._shutdown_workers()
     loader._iterator = None
 
 
 def _attributes(thing: Any, name: str = "", depth: int = 0) -> Iterator[tuple[str, Any, int]]:
-    """Yield what a data set holds, and what that holds: the name, the object, and what changes with it in place."""
+    """Yield name, object and version of the attributes of a data set, and of their attributes."""
     import torch
 
     for key, value in getattr(thing, "__dict__", {}).items():
@@ -86,7 +86,7 @@ def _attributes(thing: Any, name: str = "", depth: int = 0) -> Iterator[tuple[st
 
 
 def _same(attributes: _Attributes, others: _Attributes) -> bool:
-    """Return whether every attribute is the same object as before, or an equal number or text."""
+    """Return True if every attribute is the same object as before, or an equal number or text."""
     return len(attributes) == len(others) and all(
         one[0] == other[0]
         and one[2] == other[2]

@@ -1,4 +1,4 @@
-"""The remedy for logits or probabilities where a loss expects log-probabilities: it gets those."""
+"""The remedy for logits or probabilities in a loss that expects log-probabilities: convert them."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ _SCALINGS = ("DivBackward0", "MulBackward0")
 class LogProbabilities(Change):
     """`nll_loss` and `kl_div` get the log-softmax of logits, and the logarithm of probabilities.
 
-    Logits are what comes straight from a linear or convolutional layer and has values above zero. `nll_loss` is a part
-    of sound expressions too, so the first backward pass has to show that it is minimised by itself: it is mended from
-    the second batch on.
+    Logits are direct outputs of a linear or convolutional layer with values above zero. `nll_loss` is also a part of
+    correct expressions, so the first backward pass must show that it is minimized alone: it is fixed from the second
+    batch on.
     """
 
     name = "log-probabilities"
@@ -35,7 +35,7 @@ class LogProbabilities(Change):
 
         compiling = torch.compiler.is_compiling
         self._alone: dict[Hashable | None, str] = {}
-        """Places of `nll_loss` to what they got, where a backward pass began at it."""
+        """Kind of input by place of `nll_loss`, for those at which a backward pass began."""
         self._pending: list[tuple[Hashable | None, str]] = []
 
         def _engine_run_backward(outputs: Any, *args: Any, **kwargs: Any) -> Any:
@@ -63,7 +63,7 @@ class LogProbabilities(Change):
         divergence = patch(stack, functional, "kl_div", named(kl_div, functional, "kl_div"))
 
     def _confirm(self, root: Any) -> None:
-        """Take the losses since the latest backward pass for minimised by themselves, if this one begins at them."""
+        """Confirm that the losses since the latest backward pass are minimized alone, if this pass begins at them."""
         pending, self._pending = self._pending, []
         name = root.name() if root is not None else ""
         if name.startswith("NllLoss") or (name in _SCALINGS and len(pending) == 1):
@@ -83,7 +83,7 @@ class LogProbabilities(Change):
 
 
 def _kind(input: Any) -> str:
-    """Return "logits" or "probabilities", empty for what a loss on log-probabilities may get."""
+    """Return "logits" or "probabilities"; "" for a valid input of a loss on log-probabilities."""
     maker = made_by(input.grad_fn) if input.requires_grad and input.numel() else ""
     values = input.detach()
     if maker in _PROBABILITIES:

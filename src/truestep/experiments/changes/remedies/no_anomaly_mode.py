@@ -1,4 +1,4 @@
-"""The remedy for anomaly detection that was left on: it stays off."""
+"""The remedy for anomaly detection that was left on: keep it off."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from truestep.seams.patch import patch
 
 
 class NoAnomalyMode(Change):
-    """Whatever switches anomaly detection on switches nothing."""
+    """Calls that switch anomaly detection on have no effect."""
 
     name = "no-anomaly-mode"
     remedies = ("anomaly-mode-left-on",)

@@ -1,4 +1,4 @@
-"""The remedy for workers that all read the same stream: what several of them give is given once."""
+"""The remedy for workers that all read the same stream: drop repeated batches."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from truestep.seams.patch import patch
 
 
 class OncePerStream(Change):
-    """A batch of an `IterableDataset` that is equal to the one before it, which another worker read, is left out.
+    """A batch of an `IterableDataset` is dropped if it equals the previous one, which another worker read.
 
-    Workers take turns, so equal batches follow each other. What workers give that share the stream, or draw numbers of
-    their own, is never equal. The batches are then those that one worker alone would give.
+    Workers take turns, so equal batches follow each other. Workers that split the stream, or draw their own random
+    numbers, never yield equal batches. The remaining batches are those of a single worker.
     """
 
     name = "once-per-stream"
@@ -43,7 +43,7 @@ class OncePerStream(Change):
 
 
 def _equal(one: Any, other: Any) -> bool:
-    """Return whether two batches hold the same values; not where that cannot be told."""
+    """Return True if two batches hold the same values; False if that is unknown."""
     import torch
 
     if isinstance(one, torch.Tensor):
@@ -58,7 +58,7 @@ def _equal(one: Any, other: Any) -> bool:
 
 
 def _copied(batch: Any) -> Any:
-    """Return a batch that keeps its values whatever the script does to the other one in place."""
+    """Return a copy of a batch, which in-place changes by the script do not affect."""
     import torch
 
     if isinstance(batch, torch.Tensor):

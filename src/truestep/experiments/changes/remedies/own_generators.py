@@ -1,4 +1,4 @@
-"""The remedy for generators that every worker gets a copy of: each seeds its own, anew in every epoch."""
+"""The remedy for generators that are copied to every worker: each worker seeds its copy again in every epoch."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from truestep.seams.patch import patch
 class OwnGenerators(Change):
     """Generators of numpy, python and torch that a data set holds are seeded in each worker by the seed torch gave it.
 
-    Only while gradients are on, so that an evaluation keeps its numbers, and not where the script has a
-    `worker_init_fn` of its own. Generators in a data set behind `Subset` and the like count too.
+    Only with gradients enabled, so that an evaluation keeps its numbers, and not if the script passes a
+    `worker_init_fn`. Generators in a data set behind `Subset` and similar wrappers count too.
     """
 
     name = "own-generators"
@@ -43,7 +43,7 @@ class OwnGenerators(Change):
 
 
 def seed_generators(worker: int) -> None:
-    """Give the copy of a data set in a worker generators with a seed of that worker."""
+    """Seed the generators of a worker's copy of the data set with the seed of the worker."""
     import torch
 
     info = torch.utils.data.get_worker_info()
@@ -53,7 +53,7 @@ def seed_generators(worker: int) -> None:
 
 
 def _generators(dataset: Any) -> Iterator[Callable[[int], None]]:
-    """Yield, for each generator that a data set holds, what renews it with a seed."""
+    """Yield a function for each generator of a data set that seeds it."""
     import torch
 
     numpy = sys.modules.get("numpy")
@@ -80,5 +80,5 @@ def _seed_legacy(state: Any, seed: int) -> None:
 
 
 def _replace(held: dict[str, Any], name: str, generator: Any, seed: int) -> None:
-    """Put another generator of numpy in the place of one, which cannot be seeded again."""
+    """Replace a generator of NumPy, which cannot be seeded again, by a new one."""
     held[name] = type(generator)(type(generator.bit_generator)(seed))

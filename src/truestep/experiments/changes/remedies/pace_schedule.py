@@ -1,4 +1,4 @@
-"""The remedy for schedules that are stepped too often or too seldom: they keep the pace that the finding names."""
+"""The remedy for schedules that are stepped too often or too rarely: step them as the finding recommends."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from truestep.experiments.changes.parts.schedules import Scheduled, optimizer_of
 
 
 class PaceSchedule(Scheduled):
-    """Does what the help of the finding says.
+    """Follows the help of the finding.
 
-    "once per epoch": what the line found steps within a pass over a loader of torch is stepped once, when the pass is
-    over. "after every ... step": the schedule that the finding names is stepped after each step of its optimizer, and
-    by nothing else. Other helps ask for another schedule: nothing is done.
+    "once per epoch": a schedule that the line of the finding steps within a pass over a torch loader is stepped once,
+    at the end of the pass. "after every ... step": the schedule of the finding is stepped after each step of its
+    optimizer, and nowhere else. Other helps ask for another schedule: nothing is changed.
     """
 
     name = "pace-schedule"
@@ -26,7 +26,7 @@ class PaceSchedule(Scheduled):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self._waiting: dict[int, dict[int, Callable[[], Any]]] = {}
-        """Passes to the schedules that are stepped when they are over."""
+        """Schedules to step at the end of a pass, by pass."""
         self._by_update: weakref.WeakSet[Any] = weakref.WeakSet()
         self._passes = Passes(self._over)
 

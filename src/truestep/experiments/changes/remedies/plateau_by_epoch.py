@@ -1,4 +1,4 @@
-"""The remedy for plateau schedules that are given losses of batches: they get the mean of an epoch, once."""
+"""The remedy for plateau schedules that get losses of batches: they get the mean of an epoch, once."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from truestep.experiments.changes.parts.schedules import Scheduled
 
 
 class PlateauByEpoch(Scheduled):
-    """What the line found gives a plateau schedule within a pass over a loader of torch is given once, as its mean.
+    """The values that the line of the finding gives a plateau schedule within a pass are given once, as their mean.
 
     A schedule that waits for its metric to rise is left alone, and so is one stepped once per epoch: the losses of the
     other batches are not known there.
@@ -26,7 +26,7 @@ class PlateauByEpoch(Scheduled):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self._given: dict[int, dict[int, tuple[Any, list[float]]]] = {}
-        """Passes to the schedules and what they were given meanwhile."""
+        """Schedules with their values, by pass."""
         self._passes = Passes(self._over)
 
     def aim(self, stack: ExitStack) -> None:

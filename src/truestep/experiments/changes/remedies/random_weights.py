@@ -1,4 +1,4 @@
-"""The remedy for units that begin equal and stay so: random weights, as torch's own layers begin with."""
+"""The remedy for units that start equal and stay equal: random weights, as in torch's own layers."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from truestep.seams.refs import tensor_keys
 
 
 class RandomWeights(Change):
-    """A weight whose rows are equal, and whose rows of gradients are equal too, gets random rows before its first step.
+    """A weight with equal rows, and with equal rows in its gradient, gets random rows before its first step.
 
-    Equal rows with different gradients part by themselves (a last layer of zeros, LoRA), so they stay as they are. The
-    numbers are drawn by a generator of its own, uniformly within sqrt(6 / inputs) of zero.
+    Equal rows with different gradients diverge without help (a last layer of zeros, LoRA), so they are left alone. The
+    numbers are drawn by a separate generator, uniformly within sqrt(6 / inputs) of zero.
     """
 
     name = "random-weights"
@@ -44,7 +44,7 @@ class RandomWeights(Change):
 
 
 def _is_symmetric(parameter: Any) -> bool:
-    """Return whether all rows are equal, and would be so after a step."""
+    """Return True if all rows are equal, and would be equal after a step."""
     if parameter.dim() < 2 or parameter.shape[0] < 2 or parameter.grad.is_sparse:
         return False
     values, gradient = parameter.detach(), parameter.grad

@@ -1,4 +1,4 @@
-"""The remedy for training that goes on in eval mode: the modes of the training before come back."""
+"""The remedy for training that continues in eval mode: restore the earlier modes."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from truestep.experiments.changes.parts.calls import AroundCalls
 
 
 class RestoreTrainMode(AroundCalls):
-    """A model that the line found has called in train mode gets its modes back when it is called there in eval mode.
+    """A model that the line of the finding first calls in train mode gets its modes restored when called in eval mode.
 
-    Each of its modules has the mode of the last such call: what was frozen in eval mode stays there. Calls without
-    gradients are left alone: they evaluate.
+    Each of its modules gets the mode of the last call in train mode: modules frozen in eval mode stay there. Calls
+    without gradients are left alone: they evaluate.
     """
 
     name = "restore-train-mode"

@@ -1,4 +1,4 @@
-"""The remedy for schedules that are stepped before their optimizer: their first step is left out."""
+"""The remedy for schedules that are stepped before their optimizer: skip their first step."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from truestep.experiments.changes.parts.schedules import Scheduled, optimizer_of
 
 
 class ScheduleAfterStep(Scheduled):
-    """The first step that the line found takes of a schedule, before any of the optimizer, is left out.
+    """The first step of a schedule at the line of the finding, before any step of the optimizer, is skipped.
 
-    From then on each of its steps leaves the rate that it would have left after those of the optimizer.
+    From then on each of its steps sets the rate that it would set if it came after those of the optimizer.
     """
 
     name = "schedule-after-step"

@@ -1,4 +1,4 @@
-"""The remedy for schedules that are stepped twice: the second step is left out."""
+"""The remedy for schedules that are stepped twice: skip the second step."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from truestep.experiments.changes.parts.schedules import Scheduled, optimizer_of
 
 
 class ScheduleOnce(Scheduled):
-    """The line found steps a schedule only where its optimizer has stepped since the schedule last did."""
+    """The line of the finding steps a schedule only if its optimizer has stepped since the schedule last did."""
 
     name = "schedule-once"
     remedies = ("scheduler-stepped-twice",)

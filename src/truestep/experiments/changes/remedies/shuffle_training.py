@@ -1,4 +1,4 @@
-"""The remedy for training data that is read class by class: a new order in every pass."""
+"""The remedy for training data that is sorted by class: shuffle it in every pass."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _LEAST_BATCHES = 4
 
 
 class _Pass:
-    """What a pass over a loader gave."""
+    """One pass over a loader, with the order of its labels."""
 
     def __init__(self, loader: Any) -> None:
         self.loader = weakref.ref(loader)
@@ -27,8 +27,8 @@ class _Pass:
 class ShuffleTraining(Change):
     """A loader that reads its data set from front to back draws an order for every pass, from the second pass on.
 
-    The first pass shows that there is reason to: an optimizer stepped between its batches, and their labels, the last
-    entry of each batch, never fell. The order is drawn by a generator of its own.
+    The first pass must justify it: an optimizer stepped between its batches, and their labels, the last entry of each
+    batch, never decreased. The order is drawn by a separate generator.
     """
 
     name = "shuffle-training"
@@ -78,7 +78,7 @@ class ShuffleTraining(Change):
 
 
 def _look(passed: Any, batch: Any) -> None:
-    """Look at whether the labels of a batch continue those before."""
+    """Record whether the labels of a batch continue the sorted order."""
     import torch
 
     labels = batch[-1] if isinstance(batch, list | tuple) and batch else None

@@ -10,13 +10,13 @@ from truestep.experiments.changes.parts.sources import Sources, named
 from truestep.seams.patch import patch
 
 _CLASSES = 1
-"""The dimension in which `nll_loss` expects them."""
+"""Dimension of the classes in `nll_loss`."""
 
 
 class SoftmaxOverClasses(Change):
-    """A log-softmax whose output `nll_loss` takes directly runs over dimension 1, and then in evaluation too.
+    """A log-softmax directly before `nll_loss` runs over dimension 1, and then in evaluation too.
 
-    It is known to be wrong by sizes: it ran over another number of values than there are classes.
+    It is recognized as wrong by sizes: it ran over another number of values than there are classes.
     """
 
     name = "softmax-over-classes"

@@ -1,4 +1,4 @@
-"""The remedy for an optimizer whose step was forgotten: it steps, before its gradients are cleared."""
+"""The remedy for an optimizer that is never stepped: step it before its gradients are cleared."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from truestep.experiments.changes.parts.optimizers import is_outermost_backward,
 from truestep.seams.patch import patch
 
 _LEAST = 10
-"""Times that its unused gradients are cleared, while others step, before an optimizer counts as forgotten: the rarer
-steps of one of two optimizers (delayed policies, several steps of a critic) come sooner."""
+"""Number of times that unused gradients are cleared, while others step, before an optimizer counts as forgotten: the
+rarer steps of one of two optimizers (delayed policies, several steps of a critic) come sooner."""
 
 
 class StepAll(Change):
-    """An optimizer that never stepped while another one did, and whose unused gradients are cleared again and again,
-    steps right before each further clearing: from the tenth on, and on all that the backward passes left there.
+    """An optimizer that never stepped while another one did, although its unused gradients are cleared repeatedly,
+    steps right before each further clearing: from the tenth on, on all gradients that the backward passes left.
 
-    Under a `GradScaler` nothing is done: its gradients would be in another scale. Nor for LBFGS, which needs a closure.
+    It does nothing under a `GradScaler`, since the gradients would be scaled, and for LBFGS, which needs a closure.
     """
 
     name = "step-all"
@@ -35,7 +35,7 @@ class StepAll(Change):
         self._stepping = False
         self._stepped: MutableMapping[Any, None] = weakref.WeakKeyDictionary()
         self._cleared: MutableMapping[Any, tuple[int, int]] = weakref.WeakKeyDictionary()
-        """For each optimizer, how often unused gradients were cleared, and how many backward passes came before."""
+        """Number of clearings of unused gradients, and of the backward passes before, by optimizer."""
 
         def _engine_run_backward(*args: Any, **kwargs: Any) -> Any:
             self._passes += is_outermost_backward(kwargs)

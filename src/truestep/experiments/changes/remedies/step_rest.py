@@ -1,4 +1,4 @@
-"""The remedy for batches at the end of an epoch that fill no window of accumulation: a step is made for them."""
+"""The remedy for batches at the end of an epoch that do not fill a window of accumulation: take a step for them."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from truestep.seams.patch import patch
 
 
 class StepRest(Change):
-    """An optimizer whose every step used the same number of backward passes, two or more, steps before the gradients of
-    fewer passes at the end of a loader are cleared; once that has happened, already when the loader ends.
+    """If every step of an optimizer used the same number of backward passes, two or more, it also steps before the
+    gradients of fewer passes at the end of a loader are cleared; after the first time, as soon as the loader ends.
 
     Only in scripts with one optimizer and without a `GradScaler`: elsewhere gradients are left over for other reasons.
-    Gradients that are not finite are cleared as the script says. What is left over uncleared stays as it is.
+    Gradients that are not finite are cleared by the script as usual. Leftover gradients that stay are not changed.
     """
 
     name = "step-rest"
@@ -32,7 +32,7 @@ class StepRest(Change):
         self._pending = self._size = 0
         self._regular = True
         self._drops = self._over = False
-        """Whether rests were cleared before, and whether the loader of what is pending has come to its end."""
+        """True if leftover gradients were cleared before; True if the loader of the pending ones is exhausted."""
         self._drawing: Any = lambda: None
         self._from: Any = lambda: None
 
@@ -84,7 +84,7 @@ class StepRest(Change):
         self._pending, self._over = 0, False
 
     def _step(self) -> bool:
-        """Step on what is left over, where that is known to be so. Return whether it was."""
+        """Step on leftover gradients, if they surely are; return True if it did."""
         optimizers = list(self._built)
         known = self._regular and self._over and len(optimizers) == 1
         if not known or not 0 < self._pending < self._size:

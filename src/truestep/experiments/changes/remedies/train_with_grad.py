@@ -1,4 +1,4 @@
-"""The remedy for training with gradients off: they are on from the training call on."""
+"""The remedy for training with gradients disabled: enable them from the training call on."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from truestep.experiments.changes.parts.calls import AroundCalls
 
 
 class TrainWithGrad(AroundCalls):
-    """A model in train mode that the line found calls without gradients is called with them.
+    """A model in train mode that the line of the finding calls without gradients is called with gradients.
 
-    They stay on, for the loss is computed after the call, until the script itself switches them off or leaves its
-    `torch.no_grad()`. Under `torch.inference_mode()` nothing is done.
+    They stay enabled, since the loss is computed after the call, until the script disables them or leaves its
+    `torch.no_grad()`. Under `torch.inference_mode()` nothing is changed.
     """
 
     name = "train-with-grad"

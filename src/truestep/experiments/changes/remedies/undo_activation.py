@@ -1,4 +1,4 @@
-"""The remedy for probabilities where a loss expects logits: logits that these are the probabilities of."""
+"""The remedy for probabilities in a loss that expects logits: convert them to logits."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from truestep.seams.patch import patch
 class UndoActivation(Change):
     """Cross entropy gets the logarithm of a softmax, binary cross entropy with logits the logit of a sigmoid.
 
-    Both give the loss that the script would have without the activation: softmax(log p) is p. Probabilities are what
-    lies between 0 and 1 and, for cross entropy, sums up to 1.
+    Both give the loss that the script would have without the activation: softmax(log p) is p. Values count as
+    probabilities if they lie between 0 and 1 and, for cross entropy, sum to 1.
     """
 
     name = "undo-activation"
