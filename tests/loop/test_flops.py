@@ -55,7 +55,7 @@ def test_a_model_that_reads_values_is_refused():
 
 
 def test_a_call_without_a_batch_is_refused():
-    with pytest.raises(BadPart, match="without a batch"):
+    with pytest.raises(BadPart, match="needs a batch"):
         counted(nn.Linear(3, 3))
 
 

@@ -219,7 +219,7 @@ def test_asking_in_every_step_reads_only_what_is_new(monkeypatch):
 
 @pytest.mark.parametrize("options", [{"rising": 0}, {"falling": 2.5}, {"rising": True}])
 def test_an_alert_that_means_nothing_is_refused(options):
-    with pytest.raises(BadSettings, match="how many times in a row"):
+    with pytest.raises(BadSettings, match=r"must be a positive integer \(times in a row\)"):
         begun()[0].alert("x", **options)
 
 

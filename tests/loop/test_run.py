@@ -43,7 +43,7 @@ def test_parts_have_names_of_their_own():
 
 
 def test_what_has_no_state_cannot_be_registered():
-    with pytest.raises(BadPart, match=r"(?s)list cannot join.*run\.state"):
+    with pytest.raises(BadPart, match=r"(?s)list cannot be saved in a checkpoint.*run\.state"):
         Run(device="cpu").register("buffer", [])
 
 

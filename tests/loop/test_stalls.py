@@ -61,7 +61,7 @@ def test_what_is_asked_for_in_vain_is_an_error():
     stalls = Stalls()
     for epoch in (0, 0, 0, 1):
         assert not stalls.stalled("val_los", patience=2, epoch=epoch)
-    with pytest.raises(MetricMissing, match='"val_los", which was never logged'):
+    with pytest.raises(MetricMissing, match='"val_los" was never logged'):
         stalls.stalled("val_los", patience=2, epoch=2)
 
 

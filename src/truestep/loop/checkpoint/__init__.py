@@ -8,6 +8,7 @@ manifest        manifest.json: sizes and checksums of the files of a checkpoint
 files           atomic and durable writing of files and folders
 tensor_file     writer and reader of the safetensors format
 safe_state      conversion of state to types that load with `weights_only=True`
+stateful        the protocol of objects with `state_dict` and `load_state_dict`
 writer_thread   the thread that writes asynchronous checkpoints
 lock            the lock on the folder of a run
 run_folder      the folder of a run, and the checkpoint that the run starts from

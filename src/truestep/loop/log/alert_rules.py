@@ -1,7 +1,7 @@
-"""When a series of values is alarming: each rule reads one value after another and says what happened, or nothing.
+"""Rules for alerts: each reads a series, one value after another, and returns a message or None.
 
-Rules are silent in doubt. What is usual is learned from the series itself, by medians and by the largest value of a
-window, so that noise, heavy tails and mixtures of easy and hard batches are usual where they have been seen.
+In doubt, a rule raises no alert. The normal range is learned from the series itself, by medians and by the largest
+value of a window. So noise, heavy tails and mixtures of easy and hard batches become part of it.
 """
 
 from __future__ import annotations
@@ -13,17 +13,17 @@ from statistics import median
 from typing import Any, Protocol
 
 _WINDOW = 200
-"""Values that say what is usual."""
+"""Number of last values that define the normal range."""
 _LEAST = 100
-"""Values before the first judgement: a beginning is not usual."""
+"""Number of values before the first alert: the start of a series is not typical."""
 _RENEWED = 20
-"""Values after which the bound is computed anew."""
+"""Number of values between two computations of the bound."""
 _FIRST = 20
-"""Values whose median is where the series began."""
+"""Number of first values, with the initial level as their median."""
 _PAUSE = 400
-"""Values after a spike in which no other one is told."""
+"""Number of values after a spike without another alert."""
 _NORMAL = 1.4826
-"""From the median of absolute deviations to the standard deviation of a normal distribution."""
+"""Ratio of the standard deviation to the median of absolute deviations in a normal distribution."""
 
 
 class AlertRule(Protocol):
@@ -32,23 +32,23 @@ class AlertRule(Protocol):
     kind: str
 
     def look(self, value: float) -> str | None:
-        """Read the next value; return what happened, as the end of a sentence that begins with the name."""
+        """Read the next value; return a message without its subject, the name of the value, or None."""
 
     def pause(self) -> None:
-        """Tell nothing for a while that a jump of the learning rate explains."""
+        """Suppress alerts for a while after a jump of the learning rate, if it can explain them."""
 
     def state_dict(self) -> dict[str, Any]:
-        """Return what a resumed run needs to go on judging as this one would."""
+        """Return the state, from which a resumed run raises the same alerts."""
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Take up where another run was."""
+        """Restore the state of another run."""
 
 
 class _Kept:
-    """A rule whose state is plain attributes, lists and windows."""
+    """Base class of rules with a state of plain attributes, lists and windows."""
 
     def pause(self) -> None:
-        """Go on: what a jump of the learning rate explains is no matter here."""
+        """Do nothing: a jump of the learning rate does not explain these alerts."""
 
     def state_dict(self) -> dict[str, Any]:
         return {key: list(value) if isinstance(value, deque) else value for key, value in vars(self).items()}
@@ -60,7 +60,7 @@ class _Kept:
 
 
 class NotFinite(_Kept):
-    """NaN or infinity; told again after a hundred finite values.
+    """NaN or infinity; alerts again after a hundred finite values.
 
     Example:
         >>> rule = NotFinite()
@@ -82,14 +82,14 @@ class NotFinite(_Kept):
 
 
 class Spike(_Kept):
-    """A loss that jumps and stays up: three of the last five values far above what was usual.
+    """A loss that jumps and stays up: three of the last five values are far above the normal range.
 
-    Far is above the median of the last 200 values by more than three times what their largest value was, ten standard
-    deviations (from the median of absolute deviations), a quarter of the median, and a tenth of what the loss had
-    fallen by.
+    A value is far above if its distance from the median of the last 200 values is larger than each of these: three
+    times the distance of their largest value, ten standard deviations (from the median of absolute deviations), a
+    quarter of the median, and a tenth of the decrease of the loss since the start.
 
     Args:
-        fallen: judge only a loss that has fallen by a tenth: before, there is nothing to lose.
+        fallen: raise alerts only for a loss that has decreased by a tenth; before, no progress can be lost.
     """
 
     kind = "spike"
@@ -106,7 +106,7 @@ class Spike(_Kept):
         self.quiet = 0
 
     def pause(self) -> None:
-        """Tell nothing for a while: the learning rate jumped."""
+        """Suppress alerts for a while after a jump of the learning rate."""
         self.quiet = _PAUSE
 
     def look(self, value: float) -> str | None:
@@ -140,12 +140,12 @@ class Spike(_Kept):
 
 
 class NormSpike(_Kept):
-    """A gradient norm far above what was usual, once.
+    """A single gradient norm far above the normal range.
 
-    Far is twenty times the median of the last 200 norms, eight standard deviations of their logarithms, a tenth of
-    the first norms, and three times what was ever seen, as a multiple of the median of its time. The deviation is that
-    of the larger half: norms of batches that are learnt go down to nothing. Norms that are zero or not finite are left
-    out.
+    A norm is far above if it is larger than each of these: twenty times the median of the last 200 norms, the median
+    plus eight standard deviations on a logarithmic scale, a tenth of the first norms, and three times the largest
+    multiple of the median so far. The standard deviation is that of the larger half, since norms of learned batches
+    approach zero. Norms that are zero or not finite are ignored.
     """
 
     kind = "norm-spike"
@@ -160,7 +160,7 @@ class NormSpike(_Kept):
         self.quiet = 0
 
     def pause(self) -> None:
-        """Tell nothing for a while: the learning rate jumped."""
+        """Suppress alerts for a while after a jump of the learning rate."""
         self.quiet = _PAUSE
 
     def look(self, value: float) -> str | None:
@@ -176,7 +176,7 @@ class NormSpike(_Kept):
         if value <= self.bound:
             return None
         times = value / self.usual
-        self._renew()  # with the largest multiple, which is this one
+        self._renew()  # this value is now the largest multiple
         if self.quiet:
             return None
         self.quiet = _PAUSE
@@ -196,14 +196,15 @@ class NormSpike(_Kept):
 
 
 class Rising(_Kept):
-    """A value that gets worse so many times in a row, by more than it scatters.
+    """A value that gets worse several times in a row, by more than its noise.
 
-    It ends worse than the five values before it began, and five standard deviations from where it began; these are read
-    from second differences, in which a trend does not show. Told again after a new best value.
+    The last value must be worse than the five values before the series, and more than five standard deviations from its
+    first value. The standard deviation is computed from second differences, which are not affected by a trend. Alerts
+    again after a new best value.
 
     Args:
-        times: how many times in a row.
-        falling: whether to fall is to get worse, as for an accuracy.
+        times: number of times in a row.
+        falling: True if smaller is worse, as for an accuracy.
 
     Example:
         >>> rule = Rising(3)
@@ -241,11 +242,11 @@ class Rising(_Kept):
 
 
 class Bound(_Kept):
-    """A value beyond a bound; told again after it was back.
+    """A value beyond a bound; alerts again after it was within the bound.
 
     Args:
         limit: the bound.
-        below: whether the value is to stay above it.
+        below: True if the bound is a lower bound.
     """
 
     kind = "bound"
@@ -263,7 +264,7 @@ class Bound(_Kept):
 
 
 def _usual(values: Iterable[float]) -> tuple[float, float]:
-    """Return the median, and the standard deviation as the median of absolute deviations tells it."""
+    """Return the median, and the standard deviation estimated from the median of absolute deviations."""
     ordered = sorted(values)
     middle = median(ordered)
     return middle, _NORMAL * median(sorted(abs(value - middle) for value in ordered))

@@ -1,9 +1,7 @@
-"""What went wrong in a run while it ran: found in the values that it reads anyway, printed once, kept in
-`alerts.jsonl`.
+"""Alerts of a run: raised from values that it reads anyway, printed once, and written to `alerts.jsonl`.
 
-Without being asked, the loss given to `run.step()` is watched for NaN and, in a loop over a loader with one optimizer,
-for spikes; the norm of the gradients, where they are clipped, for both; a logged validation loss for rising five times
-in a row.
+By default, the loss passed to `run.step()` is checked for NaN and, in a loop over a loader with one optimizer, for
+spikes; the gradient norm, if gradients are clipped, for both; a logged validation loss for rising five times in a row.
 """
 
 from __future__ import annotations
@@ -22,19 +20,19 @@ from truestep.loop.log.alert_rules import AlertRule, Bound, NormSpike, NotFinite
 from truestep.loop.log.line_file import LineFile
 
 VALIDATION_LOSS = re.compile(r"(?:^|[_/.\- ])(?:val|valid|validation|eval)[_/.\- ]loss$")
-"""Names of values that are watched for rising without being asked: val_loss, val/loss, model/valid_loss, eval_loss."""
+"""Names of values that are checked for rising by default: val_loss, val/loss, model/valid_loss, eval_loss."""
 
 
 @dataclass(frozen=True, slots=True)
 class Alert:
-    """One thing that happened.
+    """One alert.
 
     Attributes:
-        step: steps taken when the value was logged; for the loss given to `run.step()`, the step that it was for.
-        epoch: the epoch under way.
-        name: of the value.
-        kind: "not-finite", "spike", "norm-spike", "rising" or "bound"; "not-written" where the log cannot be written.
-        message: what happened, in one line.
+        step: number of steps when the value was logged; for the loss passed to `run.step()`, the number of that step.
+        epoch: the current epoch.
+        name: name of the value.
+        kind: "not-finite", "spike", "norm-spike", "rising" or "bound"; "not-written" if the log cannot be written.
+        message: the message, in one line.
         value: the value.
     """
 
@@ -49,18 +47,18 @@ class Alert:
         return f"alert at step {self.step}: {self.message}"
 
     def line(self) -> str:
-        """Return it as JSON can hold it."""
+        """Return the alert as a line of JSON."""
         value = self.value if math.isfinite(self.value) else str(self.value)
         return json.dumps({**asdict(self), "value": value})
 
 
 class Alerts:
-    """Watches series of values by name.
+    """Checks series of values, by name.
 
     Args:
-        path: where alerts are written; None for nowhere.
-        show: called with the text of each alert, once.
-        defaults: whether to watch what nobody asked for.
+        path: file for alerts; None to write none.
+        show: called once with the text of each alert.
+        defaults: also check values without a call of `ask`, by the default rules.
 
     Example:
         >>> alerts = Alerts(None, show=print)
@@ -89,16 +87,16 @@ class Alerts:
         above: float | None = None,
         below: float | None = None,
     ) -> None:
-        """Watch a logged value for NaN and infinity, and for what else is asked for. See `Run.alert`."""
+        """Check a logged value for NaN and infinity, and by the given rules. See `Run.alert`."""
         rules: dict[str, AlertRule] = {"not-finite": NotFinite()}
-        for what, times in (("rising", rising), ("falling", falling)):
+        for kind, times in (("rising", rising), ("falling", falling)):
             if times is None:
                 continue
             if not isinstance(times, int) or isinstance(times, bool) or times < 1:
                 raise BadSettings(
-                    f"{what} is {times!r}", expected="how many times in a row, 1 or more", remedy=f"pass {what}=5"
+                    f"{kind} must be a positive integer (times in a row), got {times!r}", remedy=f"pass {kind}=5"
                 )
-            rules[what] = Rising(times, falling=what == "falling")
+            rules[kind] = Rising(times, falling=kind == "falling")
         if spike:
             rules["spike"] = Spike()
         if above is not None:
@@ -108,18 +106,18 @@ class Alerts:
         self._rules.pop(name, None)
         self._watch(name, rules)
 
-    # --- what is looked at ---
+    # --- values ---
 
     def given(self, step: int, epoch: int, name: str, value: float, kinds: tuple[str, ...]) -> None:
-        """Look at a value that the run itself has: a loss given to `run.step()`, a norm.
+        """Check a value of the run itself: a loss passed to `run.step()`, a gradient norm.
 
         Args:
-            step: the step that it is for.
-            epoch: the epoch under way.
-            name: as messages call it.
+            step: number of the step.
+            epoch: the current epoch.
+            name: name of the value in messages.
             value: the value.
-            kinds: the rules of the series, of "not-finite", "spike" and "norm-spike"; and "jumped" where the learning
-                rate has just been raised at once, as by a warm restart.
+            kinds: the rules of the series, of "not-finite", "spike" and "norm-spike"; and "jumped" if the learning rate
+                has just jumped up, as in a warm restart.
         """
         key = f"run.step: {name}"
         rules = self._rules.get(key)
@@ -131,7 +129,7 @@ class Alerts:
         self._look(rules, step, epoch, name, value)
 
     def logged(self, step: int, epoch: int, values: dict[str, Any]) -> None:
-        """Look at the values of one line."""
+        """Check the values of one line of the log."""
         for name, value in values.items():
             rules = self._rules.get(name)
             if rules is None:
@@ -156,14 +154,14 @@ class Alerts:
             callback(alert)
 
     def happened(self, step: int, epoch: int, name: str, kind: str, message: str) -> None:
-        """Tell what went wrong with the run itself, which no value shows.
+        """Raise an alert about the run itself, not about a value.
 
         Args:
-            step: steps taken.
-            epoch: the epoch under way.
-            name: of what it happened to.
-            kind: of alert.
-            message: what happened, in one line.
+            step: number of steps.
+            epoch: the current epoch.
+            name: name of the affected object, such as a file.
+            kind: kind of the alert.
+            message: the message, in one line.
         """
         self._tell(Alert(step, epoch, name, kind, message, math.nan))
 
@@ -182,7 +180,7 @@ class Alerts:
     # --- checkpoints ---
 
     def state_dict(self) -> dict[str, Any]:
-        """Write everything to the disk itself; return what a resumed run needs to go on as this one would."""
+        """Flush the file to the disk; return the state, from which a resumed run raises the same alerts."""
         size = 0 if self._file is None else self._file.secure()
         waiting = [] if self._file is None else list(self._file.waiting)
         rules = {key: {what: rule.state_dict() for what, rule in own.items()} for key, own in self._rules.items()}
@@ -190,7 +188,7 @@ class Alerts:
         return {"bytes": size, "waiting": waiting, "found": found, "rules": {**self._loaded, **rules}}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Take up where another run was; what it told after its checkpoint is dropped."""
+        """Restore the state of another run; alerts after its checkpoint are dropped."""
         self.found[:] = [Alert(**alert) for alert in state["found"]]
         self._loaded = {key: dict(known) for key, known in state["rules"].items()}
         for key, rules in self._rules.items():

@@ -1,4 +1,4 @@
-"""What a run says once, at its first batch: which models, of which numbers, on which device, and what a batch is."""
+"""The line that a run prints at its first batch: models, dtypes, devices, and the shapes of the batch."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from torch.nn.parameter import is_lazy
 
 
 def introduction(models: Mapping[str, nn.Module], batch: Any, precision: str) -> str:
-    """Return it in one line.
+    """Return the description of models and batch, in one line.
 
     Args:
-        models: of the run, by name.
-        batch: the first one, on the device; None for loops without a loader.
-        precision: of the forward pass.
+        models: models of the run, by name.
+        batch: the first batch, on the device; None for loops without a loader.
+        precision: precision of the forward pass.
 
     Example:
         >>> introduction({"model": nn.Linear(4, 2)}, (torch.ones(8, 4), torch.zeros(8, dtype=torch.long)), "bf16")

@@ -1,4 +1,4 @@
-"""Whether a logged value has stopped to improve: early stopping whose count survives a restart."""
+"""Early stopping: the number of logged values without an improvement, which is saved in checkpoints."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from truestep.errors import BadSettings, MetricMissing
 
 
 class Stalls:
-    """Counts how long values have not improved.
+    """Counts logged values without an improvement.
 
-    A value is counted when it is logged, not when somebody asks: asking twice changes nothing.
+    A value is counted when it is logged, not in `stalled()`, which can be called any number of times.
 
     Example:
         >>> stalls = Stalls()
@@ -28,13 +28,13 @@ class Stalls:
         self._counts: dict[str, dict[str, Any]] = {}
 
     def follow(self, name: str, *, mode: str, min_delta: float, last: float | None) -> str:
-        """Begin to count, if it is not done already; return the key of the count.
+        """Start a count, if it does not exist yet; return its key.
 
         Args:
-            name: of the value.
-            mode: "min" where smaller is better, "max" where larger is.
-            min_delta: by how much a value has to be better than the best one.
-            last: the value last logged under that name, which is the first one counted; None where there is none.
+            name: name of the value.
+            mode: "min" if smaller is better, "max" if larger is.
+            min_delta: smallest improvement over the best value that counts.
+            last: last value logged under that name, which is the first one counted; None without one.
         """
         key = f"{mode} {min_delta!r} {name}"
         if key not in self._counts:
@@ -60,16 +60,14 @@ class Stalls:
         last: float | None = None,
         epoch: int = 0,
     ) -> bool:
-        """Whether the last `patience` values were none better. See `Run.stalled`."""
+        """Return True if the last `patience` values did not improve. See `Run.stalled`."""
         if not isinstance(patience, int) or isinstance(patience, bool) or patience < 1:
-            raise BadSettings(
-                f"patience is {patience!r}", expected="a whole number of at least 1", remedy="pass patience=5"
-            )
+            raise BadSettings(f"patience must be a positive integer, got {patience!r}", remedy="pass patience=5")
         if mode not in ("min", "max"):
-            raise BadSettings(f'mode is "{mode}"', expected='"min" or "max"', remedy='pass mode="min" for a loss')
+            raise BadSettings(f'mode must be "min" or "max", got {mode!r}', remedy='pass mode="min" for a loss')
         if not 0 <= min_delta < math.inf:
             raise BadSettings(
-                f"min_delta is {min_delta!r}", expected="a number of at least 0", remedy="leave min_delta out"
+                f"min_delta must be a finite number of at least 0, got {min_delta!r}", remedy="leave min_delta out"
             )
         count = self._counts[self.follow(name, mode=mode, min_delta=float(min_delta), last=last)]
         if count["best"] is None and not count["since"]:
@@ -77,14 +75,14 @@ class Stalls:
                 count["asked_in"].append(epoch)
             if len(count["asked_in"]) > patience:
                 raise MetricMissing(
-                    f'run.stalled() was asked in {len(count["asked_in"])} epochs for "{name}", which was never logged',
-                    expected="a value from run.log() under that name",
+                    f'run.stalled() was called in {len(count["asked_in"])} epochs, but "{name}" was never logged',
+                    expected="expected a value from run.log() under that name",
                     remedy=f'write run.log({{"{name}": value}}) before run.stalled("{name}")',
                 )
         return bool(count["since"] >= patience)
 
     def follows(self, name: str) -> bool:
-        """Whether somebody asked about that value."""
+        """Return True if there is a count for a value."""
         return any(count["name"] == name for count in self._counts.values())
 
     def logged(self, values: dict[str, Any]) -> None:
@@ -99,7 +97,7 @@ class Stalls:
         return {key: {**count, "asked_in": list(count["asked_in"])} for key, count in self._counts.items()}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Take up the counts of another run."""
+        """Restore the counts of another run."""
         self._counts = {key: {**count, "asked_in": list(count["asked_in"])} for key, count in state.items()}
 
 

@@ -1,4 +1,4 @@
-"""Floating-point operations: how many a model takes, and how many a second a device can do at most."""
+"""Floating-point operations (FLOPs): the number per sample of a model, and the peak speed of devices."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ PEAKS: dict[str, tuple[float, float, float]] = {
     "L40S": (362 * _T, 183 * _T, 91.6 * _T),
     "L40": (181 * _T, 90.5 * _T, 90.5 * _T),
     "L4": (121 * _T, 60 * _T, 30.3 * _T),
-    # https://www.nvidia.com/en-us/data-center/products/a10-gpu/ ; an A10G is another chip setting, and is not known
+    # https://www.nvidia.com/en-us/data-center/products/a10-gpu/ ; the A10G has other clocks, and no published peak
     "A10": (125 * _T, 62.5 * _T, 31.2 * _T),
     # https://images.nvidia.com/aem-dam/Solutions/geforce/ada/nvidia-ada-gpu-architecture.pdf, appendix A (fp32 sums)
     "RTX 4090": (165.2 * _T, 82.6 * _T, 82.6 * _T),
@@ -48,14 +48,14 @@ PEAKS: dict[str, tuple[float, float, float]] = {
 """Peak speed of known accelerators."""
 
 _OTHERS = {"D", "Laptop", "Ti", "SUPER", "Max", "MIG"}
-"""Words by which a device with the same number is another one, or a part of one."""
+"""Words in the name of a different device with the same number, or of a part of a device."""
 
 
 def peak_flops(device: torch.device, precision: str) -> float | None:
-    """Return the most floating-point operations per second of a device; None where it is not known.
+    """Return the peak floating-point operations per second of a device; None if unknown.
 
     Args:
-        device: "cuda" or another.
+        device: any device; only CUDA devices are known.
         precision: "bf16", "fp16" or "fp32".
     """
     if device.type != "cuda":
@@ -64,14 +64,14 @@ def peak_flops(device: torch.device, precision: str) -> float | None:
 
 
 def _uses_tf32() -> bool:
-    """Return True if matrix products use tf32; the older of torch's two switches raises once the newer was used."""
+    """Return True if matrix products use tf32; torch's older flag raises an error after use of the newer one."""
     matmul = torch.backends.cuda.matmul
     newer = getattr(matmul, "fp32_precision", None)
     return bool(matmul.allow_tf32) if newer is None else newer == "tf32"
 
 
 def peak_of(name: str, precision: str, *, tf32: bool = False) -> float | None:
-    """Return the peak of a device by its name; all words of a known name have to be there.
+    """Return the peak of the known device with all its words in `name`; None if there is none.
 
     Example:
         >>> peak_of("NVIDIA A100-SXM4-80GB", "bf16")
@@ -90,14 +90,14 @@ def peak_of(name: str, precision: str, *, tf32: bool = False) -> float | None:
 
 
 def flops_per_sample(model: nn.Module, inputs: tuple[Any, ...], options: Mapping[str, Any]) -> float:
-    """Return the operations of forward and backward pass for one sample. See `Run.count_flops`."""
+    """Return the FLOPs of the forward and backward pass for one sample. See `Run.count_flops`."""
     inner: nn.Module = getattr(model, "_orig_mod", model)
     samples = samples_in([*inputs, *options.values()])
     if samples > 10**9 or not samples:
         raise BadPart(
-            "the operations of a model were to be counted without a batch",
-            expected="tensors whose first dimension is samples",
-            remedy="pass what the model is called with: run.count_flops(model, x)",
+            "counting the FLOPs of a model needs a batch",
+            expected="expected tensors with samples in the first dimension",
+            remedy="pass the inputs of the model: run.count_flops(model, x)",
         )
     tensors = {
         name: torch.empty_like(tensor, device="meta")
@@ -110,8 +110,8 @@ def flops_per_sample(model: nn.Module, inputs: tuple[Any, ...], options: Mapping
             torch.func.functional_call(inner, tensors, _on_meta(inputs), _on_meta(dict(options)))
     except Exception as error:
         raise BadPart(
-            f"{type(inner).__name__} cannot be called on the meta device, on which operations are counted: {error}",
-            expected="a forward pass that reads no value, and whose tensors are parameters or buffers",
+            f"{type(inner).__name__} cannot be called on the meta device, on which FLOPs are counted: {error}",
+            expected="expected a forward pass that reads no values, with only parameters and buffers as tensors",
             remedy="leave run.count_flops() out for this model",
         ) from error
     return 3.0 * counter.get_total_flops() / samples

@@ -1,4 +1,4 @@
-"""A file of lines that a run appends to, and what happens to them while the disk is full."""
+"""A file of lines that a run appends to, with a buffer for lines while the disk is full."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 _MOST_WAITING = 100_000
-"""Lines that are kept while they cannot be written; older ones are dropped, and counted."""
+"""Most unwritten lines to keep; older ones are dropped, and counted."""
 
 
 class LineFile:
-    """Appends whole lines. Those that cannot be written are kept, and written with the next ones.
+    """Appends complete lines. Lines that cannot be written are kept, and written with the next ones.
 
     Args:
-        path: made with the first line.
-        failed: called once, with the error, when lines cannot be written.
+        path: path of the file, which is created with the first line.
+        failed: called with the error, the first time that lines cannot be written.
 
     Example:
         >>> import tempfile
@@ -31,17 +31,17 @@ class LineFile:
         self.path = path
         self.waiting: list[str] = []
         self.lost = 0
-        """Lines that were dropped because too many waited."""
+        """Number of lines that were dropped."""
         self._failed = failed
         self._has_failed = False
 
     @property
     def size(self) -> int:
-        """Return how many bytes of whole lines the file has."""
+        """Return the size of the file in bytes."""
         return self.path.stat().st_size if self.path.exists() else 0
 
     def add(self, lines: Sequence[str]) -> None:
-        """Write lines, after those that wait."""
+        """Write waiting lines, then these lines."""
         self.waiting += lines
         if not self.waiting:
             return
@@ -67,11 +67,11 @@ class LineFile:
                     left = left[file.write(left) :]
             except OSError:
                 with contextlib.suppress(OSError):
-                    os.truncate(self.path, begin)  # no half a line
+                    os.truncate(self.path, begin)  # remove a half-written line
                 raise
 
     def secure(self) -> int:
-        """Try again what waits, bring the file to the disk itself, and return its size in bytes."""
+        """Try to write waiting lines, flush the file to the disk (`fsync`), and return its size in bytes."""
         self.add(())
         if not self.path.exists():
             return 0

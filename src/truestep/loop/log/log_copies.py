@@ -1,7 +1,7 @@
-"""Where lines of the log go besides `metrics.jsonl`: trackers, and `system.jsonl` for what clocks and memory say.
+"""Copies of the log besides `metrics.jsonl`: trackers, and `system.jsonl` for speed and memory.
 
-What a clock says differs from run to run; it is kept out of `metrics.jsonl`, which a resumed run writes byte for byte.
-An outlet that cannot be written is told once and left: the training goes on.
+Times differ from run to run. They are not in `metrics.jsonl`, which a resumed run reproduces byte for byte. If a copy
+cannot be written, this is reported once and the copy is abandoned; training continues.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from truestep.trackers.tracking import Ending, Start, Tracking
 
 
 class Outlets:
-    """The outlets of one run.
+    """The copies of the log of one run.
 
     Args:
-        folder: of the run.
-        settings: of the run, by name.
-        tracking: its trackers.
-        measure: returns what there is to say about speed and memory since the last time, by name.
+        folder: folder of the run.
+        settings: settings of the run, by name.
+        tracking: trackers of the run.
+        measure: returns speed and memory since its last call, by name.
         tell: shows one line to the user.
     """
 
@@ -50,12 +50,12 @@ class Outlets:
         return self._folder / "system.jsonl"
 
     def open(self) -> None:
-        """Begin the trackers, with what was logged before."""
+        """Start the trackers, with the lines logged before."""
         if self._tracking.waits:
             self._tracking.open(Start(self._folder, self._settings, self._step, self._history))
 
     def write(self, lines: Sequence[Line]) -> None:
-        """Copy lines that were read, and write what was measured meanwhile."""
+        """Copy lines of the log, and write speed and memory."""
         measured = self._measure()
         last = lines[-1]
         if measured and self._writable:
@@ -68,15 +68,15 @@ class Outlets:
         self._tracking.write([*lines, *_as_system(Line(last.step, last.epoch, measured))])
 
     def size(self) -> int:
-        """Return how many bytes `system.jsonl` has."""
+        """Return the size of `system.jsonl` in bytes."""
         return self._system.stat().st_size if self._system.exists() else 0
 
     def cut(self, size: int, step: int) -> None:
-        """Drop what was written after the checkpoint that the run resumes from.
+        """Truncate `system.jsonl` to the checkpoint that the run resumes from.
 
         Args:
-            size: bytes that `system.jsonl` had then.
-            step: the step of that checkpoint.
+            size: its size at the checkpoint, in bytes.
+            step: step of the checkpoint.
         """
         self._step = step
         if self.size() > size:
@@ -92,6 +92,6 @@ class Outlets:
 
 
 def _as_system(line: Line) -> list[Line]:
-    """Return what was measured as trackers get it, under names of its own; nothing where there is nothing."""
+    """Return speed and memory as a line for trackers, with the prefix `system/`; [] if nothing was measured."""
     values = {f"system/{name}": value for name, value in line.values.items() if name != "time"}
     return [Line(line.step, line.epoch, values)] if values else []

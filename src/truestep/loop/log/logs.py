@@ -1,8 +1,8 @@
-"""`metrics.jsonl`: one line per logged moment, without a synchronisation per step.
+"""`metrics.jsonl`: one line per call of `run.log()`, without a synchronisation per step.
 
-Values stay tensors until the lines are written, then all of them are read in one copy per device and dtype, together
-with what the run watches by itself. A line holds nothing but step, epoch and values, so that a resumed run writes the
-lines of an uninterrupted one, byte for byte. Clocks go elsewhere.
+Values stay tensors until the lines are written. Then all are read in one copy per device and dtype, together with the
+values that the run checks for alerts. A line has only step, epoch and values, so a resumed run writes the same lines as
+an uninterrupted one, byte for byte. Times are written to `system.jsonl`.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ from truestep.trackers.line import Line
 from truestep.trackers.tracking import Ending
 
 _MOST_WATCHED = 500
-"""Values of the run's own that are kept before they are read, where nothing is logged."""
+"""Most buffered values for alerts, if nothing is logged."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Watched(Line):
-    """A value of the run's own, which is no line of the log.
+    """A value for alerts, which is not written to the log.
 
     Attributes:
         kinds: the rules of its alerts.
@@ -43,13 +43,13 @@ class _Watched(Line):
 
 
 class Logs:
-    """Keeps what is logged, and writes it down every few steps.
+    """Buffers logged values, and writes them every few lines.
 
     Args:
-        path: the file; None keeps the last values only.
-        every: lines kept before they are written.
-        alerts: shown every value that was read.
-        outlets: where lines are copied to, and what clocks say is written.
+        path: the file; None to keep only the last values.
+        every: number of lines to buffer before they are written.
+        alerts: checks every value that was read.
+        outlets: copies of the log.
     """
 
     def __init__(
@@ -59,7 +59,7 @@ class Logs:
         self._file = None if path is None else LineFile(path, failed=self._not_written)
         self.every = every
         self.last: dict[str, float] = {}
-        """The last value of every name in this epoch, as of the last writing."""
+        """Last value of every name in this epoch, updated when lines are written."""
         self.alerts = alerts if alerts is not None else Alerts(None, show=_nowhere, defaults=False)
         self.outlets = outlets
         self.stalls = Stalls()
@@ -68,26 +68,26 @@ class Logs:
         self._flushing = False
         self._cut_short = False
         self._place = (0, 0)
-        """Step and epoch of the last line that was to be written."""
+        """Step and epoch of the last line, written or not."""
         self._watched: tuple[torch.Tensor, int, torch.Tensor] | None = None
-        """The last value that was copied for the alerts: an alias of it, its version then, and the copy.
+        """The last value copied for alerts: an alias of it, its version at that time, and the copy.
 
-        The alias keeps the memory, not the graph, and shares the version. A weak reference would do as well, but
-        `torch.utils.swap_tensors` refuses a tensor that has one.
+        The alias keeps the memory, not the graph, and shares the version. A weak reference is not possible, since
+        `torch.utils.swap_tensors` rejects tensors with weak references.
         """
 
     def log(self, values: Mapping[str, Any], *, step: int, epoch: int, own: Mapping[str, Any] | None = None) -> None:
-        """Keep one line.
+        """Buffer one line.
 
         Args:
-            values: numbers, strings, or tensors of one element, which are detached, and read later; or means and
-                metrics, of which `compute()` gives one.
-            own: the run's numbers and tensors of one element, which nobody changes later.
-            step: steps taken.
-            epoch: the epoch under way.
+            values: numbers, strings, or tensors of one element, which are detached and read later; or objects with a
+                `compute()` that returns one of these.
+            own: numbers and tensors of one element from the run, which are not modified later.
+            step: number of steps.
+            epoch: the current epoch.
 
         Raises:
-            BadLogValue: a value that is none of these.
+            BadLogValue: a value has another type, or several elements.
         """
         kept: dict[str, Any] = {}
         for name, given in values.items():
@@ -95,23 +95,21 @@ class Logs:
             if isinstance(value, torch.Tensor):
                 if value.numel() != 1:
                     raise BadLogValue(
-                        f'"{name}" has {value.numel()} elements',
-                        expected=f"one number, got a tensor of shape {tuple(value.shape)}",
+                        f'"{name}" must be one number, got a tensor of shape {tuple(value.shape)}',
                         remedy=f'log its mean: run.log({{"{name}": value.mean()}})',
                     )
                 watched = self._watched
                 if watched is not None and _same(watched[0], value) and watched[1] == watched[0]._version:
                     kept[name] = watched[2]
                 else:
-                    kept[name] = value.detach().clone()  # the user may go on to change it in place
+                    kept[name] = value.detach().clone()  # the user can modify it in place later
             elif isinstance(value, bool | int | float | str):
                 kept[name] = value
             elif hasattr(value, "item") and getattr(value, "size", 1) == 1:
                 kept[name] = value.item()
             else:
                 raise BadLogValue(
-                    f'"{name}" is {type(value).__name__}',
-                    expected="a number, a string or a tensor of one element",
+                    f'"{name}" must be a number, a string or a tensor of one element, got {type(value).__name__}',
                     remedy="log a number",
                 )
         if own:
@@ -124,20 +122,20 @@ class Logs:
     def watch(
         self, name: str, value: torch.Tensor, kinds: tuple[str, ...], *, step: int, epoch: int, copied: bool = False
     ) -> None:
-        """Keep a value for the alerts alone; it is read with the lines, and is not written.
+        """Buffer a value for alerts only; it is read with the lines, and is not written.
 
         Args:
-            name: as alerts call it.
-            value: a tensor of one element; with `copied` one that somebody could change later.
+            name: name in alerts.
+            value: a tensor of one element.
             kinds: the rules of its alerts.
-            step: the step that it is for.
-            epoch: the epoch under way.
-            copied: whether to copy it; the copy serves its line of the log, too.
+            step: number of the step.
+            epoch: the current epoch.
+            copied: copy the value, since it can be modified later; `log` reuses the copy for the same tensor.
         """
         kept = value.detach()
         if copied:
             alias, kept = kept, kept.clone()
-            # an alias of a view would keep all that it is a view of
+            # an alias of a view would keep the whole base tensor in memory
             self._watched = (alias, alias._version, kept) if value._base is None else None
         value = kept
         self._kept.append(_Watched(step, epoch, {name: value}, kinds))
@@ -145,11 +143,11 @@ class Logs:
             self.flush()
 
     def waits(self, name: str) -> bool:
-        """Whether a value of that name was logged and not read yet."""
+        """Return True if a value of that name was logged and not read yet."""
         return any(name in line.values for line in self._kept if type(line) is Line)
 
     def flush(self) -> None:
-        """Read the tensors, write the lines, and show the values to the alerts."""
+        """Read the tensors, write the lines, and check the values for alerts and early stopping."""
         if not self._kept or self._flushing:
             return
         kept, self._kept, self._lines = self._kept, [], 0
@@ -157,11 +155,11 @@ class Logs:
         lines = [line for line in kept if type(line) is Line]
         for line in lines:
             self.last.update({name: value for name, value in line.values.items() if not isinstance(value, str)})
-        self._flushing = True  # what an alert leads to may log
+        self._flushing = True  # a callback of an alert can call run.log()
         try:
             if lines:
                 if self.outlets is not None:
-                    self.outlets.open()  # before there are lines that they are told of, too
+                    self.outlets.open()  # before the file has these lines: trackers start with a copy of its lines
                 if self._file is not None:
                     self._place = lines[-1].step, lines[-1].epoch
                     self._file.add([line.text() for line in lines])
@@ -178,20 +176,20 @@ class Logs:
             self._flushing = False
 
     def end_epoch(self) -> None:
-        """Forget the values of the epoch; its lines are written."""
+        """Write the lines of the epoch, and clear its last values."""
         self.flush()
         self.last.clear()
 
     def secure(self) -> int:
-        """Write everything, to the disk itself, and return how many bytes the file has."""
+        """Write all lines, flush the file to the disk (`fsync`), and return its size in bytes."""
         self.flush()
         return 0 if self._file is None else self._file.secure()
 
     def cut(self, size: int) -> None:
-        """Drop what was written after the checkpoint that the run resumes from.
+        """Truncate the file to the checkpoint that the run resumes from.
 
         Args:
-            size: bytes the file had then.
+            size: its size at the checkpoint, in bytes.
         """
         self._kept.clear()
         self._lines = 0
@@ -205,10 +203,10 @@ class Logs:
             self._warn_of_loss(held, size)
 
     def _warn_of_loss(self, held: int, size: int) -> None:
-        """Warn that the file is shorter than at the checkpoint; end its last line, which is cut short."""
+        """Warn that the file is shorter than at the checkpoint; end an incomplete last line."""
         assert self.path is not None
         warnings.warn(
-            f"{self.path} has {held:,} bytes and had {size:,} when the checkpoint was made: lines of it are lost; "
+            f"{self.path} has {held:,} bytes and had {size:,} at the checkpoint: lines of it are lost; "
             "the training goes on",
             InexactResume,
             stacklevel=outside(),
@@ -218,10 +216,10 @@ class Logs:
                 file.write(b"\n")
 
     def close(self, ending: Ending) -> None:
-        """End what the lines are copied to. Calling it twice is harmless.
+        """Write waiting lines, and close the copies of the log; a second call does nothing.
 
         Args:
-            ending: of the run.
+            ending: the end of the run.
         """
         if self._file is not None:
             self._file.add(())
@@ -235,13 +233,13 @@ class Logs:
             self.outlets.close(ending)
 
     def _not_written(self, error: OSError) -> None:
-        """Say once that the log cannot be written; the lines wait."""
+        """Raise an alert once that the log cannot be written; its lines are kept."""
         assert self.path is not None
         message = f"{self.path.name} cannot be written ({error.strerror}); the training goes on, and its lines wait"
         self.alerts.happened(*self._place, self.path.name, "not-written", message)
 
     def state_dict(self) -> dict[str, Any]:
-        """Return what alerts and early stopping need to go on in a resumed run; all values have been read."""
+        """Read all values; return the state of alerts, early stopping and files for a resumed run."""
         self.flush()
         outlets = 0 if self.outlets is None else self.outlets.size()
         waiting = [] if self._file is None else list(self._file.waiting)
@@ -253,11 +251,11 @@ class Logs:
         }
 
     def load_state_dict(self, state: dict[str, Any], *, step: int) -> None:
-        """Take up where another run was.
+        """Restore the state of another run.
 
         Args:
-            state: what `state_dict()` returned.
-            step: of the checkpoint.
+            state: return value of `state_dict()`.
+            step: step of the checkpoint.
         """
         self.alerts.load_state_dict(state["alerts"])
         self.stalls.load_state_dict(state["stalls"])
@@ -268,11 +266,11 @@ class Logs:
 
 
 def _nowhere(text: str) -> None:
-    """Show a text to nobody."""
+    """Ignore a text."""
 
 
 def _same(alias: torch.Tensor, value: torch.Tensor) -> bool:
-    """Return True if a tensor of one element is in the memory of an alias that is still held."""
+    """Return True if a tensor of one element has the same memory as an alias."""
     if type(value) is not torch.Tensor or type(alias) is not torch.Tensor or value.is_sparse:
         return False
     return value.dtype == alias.dtype and value.device == alias.device and value.data_ptr() == alias.data_ptr() != 0

@@ -1,4 +1,4 @@
-"""A mean over samples: what an evaluation adds up, right for batches of different sizes, read once at the end."""
+"""`Mean`: a mean over samples for evaluations, correct for batches of different sizes, read once at the end."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ Number = bool | int | float
 
 
 class Mean:
-    """The mean of what it is given, each value weighted by the samples that it stands for.
+    """A mean of values, each weighted by its number of samples.
 
-    Sums are kept on the device in float64 (float32 on mps), so that no update waits for the device; `compute()` and
-    `float()` read them. As in torchmetrics, `update`, `compute` and `reset`.
+    Sums are on the device in float64 (float32 on mps), so `update` does not wait for the device; `float()` reads the
+    mean. The methods `update`, `compute` and `reset` are those of torchmetrics.
 
     Args:
-        device: where values come from.
+        device: device of the values.
 
     Example:
         >>> loss = Mean()
@@ -34,7 +34,7 @@ class Mean:
         kind = torch.float32 if torch.device(device).type == "mps" else torch.float64
         with torch.inference_mode(False):
             self._sums = torch.zeros(2, dtype=kind, device=device)
-        """Of values times weights, and of weights; what is no tensor is added up beside it."""
+        """Sums of weighted values and of weights, from tensors; numbers are summed separately."""
         self._sum = self._weight = 0.0
         self._updated = False
 
@@ -42,20 +42,20 @@ class Mean:
         """Add values.
 
         Args:
-            value: a number or a tensor of one element, with `weight`; or a tensor of any shape, whose elements count
-                one each. Detached; bool, integer or floating point.
-            weight: the samples (tokens, pixels) that a single value is the mean of; or the weights of the elements, of
-                a shape that broadcasts to theirs, such as a mask.
+            value: a number or a tensor of one element, with `weight`; or a tensor of any shape, with weight 1 for each
+                element. Bool, integer or floating point; detached.
+            weight: number of samples (tokens, pixels) that a single value is the mean of; or weights of the elements,
+                in a shape that broadcasts to theirs, such as a mask.
 
         Raises:
-            BadLogValue: a single value without weight: the mean over batches is not that over samples where the last
-                batch is smaller.
+            BadLogValue: a single value without weight. If the last batch is smaller, the mean over batches differs from
+                the mean over samples.
         """
         if weight is None and (not isinstance(value, torch.Tensor) or value.dim() == 0):
             raise BadLogValue(
-                "a single value was given to a mean without its weight",
-                expected="how many samples it is the mean of",
-                remedy="write mean.update(loss, len(x)), or give it one value per sample",
+                "Mean.update() of a single value needs its weight",
+                expected="expected the number of samples that it is the mean of",
+                remedy="write mean.update(loss, len(x)), or pass one value per sample",
             )
         self._updated = True
         if not isinstance(value, torch.Tensor) and not isinstance(weight, torch.Tensor):
@@ -78,32 +78,32 @@ class Mean:
             self._weight += weight * values.numel()
 
     def compute(self) -> torch.Tensor:
-        """Return the mean so far, a tensor of no dimension on the device; NaN where all weights are 0.
+        """Return the mean so far, a tensor of shape () on the device; NaN if all weights are 0.
 
         Raises:
-            NothingMeasured: there was no update.
+            NothingMeasured: `update` was not called.
         """
         if not self._updated:
             raise NothingMeasured(
-                "the mean of nothing was asked for",
-                expected="at least one update since it was made or reset",
+                "Mean.compute() was called before any update()",
+                expected="expected at least one update since it was created or reset",
                 remedy="call mean.update(value, weight) in the loop, and check that the loop has batches",
             )
         return (self._sums[0] + self._sum) / (self._sums[1] + self._weight)
 
     def reset(self) -> None:
-        """Begin anew."""
+        """Reset to the initial state."""
         self._sums.zero_()
         self._sum = self._weight = 0.0
         self._updated = False
 
     def state_dict(self) -> dict[str, Any]:
-        """Return what a resumed run goes on from."""
+        """Return the sums."""
         own = (self._sum, self._weight, self._updated)
         return {"sums": self._sums.clone(), "own": list(own)}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Go on from where another mean was."""
+        """Restore the sums of another mean."""
         self._sums.copy_(state["sums"])
         self._sum, self._weight, self._updated = state["own"]
 

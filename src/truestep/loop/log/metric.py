@@ -1,4 +1,4 @@
-"""Metrics of torchmetrics as parts of a run. Their own `state_dict` is empty unless it is told not to be."""
+"""Metrics of torchmetrics as parts of a checkpoint; by default, their `state_dict` is empty."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ import torch
 
 
 class Metric:
-    """A metric, or a collection of them, with its whole state.
+    """A metric, or a collection of metrics, with its whole state.
 
     Args:
-        metric: of torchmetrics.
+        metric: a metric or collection of torchmetrics.
     """
 
     def __init__(self, metric: Any) -> None:
@@ -20,11 +20,11 @@ class Metric:
         metric.persistent(True)
 
     def state_dict(self) -> dict[str, Any]:
-        """Return the state, and how often each metric was updated: without it a loaded one warns that it is empty."""
+        """Return the state with the update counts, without which a restored metric warns that it has no updates."""
         return {"state": dict(self._metric.state_dict()), "updates": [one.update_count for one in self._all()]}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Take up a state."""
+        """Restore a state."""
         self._metric.load_state_dict(state["state"])
         for one, updates in zip(self._all(), state["updates"], strict=True):
             one._update_count = updates
@@ -36,7 +36,7 @@ class Metric:
 
 
 def metric_of(part: Any, device: torch.device) -> Metric | None:
-    """Return what keeps the state of a metric of torchmetrics, moved to a device; None for anything else."""
+    """Move a metric of torchmetrics to a device, and return its adapter for checkpoints; None for other objects."""
     torchmetrics = sys.modules.get("torchmetrics")
     if torchmetrics is None or not isinstance(part, (torchmetrics.Metric, torchmetrics.MetricCollection)):
         return None

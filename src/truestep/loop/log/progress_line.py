@@ -1,6 +1,7 @@
-"""How far a run is: one line at the bottom of a terminal, now and then a line elsewhere.
+"""Progress of a run: a status line at the bottom of a terminal, single lines from time to time elsewhere.
 
-It shows what is known already, and reads no tensor. It is drawn between two steps, a few times a second at most.
+It shows values that have already been read, and never reads a tensor. It is drawn between two steps, at most a few
+times a second.
 """
 
 from __future__ import annotations
@@ -21,21 +22,21 @@ _REDRAWN_S = 0.5
 _LINE_S = 30.0
 _EPOCH_LINE_S = 1.0
 _WINDOW_S = 10.0
-"""Speed is that of about so many seconds."""
+"""Seconds over which the speed is averaged."""
 
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """Where a run is.
+    """Position of a run.
 
     Attributes:
-        step: steps taken.
-        steps: of the whole run; None where nobody knows.
-        epoch: epochs that have ended.
-        epochs: of the whole run; None where nobody knows.
-        batch: batches of the pass under way whose body has ended.
-        batches: in one pass; None where nobody knows.
-        in_epoch: whether the run goes by epochs.
+        step: number of steps.
+        steps: total number of steps of the run; None if unknown.
+        epoch: number of completed epochs.
+        epochs: total number of epochs of the run; None if unknown.
+        batch: number of finished batches in the current pass.
+        batches: number of batches in a pass; None if unknown.
+        in_epoch: True inside `run.epochs()`.
     """
 
     step: int
@@ -48,7 +49,7 @@ class Completion:
 
     @property
     def part(self) -> float | None:
-        """Return what part of the run is done, from 0 to 1; None where nobody knows.
+        """Return the completed part of the run, from 0 to 1; None if unknown.
 
         >>> Completion(30, epoch=1, epochs=4, batch=5, batches=10, in_epoch=True).part
         0.375
@@ -64,7 +65,7 @@ class Completion:
 
 
 class ProgressLine:
-    """Shows how far a run is.
+    """Shows the progress of a run.
 
     Args:
         shown: False to show nothing, as on ranks other than the first.
@@ -75,7 +76,7 @@ class ProgressLine:
     def __init__(self, *, shown: bool, pace: Pace, last: Callable[[], Mapping[str, float]]) -> None:
         self.shown = shown
         self.due = 0.0 if shown else float("inf")
-        """When there is something to draw again, by `time.perf_counter`."""
+        """Time of the next drawing, by `time.perf_counter`."""
         self._pace = pace
         self._last = last
         self._line: StatusLine | None = None
@@ -85,14 +86,14 @@ class ProgressLine:
         self._before: Look | None = None
 
     def introduce(self, text: str) -> None:
-        """Say once what is trained on what."""
+        """Print the line on models and data, and start the status line on a terminal."""
         if self.shown:
             say(f"truestep: {text}")
             if is_terminal(sys.stderr):
                 self._line = StatusLine(sys.stderr)
 
     def show(self, position: Completion) -> None:
-        """Draw where the run is."""
+        """Draw the position of the run."""
         now = time.perf_counter()
         if self._begun is None:
             self._begun = now, position.part or 0.0
@@ -106,7 +107,7 @@ class ProgressLine:
             self.due = self._said + _LINE_S
 
     def end_epoch(self, position: Completion) -> None:
-        """Write a line for an epoch where there is no terminal: for the last one, and not too many a second."""
+        """Write a line for an epoch outside of a terminal: at most one per second, and always for the last epoch."""
         if not self.shown or self._line is not None:
             return
         now = time.perf_counter()
@@ -114,7 +115,7 @@ class ProgressLine:
             self._say(position, now)
 
     def close(self) -> None:
-        """Wipe the line."""
+        """Erase the status line."""
         if self._line is not None:
             self._line.close()
             self._line = None
@@ -125,7 +126,7 @@ class ProgressLine:
         say("truestep: " + ", ".join(self._words(position, now)))
 
     def _words(self, position: Completion, now: float) -> list[str]:
-        """Return what there is to say, piece by piece."""
+        """Return the parts of the line."""
         words = []
         if position.in_epoch:
             number = position.epoch + (position.batch > 0)  # between two, that of the one that ended
@@ -146,7 +147,7 @@ class ProgressLine:
         return words
 
     def _drawn(self, position: Completion, now: float) -> str:
-        """Return the line at the bottom, as wide as the terminal at most, with its colours."""
+        """Return the status line, at most as wide as the terminal, with escape sequences for colours."""
         from rich.console import Console
         from rich.progress_bar import ProgressBar
         from rich.table import Table
@@ -168,7 +169,7 @@ class ProgressLine:
 
 
 def spoken(measured: Mapping[str, float]) -> list[str]:
-    """Return speed and memory in words.
+    """Return speed and memory, each with its unit.
 
     >>> spoken({"steps_per_s": 41.27, "samples_per_s": 2641.3, "mfu": 0.312, "memory_bytes": 1.5e9})
     ['2641 samples/s', '41.3 steps/s', 'MFU 31 %', '1.5 GB']
@@ -187,7 +188,7 @@ def spoken(measured: Mapping[str, float]) -> list[str]:
 
 
 def clock(seconds: float) -> str:
-    """Return a time as hours, minutes and seconds.
+    """Return a duration as hours, minutes and seconds.
 
     >>> clock(3725)
     '1:02:05'

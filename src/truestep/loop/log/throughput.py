@@ -1,7 +1,7 @@
-"""How fast a run is, how much memory it takes, and what part of the device's speed it uses.
+"""Throughput of a run: speed, memory, and the used part of the device's peak speed.
 
-The clock runs in training loops only. Nothing is counted per step but batches, and nothing waits for the device: over
-many steps, the time between two looks is that of the device too.
+The clock runs only in training loops. A step counts batches and samples, and never waits for the device: over many
+steps, elapsed time on the host equals that of the device.
 """
 
 from __future__ import annotations
@@ -18,46 +18,46 @@ class Pace:
     """The clock of a run's training loops.
 
     Args:
-        device: whose memory is told; for the cpu that of the process.
-        peak: floating-point operations per second of the device in the run's precision; None where it is not known.
+        device: device to report the memory of; for the CPU, that of the process.
+        peak: peak floating-point operations per second of the device in the run's precision; None if unknown.
     """
 
     def __init__(self, device: torch.device, peak: float | None = None) -> None:
         self.device = device
         self.peak = peak
         self.flops_per_sample: float | None = None
-        """Operations of a training step for one sample: forward and backward pass."""
+        """Floating-point operations for one sample, forward and backward pass."""
         self.batches = 0
-        """Bodies of training loops that ended."""
+        """Number of finished batches in training loops."""
         self.samples = 0
-        """Samples in them, where that is known."""
+        """Number of samples in them, if known."""
         self._seconds = 0.0
         self._entered: float | None = None
 
     def enter(self) -> None:
-        """Begin to count time: a training loop is under way."""
+        """Start the clock, at the start of a training loop."""
         self._entered = time.perf_counter()
 
     def leave(self) -> None:
-        """Stop to count time."""
+        """Stop the clock."""
         self._seconds, self._entered = self.seconds, None
 
     @property
     def seconds(self) -> float:
-        """Time in training loops."""
+        """Seconds in training loops."""
         return self._seconds + (0.0 if self._entered is None else time.perf_counter() - self._entered)
 
     def look(self, step: int) -> Look:
-        """Return what was measured since the beginning, to compare with a later one."""
+        """Return a reading of the clock, to compare with a later one."""
         return Look(self, step)
 
 
 class Look:
-    """What a clock said at one moment.
+    """A reading of the clock.
 
     Args:
         pace: the clock.
-        step: steps taken.
+        step: number of steps.
     """
 
     def __init__(self, pace: Pace, step: int) -> None:
@@ -65,13 +65,13 @@ class Look:
         self.step, self.samples, self.seconds = step, pace.samples, pace.seconds
 
     def since(self, before: Look) -> dict[str, float]:
-        """Return speed and memory by name; what is not known is left out.
+        """Return speed and memory by name; unknown values are left out.
 
         Args:
-            before: an earlier moment of the same run.
+            before: an earlier reading of the same run.
 
         Returns:
-            `steps_per_s`, `samples_per_s`, `mfu` (0 to 1) and `memory_bytes` (the most so far).
+            `steps_per_s`, `samples_per_s`, `mfu` (model FLOPs utilisation, 0 to 1) and `memory_bytes` (peak so far).
         """
         pace, seconds = self._pace, self.seconds - before.seconds
         measured: dict[str, float] = {}
@@ -89,20 +89,20 @@ class Look:
 
 
 def most_memory(device: torch.device) -> int:
-    """Return the most bytes of tensors that a GPU held so far; on the cpu, the most that the process held; else 0."""
+    """Return the peak memory so far, in bytes: of tensors on a GPU, or of the process for the CPU; 0 for others."""
     if device.type == "cuda":
         return torch.cuda.max_memory_allocated(device)
     if device.type != "cpu":
         return 0
     try:
         import resource
-    except ImportError:  # no such module on Windows
+    except ImportError:  # Windows
         return 0
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
 
 
 def samples_in(batch: Any) -> int:
-    """Return how many samples a batch has, which its first tensor says; a large number where none does.
+    """Return the number of samples in a batch, the length of its first tensor; `sys.maxsize` if there is none.
 
     >>> samples_in((torch.ones(8, 3), torch.ones(8)))
     8

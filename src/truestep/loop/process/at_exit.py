@@ -1,7 +1,7 @@
-"""Generators that a program still holds when it ends.
+"""Closing of generators that are still alive when the program ends.
 
-The interpreter clears modules before the objects of the main program: a generator that ends after that finds neither
-`time` nor `threading`, and its `finally` fails with an error on the terminal. So they are closed before.
+The interpreter clears modules before the objects of the main program. A generator that is closed after that has no
+`time` or `threading`, so its `finally` block fails with an error on the terminal. They are closed earlier, by `atexit`.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ Args = ParamSpec("Args")
 Given = TypeVar("Given")
 
 _alive: WeakKeyDictionary[Generator[Any, None, None], threading.Thread] = WeakKeyDictionary()
-"""Generators, and the thread that made each of them."""
+"""Generators, and the thread that created each of them."""
 
 
 def closed_at_exit(function: Callable[Args, Iterator[Given]]) -> Callable[Args, Iterator[Given]]:
-    """Let the generators that a function returns be closed at exit, after the runs, where they are alive then."""
+    """Decorator: close the generators that a function returns at exit, after the runs, if they are still alive."""
 
     @wraps(function)
     def made(*args: Args.args, **kwargs: Args.kwargs) -> Iterator[Given]:
@@ -34,9 +34,10 @@ def closed_at_exit(function: Callable[Args, Iterator[Given]]) -> Callable[Args, 
 
 
 def _close() -> None:
-    """Close what is alive. Handlers run last in, first out: each run is over by now, since this was registered first.
+    """Close the living generators of this thread and of ended threads.
 
-    A daemon thread may still be in the body of its loop, and would take a closed loop for one that has come to its end.
+    Exit handlers run last in, first out: each run is over by now, since this handler was registered first. Generators
+    of a living daemon thread are left open: its loop would continue as if the data had ended.
     """
     here = threading.current_thread()
     for generator, thread in list(_alive.items()):

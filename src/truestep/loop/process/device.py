@@ -1,4 +1,4 @@
-"""Where a training computes, and how a batch gets there."""
+"""Choice of the device, and the move of batches to it."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ def pick(name: str | torch.device = "auto") -> torch.device:
     """Return the device of a name.
 
     Args:
-        name: "auto" for the accelerator that this machine has (cuda, mps, ...) and else the cpu; or "cpu", "cuda",
-            "cuda:1", "mps", as torch writes them.
+        name: "auto" for this machine's accelerator (cuda, mps, ...) if there is one, else the CPU; or "cpu", "cuda",
+            "cuda:1", "mps", in torch's notation.
 
     Raises:
-        UnknownDevice: no device of that name, or none on this machine.
+        UnknownDevice: the name is unknown, or this machine has no such device.
 
     >>> pick("cpu")
     device(type='cpu')
@@ -59,18 +59,18 @@ def pick(name: str | torch.device = "auto") -> torch.device:
 
 
 def to_device(batch: Any, device: torch.device, non_blocking: bool = False) -> Any:
-    """Return a batch with everything that can move on a device.
+    """Return a batch with all its tensors on a device.
 
-    Moves tensors and whatever has a method `to(device)` (packed sequences, Transformers' `BatchEncoding`, graphs),
-    inside any nesting of tuples, named tuples, lists, mappings and dataclasses. Their types are kept, except that a
-    mapping that is no `dict` or `UserDict` becomes a `dict`. Everything else (strings, numbers, arrays of numpy, None)
-    stays as it is. Nothing that was given is written to; where nothing has to move, the batch itself is returned.
+    Moves tensors and other objects with a method `to(device)` (packed sequences, Transformers' `BatchEncoding`,
+    graphs), in any nesting of tuples, named tuples, lists, mappings and dataclasses. Their types stay, except that a
+    mapping other than a `dict` or `UserDict` becomes a `dict`. Other values (strings, numbers, numpy arrays, None) are
+    unchanged. The batch itself is not modified; if nothing has to move, it is returned.
 
     Args:
-        batch: what a loader gave.
-        device: where it is to be.
-        non_blocking: let copies from pinned memory overlap with what is computed; ignored towards the cpu, where the
-            values could be read before they have arrived.
+        batch: a batch of a loader.
+        device: the device.
+        non_blocking: let copies from pinned memory overlap with computation; ignored for the CPU, where values could be
+            read before they have arrived.
 
     >>> to_device({"x": torch.ones(2), "name": "a"}, torch.device("meta"))
     {'x': tensor(..., device='meta', size=(2,)), 'name': 'a'}
@@ -115,7 +115,7 @@ def _mapping(old: Any, items: dict[Any, Any]) -> Any:
         return old
     if type(old) is dict or not isinstance(old, dict | UserDict):
         return items
-    new = copy.copy(old)  # keeps what the type carries besides its items: a default factory, an order
+    new = copy.copy(old)  # keeps the attributes of the mapping, such as a default factory
     for key, item in items.items():
         new[key] = item
     return new
@@ -127,13 +127,13 @@ def _attributes(old: Any, values: dict[str, Any]) -> Any:
         return old
     new = copy.copy(old)
     for name, value in changed.items():
-        object.__setattr__(new, name, value)  # a frozen dataclass refuses the plain way
+        object.__setattr__(new, name, value)  # setattr fails for a frozen dataclass
     return new
 
 
 @lru_cache(maxsize=128)
 def _takes_non_blocking(move: Hashable) -> bool:
-    """Whether a method takes the keyword."""
+    """Return True if a method accepts `non_blocking`."""
     try:
         parameters = inspect.signature(cast(Callable[..., Any], move)).parameters.values()
     except (TypeError, ValueError):

@@ -1,4 +1,4 @@
-"""What a run was made with: its settings, versions, machine and the state of the code, kept beside its results."""
+"""Provenance of a run: settings, versions, machine and state of the code, saved beside its results."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _LONGEST_PATCH = 2**20
 
 
 def describe(device: torch.device) -> dict[str, Any]:
-    """Return versions, machine, command and code state, as JSON can hold them."""
+    """Return versions, machine, command and state of the code, in types of JSON."""
     return {
         "command": [sys.executable, *sys.argv],
         "directory": str(Path.cwd()),
@@ -42,16 +42,16 @@ def describe(device: torch.device) -> dict[str, Any]:
 
 
 def write(folder: Path, settings: Mapping[str, Any], device: torch.device, resumed: Checkpoint | None = None) -> None:
-    """Write what a run was made with into its folder; a resumed run adds a line to `starts.jsonl` instead.
+    """Write the provenance of a run into its folder; a resumed run adds a line to `starts.jsonl` instead.
 
-    `settings.json`, `environment.json` and, where the code has changes, `changes.patch` are those of the first start. A
-    later line holds the settings and facts that differ from them, and names the file of another patch.
+    `settings.json`, `environment.json` and, if the code has uncommitted changes, `changes.patch` are of the first
+    start. A line of a later start has the settings and facts that differ from it, and the file name of its patch.
 
     Args:
-        folder: of the run.
-        settings: by name.
-        device: of the run.
-        resumed: the checkpoint of this folder that the run continues from; None for a new run.
+        folder: folder of the run.
+        settings: settings by name.
+        device: device of the run.
+        resumed: the checkpoint of this folder that the run resumes from; None for a new run.
     """
     environment = describe(device)
     patch = environment["git"].pop("patch", "")
@@ -60,7 +60,7 @@ def write(folder: Path, settings: Mapping[str, Any], device: torch.device, resum
         if resumed is not None and (folder / "settings.json").exists():
             _add_start(folder, json.loads(kept), environment, patch, settings.get("resume"), resumed)
             return
-        if _text(folder / "settings.json") not in ("", kept):  # of an earlier start, or of the user's
+        if _text(folder / "settings.json") not in ("", kept):  # from an earlier start, or written by the user
             set_aside(folder, PROVENANCE)
         (folder / "settings.json").write_text(kept, encoding="utf-8")
         (folder / "environment.json").write_text(json.dumps(environment, indent=2) + "\n", encoding="utf-8")
@@ -95,7 +95,7 @@ def _text(path: Path) -> str:
 
 
 def _read(path: Path) -> Any:
-    """Return what a JSON file holds; an empty dict where it cannot be read, so that everything differs from it."""
+    """Return the content of a JSON file; {} if it cannot be read, so that everything differs from it."""
     try:
         return json.loads(_text(path))
     except ValueError:
@@ -108,7 +108,7 @@ def _differing(now: Any, first: Any, but: tuple[str, ...] = ()) -> dict[str, Any
 
 
 def git_state(folder: Path) -> dict[str, Any]:
-    """Return commit, branch and uncommitted changes of the code in a folder; an empty dict where git knows nothing."""
+    """Return commit, branch and uncommitted changes of the code in a folder; {} outside of a git repository."""
     commit = _git(folder, "rev-parse", "HEAD")
     if not commit:
         return {}
@@ -130,7 +130,7 @@ def _git(folder: Path, *arguments: str) -> str:
 
 
 def _version(package: str) -> str:
-    if package == "torch":  # what was installed can be called 2.15.0 where the build is 2.15.0+cu132
+    if package == "torch":  # the metadata can lack the build: 2.15.0 for 2.15.0+cu132
         return str(torch.__version__)
     try:
         return metadata.version(package)

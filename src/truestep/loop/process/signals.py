@@ -1,7 +1,7 @@
-"""SIGTERM, SIGINT and SIGUSR1: the step is finished, the run saved, then it ends with 143, 130 or 138.
+"""SIGTERM, SIGINT and SIGUSR1: the run finishes its step, saves, and ends with exit code 143, 130 or 138.
 
-SIGUSR1 is what Slurm sends ahead of a time limit (`#SBATCH --signal=USR1@90`). It is a warning: another signal after it
-changes the exit code, and does not end the program at once.
+Slurm sends SIGUSR1 ahead of a time limit (`#SBATCH --signal=USR1@90`). It is a warning: another signal after it changes
+the exit code, but does not end the program at once.
 """
 
 from __future__ import annotations
@@ -16,25 +16,25 @@ from typing import Any
 
 _DEFAULTS: dict[int, Any] = {signal.SIGTERM: signal.SIG_DFL, signal.SIGINT: signal.default_int_handler}
 WARNING: int = getattr(signal, "SIGUSR1", -1)
-"""The signal that warns of an end; -1 where there is none, on Windows."""
+"""Number of the signal that warns of a time limit; -1 on Windows, which has none."""
 if WARNING != -1:
     _DEFAULTS[WARNING] = signal.SIG_DFL
 
 
 class Signals:
-    """Takes signals while a loop runs, only where nobody else handles them, and only in the main thread.
+    """Handles signals while a loop runs, only if they have no other handler, and only in the main thread.
 
-    A first signal sets a flag that the loop reads between two steps. A second one ends the program at once, as it
-    would have without us; SIGUSR1 does not count as a first one.
+    The first signal sets a flag that the loop reads between two steps. The second one ends the program at once, with
+    the default handler; SIGUSR1 does not count as the first.
 
     Args:
-        handled: False to leave signals alone: a run without folder has nothing to save.
-        warning: what follows from SIGUSR1, after saving: "end", "requeue" or "save".
+        handled: False to handle no signals, for a run without a folder to save into.
+        warning: action after the save that follows SIGUSR1: "end", "requeue" or "save".
     """
 
     def __init__(self, *, handled: bool = True, warning: str = "end") -> None:
         self.received = 0
-        """The number of the signal that asks for an end, or for a checkpoint; 0 for none."""
+        """Number of the pending signal; 0 for none."""
         self.warning = warning
         self._handled = handled
         self._before: dict[int, Any] = {}
@@ -42,11 +42,11 @@ class Signals:
 
     @property
     def exit_code(self) -> int:
-        """What a shell shows for a program that the signal ended."""
+        """Exit code of a program that was ended by the signal, as a shell shows it."""
         return 128 + self.received
 
     def obeyed(self) -> bool:
-        """Return True if the program goes on after the checkpoint that a signal asked for; else it ends now."""
+        """Return True if the run continues after the checkpoint for a signal; False if it ends."""
         if self.received != WARNING:
             return False
         if self.warning == "save":
@@ -57,7 +57,7 @@ class Signals:
         return False
 
     def install(self) -> None:
-        """Begin to take signals; nested calls count."""
+        """Install the handlers; nested calls are counted."""
         self._depth += 1
         if self._depth > 1 or not self._handled or threading.current_thread() is not threading.main_thread():
             return
@@ -66,16 +66,16 @@ class Signals:
                 self._before[number] = signal.signal(number, self._take)
 
     def remove(self) -> None:
-        """End what `install` began; the last call puts back the handlers that were there."""
+        """Undo one call of `install`; the last one restores the previous handlers."""
         self._depth = max(0, self._depth - 1)
         if not self._depth:
             self.put_back()
 
     def put_back(self) -> None:
-        """Put back the handlers that were there, also where a loop was left without an end."""
+        """Restore the previous handlers, also after a loop that was abandoned."""
         self._depth = 0
         if threading.current_thread() is not threading.main_thread():
-            return  # only the main thread may; a loop that another one collects leaves them to the end of the run
+            return  # only the main thread can; handlers of a loop collected by another thread stay until the run ends
         while self._before:
             number, handler = self._before.popitem()
             if signal.getsignal(number) == self._take:
@@ -91,7 +91,7 @@ class Signals:
         self.received = number
         name = signal.Signals(number).name
         then = "once more ends at once" if number != WARNING else _AFTER[self.warning]
-        with contextlib.suppress(OSError):  # not print(): it raises where the signal came in the middle of another one
+        with contextlib.suppress(OSError):  # not print(), which raises if the signal interrupted another print
             os.write(2, f"truestep: {name}: finishing the step and saving; {then}\n".encode())
 
 
@@ -99,7 +99,7 @@ _AFTER = {"end": "then the program ends", "requeue": "then the job is queued aga
 
 
 def requeue() -> None:
-    """Ask Slurm to put the job into its queue again; say so where that fails, and go on."""
+    """Requeue the job in Slurm; on failure, print the reason and continue."""
     job = os.environ.get("SLURM_JOB_ID")
     failed = "SLURM_JOB_ID is not set"
     if job is not None:

@@ -1,4 +1,4 @@
-"""Whom a warning speaks to: the line of the user's script that led to it."""
+"""Compute the `stacklevel` that makes a warning point at the user's line."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _PACKAGE = str(Path(__file__).resolve().parents[2]) + os.sep
 
 
 def outside() -> int:
-    """Return the `stacklevel` by which `warnings.warn`, called beside this, names the nearest caller outside truestep.
+    """Return the `stacklevel` for a call of `warnings.warn` in the caller: of the nearest frame outside truestep.
 
     >>> outside()
     1

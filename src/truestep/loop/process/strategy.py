@@ -1,7 +1,6 @@
-"""How one step is spread over processes. The seam for several ranks; one process needs nothing.
+"""Strategy of a run: the operations that differ between one process and several ranks.
 
-A strategy answers the few questions whose answer differs between one process and several. `Run` asks them, and knows
-nothing else about ranks.
+`Run` calls them, and contains nothing else about ranks. There is only the strategy for a single process so far.
 """
 
 from __future__ import annotations
@@ -18,29 +17,29 @@ from truestep.errors import SeveralProcesses
 
 
 class Strategy(Protocol):
-    """What a run asks about its processes."""
+    """Operations of a run that depend on the number of processes."""
 
     rank: int
     world_size: int
 
     def prepare(self, model: nn.Module, device: torch.device) -> None:
-        """Move the model to the device and make it ready, in place: the keys of its `state_dict` stay plain."""
+        """Move the model to the device and prepare it, in place: the keys of its `state_dict` stay the same."""
 
     def accumulating(self, *, closing: bool) -> AbstractContextManager[object]:
-        """Return the context of a backward pass: gradients are exchanged only where the window closes."""
+        """Return the context of a backward pass: gradients are synchronised only in the last one of a window."""
 
 
 _RANK_0_FIRST_S = 5.0
-"""A launcher ends all ranks when the first one fails: the others wait, so that rank 0 can say why."""
+"""Seconds that other ranks wait before they exit: a launcher kills all ranks when one fails, also rank 0."""
 
 
 def check_one_process() -> None:
-    """Refuse a run in one of several processes: each would train a copy of its own, on the same batches.
+    """Raise an error if this is one of several processes: each would train a separate copy, on the same batches.
 
     Rank 0 raises the error; the other ranks print nothing and exit with code 1 a few seconds later.
 
     Raises:
-        SeveralProcesses: a process group of several ranks exists, or `WORLD_SIZE` says so.
+        SeveralProcesses: the process group has several ranks, or `WORLD_SIZE` is larger than 1.
     """
     rank, size = _rank_and_size()
     if size <= 1:
@@ -49,14 +48,14 @@ def check_one_process() -> None:
         time.sleep(_RANK_0_FIRST_S)
         raise SystemExit(1)
     raise SeveralProcesses(
-        f"a run was made in each of {size} processes, which would train {size} copies",
-        expected="one process: runs are not built for several ranks yet",
-        remedy="start the program with python instead of torchrun, or unset WORLD_SIZE for copies on purpose",
+        f"a run was created in each of {size} processes, which would train {size} copies",
+        expected="expected one process: runs do not support several ranks yet",
+        remedy="start the program with python instead of torchrun, or unset WORLD_SIZE for intended copies",
     )
 
 
 def _rank_and_size() -> tuple[int, int]:
-    """Return the rank of this process and how many there are, as the process group or the launcher says."""
+    """Return the rank of this process and the number of processes, from the process group or the launcher."""
     distributed = torch.distributed
     if distributed.is_available() and distributed.is_initialized():
         return distributed.get_rank(), distributed.get_world_size()

@@ -1,7 +1,7 @@
-"""The terminal that a run shares with its program: lines, and one line at the bottom that gives way.
+"""Output on a terminal that is shared with the program: single lines, and a status line at the bottom.
 
-What the program prints, by `print`, `logging` or tqdm, comes out as if nothing else was there: the line at the bottom
-is wiped before anything is written, and is drawn again only when the cursor stands at the beginning of a line.
+Output of the program, by `print`, `logging` or tqdm, is unchanged: the status line is erased before anything is
+written, and is drawn again only when the cursor is at the start of a line.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ _WIPE = "\r\x1b[2K"
 
 
 def say(text: str) -> None:
-    """Write a line to stderr; a terminal that is gone ends no training."""
+    """Write a line to stderr; a closed terminal is ignored, so that training continues."""
     with contextlib.suppress(OSError, ValueError, AttributeError):
         sys.stderr.write(text + "\n")
         sys.stderr.flush()
 
 
 class StatusLine:
-    """The line at the bottom of a terminal.
+    """The status line at the bottom of a terminal.
 
     Args:
         stream: the terminal.
@@ -33,23 +33,23 @@ class StatusLine:
         self._shown = False
         self._guards: list[tuple[str, _Guard]] = []
         self.at_start = True
-        """Whether the cursor stands at the beginning of a line, as far as is known."""
+        """True if the cursor is at the start of a line, as far as known."""
         self._guard()
 
     def show(self, text: str) -> None:
-        """Draw the line, or draw it anew; not where the program is in the middle of a line of its own."""
+        """Draw or redraw the status line, unless the program is in the middle of a line."""
         if self.at_start and not tqdm_is_drawing():
             self._write(_WIPE + text)
             self._shown = True
 
     def hide(self) -> None:
-        """Wipe the line, if it is there."""
+        """Erase the status line, if it is shown."""
         if self._shown:
             self._shown = False
             self._write(_WIPE)
 
     def close(self) -> None:
-        """Wipe the line, and put back the streams."""
+        """Erase the status line, and restore the streams."""
         self.hide()
         while self._guards:
             name, guard = self._guards.pop()
@@ -71,11 +71,11 @@ class StatusLine:
 
 
 class _Guard:
-    """A stream that wipes the status line before anything is written to it.
+    """A stream that erases the status line before anything is written to it.
 
     Args:
-        stream: where it goes.
-        line: the line at the bottom.
+        stream: the original stream.
+        line: the status line.
     """
 
     def __init__(self, stream: TextIO, line: StatusLine) -> None:
@@ -100,7 +100,7 @@ class _Guard:
 
 
 def is_terminal(stream: Any) -> bool:
-    """Whether a stream is a terminal that understands more than lines."""
+    """Return True if a stream is a terminal that understands escape sequences."""
     try:
         return bool(stream.isatty()) and os.environ.get("TERM", "") != "dumb"
     except (AttributeError, ValueError):
@@ -108,7 +108,7 @@ def is_terminal(stream: Any) -> bool:
 
 
 def terminal_width(stream: Any) -> int:
-    """Return how many characters a line of a terminal has; 80 where nobody knows."""
+    """Return the width of a terminal in characters; 80 if unknown."""
     if (columns := os.environ.get("COLUMNS", "")).isdigit():
         return int(columns) or 80
     try:
@@ -118,7 +118,7 @@ def terminal_width(stream: Any) -> int:
 
 
 def tqdm_is_drawing() -> bool:
-    """Whether a progress bar of tqdm is on the screen: two would draw over each other."""
+    """Return True if a tqdm progress bar is shown, with which a status line would conflict."""
     module = sys.modules.get("tqdm.std")
     bars = getattr(getattr(module, "tqdm", None), "_instances", ())
     return any(not getattr(bar, "disable", False) for bar in list(bars))

@@ -1,1 +1,6 @@
-"""Random numbers: seeds, states of generators, deterministic algorithms."""
+"""Random numbers.
+
+seed                 one seed for all global generators, their states, and hashed seeds for single samples
+stateful_generators  random generators as parts of a checkpoint
+deterministic        `deterministic()`: deterministic algorithms of torch, cuDNN and cuBLAS
+"""

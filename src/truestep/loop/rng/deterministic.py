@@ -1,4 +1,4 @@
-"""Deterministic algorithms: the switches of torch, cuDNN and cuBLAS together, and back exactly."""
+"""Deterministic algorithms: sets the flags of torch, cuDNN and cuBLAS together, and restores them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ CUBLAS = "CUBLAS_WORKSPACE_CONFIG"
 
 
 class Switched:
-    """What the switches were before; puts them back by `undo()` or at the end of a `with` block."""
+    """The previous flags; `undo()` or the end of a `with` block restores them."""
 
     def __init__(self) -> None:
         self._enabled = torch.are_deterministic_algorithms_enabled()
@@ -22,7 +22,7 @@ class Switched:
         self._undone = False
 
     def undo(self) -> None:
-        """Put every switch back to what it was; a second call does nothing."""
+        """Restore all flags; a second call does nothing."""
         if self._undone:
             return
         self._undone = True
@@ -43,15 +43,15 @@ class Switched:
 def deterministic(on: bool = True) -> Switched:
     """Switch deterministic algorithms on or off: torch's, cuDNN's and cuBLAS's.
 
-    Switched on, an operation that has no deterministic algorithm raises. cuBLAS reads its variable when its first
-    handle is made: switch before the first matrix product on a GPU. A value of the variable that is deterministic
-    already (":4096:8" or ":16:8") is kept.
+    When switched on, an operation without a deterministic algorithm raises a RuntimeError. cuBLAS reads its environment
+    variable when its first handle is created, so call this before the first matrix product on a GPU. A deterministic
+    value of the variable (":4096:8" or ":16:8") is kept.
 
     Args:
-        on: True for deterministic algorithms, False for whatever is fast.
+        on: True for deterministic algorithms, False for the fastest ones.
 
     Returns:
-        What puts the switches back: call its `undo()`, or use it in a `with` statement.
+        The previous flags: call its `undo()` to restore them, or use it in a `with` statement.
 
     Example:
         >>> with deterministic():

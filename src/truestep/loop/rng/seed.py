@@ -1,8 +1,8 @@
 """Random numbers: one seed for all generators, their states in types that load safely, and a hash for single samples.
 
-A sample's randomness is a function of (seed, epoch, index), so it depends neither on workers nor on what was drawn
-before. `mix` makes that function: splitmix64 (Steele, Lea, Flood: Fast Splittable Pseudorandom Number Generators, 2014)
-over one number after the other, of which the upper 32 bits are kept, because numpy takes no more.
+The randomness of a sample is a function of (seed, epoch, index), so it does not depend on workers or on earlier random
+numbers. `mix` computes its seed: splitmix64 (Steele, Lea, Flood: Fast Splittable Pseudorandom Number Generators, 2014)
+over one number after the other. Of the result, the upper 32 bits are used, the most that numpy accepts.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def _scramble(word: int) -> int:
 
 
 def mix(*numbers: int) -> int:
-    """Return a hash of 32 bits of whole numbers in their order.
+    """Return a 32-bit hash of integers, which depends on their order.
 
     Args:
         numbers: any integers, each taken modulo 2**64; usually (seed, epoch, index).
@@ -53,11 +53,11 @@ def mix(*numbers: int) -> int:
 
 
 def mix_each(*numbers: int, last: Iterable[int]) -> list[int]:
-    """Return `mix(*numbers, index)` for every index, without hashing what they share again.
+    """Return `mix(*numbers, index)` for every index; the common numbers are hashed once.
 
     Args:
-        numbers: what the hashes begin with; usually (seed, epoch).
-        last: the number that differs.
+        numbers: the common first numbers, usually (seed, epoch).
+        last: the last numbers.
 
     Example:
         >>> mix_each(42, 0, last=[7, 8]) == [mix(42, 0, 7), mix(42, 0, 8)]
@@ -70,10 +70,10 @@ def mix_each(*numbers: int, last: Iterable[int]) -> list[int]:
 
 
 def seed_everything(seed: int) -> None:
-    """Seed python's, numpy's and torch's global generators, those of all devices included.
+    """Seed python's, numpy's and torch's global generators, including those of all devices.
 
     Args:
-        seed: any integer; numpy, which takes 32 bits, gets a hash of larger and of negative ones.
+        seed: any integer; numpy, which accepts 32 bits, gets a hash of larger and negative ones.
 
     Example:
         >>> seed_everything(3)
@@ -92,8 +92,8 @@ def rng_state() -> State:
     """Return the states of all global generators, in types that `torch.load(weights_only=True)` loads.
 
     Returns:
-        A dict with "python", "torch" and, where they exist, "numpy" and the kind of the accelerator: "cuda", "xpu" (a
-        list, one per device), "mps".
+        A dict with "python", "torch", "numpy" if it is installed, and the type of the accelerator if there is one:
+        "cuda", "xpu" (a list, one state per device), "mps".
 
     Example:
         >>> state = rng_state()
@@ -117,11 +117,11 @@ def rng_state() -> State:
 
 
 def set_rng_state(state: State) -> None:
-    """Put the global generators back into states that `rng_state` returned.
+    """Restore the states of the global generators.
 
     Args:
-        state: what `rng_state` returned, also on a machine with other devices: those that are not here are left out,
-            those that it does not name stay as they are.
+        state: return value of `rng_state`, also from a machine with other devices: states of devices that do not exist
+            here are ignored, and generators without a state in it are unchanged.
     """
     python = state["python"]
     random.setstate((python["version"], tuple(python["words"].tolist()), python["gauss"]))
@@ -139,7 +139,7 @@ def set_rng_state(state: State) -> None:
 
 
 def _accelerator() -> tuple[str, Any]:
-    """Return the kind of this machine's accelerator and torch's module of it; "" and None where there is none."""
+    """Return the type of this machine's accelerator and its torch module; "" and None without an accelerator."""
     there = torch.accelerator.current_accelerator(check_available=True)
     return ("", None) if there is None else (there.type, torch.get_device_module(there))
 
@@ -149,7 +149,7 @@ def _always() -> bool:
 
 
 def _to_plain(value: Any) -> Any:
-    """Return numpy's state with its arrays as tensors beside the name of their type."""
+    """Return numpy's state with each array as a tensor and the name of its dtype."""
     if isinstance(value, dict):
         return {key: _to_plain(each) for key, each in value.items()}
     if isinstance(value, numpy.ndarray):
@@ -167,13 +167,13 @@ def _from_plain(value: Any) -> Any:
 
 @contextmanager
 def borrowed(device: torch.device | None = None, *, restore: bool = True) -> Iterator[Callable[[int], None]]:
-    """Lend the global generators: give a function that seeds them, and put their states back afterwards.
+    """Context manager: yield `seed(n)` for all global generators, and restore their states on exit.
 
-    Saving and putting back costs about 80 us, mostly numpy's; a call of the function about 7 us.
+    Saving and restoring takes about 80 us, mostly for numpy; a call of `seed` about 7 us.
 
     Args:
-        device: an accelerator whose generator is lent too.
-        restore: False where nobody cares for the states afterwards, as in a loader's worker.
+        device: an accelerator with another generator to seed and restore.
+        restore: False to skip saving and restoring, as in a loader's worker.
 
     Example:
         >>> before = random.getstate()

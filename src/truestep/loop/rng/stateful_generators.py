@@ -1,4 +1,4 @@
-"""Generators of random numbers as parts of a run: of torch, numpy and python, each with its way to keep a state."""
+"""Random generators of torch, numpy and python as parts of a checkpoint."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from truestep.loop.rng.seed import numpy
 
 
 class Generator:
-    """A generator with the two methods of what joins a checkpoint.
+    """A random generator with `state_dict` and `load_state_dict`.
 
     Args:
         get: returns its state.
-        set_: takes one up.
+        set_: restores a state.
     """
 
     def __init__(self, get: Callable[[], Any], set_: Callable[[Any], Any]) -> None:
@@ -29,19 +29,19 @@ class Generator:
         return {"state": self._get()}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Take up a state."""
+        """Restore a state."""
         self._set(state["state"])
 
 
 def stateful(part: Any) -> Stateful:
-    """Return what joins a checkpoint: the part itself, or for a generator of random numbers what keeps its state.
+    """Return an object with `state_dict` and `load_state_dict`: the part itself, or an adapter for a random generator.
 
     Args:
-        part: anything with `state_dict` and `load_state_dict`, a `torch.Generator`, a `random.Random`, a
+        part: any object with `state_dict` and `load_state_dict`, a `torch.Generator`, a `random.Random`, a
             `numpy.random.Generator` or `RandomState`.
 
     Raises:
-        BadPart: it is none of these.
+        BadPart: the part has another type.
 
     Example:
         >>> chance = random.Random(3)
@@ -64,7 +64,7 @@ def stateful(part: Any) -> Stateful:
         bits = part.bit_generator
         return Generator(lambda: bits.state, lambda state: setattr(bits, "state", state))
     raise BadPart(
-        f"{type(part).__name__} cannot join a checkpoint",
-        expected="an object with state_dict() and load_state_dict(), or a generator of random numbers",
+        f"{type(part).__name__} cannot be saved in a checkpoint",
+        expected="expected an object with state_dict() and load_state_dict(), or a random generator",
         remedy="keep plain values in run.state instead",
     )
