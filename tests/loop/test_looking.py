@@ -170,7 +170,7 @@ def test_a_loop_that_is_left_while_it_is_profiled_is_left():
 
 def test_numbers_that_mean_nothing_are_refused_before_anything_is_hooked():
     run = ts.Run(device="cpu", watch=False)
-    with pytest.raises(BadSettings, match="steps is 0"), run.profile(0):
+    with pytest.raises(BadSettings, match="steps must be an integer of at least 1, got 0"), run.profile(0):
         pass
     assert run._loops.around is None
     run.close()

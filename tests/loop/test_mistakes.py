@@ -88,8 +88,8 @@ def test_a_model_without_values():
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"sampler": WeightedRandomSampler(torch.ones(6), 6)}, r"sampler=.*\n.*\n.*DataLoader\(dataset, sampler"),
-        ({"batch_sampler": [[0, 1], [2]]}, r"batch_sampler=.*\n.*\n.*DataLoader\(dataset, batch_sampler"),
+        ({"sampler": WeightedRandomSampler(torch.ones(6), 6)}, r"sampler\".*\n.*\n.*DataLoader\(dataset, sampler"),
+        ({"batch_sampler": [[0, 1], [2]]}, r"batch_sampler\".*\n.*\n.*DataLoader\(dataset, batch_sampler"),
         ({"shufle": True}, "write shuffle="),
         ({"seed": 3}, "leave it out"),
     ],
