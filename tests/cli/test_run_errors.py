@@ -39,9 +39,9 @@ def folder(tmp_path: Path) -> Path:
 
 
 CASES: dict[str, tuple[list[str], list[str]]] = {
-    "no such script": (["trian.py"], ['NoSuchScript: there is no script "trian.py"', "nearest: train.py"]),
-    "no such folder": (["no/train.py"], ['there is no folder "no"']),
-    "nothing similar": (["zzzzzzz"], ["looked in"]),
+    "no such script": (["trian.py"], ['NoSuchScript: script "trian.py" does not exist', "nearest: train.py"]),
+    "no such folder": (["no/train.py"], ['expected the folder "no"']),
+    "nothing similar": (["zzzzzzz"], ["expected it in"]),
     "no such module": (
         ["-m", "nosuch.tool"],
         ['NoSuchScript: "nosuch.tool" cannot be run', "No module named 'nosuch'"],

@@ -123,12 +123,12 @@ def test_a_part_in_train_mode_is_no_evaluation() -> None:
 
 def test_other_arguments_than_one_tensor_are_passed_over() -> None:
     told = checked(Network(), call=lambda model, x: model(x=x))
-    assert reasons(told) == {"the model was not checked: it is given other arguments than one tensor"}
+    assert reasons(told) == {"the model was not checked: its arguments are not a single tensor"}
 
 
 def test_an_input_that_is_not_the_batch_is_passed_over() -> None:
     told = checked(Network(), call=lambda model, x: model(torch.cat([x, x])[: len(x) + 1])[: len(x)])
-    assert reasons(told) == {"the model was not checked: its input is no batch of several samples"}
+    assert reasons(told) == {"the model was not checked: its input is not a batch of several samples"}
 
 
 class Holding(Dataset[Any]):
@@ -158,7 +158,7 @@ def test_a_list_of_samples_is_no_data_set_to_copy() -> None:
     told = checked(Network(), samples)
     assert isinstance(told[0], SamplesCompared)
     (reason,) = reasons(told, "reads")
-    assert reason == "the evaluation data were not checked: there is no data set of samples with numbers"
+    assert reason == "the evaluation data were not checked: the data set has no indices or no length"
 
 
 def test_data_that_share_nothing_are_read_again() -> None:

@@ -133,7 +133,7 @@ def test_samples_are_counted(train: Any, evaluation: Any, expected: tuple[int, i
 @pytest.mark.parametrize(
     ("train", "evaluation", "reason"),
     [
-        (loader(TABLE, sampler=Backwards()), loader(TABLE), "a sampler of its own"),
+        (loader(TABLE, sampler=Backwards()), loader(TABLE), "a custom sampler"),
         (loader(Rows(X[:80], Y[:80], noise)), loader(Rows(X[60:], Y[60:])), "change each time"),
         (loader(Rows(X[:80], Y[:80], first=1)), loader(Rows(X.round(), Y)), "equal by chance"),
         (loader(TensorDataset(X.sign(), Y)), loader(TensorDataset(X[60:].sign(), Y[60:])), "equal by chance"),

@@ -101,7 +101,7 @@ def test_attributes_that_results_depend_on_are_told(model: nn.Module, depends: t
 
 def test_a_model_with_a_state_of_its_own_is_passed_over() -> None:
     (event,) = told(OwnState())
-    assert event.reason == "the state of the model was not checked: it keeps its state in a way of its own"
+    assert event.reason == "the state of the model was not checked: it has custom methods or hooks for its state"
 
 
 def write(thing: object) -> None:

@@ -1,4 +1,22 @@
-"""Watch a run: install the probes, feed the rules, keep the record; replay a record."""
+"""Supervision of a run: installs the probes, passes events to the rules, writes the record, and replays a record.
+
+session       `Session`: one supervised run, from the probes to the summary
+stream        division of events into chunks, one per step; repeated chunks are only counted
+judge         the rules of a run: passes events to them, and collects findings
+extent        coverage: how much of a training was observed
+summary       `Summary` of a judged run
+root_causes   order of findings, and findings that follow from another one
+uncalled      findings that point at a method named without parentheses
+record        the record of a run, and its replay
+exchange      conversion of a summary to plain data and back
+ranks         one summary for the ranks of a distributed run
+launch        runs a program in this process, as `truestep run` does
+program       finds and checks the script, folder, archive or module to run
+first_import  callback after the program's own import of torch
+shadowed      modules that the program's own modules replace
+process_exit  SIGTERM, `os._exit` and forks
+uncaught      prints an uncaught exception as python does
+"""
 
 from __future__ import annotations
 
@@ -18,17 +36,17 @@ def watch(
     budget: float = 0.01,
     active: bool = False,
 ) -> Session:
-    """Return a session to use with ``with``: what runs inside is watched.
+    """Return a session, which supervises the code in its ``with`` block.
 
     Args:
-        select: only these rules; empty means all.
-        ignore: not these rules.
+        select: ids of the rules to use; empty for all.
+        ignore: ids of rules to leave out.
         record: folder for the record of the run.
-        budget: share of the time that close reading may cost before it is given up.
-        active: whether the model and the data set may be called again, on copies, to check them.
+        budget: largest share of the time for detailed observation, which is given up above it.
+        active: allow active checks, which call copies of the model and the data set again.
 
     Raises:
-        UnknownRule: one of the names is no rule.
+        UnknownRule: an id is not that of a rule.
 
     >>> session = watch(select=("missing-zero-grad",))
     >>> sorted(session.verdicts)

@@ -1,4 +1,4 @@
-"""A `Summary` as plain data and back: what ranks hand to rank 0, and what a record keeps."""
+"""Conversion of a `Summary` to plain data and back, for rank 0 and for records."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ from truestep.findings import (
 
 
 def to_dict(summary: Summary) -> dict[str, Any]:
-    """Return a summary as what JSON knows: dicts, lists, words and numbers."""
+    """Return a summary in types of JSON: dicts, lists, strings and numbers."""
     plain: dict[str, Any] = json.loads(json.dumps(dataclasses.asdict(summary)))
     return plain
 
 
 def from_dict(data: Mapping[str, Any]) -> Summary:
-    """Return the summary that `to_dict` was given.
+    """Return the summary from the result of `to_dict`.
 
     Raises:
-        BadRecord: something is missing, or is not what it should be.
+        BadRecord: a field is missing or invalid.
 
     >>> summary = Summary(script="train.py", how="finished", steps=3, missing_ranks=(1,))
     >>> from_dict(to_dict(summary)) == summary
@@ -70,7 +70,7 @@ def _finding(data: Mapping[str, Any]) -> Finding:
 
 
 def post_mortem(data: Mapping[str, Any]) -> PostMortem:
-    """Return a post-mortem as it was before `dataclasses.asdict`."""
+    """Return the post-mortem from the result of `dataclasses.asdict`."""
     fields = dict(data)
     fields["primary"] = _mark(fields["primary"])
     fields["related"] = tuple(_mark(entry) for entry in fields["related"])

@@ -1,4 +1,4 @@
-"""How far a run came: read from events, so that a replay says the same."""
+"""Coverage of a run: how much of a training was observed. Computed from events, so a replay gives the same."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ _LEAST_READS = 8
 _LEAST_STEP = 100
 _AT_CHANCE = (0.97, 1.15)
 _LOWEST = 0.9
-"""Parts of ln C: where the mean of the later half lies, and what no value is below, not even of a small batch."""
+"""Multiples of ln C: range of the mean of the later half; and lower limit of all values, also of a small batch."""
 _LATE = 0.8
-"""Part of the run that the latest value must come after: a plateau may end between two reads."""
+"""Fraction of the run after which the last value must be read, since a plateau can end between two reads."""
 
 
 class Extent:
-    """Collects what `Coverage` holds."""
+    """Collects the data of `Coverage`."""
 
     def __init__(self) -> None:
         self._processes = 0
@@ -30,7 +30,7 @@ class Extent:
         self._reads: list[tuple[int, float]] = []
 
     def note(self, event: Event, step: int) -> None:
-        """Take note of an event of the step of this number."""
+        """Process an event of a step."""
         match event:
             case ev.LossComputed(grad=True):
                 over_classes = event.kind in _OVER_CLASSES and event.reduction == "mean"
@@ -44,7 +44,7 @@ class Extent:
                 pass
 
     def coverage(self, progress: Progress, error: str) -> Coverage:
-        """Return what was collected; ``error`` is the exception that ended the run, if one did."""
+        """Return the coverage; ``error`` describes the exception that ended the run, or is empty."""
         met = progress.met
         return Coverage(
             called=not met.isdisjoint((ev.ModelCalled, ev.ModelMet, ev.ForwardCalledDirectly)),
@@ -56,7 +56,7 @@ class Extent:
         )
 
     def _chance(self, steps: int) -> Chance | None:
-        """Return where the loss stayed, if it is the run's only one and no better than a guess in all of it."""
+        """Return the level of the loss if it stays at that of a random guess, and is the only loss; else None."""
         classes = next(iter(self._classes)) if len(self._classes) == 1 else 0
         if classes < 2 or len(self._reads) < _LEAST_READS or self._reads[-1][0] < max(_LEAST_STEP, _LATE * steps):
             return None

@@ -1,8 +1,8 @@
-"""Know when the program's own ``import torch`` is done, and leave no trace in it.
+"""Callback after the program's own ``import torch``, without a trace in the program.
 
-Importing torch before the program does would give it other threads and other sums where it sets ``OMP_NUM_THREADS``
-first. A wrapped loader would stand in the traceback of an import that fails. So the finder hands out the module's own
-spec, made into an instance of a class that notices when importlib says that the module is initialised.
+Importing torch before the program would change its number of threads, and so its sums, if it sets ``OMP_NUM_THREADS``
+first. A wrapped loader would appear in the traceback of a failed import. So the finder returns the module's own spec,
+with its class replaced by one that detects when importlib sets the module to initialised.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from types import ModuleType
 
 
 class FirstImport(MetaPathFinder):
-    """Calls back once, right after the first import of a module has finished; `install` it before the program runs."""
+    """Calls a function once, right after the first import of a module; `install` it before the program runs."""
 
     def __init__(self, name: str, imported: Callable[[], None]) -> None:
         self.name = name
@@ -23,7 +23,7 @@ class FirstImport(MetaPathFinder):
         self._spec_class = _noticing(self)
 
     def install(self) -> None:
-        """Wait for the module, or call back at once where it is imported already."""
+        """Start to wait for the module; call the function at once if it is already imported."""
         if self.name in sys.modules:
             self._imported()
         else:
@@ -47,7 +47,7 @@ class FirstImport(MetaPathFinder):
         return None
 
     def done(self, spec: ModuleSpec) -> None:
-        """Take note that importlib is through with the module, well or not."""
+        """Handle the end of the module's import, successful or not."""
         spec.__class__ = ModuleSpec
         module = sys.modules.get(self.name)
         if module is not None and module.__spec__ is spec and self in sys.meta_path:

@@ -1,4 +1,4 @@
-"""Show events to rules, in the order a run made them, and collect what they say. Pure: a replay does the same."""
+"""Pass events to rules in their order, and collect the findings. A pure function of events, as a replay needs."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from truestep.rules import Draft, Progress, Rule
 from truestep.supervision.extent import Extent
 
 Key = tuple[int, int]
-"""A transition: the number of the chunk before, and of the chunk itself."""
+"""A transition: number of the previous chunk, and number of the chunk."""
 
 _COSTLY: tuple[type[Event], ...] = (ev.TapeRead, ev.ParametersUnchanged, ev.GraphsKept)
 
 
 class Judge:
-    """Holds the rules of one run.
+    """The rules of one run.
 
     Args:
-        rules: the rules' classes.
-        announce: called at the first finding of an error with high confidence.
+        rules: classes of the rules.
+        announce: called with the first error of high confidence.
     """
 
     def __init__(self, rules: Iterable[type[Rule]], announce: Callable[[Finding], None] | None = None) -> None:
@@ -31,7 +31,7 @@ class Judge:
         self.rules = [rule() for rule in rules]
         self.errors: list[str] = []
         self.certain = False
-        """Whether an error of high confidence was found."""
+        """True if an error of high confidence was found."""
         self._announce = announce
         self._watching: dict[type[Event], list[Rule]] = {}
         self._counting = [rule for rule in self.rules if type(rule).again is not Rule.again]
@@ -39,7 +39,7 @@ class Judge:
         self._failed: set[str] = set()
 
     def show(self, events: Sequence[Event], key: Key) -> bool:
-        """Show one chunk of events to the rules; return whether any rule reported something."""
+        """Pass one chunk of events to the rules; return True if a rule reported a finding."""
         progress = self.progress
         for event in events:
             progress.note(event)
@@ -61,7 +61,7 @@ class Judge:
         return bool(fired)
 
     def again(self, events: Sequence[Event], key: Key, times: int) -> None:
-        """Take note that a transition that was shown before came ``times`` more times."""
+        """Count ``times`` repetitions of a transition that the rules have already observed."""
         for rule in self._counting:
             for event in events:
                 if isinstance(event, rule.watches):
@@ -75,7 +75,7 @@ class Judge:
         self.progress.step += steps * times
 
     def end(self, how: str) -> None:
-        """Let the rules speak about the whole run."""
+        """Pass the end of the run to the rules, for findings on the whole run."""
         event = ev.RunEnded(how=how)
         for rule in self.rules:
             try:
@@ -84,19 +84,19 @@ class Judge:
                 self._fail(rule)
 
     def forget(self) -> None:
-        """Drop the memory of transitions (their numbers will be given out anew)."""
+        """Clear the transitions, since their numbers will be reused."""
         self._credits.clear()
 
     def findings(self) -> list[Finding]:
-        """Return all findings, rule by rule, in the order they were seen."""
+        """Return all findings, rule by rule, in their order of time."""
         return [finding for rule in self.rules for finding in self._said(rule)]
 
     def verdicts(self, *, given_up: str = "", blind: str = "") -> list[Verdict]:
         """Return one verdict per rule.
 
         Args:
-            given_up: why costly reads were given up, empty where they were not.
-            blind: why watching had to end before the run did, empty where it had not.
+            given_up: reason why costly reads were given up, or empty.
+            blind: reason why supervision ended before the run, or empty.
         """
         made = []
         for rule in self.rules:
@@ -136,7 +136,7 @@ class Judge:
                 return
 
     def _fail(self, rule: Rule) -> None:
-        """A rule that raises says nothing more of that event; the run goes on."""
+        """Record the exception of a rule, which ignores that event; the run continues."""
         self._failed.add(rule.id)
         if len(self.errors) < 20:
             self.errors.append(f"rule {rule.id}\n{traceback.format_exc()}")

@@ -1,8 +1,8 @@
-"""Run a program in this very process as python does, and say how it ended.
+"""Run a program in this process as python does, and report how it ended.
 
-The order of an end is python's: the traceback, the wait for threads, the program's own atexit handlers; then the
-report, and last the teardown of the interpreter, with the exit code. Threads and handlers are therefore called from
-here, where the exit code can still be chosen; python finds nothing left to do for them.
+The order at the end is that of python: the traceback, the wait for threads, the program's atexit handlers; then the
+report, and finally the teardown of the interpreter, with the exit code. The wait and the handlers are therefore called
+from here, while the exit code can still be chosen; python then has nothing left to do for them.
 """
 
 from __future__ import annotations
@@ -31,21 +31,21 @@ def launch(
     forked: Callable[[], None] = lambda: None,
     crashed: Callable[[BaseException], None] = lambda error: None,
 ) -> NoReturn:
-    """Run a script, folder, archive or module to its end, then leave the process as it would have left it.
+    """Run a script, folder, archive or module to its end, then end the process in the same way as the program.
 
     Args:
-        target: what to run.
+        target: the program to run.
         torch_imported: called right after the program's own first import of torch.
-        ended: called once, when the program is over, with how (see `truestep.events.RunEnded`). It may return an exit
-            code to use where the program itself succeeded.
-        forked: called in a forked child: nothing is to be watched there.
-        crashed: called with the exception that ended the program, when its traceback is printed.
+        ended: called once, at the end of the program, with the kind of end (see `truestep.events.RunEnded`). It can
+            return an exit code, which is used if the program itself succeeded.
+        forked: called in a forked child, which is not supervised.
+        crashed: called with the exception that ended the program, after its traceback was printed.
 
     Raises:
-        NoSuchScript: there is nothing to run under that name.
-        ScriptSyntaxError: it is not valid Python.
+        NoSuchScript: the program does not exist, or cannot be read.
+        ScriptSyntaxError: the program is not valid Python.
         SystemExit: the program is over.
-        KeyboardInterrupt: the same, by Ctrl-C: let it pass to the top.
+        KeyboardInterrupt: the program was ended by Ctrl-C; must not be caught.
     """
     program = prepare(target)
     ending = _Ending(ended)
@@ -71,14 +71,14 @@ def launch(
     endings.remove()
     hook.remove()
     if by_signal:
-        # Python ends itself by SIGINT, not by exit code 130, when this reaches the top. It is printed already.
+        # An uncaught KeyboardInterrupt makes python kill itself by SIGINT. Its traceback is already printed.
         sys.excepthook = lambda *_: None
         raise KeyboardInterrupt
     raise SystemExit(chosen if chosen is not None and code in (None, 0) else code)
 
 
 class _Ending:
-    """Says once, and only in the process that was launched, how the program ended."""
+    """Calls `ended` once, and only in the launched process, not in its forks."""
 
     def __init__(self, ended: Callable[[str], int | None]) -> None:
         self._ended = ended
@@ -104,7 +104,7 @@ class _Ending:
 
 
 def _play(program: Program, crashed: Callable[[BaseException], None]) -> tuple[str, object, bool]:
-    """Run the program; return how it ended, its exit code and whether python would die of SIGINT."""
+    """Run the program; return the kind of end, the exit code, and True if python would kill itself by SIGINT."""
     failure: BaseException | None = None
     launched = os.getpid()
     try:
@@ -120,7 +120,7 @@ def _play(program: Program, crashed: Callable[[BaseException], None]) -> tuple[s
     if isinstance(failure, SystemExit):
         code = uncaught.exit_code(failure)
         how = "stopped" if _is_stop(failure) else "exited" if code else "finished"
-        failure.__traceback__ = None  # python frees what the frames held before it calls the atexit handlers
+        failure.__traceback__ = None  # python frees the objects in the frames before it calls the atexit handlers
         return how, code, False
     how = "interrupted" if isinstance(failure, KeyboardInterrupt) else "crashed"
     code = uncaught.show(failure)

@@ -1,4 +1,4 @@
-"""The ways in which a process ends before its interpreter does: SIGTERM, ``os._exit`` and, for us, a fork."""
+"""Ends of a process that bypass the interpreter: SIGTERM and ``os._exit``; and forks, which are not supervised."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ import threading
 from collections.abc import Callable
 from typing import Any, NoReturn
 
-# Python's own `signal.signal` turns a number into SIG_DFL before it looks whether it can be called.
+# Python's `signal.signal` converts a number to SIG_DFL before it checks whether it is callable.
 _signal: Any = importlib.import_module("_signal")
 
 
 class Endings:
-    """Calls ``ending(how)`` before the process that was launched dies; leaves its children alone.
+    """Calls ``ending(how)`` before the launched process ends; forked children are not affected.
 
     Args:
-        ending: writes the report; called with how the program ended.
-        forked: called in a forked child, where nothing is watched.
-        busy: whether the report is being written: a SIGTERM that comes meanwhile takes effect when it is done.
+        ending: writes the report; called with the kind of end.
+        forked: called in a forked child, which is not supervised.
+        busy: returns True while the report is written; a SIGTERM during that time takes effect afterwards.
     """
 
     def __init__(
@@ -47,9 +47,9 @@ class Endings:
         )
 
     def remove(self) -> None:
-        """Put back what `install` replaced, unless the program has put something else there.
+        """Undo `install`, except for handlers that the program has replaced.
 
-        A SIGTERM that came while the report was written ends the process here.
+        A SIGTERM that arrived while the report was written ends the process here.
         """
         self._give_signal_back()
         self._waiting = False
@@ -60,7 +60,7 @@ class Endings:
             os.kill(os.getpid(), signal.SIGTERM)
 
     def _lend_signal(self) -> None:
-        # A child that is born with our handler would miss a SIGTERM sent in its first moments.
+        # A child that starts with our handler would miss a SIGTERM in its first moments.
         self._lent = self._give_signal_back()
 
     def _take_signal_again(self) -> None:
@@ -86,7 +86,7 @@ class Endings:
             self._forked()
 
     def _terminated(self) -> None:
-        if self._busy():  # torchrun ends the other ranks at once when one has failed
+        if self._busy():  # torchrun terminates the other ranks as soon as one has failed
             self._terminated_late = True
             return
         self._ending("interrupted")
@@ -100,10 +100,10 @@ class Endings:
 
 
 class _AsDefault(int):
-    """A signal handler that the program takes for ``SIG_DFL``, which it is: a number equal to it, and callable.
+    """A signal handler that looks like ``SIG_DFL`` to the program: an int that is equal to it, and callable.
 
-    ``signal.getsignal`` and ``signal.signal`` return the very member ``SIG_DFL`` for it, so that a program which asks
-    whether somebody handles the signal already (Lightning does) is told the truth about itself.
+    ``signal.getsignal`` and ``signal.signal`` return the member ``SIG_DFL`` for it. So a program that checks whether
+    the signal has a handler, as Lightning does, gets the same answer as without supervision.
     """
 
     handle: Callable[[], None]

@@ -1,7 +1,7 @@
-"""What is to be run, found and checked as ``python SCRIPT`` and ``python -m MODULE`` find it.
+"""Find and check the program to run, by the rules of ``python SCRIPT`` and ``python -m MODULE``.
 
-Nothing of the process changes before `Program.place` is called, and a script that cannot be read or compiled is
-refused before that.
+The process is unchanged until `Program.place` is called. A script that cannot be read or compiled is an error before
+that.
 """
 
 from __future__ import annotations
@@ -23,27 +23,27 @@ from truestep.supervision.shadowed import forget_shadowed
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """What the user wants to run."""
+    """The program to run, as given by the user."""
 
     name: str
-    """As typed: the path of a script, folder or archive, or the dotted name of a module."""
+    """Path of a script, folder or archive, or dotted name of a module, as typed."""
     arguments: tuple[str, ...] = ()
     module: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """A checked target: `place` prepares the process, ``run`` executes it in the fresh ``__main__`` it is given."""
+    """A checked target: `place` prepares the process, ``run`` executes it in a given new ``__main__``."""
 
     argv: tuple[str, ...]
     folder: str | None
-    """What becomes ``sys.path[0]``; None where python puts nothing there."""
+    """The new ``sys.path[0]``; None if python adds none."""
     run: Callable[[ModuleType], None]
     bundle: bool = False
-    """Whether it is a folder or an archive, which python puts on the path even when told to be safe."""
+    """True for a folder or an archive, which python adds to the path even with ``-P``."""
 
     def place(self) -> ModuleType:
-        """Set ``sys.argv``, ``sys.path`` and a fresh ``__main__`` as python does; return that module."""
+        """Set ``sys.argv``, ``sys.path`` and a new ``__main__`` as python does; return that module."""
         sys.argv[:] = self.argv
         if self.folder is not None:
             if not sys.flags.safe_path:
@@ -60,18 +60,18 @@ class Program:
 
 
 def prepare(target: Target) -> Program:
-    """Check that a target can be run.
+    """Return the program of a target, checked.
 
     Raises:
-        NoSuchScript: there is no such file, or it cannot be read.
-        ScriptSyntaxError: it is not valid Python.
+        NoSuchScript: the file does not exist, or cannot be read.
+        ScriptSyntaxError: the file is not valid Python.
     """
     if target.module:
         return _module(target)
     path = target.name
     if os.path.exists(path) and pkgutil.get_importer(path) is not None:
         return _bundle(target)
-    # As python does, and as tracebacks show it: made absolute, but not normalised.
+    # As in python and its tracebacks: absolute, but not normalised.
     full = path if os.path.isabs(path) else f"{os.getcwd()}{os.sep}{path}"
     code, loader = _compiled(path, full)
 
@@ -81,7 +81,7 @@ def prepare(target: Target) -> Program:
         try:
             exec(code, names)
         except SystemExit:
-            raise  # python leaves at once here, and its atexit handlers still see __file__
+            raise  # python exits at once here, and atexit handlers still find __file__
         except BaseException:
             _forget_file(names)
             raise
@@ -97,9 +97,11 @@ def _forget_file(names: dict[str, object]) -> None:
 
 
 def _module(target: Target) -> Program:
-    if os.path.isfile(target.name):  # python would import what stands before the dot, and then fail
+    if os.path.isfile(target.name):  # python would import the part before the dot, and then fail
         raise NoSuchScript(
-            f'"{target.name}" cannot be run', expected="-m takes a module's name; got a file", remedy="drop -m"
+            f'"{target.name}" cannot be run',
+            expected="expected the name of a module after -m, got a file",
+            remedy="drop -m",
         )
     try:
         here = None if sys.flags.safe_path else os.getcwd()
@@ -116,7 +118,7 @@ def _bundle(target: Target) -> Program:
 
 
 def _run_by_name(name: str, shown: str, alter_argv: bool) -> None:
-    """Run a module as ``python -m`` does: by runpy's own function, whose frames python shows in tracebacks too."""
+    """Run a module as ``python -m`` does: by runpy's own function, with the same frames in tracebacks."""
     import runpy
 
     run = vars(runpy)["_run_module_as_main"]
@@ -127,7 +129,7 @@ def _run_by_name(name: str, shown: str, alter_argv: bool) -> None:
             raise
         wanted = "a module that can be imported from here" if alter_argv else "a script, or a folder with __main__.py"
         raise NoSuchScript(
-            f'"{shown}" cannot be run', expected=str(exit.__context__), remedy=f"give {wanted}"
+            f'"{shown}" cannot be run', expected=str(exit.__context__), remedy=f"pass {wanted}"
         ) from None
     except SyntaxError as error:
         if _in_user_code(error, runpy.__spec__.origin if runpy.__spec__ else None):
@@ -136,7 +138,7 @@ def _run_by_name(name: str, shown: str, alter_argv: bool) -> None:
 
 
 def _in_user_code(error: SyntaxError, runner: str | None) -> bool:
-    """Whether a line of the program was running already: its own failed import, not a module we cannot start."""
+    """Return True if code of the program raised the error, in one of its imports, not the start of the module."""
     step, met = error.__traceback__, False
     while step is not None:
         name = step.tb_frame.f_code.co_filename
@@ -151,7 +153,7 @@ def _compiled(path: str, full: str) -> tuple[CodeType, SourceFileLoader | Source
             compiled = SourcelessFileLoader("__main__", full)
             code = compiled.get_code("__main__")
             if code is None:
-                raise ImportError(f"{path} holds no code")
+                raise ImportError(f"{path} contains no code")
             return code, compiled
         with io.open_code(full) as file:
             source = file.read()
@@ -172,14 +174,14 @@ def _missing(path: str, error: Exception) -> NoSuchScript:
     try:
         scripts = [entry for entry in os.listdir(folder or ".") if entry.endswith(".py")]
     except OSError:
-        where = f'there is no folder "{folder}" in {os.getcwd()}'
-        return NoSuchScript(f'there is no script "{path}"', expected=where, remedy="give the path of a script")
+        where = f'expected the folder "{folder}" in {os.getcwd()}'
+        return NoSuchScript(f'script "{path}" does not exist', expected=where, remedy="pass the path of a script")
     near = difflib.get_close_matches(name, scripts, n=3, cutoff=0.6)
     expected = f"nearest: {', '.join(os.path.join(folder, script) for script in near)}" if near else ""
     return NoSuchScript(
-        f'there is no script "{path}"',
-        expected=expected or f"looked in {os.path.abspath(folder)}",
-        remedy="give the path of a script, or -m and the name of a module",
+        f'script "{path}" does not exist',
+        expected=expected or f"expected it in {os.path.abspath(folder)}",
+        remedy="pass the path of a script, or -m and the name of a module",
     )
 
 

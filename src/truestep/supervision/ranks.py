@@ -1,7 +1,7 @@
-"""One report for a run of several processes: each rank leaves its summary, rank 0 gathers and merges them.
+"""One report for a distributed run: each rank writes its summary, and rank 0 collects and merges them.
 
-The processes meet in a folder, not over the network: the program's own process group may be gone, or stuck, when a
-report is due.
+The summaries are exchanged in a folder, not over the network: the program's process group can be gone or stuck when
+the report is written.
 """
 
 from __future__ import annotations
@@ -27,29 +27,29 @@ from truestep.supervision.exchange import from_dict, to_dict
 from truestep.supervision.root_causes import rooted
 
 PATIENCE_S = {"crashed": 2.0, "interrupted": 5.0}
-"""How long rank 0 waits for the others, by how it ended itself: after a crash they may be stuck until it is gone."""
+"""Seconds that rank 0 waits for the others, by its own kind of end: after a crash, they can be stuck until it exits."""
 LONGEST_S = 20.0
 _SILENT_S = 2.0
-"""How long for a rank of which there is no sign in the folder: it may run on another machine."""
+"""Seconds that rank 0 waits for a rank without a file in the folder, which can run on another machine."""
 _ENDS = ("finished", "exited", "stopped", "interrupted", "crashed")
 
 
 @dataclass(frozen=True, slots=True)
 class Ranks:
-    """This process among those of its run, as torchrun says it in the environment."""
+    """Rank of this process, and number of ranks, from the environment set by torchrun."""
 
     rank: int
     world_size: int
     folder: Path
-    """Where the ranks meet; made for that alone."""
+    """Folder for the exchange of summaries, and nothing else."""
 
     @classmethod
     def here(cls, environment: Mapping[str, str], record: Path | None = None) -> Ranks | None:
-        """Return the place of this process, or None when it runs alone.
+        """Return the rank of this process, or None for a single process.
 
         Args:
-            environment: ``RANK``, ``WORLD_SIZE`` and what else torchrun sets.
-            record: a folder that all ranks share, if the user named one.
+            environment: ``RANK``, ``WORLD_SIZE`` and the other variables of torchrun.
+            record: a folder shared by all ranks, if the user passed one.
         """
         rank, world_size = _number(environment, "RANK", -1), _number(environment, "WORLD_SIZE", 1)
         if world_size < 2 or not 0 <= rank < world_size:
@@ -57,13 +57,13 @@ class Ranks:
         if record is not None:
             return cls(rank, world_size, record / "exchange")
         run = [environment.get(name, "") for name in ("TORCHELASTIC_RUN_ID", "MASTER_PORT")]
-        # Run ids repeat ("none" is the default): the launcher's process number and the attempt do not.
+        # Run ids repeat ("none" is the default); the process number of the launcher and the restart count do not.
         run += [environment.get("TORCHELASTIC_RESTART_COUNT", "0"), str(os.getppid()), str(os.getuid())]
         name = re.sub(r"[^A-Za-z0-9]+", "_", "-".join(run))
         return cls(rank, world_size, Path(tempfile.gettempdir(), f"truestep-ranks-{name}"))
 
     def enter(self) -> None:
-        """Say that this rank is alive, and take away what an earlier run left under its number.
+        """Write a file that shows that this rank is alive, and remove an earlier summary of the same rank.
 
         Raises:
             OSError: the folder cannot be written.
@@ -73,14 +73,14 @@ class Ranks:
         _write(self._presence(self.rank), {"process": os.getpid(), "host": socket.gethostname()})
 
     def leave(self, summary: Summary) -> None:
-        """Leave this rank's summary for rank 0, unless rank 0 has given up and taken the folder away."""
+        """Write this rank's summary for rank 0, unless rank 0 has timed out and removed the folder."""
         with contextlib.suppress(FileNotFoundError):
             _write(self._summary(self.rank), to_dict(summary))
 
     def gather(self, own: Summary, *, patience_s: float | None = None) -> Summary:
-        """Wait for the other ranks' summaries and merge them with rank 0's own; name those that did not come.
+        """Wait for the summaries of the other ranks, and merge them with that of rank 0; list the missing ranks.
 
-        The wait is short for a rank whose process is gone: its summary is there by then, or never.
+        A rank with an ended process is not waited for: its summary is already there, or will never be.
         """
         found, awaited = {self.rank: own}, set(range(self.world_size)) - {self.rank}
         patience_s = PATIENCE_S.get(own.how, LONGEST_S) if patience_s is None else patience_s
@@ -127,7 +127,7 @@ class Ranks:
 
 
 def merge(summaries: Mapping[int, Summary], world_size: int) -> Summary:
-    """Make one summary of those of several ranks, by rank number."""
+    """Return one summary merged from those of several ranks, by rank number."""
     order = sorted(summaries)
     parts = [summaries[rank] for rank in order]
     first = parts[0]
@@ -162,7 +162,7 @@ def _findings(summaries: Mapping[int, Summary], world_size: int) -> tuple[Findin
         times: Counter[object] = Counter()
         for finding in summaries[rank].findings:
             key = (finding.rule, finding.primary.site)
-            times[key] += 1  # a rule may say several things about one line
+            times[key] += 1  # a rule can have several findings at one line
             seen_by.setdefault((key, times[key]), []).append((rank, finding))
     merged = [_one_finding(found, world_size) for found in seen_by.values()]
     return tuple(rooted(merged, all_rules()))
@@ -208,7 +208,7 @@ def _number(environment: Mapping[str, str], name: str, default: int) -> int:
 
 
 def _write(path: Path, data: Mapping[str, Any]) -> None:
-    """Write a file at once or not at all."""
+    """Write a file atomically."""
     draft = path.with_name(f"{path.name}.{os.getpid()}")
     draft.write_text(json.dumps(data), encoding="utf-8")
     os.replace(draft, path)

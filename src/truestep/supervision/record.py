@@ -1,4 +1,4 @@
-"""The record of a run: JSON lines, bounded, from which the findings can be made again without torch."""
+"""The record of a run: JSON lines of limited size, from which the findings can be replayed without torch."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ class Recorder:
     """Writes the record of one rank.
 
     Args:
-        folder: where ``rank-0.jsonl`` goes; made if missing.
+        folder: folder for ``rank-0.jsonl``, which is created if it is missing.
         started: the run.
-        limit_bytes: size at which only steps with findings are still written down.
+        limit_bytes: size limit; from 90 % of it on, only steps with findings are written.
     """
 
     def __init__(self, folder: Path, started: ev.RunStarted, *, limit_bytes: int = LIMIT_BYTES) -> None:
@@ -41,8 +41,8 @@ class Recorder:
         except OSError as error:
             raise UnwritableFolder(
                 f"the record cannot be written to {folder}",
-                expected=f"expected a folder that can be made and written; got: {error.strerror or error}",
-                remedy="give another folder with --record DIR",
+                expected=f"expected a folder that can be created and written, got: {error.strerror or error}",
+                remedy="pass another folder with --record DIR",
             ) from None
         self._limit = limit_bytes
         self._size = 0
@@ -55,7 +55,7 @@ class Recorder:
         self._write({"format": FORMAT, "started": _plain(started)})
 
     def show(self, number: int, events: tuple[Event, ...], key: Key, *, fired: bool) -> None:
-        """Write down a chunk that was shown to the rules."""
+        """Write a chunk that was passed to the rules."""
         if self._size > self._limit * (1.0 if fired else _FULL):
             self.truncated = True
             return
@@ -67,12 +67,12 @@ class Recorder:
         self._write({"show": list(key)})
 
     def again(self, key: Key, times: int) -> None:
-        """Write down how often a transition came again."""
+        """Write the number of repetitions of a transition."""
         if key in self._written and self._size <= self._limit:
             self._write({"again": list(key), "times": times})
 
     def forget(self) -> None:
-        """The numbers of chunks begin anew."""
+        """Write that the numbers of chunks start again."""
         self._chunks.clear()
         self._written.clear()
         self._write({"forget": True})
@@ -87,7 +87,7 @@ class Recorder:
         post_mortem: PostMortem | None = None,
         error: str = "",
     ) -> None:
-        """Write the end of the run: of what it died, and why some of it was not watched."""
+        """Write the end of the run: its error, and the reasons for parts that were not observed."""
         rest: dict[str, Any] = {"given_up": given_up, "blind": blind, "error": error}
         if post_mortem is not None:
             rest["post_mortem"] = asdict(post_mortem)
@@ -126,19 +126,19 @@ class Recorder:
 
 
 def _plain(event: Event) -> dict[str, Any]:
-    """Return an event's fields that differ from their defaults."""
+    """Return the fields of an event that differ from their defaults."""
     return {spec.name: value for spec in fields(event) if (value := getattr(event, spec.name)) != spec.default}
 
 
 def read(folder: Path, *, select: tuple[type[Rule], ...] = ()) -> Summary:
-    """Judge a recorded run again.
+    """Return the summary of a recorded run, judged again.
 
     Args:
-        folder: the folder given to ``--record``, or one ``rank-N.jsonl`` file.
-        select: only these rules; empty means all.
+        folder: the folder passed to ``--record``, or one ``rank-N.jsonl`` file.
+        select: rules to use; empty for all.
 
     Raises:
-        BadRecord: there is no record, or it is not one.
+        BadRecord: the record is missing or damaged.
     """
     path = folder if folder.is_file() else folder / "rank-0.jsonl"
     judge = Judge(select or all_rules().values())
@@ -152,14 +152,14 @@ def read(folder: Path, *, select: tuple[type[Rule], ...] = ()) -> Summary:
                 _parse("", 0, path)
     except FileNotFoundError:
         raise BadRecord(
-            f"there is no record in {folder}",
+            f"{folder} contains no record",
             expected="expected a folder written by `truestep run --record DIR SCRIPT`",
-            remedy="give that folder",
+            remedy="pass that folder",
         ) from None
     except (KeyError, TypeError, IndexError) as error:
         raise BadRecord(
             f"{path.name} is damaged",
-            expected=f"expected lines of {FORMAT}; got one without {error}",
+            expected=f"expected lines of {FORMAT}, got one without {error}",
             remedy="record the run again",
         ) from None
     judge.end("stopped" if replay.unseen["blind"] else replay.how)
@@ -186,13 +186,13 @@ def _parse(line: str, number: int, path: Path) -> dict[str, Any]:
         raise BadRecord(
             f"line {number + 1} of {path.name} is not part of a record",
             expected=f"expected {FORMAT}",
-            remedy="give a folder written by `truestep run --record DIR SCRIPT`",
+            remedy="pass a folder written by `truestep run --record DIR SCRIPT`",
         )
     return value
 
 
 class _Replay:
-    """Feeds the lines of a record to a judge."""
+    """Passes the lines of a record to a judge."""
 
     def __init__(self, judge: Judge) -> None:
         self.judge = judge
@@ -232,7 +232,7 @@ class _Replay:
                 pass
 
     def _value(self, value: Any) -> Any:
-        """Return a field as it was: lists stand for tuples, ``{"site": number}`` for a site."""
+        """Return the original value of a field: lists are tuples, ``{"site": number}`` is a site."""
         if isinstance(value, dict):
             return self._sites[value["site"]]
         return tuple(self._value(item) for item in value) if isinstance(value, list) else value

@@ -1,4 +1,4 @@
-"""One finding, not twelve: what follows from another finding is told there, and what costs most comes first."""
+"""Root causes: marks findings that follow from another one, and sorts findings by importance."""
 
 from __future__ import annotations
 
@@ -12,15 +12,16 @@ Rules = Mapping[str, type[Rule]]
 
 
 def rooted(findings: Iterable[Finding], rules: Rules) -> list[Finding]:
-    """Return findings in the order of a report, consequences marked with the rule of their first cause.
+    """Return findings in the order of a report, with the rule of the root cause in each consequence.
 
-    A finding follows from another one where that one's rule explains its rule, or leads to it and was seen no later.
-    Findings that are allowed, or of low confidence, explain nothing.
+    A finding follows from another one if the other rule explains its rule, or leads to it and was not seen later.
+    Suppressed findings and findings of low confidence are never causes.
 
     Args:
-        rules: those that judged, by id.
+        findings: the findings, in any order.
+        rules: the rules of the run, by id.
 
-    The order: errors first, the surer first, then by the share of the steps concerned, in tenths, then the earliest.
+    The order: errors first, then by confidence, then by the share of the affected steps, in tenths, then by time.
     """
     found = list(findings)
     causes: dict[str, int] = {}
@@ -32,7 +33,7 @@ def rooted(findings: Iterable[Finding], rules: Rules) -> list[Finding]:
 
 
 def _root(finding: Finding, causes: Mapping[str, int], rules: Rules) -> str:
-    """Return the rule at the beginning of the chain that ends in a finding; empty where it stands for itself."""
+    """Return the first rule in the chain of causes of a finding; empty if it has no cause."""
     chain, step = [finding.rule], _step(finding)
     while True:
         others = [rules[id] for id in causes if id not in chain and id in rules]

@@ -1,4 +1,4 @@
-"""One watched run: probes up, events to rules, findings out."""
+"""`Session`: one supervised run, from the probes over the rules to the summary."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from truestep.supervision.summary import summarise, told
 from truestep.supervision.uncaught import described
 
 _FREE_S = 1.0
-"""Watching closely for this long is never too much: first steps pay for compiling and loading anyway."""
+"""Seconds of observation that are free of the budget, since the first steps are slow anyway (compiling, loading)."""
 
 
 _live: weakref.WeakSet[Session] = weakref.WeakSet()
 
 
 def _in_child() -> None:
-    """Make every session inert in a forked process: what happens there is not the run that is watched."""
+    """Disable every session in a forked process, which is not part of the supervised run."""
     for session in _live:
         session.disable()
 
@@ -39,7 +39,7 @@ if hasattr(os, "register_at_fork"):
 
 
 def watching() -> bool:
-    """Whether a session watches this process now."""
+    """Return True if a session supervises this process now."""
     return any(session.is_live for session in _live)
 
 
@@ -51,12 +51,12 @@ class Stop(SystemExit):
 
 
 class Session:
-    """Watches one run from `start` to `stop`.
+    """Supervises one run from `start` to `stop`.
 
     Args:
-        options: which rules, when to stop, where to record.
-        script: what is watched, for the report.
-        announce: called at the first error of high confidence.
+        options: selection of rules, condition to stop, folder of the record.
+        script: name of the supervised program, for the report.
+        announce: called with the first error of high confidence.
         also: called with every event, for tests.
     """
 
@@ -84,18 +84,18 @@ class Session:
         self._error = ""
 
     def start(self) -> None:
-        """Install the probes. torch is imported where it was not. While the session runs, further calls do nothing.
+        """Install the probes, and import torch if necessary. While the session runs, further calls do nothing.
 
         Raises:
-            UsageError: the session is over already.
+            UsageError: the session is already over.
             TorchMissing: torch cannot be imported.
             UnwritableFolder: the record's folder cannot be written.
         """
         if self._summary is not None:
             raise UsageError(
-                "this session is over",
-                expected="a session watches one run, from start to stop",
-                remedy="make another one with truestep.watch()",
+                "cannot start a session that is over",
+                expected="expected a new session: each supervises one run, from start to stop",
+                remedy="create another one with truestep.watch()",
             )
         if self._scene is not None:
             return
@@ -104,7 +104,7 @@ class Session:
         except ImportError as error:
             raise TorchMissing(
                 "torch cannot be imported",
-                expected=f"expected PyTorch 2.8 or newer; got: {error}",
+                expected=f"expected PyTorch 2.8 or newer, got: {error}",
                 remedy="install it with `pip install torch`, or truestep[torch]",
             ) from None
         from truestep.probes import Scene, install
@@ -123,7 +123,7 @@ class Session:
         scene.step_ended = self._step
         scene.full = self._stream.relieve
         scene.coast.until = self.options.steps
-        if self._also is None:  # who wants every event gets every event
+        if self._also is None:  # `also` must get every event, without skipping repeated steps
             scene.coast.repeating, scene.coast.passed = self._stream.repeating, self._stream.passed
         scene.stop = self._stop_here
         self._probes = install(scene, self._stack, active=self.options.active)
@@ -131,7 +131,7 @@ class Session:
         _live.add(self)
 
     def stop(self, how: str = "finished") -> Summary:
-        """Take the probes down and return the summary. Later calls return the same one."""
+        """Remove the probes, and return the summary. Later calls return the same one."""
         if self._summary is not None:
             return self._summary
         self.how = "stopped" if self._stopping else how
@@ -179,7 +179,7 @@ class Session:
         return self._summary
 
     def examine(self, error: BaseException) -> None:
-        """Find out of what the run died, while the frames of its traceback are there. Keeps words, no objects."""
+        """Diagnose the error that ended the run, while the frames of its traceback exist; only text is kept."""
         scene = self._scene
         if self._summary is None:
             self._error = described(error)
@@ -190,7 +190,7 @@ class Session:
         self._post_mortem = postmortem.examine(error, scene)
 
     def disable(self) -> None:
-        """Become inert (in a forked child): nothing is watched or written any more."""
+        """Stop observing and writing, in a forked child."""
         if self._scene is not None:
             self._scene.active = self._scene.coast.on = False
 
@@ -202,7 +202,7 @@ class Session:
         self._stream.take(event)
 
     def _step(self, event: Event) -> None:
-        """Take the event that closes a step; end the script when that was asked for."""
+        """Process the event that closes a step; end the script if a condition to stop is met."""
         if self._also is not None:
             self._also(event)
         self._stream.step(event)
@@ -217,12 +217,12 @@ class Session:
             raise Stop
 
     def _stop_here(self) -> None:
-        """End the script where the step that asked for it ran inside a backward pass."""
+        """End the script, if its last step met the condition inside a backward pass."""
         if self._stopping:
             raise Stop
 
     def _mind_budget(self) -> None:
-        """Give up reading closely when it has cost more than its share of the time."""
+        """Give up detailed observation if it has used more than its share of the time."""
         scene = self._scene
         elapsed = time.perf_counter() - self._begun
         if scene.cost_s > self.options.budget * elapsed + _FREE_S:
@@ -232,12 +232,12 @@ class Session:
 
     @property
     def is_live(self) -> bool:
-        """Whether its probes are up."""
+        """True while the probes are installed."""
         return self._scene is not None and self._summary is None and bool(self._scene.active or self._scene.blind)
 
     @property
     def findings(self) -> tuple[Finding, ...]:
-        """What was found so far, suppressed findings left out."""
+        """Findings so far, without suppressed ones."""
         if self._summary is not None:
             return self._summary.shown()
         if self._scene is None:
@@ -248,18 +248,18 @@ class Session:
 
     @property
     def verdicts(self) -> dict[str, Verdict]:
-        """What every rule came to so far, by rule id."""
+        """Verdict of every rule so far, by rule id."""
         made = self._summary.verdicts if self._summary is not None else self._judge.verdicts()
         return {verdict.rule: verdict for verdict in made}
 
     @property
     def post_mortem(self) -> PostMortem | None:
-        """Of what the block died, where it raised an error of torch whose cause could be told."""
+        """Diagnosis of the torch error that ended the block, or None."""
         return self._post_mortem
 
     @property
     def steps(self) -> int:
-        """How many optimizer steps were seen."""
+        """Number of optimizer steps so far."""
         if self._scene is None:
             return 0
         self._scene.coast.account()
@@ -282,7 +282,7 @@ def chosen(options: Options) -> list[type[Rule]]:
     """Return the rules that are selected and not ignored.
 
     Raises:
-        UnknownRule: one of the names is no rule.
+        UnknownRule: an id is not that of a rule.
     """
     for id in (*options.select, *options.ignore):
         rule(id)

@@ -1,4 +1,4 @@
-"""Modules of this command that would stand in for the program's own of the same name."""
+"""Modules of this command that hide modules of the same name beside the program."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from types import ModuleType
 
 
 def forget_shadowed(folder: str) -> None:
-    """Drop modules that this command imported and that the program's own folder replaces.
+    """Remove imported modules of this command from `sys.modules` if the program's folder has one of the same name.
 
-    Under plain python, a ``click.py`` beside the script is what the script imports; that this command uses another
-    module of the same name must not change it.
+    Under plain python, a script imports the ``click.py`` beside it. This must not change because this command has
+    already imported another module of the same name.
     """
     try:
         names = {name.partition(".")[0] for name in os.listdir(folder) if _importable(folder, name)}

@@ -1,8 +1,8 @@
-"""Cut the events into chunks, one per step, and show the rules only what is new.
+"""Divide events into chunks, one per step, and pass only new ones to the rules.
 
-Everything between two optimizer steps is a chunk. Steps that repeat are the same chunk (events are interned), so a
-chunk that follows the same chunk as before need not be judged again: after three showings it is only counted. A
-million equal steps are one line of the record and cost one dictionary look-up each.
+A chunk is all events between two optimizer steps. Repeated steps are equal chunks, since events are interned. A chunk
+after the same previous chunk is passed to the rules three times; from then on it is only counted. So a million equal
+steps are one line of the record, and cost one dictionary look-up each.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ _MOST_TRANSITIONS = 20_000
 _LONGEST_ROUND = 16
 _REPEATS = 64
 _REPEATS_AGAIN = 8
-"""So often must a round come again, without anything between, before steps are passed over; once proven, so often."""
+"""Consecutive repetitions of a cycle before steps are skipped: the first time, and after it was skipped before."""
 
 
 class Log(Protocol):
-    """Where chunks are written down."""
+    """Interface of the record, which chunks are written to."""
 
     def show(self, number: int, events: tuple[Event, ...], key: Key, *, fired: bool) -> None: ...
 
@@ -35,11 +35,11 @@ class Log(Protocol):
 
 
 class Stream:
-    """Takes events one by one; closes a chunk at each step.
+    """Takes events one by one, and closes a chunk at each step.
 
     Args:
-        judge: what the chunks are shown to.
-        log: where they are written down, if anywhere.
+        judge: gets the chunks.
+        log: the record; None for no record.
     """
 
     def __init__(self, judge: Judge, log: Log | None = None) -> None:
@@ -55,20 +55,20 @@ class Stream:
         self._period = self._repeats = 0
         self._proven: set[Key] = set()
         self.take = self._buffer.append
-        """Take one event."""
+        """Add one event."""
 
     def relieve(self) -> None:
-        """Close the chunk under way when it has grown long without a step (an evaluation)."""
+        """Close the current chunk if it is long, without a step (in an evaluation)."""
         if len(self._buffer) >= _LONGEST:
             self.close()
 
     def step(self, event: Event) -> None:
-        """Take the event that closes a step."""
+        """Add the event that closes a step."""
         self._buffer.append(event)
         self.close()
 
     def close(self) -> None:
-        """Close the chunk under way: show it, or only count it."""
+        """Close the current chunk: pass it to the rules, or only count it."""
         if not self._buffer:
             return
         chunk = tuple(self._buffer)
@@ -96,7 +96,7 @@ class Stream:
             self._log.show(number, chunk, key, fired=fired)
 
     def _compare(self, key: Key) -> None:
-        """Take note whether a transition is the one that came a round before."""
+        """Compare a transition with the one a cycle earlier, and update the cycle."""
         latest, period = self._latest, self._period
         if period and latest[-period] == key:
             self._repeats += 1
@@ -106,7 +106,7 @@ class Stream:
         latest.append(key)
 
     def repeating(self) -> int:
-        """Return how many chunks make the round that repeats, each of them one optimizer step; 0 where none does."""
+        """Return the number of chunks in the repeating cycle, each of one optimizer step; 0 without a cycle."""
         period, latest = self._period, self._latest
         if not period or self._repeats < (_REPEATS_AGAIN if latest[-1] in self._proven else _REPEATS):
             return 0
@@ -120,7 +120,7 @@ class Stream:
         return isinstance(self._chunks[key[1]][-1], OptimizerStepped)
 
     def passed(self, steps: int, begun: Sequence[Event]) -> None:
-        """Count steps of the round that repeats, without having seen their events; take the beginning of another."""
+        """Count steps of the repeating cycle that were skipped, then add the first events of the next step."""
         for _ in range(steps):
             key = self._latest[-self._period]
             self._pending[key] = self._pending.get(key, 0) + 1
@@ -130,7 +130,7 @@ class Stream:
         self._buffer.extend(begun)
 
     def settle(self) -> None:
-        """Tell the judge what was only counted so far."""
+        """Pass the counts of repeated chunks to the judge and the record."""
         for key, times in self._pending.items():
             self._judge.again(self._chunks[key[1]], key, times)
             if self._log is not None:
@@ -145,7 +145,7 @@ class Stream:
         return number
 
     def _forget(self) -> None:
-        """Give out numbers anew: no two steps of this run are alike."""
+        """Restart the numbers of chunks, in a run with too many different steps."""
         self.settle()
         self._judge.forget()
         if self._log is not None:

@@ -1,4 +1,4 @@
-"""Put together what there is to report about one run."""
+"""The summary of one run, for the report."""
 
 from __future__ import annotations
 
@@ -24,13 +24,18 @@ def summarise(
     post_mortem: PostMortem | None = None,
     error: str = "",
 ) -> Summary:
-    """Return the summary of a judged run, with what comments in the code allow marked as suppressed.
+    """Return the summary of a judged run, with suppressed findings marked.
 
     Args:
-        given_up: why costly reads were given up, empty where they were not.
-        blind: why watching had to end before the run did, empty where it had not.
-        post_mortem: of what the run died, where that could be told.
-        error: type and first line of the exception that ended the run, empty where none did.
+        judge: the rules, after the end of the run.
+        started: the start of the run.
+        how: the kind of end.
+        errors: internal errors of probes.
+        record: folder of the record, or empty.
+        given_up: reason why costly reads were given up, or empty.
+        blind: reason why supervision ended before the run, or empty.
+        post_mortem: diagnosis of the error that ended the run, or None.
+        error: type and first line of the exception that ended the run, or empty.
     """
     return Summary(
         script=started.script,
@@ -48,6 +53,6 @@ def summarise(
 
 
 def told(judge: Judge) -> list[Finding]:
-    """Return the findings so far: what the code allows and what follows from another one is marked as such."""
+    """Return the findings so far, with suppressed ones and consequences of others marked."""
     found = (replace(pointed(finding), suppressed=suppressed(finding)) for finding in judge.findings())
     return rooted(found, {rule.id: type(rule) for rule in judge.rules})

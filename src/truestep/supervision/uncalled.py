@@ -19,12 +19,12 @@ _MISSING = {
     "train-mode-not-restored": "train",
     "clip-before-unscale": "unscale_",
 }
-"""Rules that find the lack of a call, and the method that is then not called."""
+"""Rules that find a missing call, and the method that is not called."""
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 def pointed(finding: Finding) -> Finding:
-    """Return the finding with the line of such a statement, where the code around its own lines has exactly one."""
+    """Return the finding with the line of such a statement, if the functions around its lines have exactly one."""
     method = _MISSING.get(finding.rule)
     if method is None:
         return finding
@@ -43,7 +43,7 @@ def pointed(finding: Finding) -> Finding:
 
 @functools.lru_cache(maxsize=64)
 def _named(text: str, method: str, line: int) -> tuple[tuple[str, Site], ...]:
-    """Return the statements that name a method of something and do nothing else, in the scope of a line."""
+    """Return the statements in the scope of a line that only name a method, such as ``optimizer.zero_grad``."""
     try:
         scope = _scope(ast.parse(text), line)
     except (SyntaxError, ValueError):
@@ -60,7 +60,7 @@ def _named(text: str, method: str, line: int) -> tuple[tuple[str, Site], ...]:
 
 
 def _scope(tree: ast.Module, line: int) -> ast.AST:
-    """Return the innermost function around a line, else the module."""
+    """Return the innermost function around a line, or the module."""
     around = [
         node
         for node in ast.walk(tree)
@@ -70,7 +70,7 @@ def _scope(tree: ast.Module, line: int) -> ast.AST:
 
 
 def _statements(scope: ast.AST) -> Iterator[ast.expr]:
-    """Yield the expressions that are statements of a scope, those of functions inside of it left out."""
+    """Yield the expression statements of a scope, without those of nested functions."""
     for child in ast.iter_child_nodes(scope):
         if isinstance(child, ast.Expr):
             yield child.value

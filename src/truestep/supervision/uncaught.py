@@ -1,4 +1,4 @@
-"""What python prints and returns when a program ends by an exception, without the frames of those who watch."""
+"""Printing of uncaught exceptions and exit codes as in python, without frames of truestep."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _OURS = (*(os.path.join(_PACKAGE, folder, "") for folder in _FOLDERS), "<trueste
 
 
 def strip(error: BaseException) -> None:
-    """Take our frames out of the tracebacks of an exception, of its causes and of the members of its groups."""
+    """Remove frames of truestep from the tracebacks of an exception, its causes and the members of its groups."""
     seen: set[int] = set()
     rest: list[BaseException | None] = [error]
     while rest:
@@ -42,7 +42,7 @@ def _without_ours(traceback: TracebackType | None) -> TracebackType | None:
 
 
 def described(error: BaseException) -> str:
-    """Return the type and the first line of an exception, as the last line of its traceback begins.
+    """Return the type and the first line of an exception, as in the last line of its traceback.
 
     >>> described(ImportError("No module named 'tyro'"))
     "ImportError: No module named 'tyro'"
@@ -58,8 +58,8 @@ def described(error: BaseException) -> str:
 def show(error: BaseException) -> object:
     """Print an uncaught exception as python does, by the program's own excepthook; return the exit code.
 
-    What ``PyErr_Print`` does, step by step: it cannot be called from Python, and an exception that travels to the
-    top by itself would collect the frames of the command line on its way.
+    This repeats the steps of ``PyErr_Print``, which cannot be called from Python. Leaving the exception uncaught would
+    add the frames of the command line to its traceback.
     """
     strip(error)
     sys.last_type, sys.last_value, sys.last_traceback = type(error), error, error.__traceback__
@@ -84,7 +84,7 @@ def show(error: BaseException) -> object:
 
 
 def show_in_shutdown(error: BaseException, threading: object) -> None:
-    """Print what interrupted the wait for the program's threads, as python does."""
+    """Print an exception in the wait for the program's threads, as python does."""
     strip(error)
     message = f"Exception ignored on threading shutdown {threading!r}" if sys.version_info >= (3, 13) else None
     place = None if message else threading
@@ -92,7 +92,7 @@ def show_in_shutdown(error: BaseException, threading: object) -> None:
 
 
 def _unraisable() -> Any:
-    """The type that `sys.unraisablehook` insists on: it has no name that could be imported, so one is caught."""
+    """Return the type that `sys.unraisablehook` requires, taken from an argument, since it cannot be imported."""
     caught: list[object] = []
     hook, sys.unraisablehook = sys.unraisablehook, caught.append
 
@@ -108,7 +108,7 @@ def _unraisable() -> Any:
 
 
 def exit_code(error: SystemExit) -> object:
-    """The exit code of a ``sys.exit``: None, a number, or 1 after printing what it was given."""
+    """Return the exit code of a ``sys.exit``: None, a number, or 1 after printing its argument."""
     code = error.code
     if code is None or isinstance(code, int):
         return code

@@ -1,4 +1,18 @@
-"""Checks that call the program's own code again, on copies, and only where the user asked for them."""
+"""Active checks: call the program's own code again, on copies, only with the user's permission (`--active`).
+
+probe            `ActiveProbe`: runs the checks after evaluation calls
+grounds          conditions under which a check is possible
+purity           analysis of code for side effects
+copies           deep copies of the program's objects, without side effects
+restored_states  random states that are restored after a check
+trial            runs of a copied model
+samples          check: the result for a sample depends on other samples of its batch
+reads            check: a sample of the evaluation data differs when it is read again
+overlap          check: the training uses samples of the evaluation
+drawn            the samples that a loader draws
+contents         comparison of samples by their values
+unsaved          check: state in plain attributes that a state dict leaves out
+"""
 
 from truestep.probes.active.probe import ActiveProbe
 

@@ -1,4 +1,4 @@
-"""Samples compared by what they hold: a digest of each, and whether samples of this kind are equal by chance."""
+"""Comparison of samples by their values: a digest of each, and the detection of samples that can be equal by chance."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _SEEDS = (21, 22)
 
 
 class Contents:
-    """Digests of samples, kept for each data set that was read."""
+    """Digests of samples, cached for each data set."""
 
     def __init__(self, scene: Scene, bases: Bases) -> None:
         self._scene = scene
@@ -35,7 +35,7 @@ class Contents:
         """Return a digest of each sample.
 
         Raises:
-            Refused: they cannot be read, change from time to time, or may be equal by chance.
+            Refused: the samples cannot be read, change from read to read, or can be equal by chance.
         """
         found = []
         for number, marks in samples.items():
@@ -58,11 +58,11 @@ class Contents:
             first = [self._input(sample) for sample in list(samples.values())[:_LOOKED_AT]]
             self._varied[number] = _varied(first)
         if not self._varied[number]:
-            raise Refused("its samples are of a kind that may be equal by chance")
+            raise Refused("its samples have so few values that they can be equal by chance")
         return {index: _digest(sample, torch) for index, sample in samples.items()}
 
     def _from_copy(self, base: Any, indices: list[int]) -> dict[int, Any]:
-        """Read samples from a copy of a data set; the first ones twice, to see whether they stay."""
+        """Return samples from a copy of a data set; the first ones are read twice, to detect random samples."""
         if not hasattr(base, "__getitem__") or len(indices) > _MOST_READ:
             raise Refused("the samples are too many to compare")
         copy, torch = copy_of(base, self._scene), self._scene.torch
@@ -81,18 +81,18 @@ class Contents:
             raise Refused(f"a copy of it raised {type(error).__name__}") from None
 
     def _input(self, sample: Any) -> list[float]:
-        """Return some numbers of a sample's input."""
+        """Return some values of a sample's input."""
         value = sample[0] if type(sample) in (tuple, list) and sample else sample
         if type(value).__name__ == "ndarray" and value.dtype.kind in "biuf":
             value = self._scene.torch.from_numpy(value)
         if not isinstance(value, self._scene.torch.Tensor) or value.is_complex():
-            raise Refused("its samples are no tensors")
+            raise Refused("its samples are not tensors")
         flat = value.detach().reshape(-1)
         return [float(number) for number in flat[:: max(1, len(flat) // _COLUMNS)].tolist()]
 
 
 def _varied(rows: list[list[float]]) -> bool:
-    """Whether samples have so many different values that few are equal by chance.
+    """Return True if samples have so many different values that few can be equal by chance.
 
     >>> _varied([[index / 7, index * 0.3, index - 0.5, index**0.5] for index in range(50)])
     True
@@ -117,7 +117,7 @@ def _feed(value: Any, torch: Any, made: Any, depth: int) -> None:
     """Add a sample to a digest.
 
     Raises:
-        Refused: it holds something else than tensors, numbers and words.
+        Refused: the sample contains other objects than tensors, numbers and strings.
     """
     if isinstance(value, torch.Tensor) and value.layout is torch.strided and not value.is_quantized:
         tensor = value.detach().cpu()
@@ -138,11 +138,11 @@ def _feed(value: Any, torch: Any, made: Any, depth: int) -> None:
             made.update(repr(key).encode())
             _feed(item, torch, made, depth + 1)
     else:
-        raise Refused(f"its samples hold a {type(value).__name__}")
+        raise Refused(f"its samples contain a {type(value).__name__}")
 
 
 def repeated(digests: list[bytes]) -> float:
-    """Return which share of samples has an equal one beside it.
+    """Return the share of samples with at least one equal sample.
 
     >>> repeated([b"a", b"b", b"a", b"c"])
     0.5

@@ -1,4 +1,4 @@
-"""Copies of the program's objects: made where that has no effect on the program, else refused with the reason."""
+"""Copies of the program's objects, if copying has no effect on the program; otherwise an error with the reason."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ _HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_
 
 
 class Refused(Exception):
-    """A check is not made; the message says why, to be read after "not observed"."""
+    """A check is not possible; the message is the reason, in a form that follows "not observed"."""
 
 
 def copy_of(thing: Any, scene: Scene) -> Any:
-    """Return a copy that shares nothing with the program but code.
+    """Return a deep copy, which shares only code with the program.
 
     Raises:
-        Refused: there is none, or calling its code could be noticed.
+        Refused: the object cannot be copied, or its code can have side effects.
     """
     walk = _Walk(scene)
     walk.run(thing)
@@ -35,7 +35,7 @@ def copy_of(thing: Any, scene: Scene) -> Any:
 
 
 class _Walk:
-    """Goes through everything that a copy would hold."""
+    """Visits all objects in a copy, and collects their code for `Purity`."""
 
     def __init__(self, scene: Scene) -> None:
         self._torch = scene.torch
@@ -60,7 +60,7 @@ class _Walk:
             raise Refused(reason)
 
     def _inside(self, thing: Any) -> list[Any]:
-        """Return what an object holds."""
+        """Return the objects inside an object."""
         torch = self._torch
         if isinstance(thing, torch.Tensor):
             self._tensor(thing)
@@ -90,7 +90,7 @@ class _Walk:
         slots = [getattr(thing, name, None) for base in type(thing).__mro__ for name in _slots(base)]
         if not isinstance(held, dict):
             return slots
-        if isinstance(thing, torch.nn.RNNBase):  # weak references to its weights, which it makes anew for a copy
+        if isinstance(thing, torch.nn.RNNBase):  # weak references to its weights, which a copy creates again
             held = {name: value for name, value in held.items() if name != "_flat_weight_refs"}
         return [*slots, *held.values()]
 
@@ -102,11 +102,11 @@ class _Walk:
         torch = self._torch
         plain = type(tensor) in (torch.Tensor, torch.nn.Parameter, torch.nn.Buffer)
         if not plain or tensor.device.type not in ("cpu", "cuda") or tensor.layout is not torch.strided:
-            raise Refused(f"it holds a {type(tensor).__name__} on {tensor.device.type} that is not copied")
+            raise Refused(f"it contains a {type(tensor).__name__} on {tensor.device.type} that cannot be copied")
         if tensor.is_quantized or not tensor.is_leaf:
-            raise Refused("it holds a tensor that is not copied")
+            raise Refused("it contains a tensor that cannot be copied (quantized, or not a leaf)")
         if getattr(tensor, "_backward_hooks", None):
-            raise Refused("it holds a tensor with hooks")
+            raise Refused("it contains a tensor with hooks")
         self._bytes += tensor.numel() * tensor.element_size()
 
     def _module(self, module: Any) -> None:

@@ -1,4 +1,4 @@
-"""Which samples of which data set a loader draws, as far as its sampler and torch's own wrappers tell."""
+"""The samples that a loader draws, as far as they are known from its sampler and torch's wrappers of data sets."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ _MOST_SAMPLES = 1_000_000
 _ATOMS = (int, float, str, bytes, type(None))
 
 Samples = dict[int, int]
-"""Number of a data set to a byte of 0 or 1 for each of its samples, as one whole number."""
+"""Number of a data set to an int with one byte for each of its samples: 1 if the sample is drawn, else 0."""
 
 
 class Bases:
-    """Numbers the data sets below subsets, the same for two that hold equal samples."""
+    """Numbers of the data sets below subsets; data sets with equal samples have the same number."""
 
     def __init__(self, scene: Scene) -> None:
         self._scene = scene
@@ -29,23 +29,23 @@ class Bases:
         """Return the data set with a number.
 
         Raises:
-            Refused: it is gone.
+            Refused: the data set was freed.
         """
         base = self._held[number]()
         if base is None:
-            raise Refused("a data set is gone")
+            raise Refused("a data set was freed")
         return base
 
     def number(self, base: Any) -> int:
         """Return the number of a data set.
 
         Raises:
-            Refused: it cannot be remembered.
+            Refused: the data set does not support weak references.
         """
         try:
             met, new = self._scene.number("base", base)
         except TypeError:
-            raise Refused("a data set cannot be remembered") from None
+            raise Refused("a data set does not support weak references") from None
         if new:
             others = list(self._held.items())
             self._numbers[met], self._held[met] = met, Ref(base)
@@ -53,10 +53,10 @@ class Bases:
         return self._numbers[met]
 
     def drawn(self, iterator: Any) -> Samples:
-        """Return which samples the loader of an iterator draws.
+        """Return the samples that the loader of an iterator draws.
 
         Raises:
-            Refused: that is not known.
+            Refused: the samples are unknown.
         """
         from torch.utils import data
 
@@ -64,7 +64,7 @@ class Bases:
         sampler: Any = batched.sampler if type(batched) is data.BatchSampler else batched
         indices: Iterable[Any] | None
         if isinstance(dataset, data.IterableDataset):
-            raise Refused("the samples of a loader have no numbers")
+            raise Refused("the samples of a loader have no indices")
         if type(sampler) in (data.SequentialSampler, data.RandomSampler) and sampler.data_source is dataset:
             indices = None
         elif type(sampler) is data.SubsetRandomSampler:
@@ -72,13 +72,13 @@ class Bases:
         elif type(sampler) is data.WeightedRandomSampler and len(sampler.weights) == len(dataset):
             indices = [index for index, weight in enumerate(sampler.weights.tolist()) if weight]
         else:
-            raise Refused("a loader has a sampler of its own")
+            raise Refused("a loader has a custom sampler")
         found: Samples = {}
         self._collect(dataset, None if indices is None else [int(index) for index in indices], found, 0)
         return found
 
     def _collect(self, dataset: Any, indices: list[int] | None, found: Samples, depth: int) -> None:
-        """Add samples of a data set to those found, all where no indices are given."""
+        """Add the samples at some indices of a data set to `found`, or all samples if `indices` is None."""
         from torch.utils import data
 
         length = len(dataset)
@@ -104,7 +104,7 @@ class Bases:
     # --- data sets with equal samples --------------------------------------------------------------------------
 
     def _twins(self, one: Any, two: Any) -> bool:
-        """Whether two data sets hold the same samples and differ at most in the functions applied to them."""
+        """Return True if two data sets hold the same samples; functions applied to them can differ."""
         held, other = getattr(one, "__dict__", None), getattr(two, "__dict__", None)
         if one is None or type(one) is not type(two) or not held or not other or held.keys() != other.keys():
             return False
@@ -136,7 +136,7 @@ class Bases:
         return False
 
     def _tells(self, value: Any, length: int) -> bool:
-        """Whether a value holds the samples themselves, or the names of their files."""
+        """Return True if a value contains the samples themselves, or the names of their files."""
         if type(value) is self._scene.torch.Tensor or type(value).__name__ == "ndarray":
             wide = value.ndim > 1 and len(value) == length and str(value.dtype) not in ("object", "bool")
             return wide and bool((value[:1] != value).any())
@@ -157,7 +157,7 @@ def _named(item: Any) -> bool:
 
 
 def count(samples: Samples) -> int:
-    """Return how many samples there are."""
+    """Return the number of samples."""
     return sum(marks.bit_count() for marks in samples.values())
 
 
@@ -172,10 +172,10 @@ def without(one: Samples, two: Samples) -> Samples:
 
 
 def together(one: Samples, two: Samples) -> Samples:
-    """Return the samples that are in one of them, or in both."""
+    """Return the samples that are in at least one of the two."""
     return {number: one.get(number, 0) | two.get(number, 0) for number in {**one, **two}}
 
 
 def numbered(marks: int) -> list[int]:
-    """Return the numbers of samples."""
+    """Return the indices of samples."""
     return [index for index, mark in enumerate(marks.to_bytes((marks.bit_length() + 7) // 8, "little")) if mark]

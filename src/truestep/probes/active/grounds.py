@@ -1,4 +1,4 @@
-"""When a check may be made at all: nothing else is looking at what torch does, and nobody else takes part."""
+"""Conditions for a check: no other observer of torch is active, and no other thread or process is involved."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from truestep.probes.context.scene import Scene
 
 
 def hindrance(scene: Scene) -> str:
-    """Return what forbids to call the program's code again at this moment, empty where nothing does."""
+    """Return the reason why the program's code cannot be called again now; empty if it can."""
     torch = scene.torch
     if threading.current_thread() is not threading.main_thread():
         return "it is evaluated in another thread"
@@ -36,10 +36,10 @@ def _function_modes(torch: Any) -> bool:
 
 
 def fit(module: Any) -> None:
-    """See whether all of a model is in eval mode.
+    """Raise an error unless the whole model is in eval mode.
 
     Raises:
-        Refused: it is not.
+        Refused: a submodule is in train mode.
     """
     if any(part.training for part in module.modules()):
         raise Refused("a part of it is in train mode")

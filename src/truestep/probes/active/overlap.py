@@ -1,6 +1,6 @@
-"""Which samples of an evaluation the training draws too: by their numbers in one data set, or by what they hold.
+"""Samples shared by training and evaluation: compared by their indices in the same data set, or by their values.
 
-A loader counts as trained on when an optimizer stepped after a batch of it was drawn with gradients on.
+A loader counts as used for training if an optimizer stepped after one of its batches was drawn with gradients enabled.
 """
 
 from __future__ import annotations
@@ -21,22 +21,22 @@ _VALUES = 8
 
 @dataclass(frozen=True, slots=True)
 class Overlap:
-    """What came out for one loader of an evaluation."""
+    """Result for one loader of an evaluation, in numbers of samples."""
 
     samples: int = 0
     shared: int = 0
-    """How many of them the training of these weights has drawn."""
+    """Samples of the evaluation that were also used to train these weights."""
     outside: int = 0
-    """How many no training of the run has drawn."""
+    """Samples of the evaluation that were never used for training in the run."""
     beyond: int = 0
-    """How many samples of the training the evaluation does not have."""
+    """Samples of the training that are not in the evaluation."""
     repeated: int = 0
-    """How many would be expected to be shared by chance, as samples repeat within either side."""
+    """Shared samples expected by chance, from the repeated samples within each side."""
     by_value: bool = False
 
 
 class Trained:
-    """Keeps account of the samples that training draws.
+    """Tracks the samples that are used for training.
 
     Args:
         scene: the scene.
@@ -47,39 +47,39 @@ class Trained:
         self._bases = Bases(scene)
         self._contents = Contents(scene, self._bases)
         self._pending: dict[int, Samples | None] = {}
-        """Loaders drawn with gradients on since the latest step; None where their samples are not known."""
+        """Loaders drawn with gradients enabled since the latest step; None if their samples are unknown."""
         self._anew: dict[int, bool] = {}
-        """Whether a loader was drawn for the first time with other weights than those evaluated last."""
+        """Loader to True if it was first drawn with other weights than those evaluated last."""
         self._at = -1
         self._optimizers = 0
         self._met: dict[int, Samples] = {}
         self._why: dict[int, str] = {}
-        """Loader to why its samples are not known."""
+        """Loader to the reason why its samples are unknown."""
         self._latest = -1
-        """The loader of the latest batch; -1 where a model was not evaluated on it."""
+        """The loader of the latest batch if a model was evaluated on it, else -1."""
         self._since: Samples = {}
-        """The samples that the weights of now were trained on, by one set of optimizers."""
+        """The samples used to train the current weights, by one set of optimizers."""
         self._evaluated: tuple[weakref.ref[Any], int, list[float]] | None = None
-        """The model evaluated last, at which step, and some of its weights then."""
+        """The model evaluated last, the step of the evaluation, and some of its weights."""
         self._ever: Samples = {}
-        """All samples that were trained on."""
+        """All samples used for training in the run."""
         self.loaders: set[int] = set()
-        """All loaders that were trained on."""
+        """All loaders used for training in the run."""
         self.beginnings = 0
-        """How often training began with other weights."""
+        """Number of times that training started with other weights."""
         self.changes = 0
-        """How often samples joined those that were trained on."""
+        """Number of times that the samples used for training changed."""
         self.unknown = ""
-        """Why it is not known what was trained on, empty where it is."""
+        """Reason why the samples used for training are unknown, or empty."""
 
     def drawn(self, loader: int, iterator: Any) -> None:
-        """Take up a batch."""
+        """Record that a loader returned a batch."""
         step = self._step()
         if step != self._at:
             self._promote()
             self._at = step
         elif self._latest not in (-1, loader):
-            self._pending.pop(self._latest, None)  # an evaluation whose batches were drawn with gradients on
+            self._pending.pop(self._latest, None)  # an evaluation that drew its batches with gradients enabled
         self._latest = -1
         if loader not in self._met and loader not in self._why:
             self._meet(loader, iterator)
@@ -88,7 +88,7 @@ class Trained:
             self._pending[loader] = self._met.get(loader)
 
     def evaluated(self, module: Any, loader: int | None) -> None:
-        """Take up the call of a model in an evaluation."""
+        """Record the call of a model in an evaluation."""
         step = self._step()
         if step != self._at:
             self._promote()
@@ -102,14 +102,14 @@ class Trained:
         """Return the samples of a loader.
 
         Raises:
-            Refused: they are not known.
+            Refused: the samples are unknown.
         """
         if loader not in self._met:
-            raise Refused(self._why.get(loader, "its loader is not known"))
+            raise Refused(self._why.get(loader, "its loader is unknown"))
         return self._met[loader]
 
     def _meet(self, loader: int, iterator: Any) -> None:
-        """Find out which samples a loader draws."""
+        """Determine the samples that a loader draws."""
         if len(self._met) > _MOST_LOADERS:
             self.unknown = self._why[loader] = "there are too many loaders"
             return
@@ -120,10 +120,10 @@ class Trained:
             self._why[loader] = str(refused)
 
     def compare(self, loader: int) -> Overlap:
-        """Compare the samples of an evaluation with those of the training.
+        """Return the comparison of the samples of an evaluation with those of the training.
 
         Raises:
-            Refused: it cannot be said.
+            Refused: the samples cannot be compared.
         """
         if self.unknown:
             raise Refused(self.unknown)
@@ -135,7 +135,7 @@ class Trained:
             return self._values(samples, since, ever)
 
     def again(self, loader: int, before: Overlap) -> Overlap:
-        """Compare an evaluation of before with what these weights were trained on meanwhile."""
+        """Return an earlier comparison, updated with the training of these weights since then."""
         return replace(before, shared=count(common(self.samples(loader), self._since)))
 
     def _values(self, samples: Samples, since: Samples, ever: Samples) -> Overlap:
@@ -156,7 +156,7 @@ class Trained:
         return coast.number if coast.on else self._scene.step
 
     def _promote(self) -> None:
-        """Take note that a step was made on the batches drawn since the one before."""
+        """Count the batches drawn since the previous step as used for training, after an optimizer step."""
         optimizers = self._scene.count("optimizer")
         if optimizers != self._optimizers or any(self._anew[loader] for loader in self._pending):
             self._optimizers = optimizers
@@ -174,7 +174,7 @@ class Trained:
         self._anew.clear()
 
     def _same_weights(self) -> bool:
-        """Whether the weights are still those that were evaluated last, or none were."""
+        """Return True if the weights are those evaluated last, or if nothing was evaluated."""
         if self._evaluated is None:
             return True
         ref, step, weights = self._evaluated

@@ -1,7 +1,7 @@
-"""Checks on copies: made when an evaluation call of a trained model has returned, outside of everything else.
+"""`ActiveProbe`: runs the active checks, on copies, after an evaluation call of a trained model has returned.
 
-Seam: the end of an outermost module call, which the module probe sees; and the iterators of DataLoaders, whose latest
-batch says which dimension the samples lie in.
+Seam: the end of an outermost module call, from the module probe; and the iterators of DataLoaders, since the shapes of
+the latest batch show the dimension of the samples.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _MOST_COMPARED = 32
 
 
 class ActiveProbe(Probe):
-    """Tells what its checks have shown; `CheckSkipped` where one could not be made."""
+    """Emits the results of the checks, and `CheckSkipped` for a check that was not possible."""
 
     def install(self, stack: ExitStack) -> None:
         import torch.utils.data.dataloader as module
@@ -51,20 +51,20 @@ class ActiveProbe(Probe):
         scene = self.scene
         self._collate = default_collate
         self._batch: list[Ref] = []
-        """The tensors of the latest batch, where torch itself made it of samples."""
+        """The tensors of the latest batch, if torch's default collation created it."""
         self._shapes: list[tuple[int, ...]] = []
         self._drawn_by: int | None = None
         self._data: dict[int, Ref] = {}
-        """Loader to its data set, which may outlive it."""
+        """Loader to its data set, which can outlive it."""
         self._left: dict[tuple[str, int], int] = {}
-        """What was looked at, model or loader, to how many attempts are left."""
+        """Kind of check and its model or loader, to the number of attempts left."""
         self._trained = Trained(scene)
         self._compared: dict[int, tuple[tuple[int, int], Overlap | None]] = {}
-        """Loader of an evaluation to how much was trained on when it was compared, and what came out."""
+        """Loader of an evaluation to the state of the training at its comparison, and the result."""
 
         self._plain = Unsaved(scene)
         self._saves: set[tuple[int, tuple[str, ...], tuple[str, ...]]] = set()
-        """What was told of saves."""
+        """Saves that were already emitted."""
 
         def _save(obj: Any, *args: Any, **kwargs: Any) -> Any:
             result = original_save(obj, *args, **kwargs)
@@ -85,7 +85,7 @@ class ActiveProbe(Probe):
         stack.callback(setattr, scene, "met", None)
 
     def drawn(self, iterator: Any, batch: Any) -> None:
-        """Remember the shapes of a batch; its tensors weakly."""
+        """Record the shapes of a batch, with weak references to its tensors."""
         aside = self.scene.unseen.begin()
         try:
             self._batch, self._shapes, self._drawn_by = [], [], self.scene.loader
@@ -103,14 +103,14 @@ class ActiveProbe(Probe):
                 aside.close()
 
     def met(self, module: Any, model: int) -> None:
-        """Runs before the first call of a model."""
+        """Handle the first call of a model, before it runs."""
         try:
             self._plain.met(module, model)
         except Exception:
             self.scene.fail()
 
     def saved(self, obj: Any) -> None:
-        """Runs after something was saved."""
+        """Handle a `torch.save`, after it has returned."""
         scene = self.scene
         aside = scene.unseen.begin()
         try:
@@ -125,19 +125,19 @@ class ActiveProbe(Probe):
                 aside.close()
 
     def _note_data(self, loader: int | None, data: Any) -> None:
-        """Remember the data set of a loader; a list of samples cannot be remembered weakly."""
+        """Record the data set of a loader; skips objects without weak references, such as lists."""
         if loader is not None and loader not in self._data and len(self._data) < _MOST_DATA:
             with contextlib.suppress(TypeError):
                 self._data[loader] = Ref(data)
 
     def evaluated(self, module: Any, model: int, site: Site | None, frame: FrameType) -> None:
-        """Runs after an outermost call without gradients of a model in eval mode.
+        """Handle an outermost call of a model in eval mode without gradients, after it has returned.
 
         Args:
             module: the model.
-            model: its number.
-            site: the line that called it.
-            frame: torch's frame of the call, which holds the arguments.
+            model: number of the model.
+            site: line of the call.
+            frame: torch's frame of the call, with the arguments.
         """
         scene = self.scene
         try:
@@ -168,10 +168,10 @@ class ActiveProbe(Probe):
 
     @contextlib.contextmanager
     def _aside(self) -> Iterator[None]:
-        """Be outside of what is watched, for a check.
+        """Context manager for a check, which the other probes do not observe.
 
         Raises:
-            Refused: something hinders every check now.
+            Refused: no check is possible now.
         """
         depth = self.scene.depth
         outer, depth.fetching = depth.fetching, True
@@ -183,7 +183,7 @@ class ActiveProbe(Probe):
         finally:
             depth.fetching = outer
 
-    # --- do samples mix ----------------------------------------------------------------------------------------
+    # --- check: samples are mixed ------------------------------------------------------------------------------
 
     def _check_samples(self, module: Any, model: int, site: Site | None, frame: FrameType) -> None:
         scene = self.scene
@@ -213,10 +213,10 @@ class ActiveProbe(Probe):
         )
 
     def _argument(self, module: Any, frame: FrameType) -> Any:
-        """Return the one argument of a call, where it is the inputs of a batch of samples with labels.
+        """Return the single argument of a call: the inputs of a batch of samples with labels.
 
         Raises:
-            Refused: it is anything else.
+            Refused: the arguments are different.
         """
         tensor = self.scene.torch.Tensor
         called = argument(frame, "self")
@@ -224,19 +224,19 @@ class ActiveProbe(Probe):
         if called is not module:
             raise Refused("it is wrapped")
         if not isinstance(args, tuple) or len(args) != 1 or kwargs or not isinstance(args[0], tensor):
-            raise Refused("it is given other arguments than one tensor")
+            raise Refused("its arguments are not a single tensor")
         value, shapes = args[0], self._shapes
         samples = int(value.shape[0]) if value.dim() else 0
         if self._drawn_by is None or self.scene.loader != self._drawn_by or len(shapes) < 2:
-            raise Refused("its input is no batch of a DataLoader with labels")
+            raise Refused("its input is not a batch of a DataLoader with labels")
         if samples < 2 or value.dim() < 2 or any(not shape or shape[0] != samples for shape in shapes):
-            raise Refused("its input is no batch of several samples")
+            raise Refused("its input is not a batch of several samples")
         alike = any(ref() is value for ref in self._batch)
         if not alike and (tuple(value.shape) not in shapes or value.shape[1] == samples):
-            raise Refused("its input is not what the DataLoader gave")
+            raise Refused("its input is not the batch of the DataLoader")
         return value
 
-    # --- do samples change -------------------------------------------------------------------------------------
+    # --- check: samples change ---------------------------------------------------------------------------------
 
     def _check_reads(self, loader: int, model: int, site: Site | None) -> None:
         scene = self.scene
@@ -246,7 +246,7 @@ class ActiveProbe(Probe):
                 met = {number: ref() for number, ref in self._data.items()}
                 data = met.pop(loader, None)
                 if not hasattr(data, "__getitem__") or not hasattr(data, "__len__"):
-                    raise Refused("there is no data set of samples with numbers")
+                    raise Refused("the data set has no indices or no length")
                 beside = shared(data, [pair for pair in met.items() if pair[1] is not None])
                 with restored_states.kept(scene.torch):
                     reads = read_again(data, scene)
@@ -257,7 +257,7 @@ class ActiveProbe(Probe):
         event = SampleReadAgain(loader=loader, model=model, differ=reads.differ, beside=beside, site=site)
         scene.emit(event)
 
-    # --- do samples come back ----------------------------------------------------------------------------------
+    # --- check: samples are shared with the training -----------------------------------------------------------
 
     def _check_overlap(self, loader: int, model: int, site: Site | None) -> None:
         scene, trained = self.scene, self._trained
@@ -294,7 +294,7 @@ class ActiveProbe(Probe):
             )
             scene.emit(shared)
 
-    # --- does a state dict hold the state ----------------------------------------------------------------------
+    # --- check: a state dict leaves out state ------------------------------------------------------------------
 
     def _check_state(self, module: Any, model: int, frame: FrameType) -> None:
         scene, changed = self.scene, self._plain.changed(model)
@@ -311,7 +311,7 @@ class ActiveProbe(Probe):
                     raise Refused("it is wrapped")
                 args, kwargs = argument(frame, "args"), argument(frame, "kwargs")
                 if not isinstance(args, tuple) or not isinstance(kwargs, dict):
-                    raise Refused("its arguments are gone")
+                    raise Refused("its arguments are not available")
                 with restored_states.kept(scene.torch):
                     depends = self._plain.depends(model, module, args, kwargs)
         except Refused as refused:

@@ -1,8 +1,8 @@
-"""Whether code can be called once more without anybody noticing: judged from its bytecode and from what it holds.
+"""Analysis of code for side effects: decides from bytecode and reachable objects if code can be called again.
 
-Code is taken for harmless when it writes no global or enclosing variable, uses only libraries that are known, calls
-nothing that prints, writes files or changes switches, and reaches nothing that a copy shares with the program. When in
-doubt it is not, and the check is not made.
+Code passes if it assigns no global or enclosing variable, uses only known libraries, calls nothing that prints, writes
+files or changes settings, and does not modify objects that a copy shares with the program. In doubt it does not pass,
+and the check is skipped.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ LIBRARIES = frozenset({
     "posixpath", "pathlib", "time", "builtins", "scipy", "albumentations", "cv2", "skimage", "statistics", "bisect",
     "warnings", "transformers", "pandas", "types", "argparse", "_functools", "_operator", "_collections", "truestep",
 })  # fmt: skip
-"""Libraries whose own code is trusted to have no effect outside of what it is given."""
+"""Trusted libraries: their code has no effect outside of its arguments."""
 _BANNED = frozenset({
     "print", "input", "open", "exec", "eval", "compile", "breakpoint", "setattr", "delattr", "globals", "locals",
     "vars", "exit", "quit", "__import__", "remove", "unlink", "system", "makedirs", "mkdir", "rename",
@@ -40,7 +40,7 @@ _UNSEEN = frozenset({
     "__del__", "__deepcopy__", "__copy__", "__reduce__", "__reduce_ex__", "__getstate__", "__setstate__", "__new__",
     "__getattribute__", "__setattr__",
 })  # fmt: skip
-"""Methods of the user's that copying would call, or that change what other code does."""
+"""Special methods that copying would call, or that change the effect of other code."""
 _NOT_CALLED = frozenset({"__init__", "__repr__", "__str__", "__init_subclass__", "__class_getitem__", "__format__"})
 _ENTRIES = frozenset({"forward"})
 _ATOMS = (
@@ -52,11 +52,11 @@ _MOST_FUNCTIONS = 400
 
 
 class Purity:
-    """Judges functions; `reason` says what is wrong with them, empty when nothing is.
+    """Analyses functions and classes; `reason` is the first side effect found, in words, or empty.
 
     Args:
         torch: the module.
-        is_users: whether code was written by the user.
+        is_users: returns True if code was written by the user.
     """
 
     def __init__(self, torch: Any, is_users: Callable[[types.CodeType], bool]) -> None:
@@ -72,11 +72,11 @@ class Purity:
         self.reason = ""
 
     def instance(self, thing: object) -> None:
-        """Take up the class of an object that is copied."""
+        """Add the class of an object that is copied."""
         self._class(type(thing))
 
     def function(self, thing: Any) -> None:
-        """Take up a function that is called."""
+        """Add a function that is called."""
         if getattr(thing, "_torchdynamo_orig_callable", None) is not None:
             self._refuse("it is compiled")
         elif self._is_users(thing.__code__):
@@ -85,18 +85,18 @@ class Purity:
             self._library(thing)
 
     def value(self, thing: Any) -> None:
-        """Take up something that is held by what is copied, and that the copy shares."""
+        """Add an object that the copy shares with the original."""
         self._value(thing, str(getattr(thing, "__name__", type(thing).__name__)))
 
     def judge(self) -> str:
-        """Return what makes the code unfit to be called again, empty when nothing does."""
+        """Return the reason why the code cannot be called again; empty if it can."""
         while self._todo and not self.reason:
             function = self._todo.pop()
             if id(function) in self._judged:
                 continue
             self._judged.add(id(function))
             if len(self._judged) > _MOST_FUNCTIONS:
-                self._refuse("it is too much code to look through")
+                self._refuse("it has too much code to analyse")
                 break
             self._function(function)
         if not self.reason and self._shared and (self._writes or self._stores):
@@ -117,7 +117,7 @@ class Purity:
             self._classes.add(base)
             if base.__module__.partition(".")[0] in LIBRARIES and base.__module__ != "__main__":
                 if base.__module__.startswith(("torch.jit", "torch.distributed", "torch.fx", "torch._dynamo")):
-                    self._refuse(f"it holds a {base.__name__}")
+                    self._refuse(f"it contains a {base.__name__}")
                 continue
             own = [_plain(value) for value in vars(base).values()]
             functions = [value for value in own if isinstance(value, types.FunctionType)]
@@ -207,12 +207,12 @@ class Purity:
             owner = value.__self__
             outside = owner is not None and not isinstance(owner, types.ModuleType | type)
             if outside or (value.__name__ in _BANNED and not isinstance(owner, type)):
-                self._refuse(f"its code uses `{name}`, which acts on something outside")
+                self._refuse(f"its code uses `{name}`, which has effects outside of the model")
         elif isinstance(value, self._torch.Tensor):
             self._shared = self._shared or name
         elif isinstance(value, self._torch.nn.Module):
             if type(value).__module__ != "torch.nn.modules.activation" or any(value.state_dict()):
-                self._refuse(f"its code uses the module `{name}`, which it does not hold")
+                self._refuse(f"its code uses the module `{name}`, which is not a part of it")
         elif isinstance(value, tuple | list | set | frozenset | dict) and depth < 4 and len(value) <= 1000:
             if not isinstance(value, tuple | frozenset):
                 self._shared = self._shared or name
@@ -251,7 +251,7 @@ class Purity:
 
 
 def _plain(value: Any) -> Any:
-    """Return the function inside a method's wrapper."""
+    """Return the function inside a staticmethod, classmethod or property."""
     if isinstance(value, staticmethod | classmethod):
         return value.__func__
     if isinstance(value, property):
@@ -262,7 +262,7 @@ def _plain(value: Any) -> Any:
 
 
 def functions_in(thing: Any) -> Iterable[Any]:
-    """Return the functions behind a callable that is held as a value."""
+    """Yield the functions behind a callable value."""
     if isinstance(thing, types.FunctionType):
         yield thing
     elif isinstance(thing, types.MethodType):

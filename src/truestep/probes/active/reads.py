@@ -1,4 +1,4 @@
-"""Whether reading a sample of an evaluation data set twice gives the same sample."""
+"""Check: a sample of the evaluation data set differs when it is read again."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ _DEEP = 8
 
 @dataclass(frozen=True, slots=True)
 class Reads:
-    """What came out."""
+    """Result of the check."""
 
     differ: bool = False
-    """Whether the input of a sample differed from read to read, and its label, a whole number, did not."""
+    """True if the input of a sample differed from read to read, and its label, an integer, did not."""
 
 
 def read_again(data: Any, scene: Scene) -> Reads:
     """Read the first samples of a copy of a data set several times.
 
     Raises:
-        Refused: there is no copy, or it cannot be read.
+        Refused: the data set cannot be copied, or the copy cannot be read.
     """
     copy = copy_of(data, scene)
     differ = False
@@ -52,17 +52,17 @@ def _parts(sample: Any, torch: Any) -> tuple[Any, Any]:
         raise Refused("its samples are not pairs of an input and a label")
     label = sample[1].item() if hasattr(sample[1], "item") and getattr(sample[1], "ndim", 1) == 0 else sample[1]
     if not isinstance(label, int):
-        raise Refused("its labels are not whole numbers")
+        raise Refused("its labels are not integers")
     value = sample[0]
     if isinstance(value, torch.Tensor):
         return (tuple(value.shape), value.detach().cpu().contiguous().numpy().tobytes()), label
     if type(value).__module__ == "numpy" and hasattr(value, "tobytes"):
         return (value.shape, value.tobytes()), label
-    raise Refused("its inputs are no tensors or arrays")
+    raise Refused("its inputs are not tensors or arrays")
 
 
 def shared(data: Any, others: Iterable[tuple[int, Any]]) -> tuple[int, ...]:
-    """Return the numbers of loaders over other samples, read through the same data set or the same transform."""
+    """Return the numbers of loaders of other samples with the same data set or the same transform."""
     base, mine = _base(data)
     transforms = _transforms(base)
     found = []
@@ -79,7 +79,7 @@ def shared(data: Any, others: Iterable[tuple[int, Any]]) -> tuple[int, ...]:
 
 
 def _base(data: Any) -> tuple[Any, list[int] | None]:
-    """Return the data set below subsets, and which of its samples are taken, None for all or where it is unknown."""
+    """Return the data set below subsets, and the indices of the samples; None for all samples, or if unknown."""
     indices: list[int] | None = None
     for _ in range(_DEEP):
         if type(data).__name__ != "Subset" or not hasattr(data, "indices"):
@@ -91,6 +91,6 @@ def _base(data: Any) -> tuple[Any, list[int] | None]:
 
 
 def _transforms(data: Any) -> set[int]:
-    """Return the identities of what a data set holds to change its samples with."""
+    """Return the ids of the callable attributes of a data set, which can transform its samples."""
     held = getattr(data, "__dict__", {}).values()
     return {id(value) for value in held if callable(value) and not isinstance(value, type)}

@@ -1,4 +1,4 @@
-"""Random states put back exactly, and warnings kept quiet, while a copy of the program's code runs."""
+"""Random states that are restored, and warnings that are suppressed, while a copy of the program's code runs."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from truestep.seams.patch import patch
 
 
 def _quiet(message: object) -> None:
-    """Show no warning: the program's own call has shown it."""
+    """Ignore a warning, since the program's own call has shown it."""
 
 
 @contextmanager
 def kept(torch: Any) -> Iterator[None]:
-    """Leave the random states of python, numpy, torch and its devices as they were, whatever happens inside."""
+    """Context manager: restore the random states of python, numpy, torch and its devices on exit; suppress warnings."""
     numpy = sys.modules.get("numpy.random")
     generators = _generators(torch)
     python_state = random.getstate()
@@ -38,7 +38,7 @@ def kept(torch: Any) -> Iterator[None]:
 
 
 def seed(torch: Any, number: int) -> None:
-    """Seed the generators themselves: ``torch.manual_seed`` would leave a seed behind for devices not yet in use."""
+    """Seed the generators; not by ``torch.manual_seed``, which stores a seed for devices that are not yet in use."""
     random.seed(number)
     numpy = sys.modules.get("numpy.random")
     if numpy is not None:

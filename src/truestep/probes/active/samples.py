@@ -1,7 +1,7 @@
-"""Whether the result for one sample depends on the other samples of its batch, and which operation makes it so.
+"""Check: the result for one sample depends on the other samples of its batch, and the operation that causes it.
 
-The copy runs twice: with the batch, and with a batch in which every other sample is replaced by the one looked at. What
-belongs to that sample has to be the same in both, along the dimension in which the samples lie.
+The copy runs twice: with the batch, and with a batch in which all other samples are replaced by the checked one. The
+values of that sample must be the same in both runs, along the dimension of the samples.
 """
 
 from __future__ import annotations
@@ -24,33 +24,33 @@ _OF_SPREAD = 1e-2
 
 @dataclass(slots=True)
 class Passage:
-    """One call through which the samples went: what belonged to the sample before and after."""
+    """One operation on the samples, with the values of the checked sample before and after it."""
 
     kind: str
     site: Site | None
     shapes: tuple[tuple[int, ...], tuple[int, ...]]
     before: dict[int, Any] = field(default_factory=dict)
-    """Dimension as long as the batch to the part of the input that lies there at the place of the sample."""
+    """Dimension with the length of the batch, to the slice of the input at the index of the sample."""
     after: dict[int, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class Mixing:
-    """What came out: whether samples are mixed in the result, and what mixes them, where."""
+    """Result of the check: True if samples are mixed, with the cause and its line."""
 
     mixed: bool = False
     cause: str = ""
-    """"batch_first" or "view", empty where the cause is not known."""
+    """"batch_first" or "view"; empty if the cause is unknown."""
     kind: str = ""
     site: Site | None = None
     shapes: tuple[tuple[int, ...], tuple[int, ...]] = ((), ())
 
 
 def compare(trial: Trial) -> Mixing:
-    """Find out whether samples are mixed.
+    """Return the result of the check for a trial.
 
     Raises:
-        Refused: it cannot be said.
+        Refused: the check is not possible.
     """
     torch, batch = trial.scene.torch, trial.args[0]
     at = batch.shape[0] - 1
@@ -64,7 +64,7 @@ def compare(trial: Trial) -> Mixing:
         plain, first = trial.run(_SEED, mode=watcher.functions()), watcher.taken()
         same, _ = trial.run(_SEED, mode=watcher.functions()), watcher.taken()
         if plain.shape != same.shape or not torch.equal(plain, same):
-            raise Refused("it gives another result for the same batch")
+            raise Refused("its results for the same batch differ")
         other, second = trial.run(_SEED, (alike,), mode=watcher.functions()), watcher.taken()
     if plain.shape != other.shape or not plain.dim() or plain.shape[0] != at + 1:
         raise Refused("its result has no row per sample")
@@ -76,7 +76,7 @@ def compare(trial: Trial) -> Mixing:
 
 
 def _differ(one: Any, two: Any, whole: Any) -> bool:
-    """Whether two results for a sample differ by more than rounding, measured by how results differ anyway."""
+    """Return True if two results for a sample differ by more than rounding, relative to their size and spread."""
     if whole.is_complex():
         one, two, whole = as_real(one), as_real(two), as_real(whole)
     whole = whole.double()
@@ -86,7 +86,7 @@ def _differ(one: Any, two: Any, whole: Any) -> bool:
 
 
 def _cause(first: list[Passage], second: list[Passage]) -> Mixing:
-    """Return the first passage that mixes samples in a way that is known to be a mistake."""
+    """Return the first operation that mixes samples in a way that is known to be a mistake."""
     if [one.kind for one in first] != [two.kind for two in second]:
         return Mixing()
     right = False
@@ -103,12 +103,12 @@ def _cause(first: list[Passage], second: list[Passage]) -> Mixing:
         if cause and not found.cause:
             found = Mixing(cause=cause, kind=one.kind, site=one.site, shapes=one.shapes)
     if found.kind == "MultiheadAttention" and right:
-        return Mixing()  # attention over samples beside attention within them is a design
+        return Mixing()  # attention both over samples and within them is intended
     return found
 
 
 def _kept(one: dict[int, Any], two: dict[int, Any]) -> list[int]:
-    """Return the dimensions along which the sample's part is the same in both runs."""
+    """Return the dimensions with equal slices of the sample in both runs."""
     kept = []
     for dimension, part in one.items():
         other = two.get(dimension)
@@ -118,7 +118,7 @@ def _kept(one: dict[int, Any], two: dict[int, Any]) -> list[int]:
 
 
 def _scrambled(passage: Passage, before: list[int], after: list[int]) -> bool:
-    """Whether a view gave another shape to what lay in order, as if it moved the dimension of the samples."""
+    """Return True if a view changed the shape in a way that a transpose was intended, and so mixed the samples."""
     if len(before) != 1 or after:
         return False
     source, result = passage.shapes
@@ -129,7 +129,7 @@ def _scrambled(passage: Passage, before: list[int], after: list[int]) -> bool:
 
 
 class _Watcher:
-    """Takes down, during a run of the copy, what recurrent layers, attention and views do to the sample."""
+    """Records the operations of recurrent layers, attention and views on the sample, during a run of the copy."""
 
     def __init__(self, scene: Scene, copy: Any, at: int) -> None:
         self._scene = scene
@@ -150,7 +150,7 @@ class _Watcher:
             handle.remove()
 
     def taken(self) -> list[Passage]:
-        """Return what was taken down since the last call."""
+        """Return the operations recorded since the last call."""
         passages, self._passages = self._passages, []
         return passages
 
@@ -168,7 +168,7 @@ class _Watcher:
                 self._take(kind, self._scene.site(), source, result)
 
     def functions(self) -> Any:
-        """Return what watches the functions of torch that the user's own code calls."""
+        """Return a torch function mode that records views in the user's own code."""
         torch, watcher = self._scene.torch, self
         views = {torch.Tensor.view: "view", torch.Tensor.reshape: "reshape", torch.reshape: "reshape"}
 
@@ -185,14 +185,14 @@ class _Watcher:
 
     def _take(self, kind: str, site: Site | None, source: Any, result: Any) -> None:
         if len(self._passages) >= _MOST_PASSAGES:
-            raise Refused("it is too long to look through")
+            raise Refused("it has too many operations to analyse")
         shapes = tuple(source.shape), tuple(result.shape)
         passage = Passage(kind, site, shapes)
         passage.before, passage.after = self._parts(source), self._parts(result)
         self._passages.append(passage)
 
     def _parts(self, tensor: Any) -> dict[int, Any]:
-        """Return what lies at the place of the sample, along every dimension that is as long as the batch."""
+        """Return the slices at the index of the sample, for every dimension with the length of the batch."""
         if not tensor.numel() or tensor.is_complex():
             return {}
         lengths = enumerate(tensor.shape)

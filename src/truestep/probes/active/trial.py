@@ -1,4 +1,4 @@
-"""Runs of a copied model: the same seed each time, arguments of their own, nothing seen by the other probes."""
+"""Runs of a copied model, with the same seed and with copied arguments, which the other probes do not observe."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ _DEEP = 4
 
 
 class Trial:
-    """A copy of a model with the arguments of a call that the program made.
+    """A copy of a model, with the arguments of a call by the program.
 
     Args:
         scene: the scene.
         copy: the copied model.
         args: positional arguments of the call.
-        kwargs: its keyword arguments.
+        kwargs: keyword arguments of the call.
     """
 
     def __init__(self, scene: Scene, copy: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
@@ -29,15 +29,15 @@ class Trial:
         self.kwargs = kwargs
 
     def run(self, seed: int, args: tuple[Any, ...] | None = None, mode: Any = None) -> Any:
-        """Call the copy and return the first tensor of floating point in its result.
+        """Call the copy, and return the first floating-point tensor in its result.
 
         Args:
-            seed: for all generators.
-            args: other positional arguments than those of the call.
-            mode: what watches the functions of torch during the call.
+            seed: seed for all generators.
+            args: positional arguments; None for those of the call.
+            mode: torch function mode during the call.
 
         Raises:
-            Refused: the copy raises, or returns no such tensor.
+            Refused: the copy raises an error, or returns no floating-point tensor.
         """
         torch, given = self.scene.torch, self.args if args is None else args
         with torch.no_grad():
@@ -50,15 +50,15 @@ class Trial:
                 raise Refused(f"a copy of it raised {type(error).__name__}") from None
             found = first(result, torch)
         if found is None:
-            raise Refused("its result holds no tensor of floating point")
+            raise Refused("its result has no floating-point tensor")
         return found
 
 
 def own(value: Any, torch: Any, depth: int = 0) -> Any:
-    """Return arguments that the copy may write into.
+    """Return copies of arguments, which the model can modify.
 
     Raises:
-        Refused: there is something else in them than tensors, numbers and words.
+        Refused: the arguments contain other objects than tensors, numbers and strings.
     """
     if type(value) in (torch.Tensor, torch.nn.Parameter):
         return value.detach().clone()
@@ -68,11 +68,11 @@ def own(value: Any, torch: Any, depth: int = 0) -> Any:
         return type(value)(own(item, torch, depth + 1) for item in value)
     if type(value) is dict and depth < _DEEP:
         return {key: own(item, torch, depth + 1) for key, item in value.items()}
-    raise Refused(f"it is given a {type(value).__name__}")
+    raise Refused(f"its arguments contain a {type(value).__name__}")
 
 
 def first(value: Any, torch: Any, depth: int = 0) -> Any:
-    """Return the first tensor of floating point in a result, None where there is none."""
+    """Return the first floating-point tensor in a result, or None."""
     if isinstance(value, torch.Tensor):
         return value.detach().clone() if value.is_floating_point() and value.numel() else None
     if depth >= _DEEP:

@@ -1,8 +1,8 @@
-"""Tensors in plain attributes that training changes, that results depend on, and that a state dict does not hold.
+"""Check: tensors in plain attributes that training changes and results depend on, but that are not in a state dict.
 
-What an attribute was when its model was first called is kept, as a copy. At an evaluation, a copy of the model shows
-whether its own forward writes the attribute in train mode and not in eval mode, and whether the results are others with
-the value it had at first. At a save, what is written is looked through for the attribute.
+The value of such an attribute at the first call of its model is copied. At an evaluation, a copy of the model is used
+to check that `forward` writes the attribute in train mode but not in eval mode, and that results differ with the first
+value. At a save, the saved objects are searched for the attribute.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ _HOOKS = ("_state_dict_hooks", "_state_dict_pre_hooks", "_load_state_dict_pre_ho
 
 @dataclass(slots=True)
 class First:
-    """A tensor in a plain attribute, as it was when its model was first called."""
+    """A tensor in a plain attribute, with its value at the first call of its model."""
 
     owner: weakref.ref[Any]
     name: str
     value: Any
 
     def now(self) -> Any:
-        """Return the tensor that is there now, None where it is another kind of thing or has the first value."""
+        """Return the current tensor; None if it has the first value, or if it is not a tensor of the same shape."""
         owner = self.owner()
         now: Any = None if owner is None else vars(owner).get(self.name)
         if type(now) is not type(self.value) or now.shape != self.value.shape or now.dtype != self.value.dtype:
@@ -48,7 +48,7 @@ class First:
 
 
 class Unsaved:
-    """Keeps account of tensors in plain attributes.
+    """Tracks tensors in plain attributes.
 
     Args:
         scene: the scene.
@@ -60,7 +60,7 @@ class Unsaved:
         self._kept = 0
 
     def met(self, module: Any, model: int) -> None:
-        """Copy the tensors in plain attributes of a model that is called for the first time."""
+        """Copy the tensors in plain attributes of a model, at its first call."""
         if model in self._models:
             return
         firsts = []
@@ -84,7 +84,7 @@ class Unsaved:
         )
 
     def changed(self, model: int) -> list[First]:
-        """Return the tensors of a model that have other values than at first, and memory of their own."""
+        """Return the tensors of a model that have changed, and share no memory with its parameters and buffers."""
         ref, firsts = self._models.get(model, (lambda: None, []))
         module, changed = ref(), [first for first in firsts if first.now() is not None]
         if module is None or not changed:
@@ -95,10 +95,10 @@ class Unsaved:
     # --- saves -------------------------------------------------------------------------------------------------
 
     def saved(self, obj: Any) -> Iterator[tuple[int, tuple[str, ...], tuple[str, ...]]]:
-        """Tell of each model which changed attributes are left out of what is saved beside its state, and which are in.
+        """Yield the changed attributes of each model that a save leaves out, and those that it contains.
 
         Yields:
-            The model's number, the names left out (none where the state of the model is not in it), the names held.
+            The model's number, the names left out (none if the state of the model is not saved), the names contained.
         """
         things = list(_inside(obj, self._scene.torch, 0))
         tensors = [thing for thing in things if isinstance(thing, self._scene.torch.Tensor)]
@@ -118,7 +118,7 @@ class Unsaved:
             yield model, tuple(missing) if state else (), tuple(held)
 
     def name(self, model: int, first: First) -> str:
-        """Return how an attribute is reached from its model, such as "0.mean"."""
+        """Return the path of an attribute in its model, such as "0.mean"."""
         module, owner = self._models[model][0](), first.owner()
         path = next((path for path, part in module.named_modules() if part is owner), "") if module is not None else ""
         return f"{path}.{first.name}" if path else first.name
@@ -129,12 +129,12 @@ class Unsaved:
         """Return the changed attributes that the model's training writes and its results depend on.
 
         Raises:
-            Refused: it cannot be said.
+            Refused: the check is not possible.
         """
         for part in module.modules():
             own = [base for base in type(part).__mro__ if not base.__module__.startswith("torch.")]
             if any(way in vars(base) for base in own[:-1] for way in _OWN_WAYS) or any(map(vars(part).get, _HOOKS)):
-                raise Refused("it keeps its state in a way of its own")
+                raise Refused("it has custom methods or hooks for its state")
         found = []
         for first in self.changed(model):
             trial = Trial(self._scene, copy_of(module, self._scene), args, kwargs)
@@ -160,12 +160,12 @@ class Unsaved:
 
 
 def _memory(tensor: Any) -> int:
-    """Return what tells the memory of a tensor from that of others."""
+    """Return a number that identifies the storage of a tensor."""
     return int(tensor.untyped_storage()._cdata) if hasattr(tensor, "untyped_storage") else 0
 
 
 def _apart(one: Any, other: Any) -> bool:
-    """Whether results differ by more than a tenth of how they differ among themselves."""
+    """Return True if two results differ by more than a tenth of the spread of results."""
     if one.shape != other.shape or one.is_complex():
         return False
     one, other = one.double(), other.double()
@@ -174,7 +174,7 @@ def _apart(one: Any, other: Any) -> bool:
 
 
 def _holds(state: Mapping[Any, Any], shapes: dict[str, Any]) -> bool:
-    """Whether a mapping is the state of a model with parameters of these names and shapes."""
+    """Return True if a mapping is the state of a model with parameters of these names and shapes."""
     return bool(shapes) and all(getattr(state.get(name), "shape", None) == shape for name, shape in shapes.items())
 
 
@@ -185,7 +185,7 @@ def _equal(one: Any, two: Any) -> bool:
 
 
 def _inside(thing: Any, torch: Any, depth: int) -> Iterator[Any]:
-    """Yield what is inside something that is saved: mappings, modules and tensors."""
+    """Yield the mappings, modules and tensors inside a saved object."""
     todo, left = [(thing, depth)], _MOST_ITEMS
     while todo and left:
         thing, depth = todo.pop()
