@@ -1,4 +1,16 @@
-"""One seam of torch per module. `install` puts all of them up; the exit stack takes them down exactly."""
+"""Probes: they observe a training at the seams of torch, and emit events.
+
+`install` installs all of them; the exit stack removes them exactly.
+
+context: base class and scene, shared by all probes
+gradients: states of gradients; clearing, clipping and scaling
+backward: backward passes and the autograd graph
+forward: calls of models, losses, modes and dropout
+optimizer: optimizers and schedulers
+data: loaders, batches and processes
+files: checkpoints and state dicts
+active: active checks on copies
+"""
 
 from __future__ import annotations
 

@@ -161,7 +161,7 @@ def _course(losses: tuple[float, ...], batches: int, dropout: bool) -> str:
     means = _means(losses, batches)
     best = min(range(len(means)), key=means.__getitem__)
     if last - means[best] > 0.1 * abs(first):
-        return f", after {means[best]:.4g} at step {best + _tail(losses, batches)}: the steps are too large"
+        return f", and was at {means[best]:.4g} in step {best + _tail(losses, batches)}: the steps are too large"
     if _still_falls(losses, batches):
         return f", and still falls; --steps {4 * len(losses)} shows more"
     hint = ", or dropout: try --no-dropout" if dropout else ""

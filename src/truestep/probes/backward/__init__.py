@@ -1,1 +1,11 @@
-"""Backward passes and the tape: cuts, graphs that are kept or retained, NaN and infinity."""
+"""Backward passes and the autograd graph (the tape).
+
+backward: the probe of backward passes and `autograd.grad`
+anomaly: anomaly detection that is on
+cuts: the expression that cuts the graph
+kept_graphs: graphs that outlive their step
+retained_graphs: graphs of `retain_graph=True`
+nan_search: the place of NaN and infinity
+origin: the operations that made a tensor
+tape: parameters and operations that the loss reaches
+"""

@@ -1,4 +1,4 @@
-"""Anomaly detection of autograd: whether it is on, and the line of the user's file that switches it on."""
+"""Detect that autograd's anomaly detection is on, and find the user's line that switches it on."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ _SWITCHES = ("set_detect_anomaly", "detect_anomaly")
 
 
 class Anomaly:
-    """Tells at sampled backward passes that anomaly detection is on."""
+    """Emits an event at sampled backward passes if anomaly detection is on."""
 
     def __init__(self, scene: Scene) -> None:
         self._scene = scene
         self._events: dict[int, AnomalyModeSeen] = {}
 
     def look(self, site: Site | None) -> None:
-        """Tell that it is on, if it is."""
+        """Emit an event if anomaly detection is on."""
         if not self._scene.torch.is_anomaly_enabled():
             return
         event = self._events.get(id(site))
@@ -49,7 +49,7 @@ def _switch(site: Site) -> Site | None:
 
 
 def _name(function: ast.expr) -> str:
-    """Return the last word of what is called.
+    """Return the last part of the name of a called function.
 
     >>> _name(ast.parse("torch.autograd.detect_anomaly", mode="eval").body)
     'detect_anomaly'

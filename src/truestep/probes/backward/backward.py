@@ -22,14 +22,14 @@ from truestep.seams.patch import patch
 _SCALINGS = ("DivBackward0", "MulBackward0")
 _SUMS = ("AddBackward0", "SubBackward0")
 _CLASSES = "NllLoss"
-"""How the names of the operations begin that end a loss over classes."""
+"""Prefix of the names of operations that end a loss over classes."""
 _SAMPLED_READS = 4
 _MOST_BAD_LOSSES = 8
-"""Losses that are not finite are looked into this often; later ones are only counted."""
+"""Number of losses that are not finite to examine; later ones are only counted."""
 
 
 class BackwardProbe(Probe):
-    """Tells `BackwardEnded` and `GradientsTaken`, and at sampled steps what the tape holds."""
+    """Emits `BackwardEnded` and `GradientsTaken`, and at sampled steps the content of the tape."""
 
     def install(self, stack: ExitStack) -> None:
         import torch.autograd as autograd
@@ -40,7 +40,7 @@ class BackwardProbe(Probe):
         self._taken: dict[tuple[Any, ...], GradientsTaken] = {}
         self._weights: dict[int, bool] = {}
         self._plain: set[int] = set()
-        """Lines whose backward() is given no number to multiply the loss by."""
+        """Lines with a backward() that does not get a factor for the loss."""
         self._reads_at = (-1, 0)
         self._bad_losses: list[LossNotFinite] = []
         self._tensor = self.scene.torch.Tensor
@@ -78,7 +78,7 @@ class BackwardProbe(Probe):
         original = patch(stack, autograd, "_engine_run_backward", _engine_run_backward)
 
     def is_next(self, outputs: Any) -> bool:
-        """Whether this is the backward pass that comes here in every round, from a loss that is finite."""
+        """Return True if this is the expected backward pass of every round, from a finite loss."""
         coast = self._coast
         aside = self.scene.unseen.begin()
         try:
@@ -100,7 +100,7 @@ class BackwardProbe(Probe):
                 aside.close()
 
     def _key(self, root: Any) -> int:
-        """Return what shows a backward pass to be the same one of a later round, 0 where nothing does."""
+        """Return a key that is equal for the same backward pass of a later round; 0 without one."""
         if type(root) is not self._tensor:
             return 0
         try:
@@ -109,7 +109,7 @@ class BackwardProbe(Probe):
             return 0
 
     def before(self, outputs: Any, args: tuple[Any, ...], accumulates: bool) -> tuple[Site | None, str, bool] | None:
-        """Look at the loss, the gradients and, at sampled steps, the tape; nothing of it is kept."""
+        """Examine the loss, the gradients and, at sampled steps, the tape; keep no reference to them."""
         scene = self.scene
         begun = 0.0
         aside = scene.unseen.begin(outputs)
@@ -159,7 +159,7 @@ class BackwardProbe(Probe):
         return site, kind, divided
 
     def _weighed(self, site: Site | None, gradients: Any) -> bool:
-        """Whether backward() at this line is given a number to multiply the loss by; settled at its first call."""
+        """Return True if backward() at this line gets a factor for the loss; decided at its first call."""
         weighed = self._weights.get(id(site))
         if weighed is None:
             first = gradients[0] if gradients else None
@@ -170,21 +170,21 @@ class BackwardProbe(Probe):
         return weighed
 
     def _kind(self, node: Any) -> str:
-        """Return the name of an operation; torch gives each of its own operations a type, which is a quick key."""
+        """Return the name of an operation; each operation of torch has its type, which is a fast key."""
         name = str(node.name())
         if type(node).__name__ == name:
             self._kinds[type(node)] = name
         return name
 
     def _another_read(self) -> bool:
-        """Whether the tape is read at this backward: only the first few of a sampled step."""
+        """Return True if the tape is read at this backward pass: at the first few of a sampled step."""
         step, reads = self._reads_at
         reads = reads + 1 if step == self.scene.step else 1
         self._reads_at = (self.scene.step, reads)
         return reads <= _SAMPLED_READS
 
     def _look_at_value(self, root: Any, node: Any, site: Site | None) -> None:
-        """Look at the loss itself: every time where that costs no synchronisation, else at sampled steps."""
+        """Examine the value of the loss: every time if this needs no synchronization, else at sampled steps."""
         scene = self.scene
         if root.is_cpu or (scene.sampled and not root.is_meta):
             if root.numel() != 1:
@@ -218,7 +218,7 @@ class BackwardProbe(Probe):
         scene.emit(event)
 
     def taken(self, site: Site | None, create_graph: bool) -> None:
-        """Tell a call of ``autograd.grad``."""
+        """Emit the event of a call of ``autograd.grad``."""
         try:
             key = (id(site), create_graph)
             event = self._taken.get(key)
@@ -229,7 +229,7 @@ class BackwardProbe(Probe):
             self.scene.fail()
 
     def after(self, told: tuple[Site | None, str, bool], retained: bool, outputs: Any) -> None:
-        """Look at the gradients again and tell the event."""
+        """Examine the gradients again and emit the event."""
         scene = self.scene
         site, root, divided = told
         aside = scene.unseen.begin()
@@ -273,6 +273,6 @@ class BackwardProbe(Probe):
 
 
 def _divided_terms(node: Any) -> bool:
-    """Whether an operation is a sum each of whose terms was divided, as in ``ce / n + penalty / n``."""
+    """Return True if an operation is a sum of divided terms, as in ``ce / n + penalty / n``."""
     terms = node.next_functions if node.name() in _SUMS else ()
     return bool(terms) and all(term is not None and term.name() == "DivBackward0" for term, _ in terms)

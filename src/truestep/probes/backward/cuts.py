@@ -1,7 +1,7 @@
-"""Where the graph was cut: the one expression in the user's source, between two calls, that gives up the tape.
+"""Find the cut of a graph: the one expression in the user's source, between two calls, that drops the tape.
 
-What ran and what the loss reaches is seen at run time; it says between which two calls the cut lies. Only there the
-source is read. Several expressions that could have cut, or none, name no line.
+The modules that ran and those that the loss reaches are known at run time, and show between which two calls the cut
+lies. Only this part of the source is read. If several expressions could have cut it, or none, no line is named.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from itertools import pairwise
 from truestep.events import Site
 
 Chain = tuple[Site, ...]
-"""The user's places on the stack, the innermost first."""
+"""The user's lines on the stack, the innermost first."""
 
 _METHODS = {"detach", "detach_", "item", "tolist", "numpy", "argmax", "argmin"}
 _FUNCTIONS = {"tensor", "as_tensor", "from_numpy", "argmax", "argmin"}
@@ -26,9 +26,9 @@ def boundary(forwarded: dict[int, Chain], reached: Iterable[int], backward: Chai
     """Return the last call that the loss does not reach and the first after it that it does reach.
 
     Args:
-        forwarded: parameters in the order in which their modules ran, with the place of the call.
-        reached: parameters that the loss reaches; where there is none, the backward pass itself comes next.
-        backward: the place of the backward pass.
+        forwarded: place of the call by parameter, in the order of the calls of their modules.
+        reached: parameters that the loss reaches; without any, the backward pass itself comes next.
+        backward: place of the backward pass.
     """
     known = set(reached)
     for (one, before), (other, after) in pairwise(forwarded.items()):
@@ -40,7 +40,7 @@ def boundary(forwarded: dict[int, Chain], reached: Iterable[int], backward: Chai
 
 
 def cut_between(before: Chain, after: Chain) -> tuple[Site, str] | None:
-    """Return the place and the words of the only expression that cuts the graph between two calls."""
+    """Return place and text of the only expression that cuts the graph between two calls."""
     outer, inner = before[::-1], after[::-1]
     shared = 0
     while shared < min(len(outer), len(inner)) and outer[shared] is inner[shared]:
@@ -60,12 +60,12 @@ def _end(site: Site) -> Place:
 
 
 def _cuts(site: Site, start: Place | None, end: Place | None) -> Iterator[tuple[Site, str]]:
-    """Look in the function around a site for cuts of what a call returned, or of what the function was given.
+    """Yield cuts of the result of a call, or of the arguments of the function around it.
 
     Args:
-        site: the call that the cut comes after (``start`` is its end), or the one that it comes before.
-        start: cuts end after this place, None for the beginning of the function.
-        end: and no later than this one, None for its end.
+        site: the call before the cut (``start`` is its end), or the call after it.
+        start: cuts end after this place; None for the beginning of the function.
+        end: cuts end no later than this place; None for the end of the function.
     """
     function = _around(_tree(site.path), site.line)
     if function is None:
@@ -102,7 +102,7 @@ def _loaded(node: ast.AST) -> set[str]:
 
 
 def _assigned(statement: ast.stmt) -> set[str]:
-    """Return what a statement gives new values, of ``d["key"]`` the whole ``d``."""
+    """Return the names that a statement assigns; for ``d["key"]`` it is ``d``."""
     targets: list[ast.expr] = []
     match statement:
         case ast.Assign():
@@ -130,7 +130,7 @@ def _tree(path: str) -> ast.Module | None:
 
 
 def _around(tree: ast.Module | None, line: int) -> ast.AST | None:
-    """Return the innermost function whose body holds a line, else the module."""
+    """Return the innermost function around a line, else the module."""
     found: ast.AST | None = tree
     for node in ast.walk(tree) if tree is not None else ():
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.body[0].lineno <= line:
@@ -162,7 +162,7 @@ def _statements(node: ast.AST) -> Iterator[ast.stmt]:
 
 
 def _own_parts(statement: ast.stmt) -> Iterator[ast.AST]:
-    """Return what a statement evaluates itself, without the statements in its body."""
+    """Yield the parts that a statement evaluates itself, without the statements in its body."""
     for child in ast.iter_child_nodes(statement):
         if not isinstance(child, ast.stmt | ast.ExceptHandler):
             yield child
@@ -189,7 +189,7 @@ def _words(node: ast.expr) -> str:
 
 
 def _is_used(function: ast.AST, statement: ast.stmt, end: Place | None) -> bool:
-    """Whether what a statement makes can reach the loss: a value that is only logged cuts nothing."""
+    """Return True if the result of a statement can reach the loss: a value that is only logged is not a cut."""
     if isinstance(statement, ast.Return) or (end is not None and _holds_place(statement, end)):
         return True
     names, after = _assigned(statement), _last(statement)

@@ -1,4 +1,4 @@
-"""Graphs that outlive their step: a small token tied to a node of the tape says whether that node is still alive."""
+"""Detect graphs that outlive their step: a small token attached to a node of the tape shows if the node is alive."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _MARKS = 64
 _ENOUGH = 16
 _RECENT = 8
 _AFTER = 4
-"""Outputs are looked at so many calls later than losses, which keep the graphs of outputs too."""
+"""Calls by which outputs are examined later than losses, which keep the graphs of outputs too."""
 
 
 class _Token:
@@ -24,17 +24,17 @@ class _Token:
 
 
 class Keep:
-    """Marks the graphs of the first backward passes and looks how many of them stay alive."""
+    """Marks the graphs of the first backward passes and counts those that stay alive."""
 
     def __init__(self, scene: Scene, *, named: bool = False) -> None:
         self.scene = scene
         self.named = named
-        """Whether graphs are told only when the variable that keeps them is found."""
+        """True reports graphs only if the variable that keeps them is found."""
         self.marks: list[weakref.ref[_Token]] = []
         self.full = False
 
     def mark(self, node: Any, site: Site | None, *, backward: bool) -> None:
-        """Tie a token to the node's own metadata: it dies with the node and keeps nothing alive."""
+        """Attach a token to the node's metadata: it dies with the node and keeps nothing alive."""
         if node is None or self.full:
             return
         token = _Token()
@@ -71,7 +71,7 @@ class Keep:
         )
 
     def _keeper(self, frame: Any) -> tuple[str, Site | None]:
-        """Name the variable in the user's frames that holds the graphs, and the line that puts them there."""
+        """Return the variable in the user's frames that holds the graphs, and the line that adds them."""
         while frame is not None:
             if self.scene.sites._kind.get(id(frame.f_code)) == 0:
                 found = _find(variables(frame), frame.f_code.co_filename)
@@ -83,7 +83,7 @@ class Keep:
 
 
 def _find(names: dict[str, Any], path: str) -> tuple[str, str, str] | None:
-    """Find what holds graphs: its name here, its name where it is filled, and the class that fills it."""
+    """Return the holder of graphs: its name here, its name at the line that fills it, and the class of that line."""
     meters: list[tuple[str, Any]] = []
     for name, value in list(names.items()):
         inner = {name: value}
@@ -104,13 +104,13 @@ def _find(names: dict[str, Any], path: str) -> tuple[str, str, str] | None:
 
 
 def _defined_in(cls: type, path: str) -> bool:
-    """Whether a class is defined in this file."""
+    """Return True if a class is defined in this file."""
     codes = (getattr(value, "__code__", None) for value in vars(cls).values())
     return any(code is not None and code.co_filename == path for code in codes)
 
 
 def _holds_graphs(value: Any, depth: int = 0) -> str | None:
-    """Say where a value holds graphs, as a subscript ("" for the value itself), None where it does not.
+    """Return the place of graphs in a value, as a subscript ("" for the value itself); None without graphs.
 
     Such a value is a container of many tensors with a history, or a sum that grew a long one.
     """
@@ -179,7 +179,7 @@ def _site(path: str, node: ast.expr | ast.stmt, frame: Any) -> Site:
 
 
 def graph_size(node: Any) -> tuple[int, int]:
-    """Return how many operations a graph has, and at most how many bytes their results take."""
+    """Return the number of operations of a graph, and an upper bound of the bytes of their results."""
     seen: set[Any] = {node}
     queue = [node]
     total = 0

@@ -1,7 +1,7 @@
-"""Where values are that are not finite: looked for once a loss is not finite, never before.
+"""Find values that are not finite, after a loss was not finite and never before.
 
-The forward pass that made them is over, and nothing of it is run again. What is still there is read: the variables of
-the loop that calls backward, the parameters, what the optimizer keeps of their gradients, and the order of the tape.
+The forward pass that made them is over, and is not repeated. The search reads variables of the loop that calls
+backward, parameters, the optimizer's moments of their gradients, and the order of the tape.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _SCOPES = (ast.For, ast.AsyncFor, ast.While, ast.FunctionDef, ast.AsyncFunctionD
 
 
 class Variable(NamedTuple):
-    """A name in the loop that calls backward, where its value is set, and when, as a place in the file."""
+    """A variable of the loop that calls backward, with the place that sets its value."""
 
     name: str
     node: ast.Name
@@ -36,12 +36,12 @@ class Variable(NamedTuple):
 
 
 def whereabouts(scene: Scene, node: Any, frame: FrameType | None) -> dict[str, Any]:
-    """Return the fields of `LossNotFinite` that say where such values are.
+    """Return the fields of `LossNotFinite` with the places of such values.
 
     Args:
         scene: the scene.
-        node: the operation that made the loss.
-        frame: the user's frame that called backward, None where a library did.
+        node: operation that made the loss.
+        frame: the user's frame that called backward; None if a library did.
     """
     bad = [held for held in list(scene.ledger.by_id.values()) if not _is_finite(scene, held)]
     found: dict[str, Any] = {"parameters_finite": not bad}
@@ -67,7 +67,7 @@ def _is_finite(scene: Scene, held: Held) -> bool:
 
 
 def _nearest(scene: Scene, node: Any, bad: set[int]) -> dict[str, Any]:
-    """Find the nearest parameter that is not finite, by operations from the loss, where nearer ones are finite."""
+    """Find the parameter that is not finite and nearest to the loss, by operations, if nearer ones are finite."""
     seen: set[Any] = set()
     queue: deque[Any] = deque([node] if node is not None else [])
     finite: list[int] = []
@@ -88,7 +88,7 @@ def _nearest(scene: Scene, node: Any, bad: set[int]) -> dict[str, Any]:
 
 
 def _moments(scene: Scene, held: Held) -> dict[str, Any]:
-    """Say whether what an optimizer keeps of a parameter's gradients is finite."""
+    """Return the field that says if the optimizer's moments of a parameter's gradients are finite."""
     optimizer = None if held.panel is None else scene.optimizers.get(held.panel.number, lambda: None)()
     parameter = held.ref()
     if optimizer is None or parameter is None:
@@ -142,7 +142,7 @@ def _variables(scene: Scene, frame: FrameType) -> dict[str, Any]:
 
 
 def _read_before(frame: FrameType) -> list[Variable]:
-    """Return the variables of the innermost loop or function up to the line under way, in the order of the code."""
+    """Return the variables of the innermost loop or function up to the current line, in the order of the code."""
     line = frame.f_lineno
     try:
         scope: ast.AST = ast.parse("".join(linecache.getlines(frame.f_code.co_filename)))
@@ -172,7 +172,7 @@ def _end(node: ast.stmt) -> tuple[int, int]:
 
 
 def _tensors(scene: Scene, name: str, value: Any) -> list[tuple[str, Any]]:
-    """Return the tensors that a variable holds, itself or one level down, with the code that names them."""
+    """Return the tensors of a variable, itself or one level down, with the expressions for them."""
     plain = scene.torch.Tensor
     if type(value) is plain:
         return [(name, value)]
@@ -185,7 +185,7 @@ def _tensors(scene: Scene, name: str, value: Any) -> list[tuple[str, Any]]:
 
 
 def _holds(scene: Scene, value: Any) -> str | None:
-    """Say which values of a tensor are not finite: empty for none, None where it says nothing (a mask of -inf)."""
+    """Describe the values of a tensor that are not finite: "" for none, None if unknown (a mask of -inf)."""
     torch = scene.torch
     if not value.is_floating_point() or not has_values(value):
         return None

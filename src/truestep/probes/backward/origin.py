@@ -1,4 +1,4 @@
-"""What made a tensor: the operations on the tape right before it, read by name and size, no node kept."""
+"""Find the operations that made a tensor: names and sizes on the tape right before it; no node is kept."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _MOST = 8
 
 
 def made_by(node: Any) -> str:
-    """Return the name of the operation that made the values, past what only views, copies or selects them."""
+    """Return the name of the operation that made the values; views, copies and selections are skipped."""
     for _ in range(_MOST):
         if node is None:
             return ""
@@ -32,10 +32,10 @@ def made_by(node: Any) -> str:
 
 
 def softmax_over(node: Any, input: Any, kind: str) -> str:
-    """Return what a softmax ran over whose values are all in ``input``: see `LossComputed.softmax_over`.
+    """Return the extent of the softmax that made ``input``: see `LossComputed.softmax_over`.
 
-    Judged by sizes, which transposing and flattening keep: a softmax over the classes ran over as many numbers as
-    there are classes.
+    It is judged by sizes, which transposing and flattening preserve: a softmax over the classes ran over as many
+    numbers as there are classes.
     """
     for _ in range(_MOST):
         if node is None:

@@ -1,7 +1,7 @@
-"""Graphs that a backward pass was told to retain: a token on their operations tells whether another pass uses them.
+"""Graphs retained by `retain_graph=True`: a token on their operations shows if another pass uses them.
 
 All operations of a graph share a token, so it dies with the last of them: from then on nothing can use the graph.
-While it lives, the tape of every pass that begins is walked: a graph that it goes through was retained for a reason.
+While it lives, the tape of every new pass is walked: a graph that the pass goes through was retained for a reason.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ _ENOUGH = 24
 _MOST_MARKS = 40
 _MOST_NODES = 20_000
 _NEAR = 4
-"""A graph that is still there after so many steps is not followed to its end."""
+"""Steps after which a graph that is still alive is no longer followed."""
 _CHAINED = (16, 32)
 _KEY = "truestep retained"
 
 
 class _Token:
-    """Lives as long as any operation of the graph it is tied to."""
+    """Lives as long as any operation of its graph."""
 
     __slots__ = ("__weakref__", "graph")
 
@@ -32,7 +32,7 @@ class _Token:
 
 
 class Line:
-    """A line whose backward passes retain their graphs."""
+    """A line with backward passes that retain their graphs."""
 
     __slots__ = ("followed", "marks", "nodes", "outlived", "reach", "site", "size", "told", "used")
 
@@ -40,7 +40,7 @@ class Line:
         self.site = site
         self.marks = self.followed = self.outlived = self.used = 0
         self.reach = 0
-        """The most graphs of earlier steps that a pass of this line went through."""
+        """Largest number of graphs of earlier steps that a pass of this line went through."""
         self.nodes = self.size = 0
         self.told = False
 
@@ -60,7 +60,7 @@ class Graph:
         return self.ref is not None and self.ref() is not None
 
     def met(self) -> None:
-        """Runs when a model records a graph of its own: is this one still in memory beside it?"""
+        """Run when a model records a new graph: is this one still in memory beside it?"""
         if not self.outlived:
             self.outlived = self.is_alive()
 
@@ -73,7 +73,7 @@ class Retained:
         self._lines: dict[int, Line] = {}
 
     def look(self, outputs: Any, site: Site | None, *, retains: bool) -> None:
-        """Runs before a pass goes through the engine."""
+        """Run before a pass enters the engine."""
         scene = self.scene
         self._settle()
         line = self._line(site) if retains else None
@@ -111,13 +111,13 @@ class Retained:
         return line
 
     def _is_wanted(self, line: Line) -> bool:
-        """Whether the next graph of this line is followed."""
+        """Return True if the next graph of this line is to be followed."""
         if line.told and self.scene.sampled and not line.used:
             return True
         return line.marks < _MOST_MARKS and not (line.used and not line.reach)
 
     def _uses(self, graph: Graph) -> None:
-        """Note that a pass goes through a graph that was retained."""
+        """Record that a pass goes through a retained graph."""
         if graph.used:
             return
         graph.used = True
@@ -126,7 +126,7 @@ class Retained:
             self._tell(graph.line)
 
     def _settle(self) -> None:
-        """Take up the graphs that are gone, and give up those that stay."""
+        """Process the graphs that were freed, and stop following those that stay."""
         left: list[Graph] = []
         for graph in self.scene.retained:
             if self.scene.step - graph.step > _NEAR:
@@ -156,7 +156,7 @@ class Retained:
 
 
 def _walk(outputs: Any) -> list[Any]:
-    """Return the operations that a pass goes through, without the ends where gradients are added to parameters."""
+    """Return the operations that a pass goes through, without those that accumulate gradients of parameters."""
     todo = [output.grad_fn for output in outputs if getattr(output, "grad_fn", None) is not None]
     seen = set(todo)
     nodes: list[Any] = []

@@ -20,11 +20,11 @@ _REDUCTIONS = {"MeanBackward0", "MeanBackward1", "SumBackward0", "SumBackward1"}
 _BETWEEN = {"PowBackward0", "AbsBackward0", "MulBackward0", "DivBackward0"}
 _OPAQUE = ("CompiledFunctionBackward", "GraphTask", "torch::jit")
 _TRANSPARENT = {"RegisterPostBackwardFunctionBackward"}
-"""Custom functions that hand on what they get (FSDP2 marks the end of a module with one)."""
+"""Custom functions that return their input (FSDP2 marks the end of a module with one)."""
 
 
 def read_tape(scene: Scene, outputs: list[Any], site: Site | None) -> None:
-    """Walk the tape from the outputs, breadth first, and tell what the loss reaches."""
+    """Walk the tape from the outputs, breadth first, and emit an event about the parameters that the loss reaches."""
     queue: deque[tuple[Any, int]] = deque()
     reached: dict[int, int] = {}
     opaque = False
@@ -42,7 +42,7 @@ def read_tape(scene: Scene, outputs: list[Any], site: Site | None) -> None:
         name = node.name()
         if name == "torch::autograd::AccumulateGrad":
             variable = sharded.get(id(node.variable), node.variable)
-            if is_freed(variable) or _is_flat(scene, variable):  # FSDP's own: what it stands for is not known
+            if is_freed(variable) or _is_flat(scene, variable):  # a tensor of FSDP: its parameters are unknown
                 opaque = True
                 continue
             held = scene.hold(variable)
@@ -76,7 +76,7 @@ def read_tape(scene: Scene, outputs: list[Any], site: Site | None) -> None:
 
 
 def _is_flat(scene: Scene, variable: Any) -> bool:
-    """Whether it is what FSDP1 made of several parameters, and the optimizer holds those."""
+    """Return True if FSDP1 made it of several parameters, and the optimizer holds these."""
     if not getattr(variable, "_is_flat_param", False):
         return False
     held = scene.ledger.held(variable)
@@ -84,7 +84,7 @@ def _is_flat(scene: Scene, variable: Any) -> bool:
 
 
 def _free(scene: Scene, held: Any) -> None:
-    """Watch a parameter that no optimizer holds: somebody may update it by hand."""
+    """Watch a parameter outside of optimizers: the script may update it by hand."""
     free = scene.ledger.free
     if len(free.everything) >= 8 or held in free.everything:
         return

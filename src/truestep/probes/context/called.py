@@ -1,4 +1,4 @@
-"""Whether any module is called while one looks: for those who only ask now and then, and in between want no cost."""
+"""Detect that any module is called during a period, without any cost outside of it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from truestep.seams.weaving import weave
 
 
 class _Depth:
-    """How deep a call is, as the woven method asks: every call counts until one was seen."""
+    """Depth of calls for the woven method: every call counts until one was seen."""
 
     inside = False
     on = False
@@ -41,7 +41,7 @@ class Called:
         return self._stack is not None
 
     def look(self) -> None:
-        """Begin to look; where torch's source is not the known one, a call is assumed."""
+        """Start; if torch's source differs from the expected one, a call is assumed."""
         self.seen = self._depth.inside = False
         if self._stack is not None:
             return
@@ -61,7 +61,7 @@ class Called:
         patch(self._stack, torch.nn.Module, "__call__", woven)
 
     def stop(self) -> None:
-        """Look no longer; `seen` stays."""
+        """Stop; `seen` keeps its value."""
         if self._stack is not None:
             self._stack.close()
             self._stack = None
@@ -71,4 +71,4 @@ class Called:
 
 
 def _leave(token: Any, result: Any, depth: int = 2) -> None:
-    """Do nothing: the call was noticed before it."""
+    """Do nothing: the call was noticed at its beginning."""

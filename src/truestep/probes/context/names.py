@@ -1,4 +1,4 @@
-"""What the user calls things, read from the source at a site: the callee of a call, the target of an assignment."""
+"""Read the user's names from the source at a site: the callee of a call, the target of an assignment."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def _segment(site: Site) -> str:
 
 
 def call_at(site: Site | None) -> ast.Call | None:
-    """Return the call that is written at a site, None where it is anything else or cannot be read."""
+    """Return the call at a site; None for other code, or if the source cannot be read."""
     try:
         node = None if site is None else ast.parse(_segment(site).strip(), mode="eval").body
     except (SyntaxError, ValueError):
@@ -41,10 +41,11 @@ def callee(site: Site | None, fallback: str) -> str:
 
 
 def arguments(site: Site | None, names: tuple[str, ...]) -> tuple[str, ...]:
-    """Return what a call at a site is given: ("pred", "y") for ``mse_loss(pred, y)``.
+    """Return the arguments of a call at a site: ("pred", "y") for ``mse_loss(pred, y)``.
 
     Args:
-        names: of the parameters; one that is given by keyword is found, and one that cannot be read keeps its name.
+        site: place of the call.
+        names: names of the parameters; keyword arguments are found too, and unreadable ones keep the parameter's name.
     """
     node = call_at(site)
     if node is None or any(isinstance(given, ast.Starred) for given in node.args):
@@ -76,9 +77,9 @@ def receiver(site: Site | None, fallback: str) -> str:
 
 
 def iterated(site: Site | None, fallback: str) -> str:
-    """Return what a loop goes over: "train_loader" for ``for x in train_loader``, also inside enumerate or tqdm.
+    """Return the iterable of a loop: "train_loader" for ``for x in train_loader``, also inside enumerate or tqdm.
 
-    Python up to 3.12 gives the whole loop as the site.
+    Up to Python 3.12, the site is the whole loop.
     """
     if site is None:
         return fallback

@@ -1,4 +1,4 @@
-"""What a probe is: one seam of torch, installed on an exit stack, telling events to the scene."""
+"""Base class of probes: each observes one seam of torch, is installed on an exit stack, and emits events."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from truestep.probes.context.scene import Scene
 
 
 class Probe(ABC):
-    """Watches one seam. Draws no random number, forces no synchronisation, keeps no tensor."""
+    """Observes one seam. It draws no random number, forces no synchronization, and keeps no tensor."""
 
     def __init__(self, scene: Scene) -> None:
         self.scene = scene
@@ -21,5 +21,5 @@ class Probe(ABC):
         """Patch the seam; the stack undoes it exactly."""
 
     def last(self) -> Iterable[Event]:
-        """Return what can only be told when watching ends."""
+        """Return the events that are only known when observation ends."""
         return ()

@@ -1,13 +1,13 @@
-"""Coasting: between two full looks, a step that keeps repeating is only checked to be the same calls in the same order.
+"""Coasting: between two full looks, a step that repeats is only checked for the same calls in the same order.
 
-A round is what repeats: one step, or several of several optimizers. Once it came often enough (the stream of events
-says so), one round is learned: its events, what shows each call to be the one that made an event, and the states of
-the gradients after it. The steps that follow are compared with it, call by call, and no gradient is read. The first
-call that differs wakes everything: the stream is given the steps passed and the events of the step under way, the
-ledger its states, and that very call is observed in full.
+A round is the unit that repeats: one step, or several steps of several optimizers. After enough repetitions (the stream
+of events decides), one round is learned: its events, the key of the call behind each event, and the states of the
+gradients after it. The following steps are compared with it, call by call, without reading a gradient. The first call
+that differs ends coasting: the stream gets the passed steps and the events of the current step, the ledger gets its
+states, and this call is observed in full.
 
-The check has to be small: between kernels the caches are cold, and every object touched costs about as much as ten
-instructions. So a call is recognised by one number, made of the caller's position and the identity of what is called.
+The check must be small: between kernels the caches are cold, and every object touched costs about as much as ten
+instructions. So a call is recognized by one number, made of the caller's position and the identity of the callee.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ LIGHT_STEPS = 15
 _REST = 64
 """Full steps before another attempt, after a round that could not be learned or was left at once."""
 _KEYED = (GradientsZeroed, BackwardEnded, OptimizerStepped, GradientsClipped)
-"""Told from the state of gradients: while coasting, the call can only be recognised by its key."""
+"""Events that depend on the state of gradients: while coasting, their call can only be recognized by its key."""
 _TOLD = (BatchDrawn, LossComputed, ModelCalled, ModeSet, SchedulerStepped)
-"""Told without a look at gradients: where the key is not enough, the event itself is compared."""
+"""Events without a look at gradients: if the key is not enough, the event itself is compared."""
 
 
 def _nothing_repeats() -> int:
@@ -52,12 +52,12 @@ def _not_counted(steps: int, begun: Sequence[Event]) -> None:
 
 
 class _Moment(NamedTuple):
-    """After one event of a round."""
+    """The state after one event of a round."""
 
     states: tuple[tuple[int, bool], ...]
-    """State, and whether cleared, of each parameter that is looked at."""
+    """State of each examined parameter, and True if it was cleared."""
     scaled: tuple[bool, ...]
-    """Whether the gradients of each optimizer carry the scale of a GradScaler."""
+    """True for each optimizer with gradients that carry the scale of a GradScaler."""
 
 
 class _Step(NamedTuple):
@@ -69,26 +69,26 @@ class _Step(NamedTuple):
 
 
 class Coast:
-    """Whether, and where in a round, the run is coasting. Its plain attributes are the probes' fast path.
+    """State of coasting, with the position in the round. Its plain attributes are the probes' fast path.
 
     Attributes:
-        on: whether calls are only compared.
-        learning: whether a round is being learned; probes then add the key of what they tell.
-        events: those of the step under way, while coasting.
-        keys: beside them, what shows a call to be the one that made the event, None where nothing does.
-        at: how many of them came already.
-        number: number of the step under way, while coasting.
-        passing: the event of a recognised step that is under way.
-        inside: whether a model call that was recognised is under way.
-        same: whether that call was given the same object as the call before.
-        thread: the thread that runs the backward passes.
-        every: whether the value of every loss is looked at; else of every other one.
-        step_key: the key of the full step under way.
-        calls: keys of the module calls of the round, with what is remembered of the model, None for a module that has
-            nothing to train.
-        repeating: returns how many steps make the round that repeats, 0 where none does.
-        passed: takes how many steps were passed over, and the events of the step under way.
-        until: number of steps after which the script is ended, if it is.
+        on: True while calls are only compared.
+        learning: True while a round is learned; probes then add the keys of their events.
+        events: expected events of the current step, while coasting.
+        keys: keys of the calls behind these events; None for an event without a key.
+        at: number of these events that have come.
+        number: number of the current step, while coasting.
+        passing: event of the current recognized step.
+        inside: True during a recognized model call.
+        same: True if this call got the same object as the call before.
+        thread: thread that runs the backward passes.
+        every: True if the value of every loss is examined; else every other one.
+        step_key: key of the current full step.
+        calls: keys of the module calls of the round, with the record of the model; None for a module without trainable
+            parameters.
+        repeating: function that returns the number of steps of the repeating round, 0 without one.
+        passed: function that takes the number of passed steps, and the events of the current step.
+        until: number of steps after which the script is stopped; None for no limit.
     """
 
     __slots__ = (
@@ -136,19 +136,19 @@ class Coast:
         self._round: list[_Step] = []
         self._first = self._phase = self._rest = 0
         self._checked = 0
-        """While a learned round is seen in full again: one more than its steps seen so far; 0 where none is learned."""
+        """While a learned round is observed in full again: one more than its steps so far; 0 without one."""
         self._live: list[Held] = []
         self._panels: list[Panel] = []
 
     # --- while steps are observed in full ------------------------------------------------------------------------
 
     def name(self, key: int) -> None:
-        """Add the key to the event that was told last."""
+        """Add the key to the latest event."""
         if self.keys:
             self.keys[-1] = key or None
 
     def closed(self, event: Event) -> None:
-        """Take the end of a step that was observed in full."""
+        """Process the end of a step that was observed in full."""
         if self._rest:
             self._rest -= 1
             return
@@ -206,7 +206,7 @@ class Coast:
         self.keys.append(None)
 
     def _begin(self) -> None:
-        """Coast over the steps that follow, where the round allows it."""
+        """Coast over the following steps, if the round allows it."""
         scene = self.scene
         span = self._span(len(self._round))
         if not span or scene.ledger.live is not self._live:
@@ -220,7 +220,7 @@ class Coast:
         self.on, scene.emit = True, self.expect
 
     def _is_fit(self) -> bool:
-        """Whether all calls of the round can be recognised, and no step calls a closure or is made by a scaler."""
+        """Return True if all calls of the round can be recognized, and no step has a closure or comes from a scaler."""
         if any(held.flattened for held in self._live):
             return False
         for step in self._round:
@@ -232,7 +232,7 @@ class Coast:
         return True
 
     def _span(self, period: int) -> int:
-        """Return how many steps, in whole rounds, lie before the next one that has to be looked at in full."""
+        """Return the number of steps, in whole rounds, before the next step that must be observed in full."""
         scene, first = self.scene, self.scene.step
         most = max(LIGHT_STEPS - LIGHT_STEPS % period, period)
         if self.until is not None:
@@ -243,7 +243,7 @@ class Coast:
     # --- while coasting ------------------------------------------------------------------------------------------
 
     def expect(self, event: Event) -> None:
-        """Take an event: pass over the one that comes here in every round, else wake."""
+        """Process an event: pass over the expected one of the round; any other ends coasting."""
         if event is self.events[self.at]:
             self.at += 1
         else:
@@ -251,7 +251,7 @@ class Coast:
             self._take(event)
 
     def stepped(self) -> None:
-        """Take the end of a step that was passed over."""
+        """Process the end of a step that was passed over."""
         self.at = 0
         self.number += 1
         if len(self._round) > 1:
@@ -262,7 +262,7 @@ class Coast:
             self._checked = 1
 
     def wake(self) -> None:
-        """Observe everything in full again, from the call under way."""
+        """Observe everything in full again, from the current call on."""
         if not self.on:
             return
         self._checked = 0
@@ -271,7 +271,7 @@ class Coast:
         self._leave(certain=False)
 
     def account(self) -> None:
-        """Have the steps counted that were passed over so far."""
+        """Report the steps that were passed over so far."""
         scene = self.scene
         steps = self.number - scene.step if self.on else 0
         if not steps:
@@ -285,7 +285,7 @@ class Coast:
         self.passed(steps, ())
 
     def end(self) -> None:
-        """Coast no more; look at no gradient, because other threads may be at work."""
+        """End coasting without reading gradients, because other threads may be running."""
         try:
             self._unlearn()
             if self.on:
@@ -294,7 +294,7 @@ class Coast:
             self.scene.fail()
 
     def forget(self) -> None:
-        """Forget every parameter: nothing is watched any more."""
+        """Forget every parameter: observation has ended."""
         self._live, self._panels, self._round, self.calls = [], [], [], {}
 
     def _leave(self, *, certain: bool) -> None:
@@ -315,10 +315,10 @@ class Coast:
         self.passed(0, self.events[: self.at])
 
     def _restore(self, *, certain: bool) -> None:
-        """Give the ledger the states that the round has at this place, of the gradients as they are now.
+        """Set the ledger to the states of the round at this place, for the current gradients.
 
         Args:
-            certain: whether the latest event has just been told, so that no user code can have run since.
+            certain: True if the latest event has just been emitted, so that no user code can have run since.
         """
         moments = [moment for step in self._round for moment in step.moments]
         place = sum(len(step.moments) for step in self._round[: self._phase]) + self.at - 1
@@ -343,5 +343,5 @@ class Coast:
 
 
 def _next(moments: list[_Moment], index: int, state: int) -> int:
-    """Return the state that a gradient has after this one."""
+    """Return the next state of a gradient in the round."""
     return next((moment.states[index][0] for moment in moments if moment.states[index][0] != state), state)

@@ -1,1 +1,8 @@
-"""DataLoaders, their batches, worker processes, and the time that a run waits for them."""
+"""Data loading.
+
+loaders: the probe of torch's DataLoader
+batches: a description of a batch
+loader_times: time that a run waits for its loaders
+loop_source: loops that leave after one batch, by their source
+processes: the probe of processes that the program starts
+"""

@@ -1,4 +1,4 @@
-"""A short description of a batch: a fingerprint of sampled values, and whether its labels come in order."""
+"""Describe a batch: a fingerprint of sampled values, and the order of its labels."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _NAMES = ("label", "labels", "target", "targets")
 
 
 class Description(NamedTuple):
-    """What is told of a batch."""
+    """Description of a batch."""
 
     fingerprint: str
     variety: int
@@ -51,7 +51,7 @@ def describe(torch: Any, batch: Any) -> Description | None:
 
 
 def _tensors(torch: Any, batch: Any, name: str, depth: int) -> Iterator[tuple[str, Any]]:
-    """Yield the tensors of a batch with the names they have in it."""
+    """Yield the tensors of a batch with their names."""
     if isinstance(batch, torch.Tensor):
         yield name, batch
     elif depth == _DEEPEST:
@@ -77,14 +77,14 @@ def _is_plain(torch: Any, tensor: Any) -> bool:
 
 
 def _sample(tensor: Any) -> list[float]:
-    """Return some values, evenly spread, in steps that do not keep to the columns of a picture."""
+    """Return some values, evenly spread, with a stride that does not follow the columns of a picture."""
     flat = tensor.reshape(-1)
     step = max(1, flat.numel() // _ELEMENTS) | 1
     return [float(value) for value in flat[::step][:_ELEMENTS].tolist()]
 
 
 def _alike(tensors: list[Any]) -> int:
-    """Return the number of samples where all of them are equal, and labels beside them differ; else 0."""
+    """Return the number of samples if all of them are equal although their labels differ; else 0."""
     rows = len(tensors[0]) if tensors[0].dim() else 0
     if rows < _LEAST_ROWS or any(not tensor.dim() or len(tensor) != rows for tensor in tensors):
         return 0
@@ -103,7 +103,7 @@ def _alike(tensors: list[Any]) -> int:
 
 
 def _may_be_labels(tensor: Any, first: Any) -> bool:
-    """Whether a tensor holds one whole number for each sample of the batch."""
+    """Return True if a tensor holds one integer per sample of the batch."""
     return (
         tensor.dim() == 1
         and first.dim() > 0
@@ -114,7 +114,7 @@ def _may_be_labels(tensor: Any, first: Any) -> bool:
 
 
 def _labels(candidates: list[tuple[str, Any]]) -> list[int]:
-    """Return the labels of a batch: what is called so, or the only whole numbers that are not all different."""
+    """Return the labels of a batch: the tensor with such a name, or the only integers that are not all different."""
     named = [tensor for name, tensor in candidates if name in _NAMES]
     columns = [[int(value) for value in tensor.tolist()] for tensor in named or [t for _, t in candidates]]
     repeating = [column for column in columns if len(set(column)) < len(column)]
@@ -122,7 +122,7 @@ def _labels(candidates: list[tuple[str, Any]]) -> list[int]:
 
 
 def _order(labels: list[int]) -> tuple[int, ...]:
-    """Return the first and the last label and how many there are, where they never fall."""
+    """Return the first and last label and their number, if they never decrease; else ()."""
     if not labels or any(one > two for one, two in itertools.pairwise(labels)):
         return ()
     return labels[0], labels[-1], len(set(labels))

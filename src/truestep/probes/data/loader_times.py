@@ -1,12 +1,12 @@
-"""How long a run waited for each loader, and how much of that, at the least, went into starting its workers again.
+"""Time that a run waited for each loader, and a lower bound of the part that went into restarting its workers.
 
-The first batch of a run is left out: what is loaded or filled once is no habit.
+The first batch of a run is left out, since one-time loading does not repeat.
 
-A first batch that comes late is no proof of a slow start: making a batch may take that long. Workers get their batches
-in turn, so the time from the first batch to the next one of the same worker is at least what it takes to make one.
-What the run waited for the first batch beyond that went into the start.
+A late first batch does not prove a slow start: making a batch may take that long. Workers get their batches in turn, so
+the time from the first batch to the next one of the same worker is an upper bound of the time to make one. Any longer
+wait for the first batch went into the start.
 
-Others may have the processors that the run needs: how long the training's own thread waited for one is told beside.
+Other programs may occupy the processors: the time that the training thread waited for one is recorded too.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ from __future__ import annotations
 from truestep.events import LoaderTimed
 
 _LEAST_S = 1.0
-"""Shorter waits are not told: of a quick run no number depends on the clock."""
+"""Shorter waits are not reported, so that the report of a quick run does not depend on the clock."""
 _CROWDED = 0.15
-"""Share of the time for which the thread, which mostly waits, has no processor when it wants one: others have them."""
+"""Fraction of the time without a processor, for a thread that mostly waits, from which a machine is crowded."""
 MOST = 1000
-"""Loaders that are timed at most."""
+"""Largest number of loaders to time."""
 
 
 def processor() -> float:
-    """Return how long this thread has been ready to run and had no processor, in seconds (on Linux; else 0)."""
+    """Return the seconds that this thread has waited for a processor (on Linux; else 0)."""
     try:
         with open("/proc/thread-self/schedstat", encoding="ascii") as numbers:
             return int(numbers.read().split()[1]) / 1e9
@@ -31,13 +31,13 @@ def processor() -> float:
 
 
 class Wait:
-    """What is known of the time spent on one loader. All times are those of one clock, in seconds."""
+    """Times of one loader, in seconds of one clock."""
 
     __slots__ = ("begun", "beside", "drawn", "latest", "loader", "passes", "processor", "starting", "waited", "workers")
 
     def __init__(self, loader: int, workers: int, now: float) -> None:
         self.loader, self.workers = loader, workers
-        """Workers that are started for each pass and give their batches in turn."""
+        """Number of workers that start for each pass and yield their batches in turn."""
         self.begun = self.latest = now
         self.waited = self.starting = 0.0
         self.passes = self.drawn = 0
@@ -45,7 +45,7 @@ class Wait:
         self.processor = processor()
 
     def told(self) -> LoaderTimed | None:
-        """Return the event about this loader, None where it is not worth one."""
+        """Return the event about this loader; None if its waits are too short."""
         if self.waited < _LEAST_S:
             return None
         delayed = processor() - self.processor
@@ -72,17 +72,17 @@ class Pass:
         self._wait = wait
         self._batches = 0
         self._came = now
-        """When the first batch came."""
+        """Time of the first batch."""
         self._held = now - begun
-        """How long the making of the iterator, and then the first batch, held the run up."""
+        """Seconds that the run waited for the iterator and the first batch."""
         self._begins = not wait.drawn
-        """Whether it is the first pass of all."""
+        """True for the first pass over the loader."""
         wait.passes += 1
         if not self._begins:
             wait.waited += self._held
 
     def drawn(self, begun: float, now: float) -> None:
-        """Take up that a batch was asked for and came."""
+        """Record the request and arrival of a batch."""
         wait = self._wait
         wait.latest = now
         wait.drawn += 1

@@ -1,7 +1,7 @@
 """DataLoaders: started, drawn from, exhausted. Seams: ``DataLoader.__iter__`` and its iterators' ``__next__``.
 
-Where a loader was made is seen at the check of its workers, which its ``__init__`` ends with: frameworks look at the
-signature of ``__init__`` itself.
+The line that creates a loader is recorded at the check of its workers, the end of its ``__init__``: frameworks inspect
+the signature of ``__init__`` itself, so it is not wrapped.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ from truestep.probes.data.loop_source import Leaving, leaving
 from truestep.seams.patch import patch
 
 _PASSES = 3
-"""Passes over each dataset in which some batches are read, with one loader or with several."""
+"""Passes over each data set in which some batches are read, with one loader or several."""
 _READS = 600
-"""Batches that are read in a run at most."""
+"""Largest number of batches that are read in a run."""
 _FAMILY = "loader"
 _WORKERS_CHECK = "check_worker_number_rationality"
 
 
 class DataProbe(Probe):
-    """Tells `LoaderMet`, `LoaderStarted`, `BatchDrawn`, `LoaderEnded` and, at first, `BatchRead`.
+    """Emits `LoaderMet`, `LoaderStarted`, `BatchDrawn`, `LoaderEnded` and, at first, `BatchRead`.
 
     Calls inside a fetch are not model calls.
     """
@@ -44,7 +44,7 @@ class DataProbe(Probe):
         self._made: weakref.WeakKeyDictionary[Any, Site | None] = weakref.WeakKeyDictionary()
         self._places: dict[int, frozenset[int]] = {}
         self._datasets: dict[int, int] = {}
-        """Loader number to the number of its dataset."""
+        """Number of the data set by number of the loader."""
         self._passes: dict[int, int] = {}
         self._left: dict[int, Leaving] = {}
         self._reads = 0
@@ -132,7 +132,7 @@ class DataProbe(Probe):
                 aside.close()
 
     def _pass(self, loader: Any, number: int, begun: float, now: float) -> Pass | None:
-        """Begin to time a pass over a loader."""
+        """Start timing a pass over a loader."""
         wait = self._waits.get(number)
         if wait is None:
             if len(self._waits) == MOST:
@@ -216,7 +216,7 @@ class DataProbe(Probe):
             scene.fail()
 
     def _read(self, number: int, iterator: Any, batch: Any) -> None:
-        """Tell what a batch holds, unless it is drawn for an evaluation; read on where it may be of use."""
+        """Emit the description of a batch, unless it is drawn for an evaluation; read more if it may be useful."""
         scene, place = self.scene, iterator._num_yielded - 1
         if self._reads >= _READS or not scene.torch.is_grad_enabled():
             return
@@ -231,7 +231,7 @@ class DataProbe(Probe):
 
 
 def _order(loader: Any) -> str:
-    """Return in which order a loader reads its dataset, where that is one of torch's two."""
+    """Return the order in which a loader reads its data set, if its sampler is one of torch's two."""
     from torch.utils.data import BatchSampler, RandomSampler, SequentialSampler
 
     sampler = getattr(loader, "sampler", None)
@@ -246,10 +246,10 @@ def _order(loader: Any) -> str:
 
 
 def _places(loader: Any, batches: int | None, *, iterable: bool) -> frozenset[int]:
-    """Return which batches of a pass are read: some over its length, and the first two rounds of the workers.
+    """Return the numbers of the batches to read in a pass: some over its length, and the first two rounds of workers.
 
-    The former tell whether labels rise, and none follows the first where they do not: each read keeps the run from
-    coasting.
+    The former show whether labels increase; if they do not, reading stops after the first, since each read keeps the
+    run from coasting.
     """
     places = {0}
     if batches and not iterable and _order(loader) == "sequential":

@@ -1,4 +1,4 @@
-"""What the source says about a loop over a loader: whether a statement in its body always leaves it at once."""
+"""Read the source of a loop over a loader: does a statement in its body always leave it in the first round?"""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from typing import NamedTuple
 from truestep.events import Site
 
 _LONGEST = 20_000
-"""Lines of a file that is still read."""
+"""Largest number of lines of a file to read."""
 
 
 class Leaving(NamedTuple):
-    """How a loop is left in its first round whatever the data, where, its lines, and whether it adds something up."""
+    """A loop that is always left in its first round: statement, place, lines, and True if it adds something up."""
 
     left: str = ""
     left_at: tuple[int, ...] = ()
@@ -23,7 +23,7 @@ class Leaving(NamedTuple):
 
 
 def leaving(site: Site | None) -> Leaving:
-    """Return what always leaves the loop whose iterable stands at a site, or the ``next(iter(...))`` there."""
+    """Return the statement that always leaves the loop with its iterable at a site, or ``next(iter(...))`` there."""
     if site is None or site.column < 0:
         return Leaving("unread")
     lines = linecache.getlines(site.path)
@@ -53,18 +53,18 @@ def _place(node: ast.AST) -> tuple[int, ...]:
 
 
 def _holds(node: ast.expr, site: Site) -> bool:
-    """Whether an expression stands at a site, or around it."""
+    """Return True if an expression is at a site, or around it."""
     line, column, end_line, end_column = _place(node)
     return (line, column) <= (site.line, site.column) and (site.end_line, site.end_column) <= (end_line, end_column)
 
 
 def _is_at(node: ast.stmt, site: Site) -> bool:
-    """Whether a site is a whole loop, as Python up to 3.12 has it."""
+    """Return True if a site is a whole loop, as in Python up to 3.12."""
     return _place(node) == (site.line, site.column, site.end_line, site.end_column)
 
 
 def _is_next(node: ast.AST, site: Site) -> bool:
-    """Whether this is ``next(iter(...))``, and the site the inner call."""
+    """Return True if this is ``next(iter(...))``, and the site is its inner call."""
     if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "next" and node.args):
         return False
     inner = node.args[0]

@@ -1,6 +1,6 @@
 """Processes that the program starts by multiprocessing. Seam: ``BaseProcess.start``, which joblib's processes inherit.
 
-What runs in them is not watched, and a report has to say so where the training may be there.
+Code in these processes is not supervised, and the report must say so if the training may run there.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from truestep.probes.context.probe import Probe
 from truestep.seams.patch import patch
 
 _HELPERS = ("torch.utils.data.", "torch._inductor.", "multiprocessing.managers")
-"""Modules whose processes train nothing: workers of loaders, compilers, servers of shared objects."""
+"""Modules with processes that do not train: workers of loaders, compilers, servers of shared objects."""
 
 
 class ProcessProbe(Probe):
-    """Tells `ProcessStarted`."""
+    """Emits `ProcessStarted`."""
 
     def install(self, stack: ExitStack) -> None:
         self._events: dict[Site | None, ProcessStarted] = {}
@@ -35,7 +35,7 @@ class ProcessProbe(Probe):
         original = patch(stack, BaseProcess, "start", start)
 
     def told(self, target: Any) -> None:
-        """Tell that a process was started that calls ``target``."""
+        """Emit the start of a process that calls ``target``."""
         try:
             if str(getattr(target, "__module__", "")).startswith(_HELPERS):
                 return

@@ -18,7 +18,7 @@ _MOST_EVENTS = 1000
 
 
 class CheckpointProbe(Probe):
-    """Tells `CheckpointSaved`, `CheckpointLoaded` and `StateLoaded`."""
+    """Emits `CheckpointSaved`, `CheckpointLoaded` and `StateLoaded`."""
 
     def install(self, stack: ExitStack) -> None:
         from torch import serialization
@@ -94,7 +94,7 @@ class CheckpointProbe(Probe):
         self._tell(make)
 
     def taken(self, state: Any) -> None:
-        """Take up a state dict."""
+        """Remember a state dict."""
         aside = self.scene.unseen.begin()
         try:
             self._states.take(state, self.scene.site())
@@ -105,7 +105,7 @@ class CheckpointProbe(Probe):
                 aside.close()
 
     def before(self, module: Any, state: Any) -> Changed | None:
-        """Return what is known of a state dict that is made of the module's own tensors, and has changed."""
+        """Return the facts about a state dict that consists of the module's own tensors, and has changed."""
         aside = self.scene.unseen.begin()
         try:
             number, _ = self.scene.number("loaded module", module)
@@ -118,7 +118,7 @@ class CheckpointProbe(Probe):
                 aside.close()
 
     def loaded(self, module: Any, result: Any, state: Any, changed: Changed | None, frame: FrameType | None) -> None:
-        """Tell of a load: ``frame`` is that of the call where it allowed keys to fall away."""
+        """Emit a load; ``frame`` is the frame of the call if it allowed missing or unexpected keys, else None."""
 
         def make(site: Site | None) -> Event:
             missing, unexpected = getattr(result, "missing_keys", ()), getattr(result, "unexpected_keys", ())
@@ -135,7 +135,7 @@ class CheckpointProbe(Probe):
         self._tell(make)
 
     def _unread(self, module: Any, missing: Any, state: Mapping[str, Any]) -> dict[str, Any]:
-        """Return what became of a state dict whose keys were allowed to fall away unread."""
+        """Return the facts about a load that allowed missing or unexpected keys and ignored the result."""
         tensors = [thing for thing in state.values() if isinstance(thing, self.scene.torch.Tensor)]
         names = shapes(module.named_parameters(remove_duplicate=False))
         absent = set(missing)
@@ -154,7 +154,7 @@ class CheckpointProbe(Probe):
 
 
 def _rough(number: int) -> int:
-    """Return a count to one significant digit, so that few different ones are told.
+    """Return a count to one significant digit, so that events have few different counts.
 
     >>> _rough(7), _rough(1234)
     (7, 1000)

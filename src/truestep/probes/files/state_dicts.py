@@ -1,4 +1,4 @@
-"""State dicts: when each was taken, whether it is made of a module's own tensors, and what a load found in it."""
+"""State dicts: time of the call, tensors shared with the module, and the names that a load found."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from truestep.seams.refs import Ref
 _MOST_TAKEN = 128
 _MOST_CANDIDATES = 16
 _WRAPPERS = frozenset({"module", "_orig_mod", "_forward_module", "_fsdp_wrapped_module"})
-"""Names that wrappers put into the names of what they wrap."""
+"""Name parts that wrappers add to the names of the wrapped module."""
 
 Shapes = dict[str, tuple[int, ...]]
 
 
 class Taken:
-    """A call of ``state_dict()``: where it was, after how many steps and loads, and the version of each tensor then.
+    """A call of ``state_dict()``: its place, the number of steps and loads before it, and the versions of its tensors.
 
-    A load of what it returned counts as the latest step.
+    Loading the returned state dict counts as the latest step.
     """
 
     __slots__ = ("loads", "site", "step", "versions")
@@ -34,17 +34,17 @@ class Taken:
 
 
 class Changed(NamedTuple):
-    """A state dict that is made of a module's own tensors, which have changed since it was taken."""
+    """A state dict that consists of a module's own tensors, which have changed since the call."""
 
     taken: Taken
     steps: int
-    """How many optimizer steps ago that was, or the latest load of it."""
+    """Optimizer steps since the call, or since its latest load."""
     overwritten: bool
-    """Whether other weights were loaded into the module meanwhile."""
+    """True if other weights were loaded into the module meanwhile."""
 
 
 class Reading(NamedTuple):
-    """How the names of a state dict have to be read for missing tensors to be found in it."""
+    """The change of names by which missing tensors are found in a state dict."""
 
     found: int = 0
     added: str = ""
@@ -53,18 +53,18 @@ class Reading(NamedTuple):
 
 
 class States:
-    """Remembers state dicts that are still there, by weak references to three of their tensors."""
+    """Remembers state dicts that are alive, by weak references to three of their tensors."""
 
     def __init__(self, scene: Scene) -> None:
         self._scene = scene
         self._taken: dict[int, tuple[Ref, Taken]] = {}
         self._loads = 0
-        """How many loads of other weights there were."""
+        """Number of loads of other weights."""
         self._overwritten: dict[int, int] = {}
-        """Number of a module to how many loads there were when it was given other weights."""
+        """Number of loads at the time a module got other weights, by number of the module."""
 
     def take(self, state: Mapping[str, Any], site: Site | None) -> None:
-        """Remember that a state dict was taken."""
+        """Remember a call of ``state_dict()``."""
         tensor = self._scene.torch.Tensor
         tensors = {name: value for name, value in state.items() if isinstance(value, tensor)}
         if not tensors:
@@ -79,12 +79,12 @@ class States:
             self._taken = dict(alive[-_MOST_TAKEN // 2 :])
 
     def step(self) -> int:
-        """Return how many steps were made, those that were passed over included."""
+        """Return the number of steps, including those that were coasted over."""
         coast = self._scene.coast
         return coast.number if coast.on else self._scene.step
 
     def own(self, number: int, module: Any, state: Mapping[str, Any]) -> Changed | None:
-        """Take up a load; tell where the state dict is made of the module's own tensors, and training changed them."""
+        """Record a load; return a `Changed` if the state dict consists of own tensors that training changed."""
         taken = next((entry for value in state.values() if (entry := self._entry(value)) is not None), None)
         mine = {} if taken is None else dict(module.named_buffers(remove_duplicate=False))
         mine |= {} if taken is None else dict(module.named_parameters(remove_duplicate=False))
@@ -124,7 +124,7 @@ def _same_memory(one: Any, two: Any) -> bool:
 
 
 def shapes(named: Iterable[tuple[str, Any]]) -> Shapes:
-    """Return the shapes of what has one, by name."""
+    """Return the shapes by name, of values that have one."""
     return {str(name): tuple(thing.shape) for name, thing in named if not is_lazy(thing) and hasattr(thing, "shape")}
 
 
@@ -141,7 +141,7 @@ def read(missing: Shapes, state: Mapping[str, Any]) -> Reading:
 
 
 def _renamed(missing: Shapes, offered: Shapes) -> Reading:
-    """Find missing tensors among those offered, which have something more or less in their names.
+    """Find missing tensors among those offered, under names with an added or a lacking prefix.
 
     >>> _renamed({"0.weight": (2, 3)}, {"module.0.weight": (2, 3)})
     Reading(found=1, added='module.', lacking='', inner='')
@@ -172,7 +172,7 @@ def _renamed(missing: Shapes, offered: Shapes) -> Reading:
 
 
 def _bare(name: str) -> str:
-    """Return a name without what wrappers put into it.
+    """Return a name without the parts that wrappers add.
 
     >>> _bare("encoder._orig_mod.0.weight")
     'encoder.0.weight'

@@ -1,4 +1,4 @@
-"""Gradient clipping. Seams: what ``clip_grad_norm_`` and ``clip_grad_value_`` call inside their own module."""
+"""Gradient clipping. Seams: the functions that ``clip_grad_norm_`` and ``clip_grad_value_`` call in their module."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from truestep.seams.patch import patch
 
 
 class ClipProbe(Probe):
-    """Tells `GradientsClipped`; a clip is a write in place that does not clear."""
+    """Emits `GradientsClipped`; clipping is a write in place that does not clear."""
 
     def install(self, stack: ExitStack) -> None:
         import torch.nn.utils.clip_grad as module
@@ -49,7 +49,7 @@ class ClipProbe(Probe):
         original_group = patch(stack, module, "_group_tensors_by_device_and_dtype", _group_tensors_by_device_and_dtype)
 
     def key(self, parameters: Sequence[Any], limit: Any) -> int:
-        """Return what shows a clip to be the same one of a later round, 0 where the limit is no number."""
+        """Return a key that is equal for the same clipping of a later round; 0 if the limit is not a number."""
         try:
             return hash((id(self.scene.site(2)), len(parameters), limit)) if isinstance(limit, int | float) else 0
         except Exception:
@@ -57,7 +57,7 @@ class ClipProbe(Probe):
             return 0
 
     def written(self, parameters: Sequence[Any]) -> None:
-        """Take up that these gradients were written to in place."""
+        """Record that these gradients were written to in place."""
         aside = self.scene.unseen.begin()
         try:
             self.scene.ledger.written(self.scene.ledger.among(parameters))
@@ -68,7 +68,7 @@ class ClipProbe(Probe):
                 aside.close()
 
     def by_value(self, grads: Sequence[Any], frame: Any) -> None:
-        """Find the parameters behind the gradients that are about to be clamped."""
+        """Find the parameters of the gradients that are about to be clamped."""
         scene = self.scene
         scene.coast.wake()
         aside = scene.unseen.begin()
@@ -93,7 +93,7 @@ class ClipProbe(Probe):
                 aside.close()
 
     def _foreign(self, parameters: Sequence[Any]) -> int:
-        """Count parameters that no optimizer holds and that have no gradient; 0 where others are among them."""
+        """Return the number of parameters outside of optimizers and without gradients; 0 if any other is included."""
         for parameter in parameters:
             held = self.scene.ledger.held(parameter)
             if parameter.grad is not None or (held is not None and held.panel is not None and held.panel.number):
@@ -103,7 +103,7 @@ class ClipProbe(Probe):
     def before(
         self, kind: str, parameters: Sequence[Any], limit: Any, *, given: int | None = None, key: int = 0
     ) -> None:
-        """Look at the gradients right before they are clipped."""
+        """Examine the gradients right before they are clipped."""
         scene = self.scene
         aside = scene.unseen.begin()
         try:

@@ -1,7 +1,7 @@
-"""What is remembered of one gradient, of one optimizer's gradients, and how many are in which state.
+"""Records of a gradient, of an optimizer's gradients, and counts of gradients by state.
 
-Judged by the gradient itself: the tensor (by weak reference) and its version counter. Nothing here holds a tensor alive
-between two calls.
+A state is judged by the gradient itself: the tensor (by weak reference) and its version counter. No tensor is kept
+alive between two calls.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ NONE, FRESH, USED, MIXED, HAND, ZEROED = range(6)
 
 SENTINELS = 2
 WRITTEN = -2
-"""Version of a gradient that torch is about to write to in place (a clip by value): taken anew at the next look."""
+"""Version of a gradient that torch is about to write to in place (clipping by value): read again at the next look."""
 _PROBED_ELEMENTS = 64
 _LARGEST = 1 << 22
 _WITH_CONTENT = ("cleared", "grad", "memory", "moved", "spot", "state", "used_memory", "version")
-"""What goes along when two parameters exchange their contents: gradients do, and version counters."""
+"""Attributes that move along when two parameters exchange contents, as gradients and version counters do."""
 
 
 def version(tensor: Any) -> int:
-    """Return the version counter of a tensor, -1 where it keeps none, also below a DTensor."""
+    """Return the version counter of a tensor, also of the one in a DTensor; -1 without a counter."""
     try:
         local = getattr(tensor, "_local_tensor", None)
         return int(tensor._version if local is None else tensor._version * 1_000_003 + local._version)
@@ -35,7 +35,7 @@ def version(tensor: Any) -> int:
 
 
 def here(tensor: Any) -> Any:
-    """Return a gradient as real numbers, of a DTensor the part on this rank (a norm would be collective)."""
+    """Return a gradient as real numbers; for a DTensor, the part on this rank (a norm would be a collective)."""
     tensor = getattr(tensor, "_local_tensor", tensor).detach()
     return as_real(tensor) if tensor.is_complex() else tensor
 
@@ -48,7 +48,7 @@ def as_real(tensor: Any) -> Any:
 
 
 def one_value(parameter: Any) -> float | None:
-    """Return one value of a parameter, which shows writes past its version counter, where that is cheap."""
+    """Return one value of a parameter if that is cheap: it shows writes that bypass the version counter."""
     if not parameter.is_cpu or hasattr(parameter, "_local_tensor") or not has_values(parameter):
         return None
     value = float(here(parameter).reshape(-1)[-1]) if parameter.numel() else math.nan
@@ -56,7 +56,7 @@ def one_value(parameter: Any) -> float | None:
 
 
 def looks_zero(tensor: Any) -> bool:
-    """Whether a gradient holds only zeros: a few elements first, all of them when those are zero."""
+    """Return True if a gradient holds only zeros: checks a few elements first, and all if those are zero."""
     if not has_values(tensor):
         return False
     flat = here(tensor).reshape(-1)
@@ -65,12 +65,12 @@ def looks_zero(tensor: Any) -> bool:
 
 
 def measurable(tensor: Any) -> bool:
-    """Whether a gradient is small enough to be copied and measured at a sampled step."""
+    """Return True if a gradient is small enough to be copied and measured at a sampled step."""
     return tensor is not None and has_values(tensor) and tensor.numel() <= _LARGEST
 
 
 class Held:
-    """What is remembered of one parameter."""
+    """The record of one parameter."""
 
     __slots__ = (
         "base",
@@ -95,21 +95,21 @@ class Held:
         self.flattened = is_flattened(parameter)
         self.grad: Ref | None = None
         self.memory = 0
-        """Of a flattened parameter: where its gradient lies. FSDP1 makes tensors anew over the same memory."""
+        """Address of the gradient of a flattened parameter. FSDP1 creates new tensors over the same memory."""
         self.used_memory = 0
-        """Of a flattened parameter: where the gradient lies that a step has used, 0 once it is cleared."""
+        """Address of the used gradient of a flattened parameter; 0 once it is cleared."""
         self.version = -1
         self.state = NONE
         self.cleared = False
         self.moved = -1
         self.spot: float | None = None
-        """One value of the parameter, after the latest backward."""
+        """One value of the parameter after the latest backward pass."""
         self.base: list[str] | None = None
         self.base_version = -1
         self.panel: Panel | None = None
 
     def sync(self, grad: Any, state: int) -> None:
-        """Remember the gradient as it is now, with its state."""
+        """Record the current gradient with its state."""
         if grad is None:
             self.grad, self.state = None, NONE
         else:
@@ -119,7 +119,7 @@ class Held:
             self.used_memory = self.memory if state == USED else 0
 
     def look(self) -> Any:
-        """Take up what the user did to the gradient since the last look, and return it."""
+        """Record changes of the gradient by the user since the last look, and return the gradient."""
         parameter = self.ref()
         grad = None if parameter is None else parameter.grad
         state = self.state
@@ -159,8 +159,8 @@ class Held:
         self.base_version = now if self.base_version == before else self.base_version
 
     def adds(self, grad: Any) -> bool:
-        """Whether a backward put the gradient of before and its own into another tensor, this one."""
-        if not self.flattened:  # with create_graph, torch writes a sum beside the gradient of before
+        """Return True if a backward pass added the earlier gradient and its own into this new tensor."""
+        if not self.flattened:  # with create_graph, torch writes the sum to a new tensor
             return grad.grad_fn is not None and grad.grad_fn.name() == "AddBackward0"
         again = grad.data_ptr() == self.used_memory
         if again and self.state == FRESH:  # what a step has used was set aside while the ranks did not exchange
@@ -169,7 +169,7 @@ class Held:
 
 
 class Panel:
-    """The parameters of one optimizer, and which of them are looked at in ordinary steps."""
+    """The parameters of one optimizer, and those of them that are examined in ordinary steps."""
 
     __slots__ = (
         "_at",
@@ -193,11 +193,11 @@ class Panel:
         self.stepped = False
         self.scaled = False
         self.bumps = True
-        """Whether its step writes to the gradients in place, so that they must be read again after it."""
+        """True if its step writes to the gradients in place, so that they must be read again after it."""
         self.checks = 0
         self.zeroes_unseen = False
         self.shares: list[float] = []
-        """At a sampled step: the norm of what each backward of the window added."""
+        """At a sampled step: the norms of the gradients that each backward pass of the window added."""
         self.unclipped: float | None = None
         """At a sampled step: the ratio that `Ledger.ratio` gave before a clip."""
 
@@ -216,7 +216,7 @@ class Panel:
 
 
 class Counts:
-    """How many gradients were in which state."""
+    """Numbers of gradients by state."""
 
     __slots__ = ("absent", "by_hand", "cleared", "fresh", "mixed", "observed", "reused")
 

@@ -1,4 +1,4 @@
-"""Attributes that were meant to freeze and freeze nothing: ``requires_grad`` of a module, a misspelling of it."""
+"""Find attributes that were meant to freeze parameters but do not: ``requires_grad`` of a module, a misspelling."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ _LONGEST = 1_000_000
 
 
 class Freezes:
-    """Looks at the modules and the parameters of models, at sampled steps."""
+    """Examines the modules and parameters of models at sampled steps."""
 
     def __init__(self, scene: Scene) -> None:
         self._scene = scene
         self._frozen: weakref.WeakSet[Any] = weakref.WeakSet()
-        """Modules some of whose parameters were seen frozen: what is trainable in them later is so on purpose."""
+        """Modules that had frozen parameters: later trainable parameters in them are intended."""
         self._frozen_parameters: set[int] = set()
         self._events: dict[tuple[int, str, str], FreezeIgnored] = {}
 
     def look(self) -> None:
-        """Tell what has such an attribute and is trainable."""
+        """Emit the modules and parameters that have such an attribute and are trainable."""
         for model in self._scene.alive("trained model"):
             number = self._scene.known("model", model) or 0
             for holder, attribute, parameters in self._found(model):
@@ -76,7 +76,7 @@ class Freezes:
             yield first[word], word, tuple(numbers)
 
     def _assignment(self, attribute: str, holder: str) -> Site | None:
-        """Return the line of the program that sets the attribute, None where none or several do."""
+        """Return the line of the program that sets the attribute; None if zero or several lines do."""
         found: list[tuple[str, Site]] = []
         for path in self._files():
             try:
@@ -92,14 +92,14 @@ class Freezes:
         return found[0][1] if len(found) == 1 else None
 
     def _files(self) -> list[str]:
-        """Return the files of the program, as far as it has imported them."""
+        """Return the files of the program that are imported so far."""
         paths = [getattr(module, "__file__", None) for module in list(sys.modules.values())]
         mine = [path for path in dict.fromkeys(paths) if path and path.endswith(".py")]
         return [path for path in mine if not self._scene.sites.is_installed(path)][:_FILES]
 
 
 def minds(kind: type) -> bool:
-    """Whether a class has code of its own that speaks of ``requires_grad``: then the attribute is its own business."""
+    """Return True if the code of a class itself uses ``requires_grad``: it then handles the attribute."""
     for base in kind.__mro__:
         if base.__module__.startswith("torch.") or base is object:
             continue
@@ -118,7 +118,7 @@ def _codes(code: CodeType) -> Iterator[CodeType]:
 
 
 def _targets(tree: ast.AST, attribute: str, path: str) -> Iterator[tuple[str, Site]]:
-    """Find where an attribute is set to False; parameters that a loop goes over have one of that name."""
+    """Yield the places that set an attribute to False; parameters of a loop get the attribute by its variable."""
     loops = [node for node in ast.walk(tree) if isinstance(node, ast.For) and "parameters(" in ast.unparse(node.iter)]
     looped = {id(inner) for loop in loops for inner in ast.walk(loop)} if attribute == _ATTRIBUTE else set()
     for node in ast.walk(tree):

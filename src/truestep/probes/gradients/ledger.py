@@ -1,7 +1,7 @@
-"""The rules by which gradients change state: made by which backward, used by a step, mixed, cleared.
+"""The rules by which gradients change state: made by a backward pass, used by a step, mixed, cleared.
 
-All parameters are looked at in sampled steps, two sentinels per optimizer otherwise, and then only where their state
-can have changed: the loops below run at every step and are written for speed.
+Sampled steps examine all parameters, other steps two sentinels per optimizer, and only when their state may have
+changed: the loops below run at every step and are written for speed.
 """
 
 from __future__ import annotations
@@ -42,21 +42,21 @@ class Ledger:
         self.by_id: dict[int, Held] = {}
         self.panels: dict[int, Panel] = {}
         self.free = Panel(0)
-        """Parameters that a loss reaches and no optimizer holds: updated by hand, or not at all."""
+        """Parameters that a loss reaches outside of optimizers: updated by hand, or not at all."""
         self.sampled = True
         self.live: list[Held] = []
-        """The parameters that are looked at now."""
+        """The parameters that are currently examined."""
         self._before: list[tuple[Held, Any]] = []
         self._swapped: Held | None = None
         """The parameter that was swapped last: torch swaps its gradient next."""
 
     def held(self, parameter: Any) -> Held | None:
-        """Return what is remembered of a parameter, None for an unknown one."""
+        """Return the record of a parameter; None for an unknown one."""
         held = self.by_id.get(id(parameter))
         return held if held is not None and held.ref() is parameter else None
 
     def refresh(self) -> None:
-        """Choose anew which parameters are looked at: all of them in a sampled step."""
+        """Choose the parameters to examine: all of them in a sampled step."""
         live: dict[int, Held] = {}
         for panel in (*self.panels.values(), self.free):
             for held in self.owned(panel):
@@ -64,25 +64,25 @@ class Ledger:
         self.live = [held for held in live.values() if held.ref() is not None]
 
     def prune(self) -> None:
-        """Forget parameters and optimizers that are gone."""
+        """Forget parameters and optimizers that were freed."""
         self.by_id = {key: held for key, held in self.by_id.items() if held.ref() is not None}
         for panel in list(self.panels.values()):
             if panel.everything and all(held.ref() is None for held in panel.everything):
                 del self.panels[panel.number]
 
     def owned(self, panel: Panel) -> list[Held]:
-        """Return the parameters of one optimizer that are looked at now."""
+        """Return the parameters of one optimizer that are currently examined."""
         return panel.everything if self.sampled else panel.sentinels
 
     def among(self, parameters: Iterable[Any]) -> list[Held]:
-        """Return those of some parameters that are looked at now."""
+        """Return the given parameters that are currently examined."""
         wanted = {id(parameter) for parameter in parameters}
         return [held for held in self.live if id(held.ref()) in wanted]
 
     # --- backward ----------------------------------------------------------------------------------------------
 
     def before_backward(self) -> int:
-        """Look at the gradients before the engine runs; return how many parameters moved by hand."""
+        """Examine the gradients before the engine runs; return the number of parameters changed by hand."""
         moved = 0
         if self._before:  # of a backward that raised
             self._before.clear()
@@ -115,21 +115,21 @@ class Ledger:
         return moved
 
     def _moved(self, held: Held, parameter: Any) -> bool:
-        """Whether a parameter that no optimizer has stepped yet moved since the latest backward, also by ``.data``."""
+        """Return True if a never-stepped parameter changed since the latest backward pass, even through ``.data``."""
         now, spot = version(parameter), one_value(parameter)
         moved = (now, spot) != (held.moved, held.spot)
         held.moved, held.spot = now, spot
         return moved
 
     def _zeroed_unseen(self, panel: Panel, grad: Any) -> bool:
-        """Whether a used gradient was zeroed in a way that leaves no trace (``.grad.data.zero_()``, numpy)."""
+        """Return True if a used gradient was zeroed without a trace (``.grad.data.zero_()``, NumPy)."""
         if panel.checks < _CHECKS or (self.sampled and panel.checks < 100 * _CHECKS):
             panel.checks += 1
             panel.zeroes_unseen = looks_zero(grad)
         return panel.zeroes_unseen
 
     def mixed_by_hand(self) -> int:
-        """Count and settle mixed gradients of parameters that moved by hand."""
+        """Count and resolve mixed gradients of parameters that were changed by hand."""
         mixed = 0
         for held in self.live:
             if held.panel is not None and not held.panel.stepped and held.state == MIXED and held.moved >= 0:
@@ -138,10 +138,11 @@ class Ledger:
         return mixed
 
     def after_backward(self) -> tuple[int, int, int, int]:
-        """Look at the gradients after the engine ran.
+        """Examine the gradients after the engine ran.
 
         Returns:
-            how many parameters were looked at, received a gradient, had it added to a used one, to a fresh one.
+            The numbers of parameters that were examined, that received a gradient, and that had it added to a used one
+            and to a fresh one.
         """
         written = onto_used = onto_fresh = 0
         plain = self._tensor
@@ -149,7 +150,7 @@ class Ledger:
             parameter = held.ref()
             grad = None if parameter is None else parameter.grad
             if grad is None:
-                if held.flattened:  # of this rank's shard it has no part
+                if held.flattened:  # no part of it is in this rank's shard
                     held.state = NONE
                 continue
             now = grad._version if type(grad) is plain else version(grad)
@@ -179,7 +180,7 @@ class Ledger:
         return len(self.live), written, onto_used, onto_fresh
 
     def _share(self) -> None:
-        """Keep the norm of what this backward added, at a sampled step."""
+        """Record the norm of the gradient that this backward pass added, at a sampled step."""
         before = {id(held): tensor for held, tensor in self._before}
         for panel in self.panels.values():
             square = 0.0
@@ -199,7 +200,7 @@ class Ledger:
         self._before.clear()
 
     def ratio(self, panel: Panel) -> float | None:
-        """Return the norm about to be stepped on over the mean norm of one backward's share, where measured."""
+        """Return the gradient norm at the step over the mean norm per backward pass; None if not measured."""
         if not panel.shares or panel.unclipped is not None:
             return panel.unclipped
         square = 0.0
@@ -213,7 +214,7 @@ class Ledger:
     # --- step, clearing, writes in place ---------------------------------------------------------------------------
 
     def fresh_only(self, panel: Panel) -> int:
-        """Return how many gradients are looked at when all of them are fresh, else 0: the ordinary case, no read."""
+        """Return the number of examined gradients if all are fresh, else 0: the ordinary case, without a read."""
         if self.sampled:
             return 0
         for held in panel.sentinels:
@@ -222,7 +223,7 @@ class Ledger:
         return len(panel.sentinels)
 
     def look(self, some: Iterable[Held]) -> Counts:
-        """Take up and count the states of some gradients."""
+        """Update and count the states of some gradients."""
         counts = Counts()
         for held in some:
             if held.ref() is not None:
@@ -254,7 +255,7 @@ class Ledger:
         panel.unclipped = None
 
     def cleared(self, some: Iterable[Held]) -> None:
-        """Take up that these gradients were cleared by zero_grad()."""
+        """Record that these gradients were cleared by zero_grad()."""
         for held in some:
             if held.state == FRESH or held.state == MIXED:
                 held.cleared = True
@@ -263,7 +264,7 @@ class Ledger:
                 held.panel.shares.clear()
 
     def written(self, some: Iterable[Held]) -> None:
-        """Take up a write in place that a probe saw and that does not clear (a clip, an unscale)."""
+        """Record a write in place that a probe observed and that does not clear (clipping, unscaling)."""
         for held in some:
             parameter = held.ref()
             grad = None if parameter is None else parameter.grad
@@ -273,8 +274,8 @@ class Ledger:
     def swapped(self, first: Any, second: Any) -> None:
         """Follow two tensors that exchanged their contents, and with them gradients and version counters.
 
-        A new content is taken for the same values in another form: a parameter that was converted did not move, a
-        gradient that was converted is as fresh, or as used, as it was.
+        The new content counts as the same values in another form: a converted parameter did not change, and a converted
+        gradient keeps its state, fresh or used.
         """
         one, two = self.held(first), self.held(second)
         counts = version(first), version(second)
@@ -290,7 +291,7 @@ class Ledger:
                 owner.version = now
 
     def _owner(self, grad: Any) -> Held | None:
-        """Return the parameter that has a gradient, None for any other tensor."""
+        """Return the parameter of a gradient; None for any other tensor."""
         if not is_referenced(grad):
             return None
         last = [] if self._swapped is None else [self._swapped]
@@ -298,7 +299,7 @@ class Ledger:
         return next((held for held in some if held.grad is not None and held.grad() is grad), None)
 
     def forget(self) -> None:
-        """Forget every parameter: nothing is watched any more."""
+        """Forget every parameter: observation has ended."""
         for held in self.by_id.values():
             held.panel = None  # which has it: a cycle
         self.by_id, self.panels, self.free, self.live = {}, {}, Panel(0), []

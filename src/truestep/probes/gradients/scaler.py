@@ -12,7 +12,7 @@ from truestep.seams.patch import patch
 
 
 class ScalerProbe(Probe):
-    """Tells `ScalerBuilt`, `LossScaled`, `GradientsUnscaled`, `ScalerStepped` and `ScalerUpdated`."""
+    """Emits `ScalerBuilt`, `LossScaled`, `GradientsUnscaled`, `ScalerStepped` and `ScalerUpdated`."""
 
     def install(self, stack: ExitStack) -> None:
         from torch.amp.grad_scaler import GradScaler
@@ -117,10 +117,10 @@ class ScalerProbe(Probe):
                 aside.close()
 
     def stepping(self, scaler: Any, optimizer: Any) -> None:
-        """At a sampled step, tell which losses made the gradients."""
+        """At a sampled step, emit the losses that made the gradients."""
         scene = self.scene
         if not scene.sampled or type(scaler).scale is not self._class.scale:
-            return  # a scaler that scales in its own way leaves no marks
+            return  # a scaler with a custom `scale` leaves no marks
         aside = scene.unseen.begin()
         try:
             panel = scene.ledger.panels.get(scene.known("optimizer", optimizer) or 0)

@@ -1,7 +1,7 @@
-"""With a GradScaler in use: which losses made the gradients that a step takes, and whether these carry the scale.
+"""With a GradScaler: the losses that made the gradients of a step, and if the gradients carry the scale.
 
-Looked at in sampled steps only. The node of a scaled loss carries a mark in its own metadata, so that the tape shows
-which backward passes come from it, whatever was done to the loss in between.
+Only sampled steps are examined. The node of a scaled loss carries a mark in its metadata, so that the tape shows the
+backward passes that come from it, even through later operations on the loss.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from truestep.seams.refs import Ref
 
 _MARK = "truestep scaled"
 _NODES = 256
-"""So many operations from the loss on are looked at for a mark."""
+"""Number of operations, from the loss on, that are searched for a mark."""
 _MEASURED = 8
 
 
@@ -31,7 +31,7 @@ def mark(result: Any) -> None:
 
 
 def scaled(roots: list[Any]) -> bool | None:
-    """Whether a scaled loss is on the tape below these operations; None where that cannot be said."""
+    """Return True if a scaled loss is on the tape below these operations; None if unknown."""
     seen, queue = set(roots), list(roots)
     for node in queue:
         if _MARK in node.metadata:
@@ -52,11 +52,11 @@ class _Window:
     def __init__(self, *, unknown: bool) -> None:
         self.unknown = unknown
         self.scaled: Site | None = None
-        """The backward of a scaled loss, while its gradients carry the scale."""
+        """Backward pass of a scaled loss, while its gradients carry the scale."""
         self.plain: Site | None = None
-        """The backward of a loss that was not scaled, to gradients that the scaler has yet to divide."""
+        """Backward pass of an unscaled loss, into gradients that the scaler has yet to divide."""
         self.late: Site | None = None
-        """The backward of a scaled loss to gradients that were unscaled before."""
+        """Backward pass of a scaled loss into gradients that were unscaled before."""
         self.unscaled = False
         self.unscaled_at: Site | None = None
         self.norm: float | None = None
@@ -85,7 +85,7 @@ class Scales:
         ]
 
     def after_backward(self, site: Site | None, *, seen: bool) -> None:
-        """Take note of what this backward wrote to; one that was not seen leaves nothing that could be said."""
+        """Record the gradients that this backward pass wrote to; after an unseen pass, the answer is unknown."""
         before, self._before = self._before, []
         if not seen:
             self._windows.clear()
@@ -111,13 +111,13 @@ class Scales:
             window.norm = _norm(panel)
 
     def unscaled(self, panel: Panel, site: Site | None) -> None:
-        """Take note of the user's call of ``unscale_``."""
+        """Record the user's call of ``unscale_``."""
         window = self._windows.get(panel.number)
         if window is not None:
             window.unscaled, window.unscaled_at, window.scaled = True, site, None
 
     def stepping(self, panel: Panel, site: Site | None, *, scaler: bool) -> GradientScaleRead | None:
-        """Say what is known of the gradients that are about to be stepped on; None where that is too little."""
+        """Return the facts about the gradients of the coming step; None if too little is known."""
         window = self._windows.pop(panel.number, None)
         if window is None or window.unknown or not any(held.state in (FRESH, MIXED) for held in panel.everything):
             return None

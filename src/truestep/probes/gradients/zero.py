@@ -1,4 +1,4 @@
-"""``zero_grad()`` of optimizers and modules. Other ways of clearing are seen by the state of the gradients."""
+"""``zero_grad()`` of optimizers and modules. Other ways of clearing show in the state of the gradients."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from truestep.seams.patch import patch
 
 
 class ZeroProbe(Probe):
-    """Tells `GradientsZeroed` with the line, and what it cleared."""
+    """Emits `GradientsZeroed` with the line and the cleared gradients."""
 
     def install(self, stack: ExitStack) -> None:
         from torch.optim import Optimizer
@@ -62,7 +62,7 @@ class ZeroProbe(Probe):
         original_module = patch(stack, scene.torch.nn.Module, "zero_grad", module_zero_grad)
 
     def before(self, owner: Any, *, is_module: bool = False) -> tuple[list[Held], tuple[int, int], int | None]:
-        """Return what is about to be cleared, how much of it is unused and used, and the owner's number.
+        """Return the gradients to be cleared, the numbers of unused and used ones, and the owner's number.
 
         Gradients are read at sampled steps only.
         """

@@ -1,1 +1,9 @@
-"""Optimizers and schedulers: built, stepped, and the parameters that they change."""
+"""Optimizers and schedulers.
+
+optimizer: the probe of optimizers: constructors, parameter groups, steps
+scheduler: the probe of schedulers
+stepped: values before and after a step
+sampled_measures: mixed gradients, and parameters that never change
+equal_rows: weights with equal rows
+fsdp: parameters that FSDP shards or flattens
+"""

@@ -1,4 +1,4 @@
-"""Weights whose rows are all equal (a single row is): looked for when a parameter is new, followed at sampled steps."""
+"""Find weights with equal rows (a single row counts) when a parameter is new, and follow them at sampled steps."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ _COLUMNS = 8
 _ROWS = 256
 _EQUAL = 1e-6
 _STILL = 1e-3
-"""So far rows that began equal drift apart by rounding alone: sums are taken in another order for some of them."""
+"""Relative difference of initially equal rows that rounding explains: the order of sums differs between rows."""
 _MOVED = 1e-4
 
 
 class Rows:
-    """Follows the weights whose rows were equal when they were first looked at, until a row differs."""
+    """Follows the weights that had equal rows when first examined, until a row differs."""
 
     def __init__(self, scene: Scene) -> None:
         self._scene = scene
         self._looked: set[int] = set()
         self._first: dict[int, list[float]] = {}
-        """Number of a weight to the beginning of its first row, at the first look."""
+        """Beginning of the first row when first examined, by number of the weight."""
 
     def look(self) -> None:
-        """Tell which weights still have equal rows, where there were some."""
+        """Emit the weights that still have equal rows, if there were any."""
         before = set(self._first)
         moved: list[int] = []
         zero: list[int] = []
@@ -53,7 +53,7 @@ class Rows:
             self._scene.emit(RowsEqual(moved=tuple(moved), zero=tuple(zero), steps=self._scene.step + 1))
 
     def _weight(self, held: Held) -> Any:
-        """Return the values of a trainable weight, None for anything else."""
+        """Return the values of a trainable weight; None for other parameters."""
         parameter = held.ref()
         if parameter is None or len(self._looked) >= _MOST or not parameter.requires_grad or is_lazy(parameter):
             return None
@@ -65,10 +65,10 @@ class Rows:
 
 
 def _common_row(weight: Any, apart: float) -> list[float] | None:
-    """Return the beginning of the row that all rows are equal to, None where they are not. Most need two rows only.
+    """Return the beginning of the common row; None if rows differ. Usually two rows decide.
 
     Args:
-        apart: how much they may differ, as a share of the largest number in the row.
+        apart: largest difference, relative to the largest number in the row.
     """
     two: list[list[float]] = weight[:2].reshape(min(2, weight.shape[0]), -1)[:, :_COLUMNS].tolist()
     largest = max(map(abs, two[0]))
@@ -80,7 +80,7 @@ def _common_row(weight: Any, apart: float) -> list[float] | None:
 
 
 def _was_trained(first: list[float], row: list[float]) -> bool:
-    """Whether a row has changed other than by a factor, as weight decay changes it."""
+    """Return True if a row has changed by more than a factor, which weight decay explains."""
     largest = max(map(abs, row))
     factor = row[0] / first[0] if first[0] else 0.0
     return any(abs(now - factor * then) > _MOVED * largest for then, now in zip(first, row, strict=True))

@@ -1,4 +1,4 @@
-"""What FSDP makes of parameters: FSDP2 gathers them for a forward, FSDP1 lays them one behind the other."""
+"""Parameters under FSDP: FSDP2 gathers shards for a forward pass, FSDP1 flattens several parameters into one."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 
 def shards() -> dict[int, Any]:
-    """Return the shard that the optimizer holds of every gathered parameter (FSDP2), by the gathered one's identity."""
+    """Return the shard that the optimizer holds (FSDP2), by the identity of the gathered parameter."""
     module = sys.modules.get("torch.distributed._composable_state")
     mapping = getattr(module, "_module_state_mapping", None)
     found: dict[int, Any] = {}
@@ -23,7 +23,7 @@ def shards() -> dict[int, Any]:
 
 
 def is_freed(tensor: Any) -> bool:
-    """Whether a tensor has a shape, but its memory was given back (a gathered parameter between its uses)."""
+    """Return True if a tensor has a shape, but its memory was released (a gathered parameter between its uses)."""
     try:
         return bool(tensor.numel()) and tensor.untyped_storage().size() == 0
     except (NotImplementedError, RuntimeError):
@@ -31,10 +31,10 @@ def is_freed(tensor: Any) -> bool:
 
 
 def is_flattened(parameter: Any) -> bool:
-    """Whether a parameter is what FSDP1 made of several, or one of these."""
+    """Return True for a flat parameter of FSDP1, and for one of its original parameters."""
     return bool(getattr(parameter, "_is_flat_param", False) or getattr(parameter, "_fsdp_flattened", False))
 
 
 def is_whole(parameter: Any, grad: Any) -> bool:
-    """Whether a gradient is that of a whole parameter, on a rank that holds a part: writes to it change no version."""
+    """Return True for the gradient of a whole parameter on a rank with a part: writes do not change its version."""
     return bool(parameter.shape != grad.shape)

@@ -34,7 +34,7 @@ _SCALE_FREE = {
 
 
 class OptimizerProbe(Probe):
-    """Tells `OptimizerBuilt`, `ParametersAdded` and, for the outermost of nested steps, `OptimizerStepped`."""
+    """Emits `OptimizerBuilt`, `ParametersAdded` and, for the outermost of nested steps, `OptimizerStepped`."""
 
     def install(self, stack: ExitStack) -> None:
         from torch.optim import optimizer as module
@@ -71,7 +71,7 @@ class OptimizerProbe(Probe):
         stack.callback(module.register_optimizer_step_post_hook(_untraced(self.after)).remove)
 
     def told(self, optimizer: Any, *, added: bool = False) -> None:
-        """Take up that user code built an optimizer, or added parameters to one."""
+        """Record that user code built an optimizer, or added parameters to one."""
         aside = self.scene.unseen.begin()
         try:
             if added:
@@ -85,7 +85,7 @@ class OptimizerProbe(Probe):
                 aside.close()
 
     def built(self, optimizer: Any, site: Site | None) -> Panel:
-        """Give an optimizer its number, and its parameters a panel."""
+        """Assign a number to an optimizer, and a panel to its parameters."""
         scene, ledger = self.scene, self.scene.ledger
         number, _ = scene.number("optimizer", optimizer)
         scene.optimizers[number] = weakref.ref(optimizer)
@@ -122,7 +122,7 @@ class OptimizerProbe(Probe):
         return panel
 
     def added(self, optimizer: Any, site: Site | None) -> None:
-        """Take up parameters that were added, by add_param_group or past it."""
+        """Record added parameters, by add_param_group or without it."""
         scene = self.scene
         try:
             entry = self._panels.get(id(optimizer))
@@ -143,7 +143,7 @@ class OptimizerProbe(Probe):
             scene.fail()
 
     def before(self, optimizer: Any, args: Any, kwargs: Any) -> None:
-        """Global pre-hook: runs for every optimizer, nested ones too."""
+        """Global pre-hook: runs for every optimizer, also for nested ones."""
         coast = self._coast
         if coast.on:
             if coast.keys[coast.at] == id(optimizer) + sys._getframe(2).f_lasti and len(args) == 1 and not kwargs:
@@ -199,7 +199,7 @@ class OptimizerProbe(Probe):
                 aside.close()
 
     def _compare(self, optimizer: Any, panel: Panel, counts: Counts, closure: bool) -> None:
-        """Take values that are compared after the step; it counts also where that fails."""
+        """Copy values to compare after the step; the step counts even if this fails."""
         begun = time.perf_counter()
         try:
             begun = self.scene.clock(_one_of(panel))
@@ -209,7 +209,7 @@ class OptimizerProbe(Probe):
         self.scene.cost_s += time.perf_counter() - begun
 
     def _steps_under_way(self) -> int:
-        """Count the steps that the hook is inside of; one that raised has left no other trace."""
+        """Return the number of steps around the hook; a step that raised leaves no other trace."""
         frame: Any = sys._getframe(2)
         wrapper, count = frame.f_code, 0
         while frame is not None:
@@ -275,7 +275,7 @@ class OptimizerProbe(Probe):
         scene.close_step(event)
 
     def passed(self, event: Any) -> None:
-        """Tell a step that was recognised, and inside which something else woke the observation."""
+        """Emit a recognized step during which another event woke the observation."""
         scene, number = self.scene, event.optimizer
         aside = scene.unseen.begin()
         try:
@@ -311,7 +311,7 @@ def _stepped(number: int, site: Site | None, counts: Counts | int, closure: bool
 
 
 def _one_of(panel: Panel) -> Any:
-    """Return a parameter of an optimizer, None where there is none."""
+    """Return a parameter of an optimizer; None without any."""
     return panel.everything[0].ref() if panel.everything else None
 
 

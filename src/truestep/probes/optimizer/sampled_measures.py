@@ -1,4 +1,4 @@
-"""What is measured at sampled steps: how mixed the gradients are, and which parameters never move."""
+"""Measures of sampled steps: the mixture of gradients, and the parameters that never change."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from truestep.probes.optimizer.fsdp import is_freed
 _ELEMENTS = 16
 _MOST = 4000
 _SETTLED = 1000
-"""After this many steps, what has not changed is told again only when it is another set."""
+"""Steps after which unchanged parameters are reported again only if their set differs."""
 
 
 def mixture(scene: Scene, panel: Panel, counts: Counts, site: Site | None) -> None:
-    """Tell how much larger the gradient stepped on is than what one backward made."""
+    """Emit the ratio of the gradient at the step to the gradient of a single backward pass."""
     backwards = len(panel.shares)
     if not counts.mixed and backwards < 2:
         return
@@ -34,7 +34,7 @@ def mixture(scene: Scene, panel: Panel, counts: Counts, site: Site | None) -> No
 
 
 def finite_gradients(scene: Scene, panel: Panel) -> bool:
-    """Whether all gradients of an optimizer are finite, and there are some."""
+    """Return True if an optimizer has gradients and all of them are finite."""
     found = False
     for held in panel.everything:
         parameter = held.ref()
@@ -48,9 +48,9 @@ def finite_gradients(scene: Scene, panel: Panel) -> bool:
 
 
 def unchanged(scene: Scene) -> None:
-    """Tell which trainable parameters have kept their values since they were first looked at.
+    """Emit the trainable parameters that have kept their values since they were first examined.
 
-    By their version counter, and on the CPU by some of their elements too, which sees writes past the counter.
+    It compares version counters, and on the CPU also some elements, which shows writes that bypass the counter.
     """
     still: list[int] = []
     for held in list(scene.ledger.by_id.values()):

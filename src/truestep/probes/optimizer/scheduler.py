@@ -1,7 +1,7 @@
 """Schedulers: built and stepped. Seams: ``_update_lr`` for those that share the base class's ``step``, else ``step``.
 
-The base class's ``step`` is left alone where there is ``_update_lr``: it warns with ``stacklevel=2``, and a wrapper
-would take the blame. In torch 2.8 there is none, and its ``step`` blames itself whoever calls it.
+The base class's ``step`` is not wrapped if there is ``_update_lr``: it warns with ``stacklevel=2``, which would point
+at the wrapper. Torch 2.8 has no ``_update_lr``, and the warning of its ``step`` points at itself for any caller.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _COLD = 0.1
 
 
 class SchedulerProbe(Probe):
-    """Tells `SchedulerBuilt` and, for the outermost of nested schedulers, `SchedulerStepped`."""
+    """Emits `SchedulerBuilt` and, for the outermost of nested schedulers, `SchedulerStepped`."""
 
     def install(self, stack: ExitStack) -> None:
         from torch.optim import lr_scheduler as module
@@ -31,7 +31,7 @@ class SchedulerProbe(Probe):
         self._events: dict[tuple[Any, ...], SchedulerStepped] = {}
         self._steps_seen: dict[int, int] = {}
         self._rates: dict[int, tuple[float, bool]] = {}
-        """Scheduler to the part of its first learning rate that was left last, and whether that only ever grew."""
+        """By scheduler: last learning rate relative to the first, and True if it has only grown."""
         base = module.LRScheduler
         classes = [cls for cls in vars(module).values() if isinstance(cls, type) and issubclass(cls, base)]
         for cls in dict.fromkeys(classes):
@@ -163,7 +163,7 @@ class SchedulerProbe(Probe):
                 aside.close()
 
     def _rate(self, number: int, scheduler: Any) -> str:
-        """Say where the learning rates stand, in one word."""
+        """Describe the learning rates in one word."""
         part = _part(scheduler)
         if part is None:
             return ""
@@ -183,7 +183,7 @@ class SchedulerProbe(Probe):
         return self.scene.known("optimizer", getattr(optimizer, "optimizer", None)) if number is None else number
 
     def _metric(self, value: Any) -> tuple[str, bool]:
-        """Say what a plateau schedule was given, and whether it is the loss of the latest backward."""
+        """Return the kind of a plateau schedule's metric, and True if it is the loss of the latest backward pass."""
         scene = self.scene
         if isinstance(value, scene.torch.Tensor):
             kind = "tensor with graph" if value.requires_grad else "tensor"
@@ -200,7 +200,7 @@ class SchedulerProbe(Probe):
 
 
 def _at_zero(scheduler: Any) -> bool:
-    """Whether the learning rates of all groups are 0 now; one that is a tensor is not read."""
+    """Return True if the learning rates of all groups are 0 now; a tensor is not read."""
     groups = getattr(getattr(scheduler, "optimizer", None), "param_groups", ())
     for group in groups:
         rate = group["lr"]
@@ -210,7 +210,7 @@ def _at_zero(scheduler: Any) -> bool:
 
 
 def _part(scheduler: Any) -> float | None:
-    """Return the largest part of its first learning rate that a group has now, None where that is not known."""
+    """Return the largest ratio of a group's current to its first learning rate; None if unknown."""
     largest = None
     for group in getattr(getattr(scheduler, "optimizer", None), "param_groups", ()):
         rate, first = group["lr"], group.get("initial_lr")
@@ -223,7 +223,7 @@ def _part(scheduler: Any) -> float | None:
 
 
 def _tail(scheduler: Any) -> Any:
-    """Return the part of a compound schedule that decides how it ends, None where none does."""
+    """Return the part of a compound schedule that determines its end; None without one."""
     kind = type(scheduler).__name__
     if kind == "SequentialLR":
         return scheduler._schedulers[-1]
@@ -233,7 +233,7 @@ def _tail(scheduler: Any) -> Any:
 
 
 def _falls(scheduler: Any) -> bool:
-    """Whether a schedule with an end leaves the learning rate lower than it was."""
+    """Return True if a schedule with an end leaves the learning rate lower than it was."""
     kind = type(scheduler).__name__
     if kind == "MultiStepLR":
         return bool(scheduler.gamma < 1)
@@ -241,7 +241,7 @@ def _falls(scheduler: Any) -> bool:
 
 
 def _horizon(scheduler: Any) -> int | None:
-    """Return how many of its own steps a schedule is made for, where it says so."""
+    """Return the number of steps that a schedule is configured for; None if unknown."""
     kind = type(scheduler).__name__
     attribute = {
         "CosineAnnealingLR": "T_max",

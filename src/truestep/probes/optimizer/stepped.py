@@ -16,11 +16,11 @@ _HALVES = 32
 _ELEMENTS = 256
 _ALIKE = 1e-3
 _LARGEST = 1 << 26
-"""Parameters with more elements are not looked at."""
+"""Parameters with more elements are not examined."""
 
 
 class Stepped:
-    """Compares some elements of parameters before a step with those after it; keeps them no longer."""
+    """Compares some elements of parameters before and after a step, and then drops them."""
 
     def __init__(self, scene: Scene) -> None:
         torch = scene.torch
@@ -31,13 +31,13 @@ class Stepped:
         self._holds_frozen = False
         self._lr = 0.0
         self._at_zero: set[int] = set()
-        """Optimizers whose learning rates were 0 at some look."""
+        """Optimizers that had learning rates of 0 at some sampled step."""
         self._suspected: set[int] = set()
         self._directions: dict[int, Any] = {}
-        """Number of a frozen parameter to the direction of the used gradient it had at the latest look."""
+        """Direction of the used gradient at the latest sampled step, by number of the frozen parameter."""
 
     def before(self, optimizer: Any, panel: Panel, counts: Counts, *, closure: bool) -> None:
-        """Take some elements of what the step is not supposed to move, or is supposed to move."""
+        """Copy some elements of parameters that the step must not change, and of those that it should change."""
         self._frozen, self._rounded, self._holds_frozen = [], [], False
         self._read_rates(optimizer, panel.number)
         if closure or not counts.fresh + counts.mixed:
@@ -67,7 +67,7 @@ class Stepped:
             self._rounded = [(held, _some(parameter), _some(parameter.grad)) for held, parameter in halves]
 
     def _read_rates(self, optimizer: Any, number: int) -> None:
-        """Tell that all learning rates are 0, and that they no longer are."""
+        """Emit that all learning rates are 0, and when they no longer are."""
         rates = [group.get("lr") for group in optimizer.param_groups]
         zero = bool(rates) and all(rate.__class__ in (float, int) and rate == 0 for rate in rates)
         if zero or number in self._at_zero:
@@ -75,7 +75,7 @@ class Stepped:
             self._scene.emit(LearningRateRead(optimizer=number, zero=zero))
 
     def after(self, panel: Panel, site: Site | None) -> None:
-        """Tell what moved and what did not."""
+        """Emit the parameters that changed and those that did not."""
         frozen, rounded = self._frozen, self._rounded
         self._frozen, self._rounded = [], []
         if self._holds_frozen:
@@ -84,7 +84,7 @@ class Stepped:
             self._tell_rounded(rounded, panel, site)
 
     def _kind(self, held: Held, parameter: Any, panel: Panel) -> str:
-        """Say with what a frozen parameter comes to a step, empty where a step on it is meant."""
+        """Return the kind of gradient that a frozen parameter brings to a step; "" if the step is intended."""
         if any(held in other.everything for other in self._scene.ledger.panels.values() if other is not panel):
             return ""
         if parameter.grad is None:
@@ -111,7 +111,7 @@ class Stepped:
         self._scene.emit(FrozenStepped(optimizer=panel.number, site=site, **told))
 
     def _is_same(self, held: Held, gradient: Any) -> bool:
-        """Whether a used gradient has the direction that it had at the latest look: nobody sets it past its version."""
+        """Return True if a used gradient kept its direction: a write that bypasses its version would change it."""
         if gradient is None:
             return False
         now = _some(gradient).float()
@@ -141,7 +141,7 @@ class Stepped:
 
 
 def _readable(parameter: Any) -> bool:
-    """Whether a parameter is an ordinary one, whose values cost little to read."""
+    """Return True for an ordinary parameter with values that are cheap to read."""
     if is_lazy(parameter) or not parameter.is_floating_point() or not has_values(parameter):
         return False
     if hasattr(parameter, "_local_tensor") or is_freed(parameter):
@@ -151,18 +151,18 @@ def _readable(parameter: Any) -> bool:
 
 
 def _some(tensor: Any) -> Any:
-    """Return a copy of some elements, the same ones at every look."""
+    """Return a copy of some elements, the same ones every time."""
     flat = tensor.detach().reshape(-1)
     return flat[:: max(1, flat.numel() // _ELEMENTS)][:_ELEMENTS].clone()
 
 
 def _differs(now: Any, before: Any) -> bool:
-    """Whether values changed; a value that is no number does not count as one that moved."""
+    """Return True if values changed; NaN does not count as a change."""
     return bool(((now != before) & (now == now) & (before == before)).any())
 
 
 def _is_decay(now: Any, before: Any) -> bool:
-    """Whether all values became smaller by one and the same factor."""
+    """Return True if all values shrank by the same factor."""
     large = before.abs() > before.abs().max() * 0.1
     factors = (now[large] / before[large]).float()
     least, most = float(factors.min()), float(factors.max())
@@ -170,6 +170,6 @@ def _is_decay(now: Any, before: Any) -> bool:
 
 
 def _largest(optimizer: Any) -> float:
-    """Return the largest learning rate, 0.0 where one is not known."""
+    """Return the largest learning rate; 0.0 if one is unknown."""
     rates = [group.get("lr") for group in optimizer.param_groups]
     return max(map(float, rates)) if rates and all(isinstance(rate, int | float) for rate in rates) else 0.0
