@@ -164,7 +164,7 @@ def test_a_loop_that_is_left_while_it_is_profiled_is_left():
                 break
         with run.evaluate(model):
             model(torch.randn(1, 6))
-    assert not run._loops.walks.active
+    assert not run._progress.position.active
     run.close()
 
 

@@ -134,7 +134,7 @@ def test_the_loss_of_the_last_step_can_be_swapped_and_is_logged_as_it_is(tmp_pat
         with torch.no_grad():
             other.add_(1)
         run.log({"changed": other})
-        run._logs.flush()
-        got = run._logs.last
+        run._log.logs.flush()
+        got = run._log.logs.last
         assert (got["loss"], got["alias"], got["swapped"]) == (first, first, 7.0)
         assert (got["changed"], got["another"]) == (pytest.approx(first + 1), pytest.approx(first + 1))

@@ -229,7 +229,7 @@ def test_samples_of_an_incomplete_last_batch_are_counted():
         for _ in run.epochs():
             for _ in run.train(loader):
                 pass
-    assert (run._pace.samples, run._pace.batches) == (20, 6)
+    assert (run._log.pace.samples, run._log.pace.batches) == (20, 6)
 
 
 def test_the_guard_is_the_stream_in_all_else(screen):

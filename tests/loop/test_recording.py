@@ -204,8 +204,8 @@ def test_early_stopping_ends_a_loop():
 def test_asking_in_every_step_reads_only_what_is_new(monkeypatch):
     run, model, _, loader = begun()
     flushed = []
-    whole = run._logs.flush
-    monkeypatch.setattr(run._logs, "flush", lambda: flushed.append(run.global_step) or whole())
+    whole = run._log.logs.flush
+    monkeypatch.setattr(run._log.logs, "flush", lambda: flushed.append(run.global_step) or whole())
     with run:
         for _ in run.epochs():
             for x, y in run.train(loader, model):

@@ -6,7 +6,7 @@ one for the rest), it takes the weights in once per step: when the last has upda
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -20,10 +20,10 @@ class Followed:
     """One average of a run.
 
     Attributes:
-        average: what is averaged.
-        every: what it counts: updates that were applied, or ends of epochs.
-        start: how many of these are left out; until then it equals the weights.
-        seen: how many there were.
+        average: the average of the weights.
+        every: what to count: updates that were applied, or ends of epochs.
+        start: number of these that are left out; until then the average equals the weights.
+        seen: number of these so far.
         waiting: optimizers that updated since the weights were taken in.
         owners: the optimizers that hold one of its parameters, as the run's groups were when they were looked at.
     """
@@ -45,28 +45,33 @@ class Followed:
             self.average.restart()
 
     def state_dict(self) -> dict[str, Any]:
-        """Return what a resumed run needs besides the weights."""
+        """Return the counts; the weights are saved separately."""
         return {"updates": self.average.updates, "seen": self.seen}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Take up where another run was."""
+        """Load the counts of a stopped run."""
         self.average.updates = state["updates"]
         self.seen = state["seen"]
         self.waiting.clear()
 
 
 class Averaging:
-    """All averages of a run, by name."""
+    """The averages of a run, by name.
 
-    def __init__(self) -> None:
+    Args:
+        updates: of the optimizers of the run, by name.
+    """
+
+    def __init__(self, updates: Mapping[str, Updates]) -> None:
+        self._updates = updates
         self.shelf: dict[str, Followed] = {}
 
-    def applied(self, updates: Updates, all_updates: Iterable[Updates]) -> None:
-        """Hear that an optimizer has updated its parameters."""
+    def applied(self, updates: Updates) -> None:
+        """Update the averages after an optimizer step."""
         for followed in self.shelf.values():
             if followed.every == "epoch":
                 continue
-            owners = _owners(followed, all_updates)
+            owners = _owners(followed, self._updates.values())
             one = id(updates)
             if one not in owners:
                 continue

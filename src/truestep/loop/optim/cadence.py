@@ -1,8 +1,8 @@
-"""How many updates a run makes: planned when its first loop begins, compared with what its bodies really make.
+"""The number of updates of a run: planned when its first loop begins, compared with the actual number later.
 
 A schedule takes its length from the run before the first update, when only the number of batches is known: one
 micro-step for each is assumed. A body may make several, or none, so the first two bodies and the first epoch are
-compared with the plan, and a schedule whose length does not fit is a warning.
+compared with the plan, and a schedule with another length is a warning.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ if TYPE_CHECKING:
     from truestep.loop.settings.limits import Limits
 
 _BODIES = 2
-"""Bodies that show a cadence: two, so that an update at every second body is told from one at each."""
+"""Bodies that show a cadence: two, to distinguish an update in every second body from one in each."""
 
 
 class Measure(NamedTuple):
-    """What the loop that a run begins with has.
+    """Length of the first loop of a run.
 
     Attributes:
         name: of its loader; "steps" for a loop over steps.
@@ -74,7 +74,7 @@ class Cadence:
         self._said: set[tuple[str, str]] = set()
 
     def begin(self, measure: Measure) -> None:
-        """Tell every schedule how long the run is; once.
+        """Set the length of every schedule to that of the run; once.
 
         Args:
             measure: the loop that begins. A resumed run keeps to the one that it was planned with: it may begin with
@@ -96,7 +96,7 @@ class Cadence:
         self._bodies = [self._counts()]
 
     def add(self, schedule: Schedule, updates: Updates) -> None:
-        """Tell a schedule that was added to a run under way how long the rest of the run is."""
+        """Set the length of a schedule that was added during the run to the rest of the run."""
         if self.measure is not None:
             self._bind(schedule, updates)
             self._judge(updates, self._planned(updates, assumed=False), "", every=schedule.every)
@@ -148,7 +148,7 @@ class Cadence:
                 self._judge(updates, min(totals), f"the first epoch made {_amount(updates.made, 'update')}")
 
     def _planned(self, updates: Updates, *, assumed: bool, micro_steps: int = 1, closed: int = 1) -> int | None:
-        """Return how often an optimizer updates in the whole run; None where that is unknown.
+        """Return the number of updates of an optimizer in the whole run; None if unknown.
 
         Args:
             updates: of the optimizer.
@@ -197,7 +197,7 @@ class Cadence:
         return [(updates.window.micro_steps_ever, updates.made) for updates in self._updates.values()]
 
     def _judge_bodies(self, updates: Updates, micro_steps: list[int], closed: list[int]) -> None:
-        """Judge the schedules of an optimizer by what each of the first bodies made, where they made the same."""
+        """Check the schedules of an optimizer against the updates of the first bodies, if these made equally many."""
         measure, accumulate = self.measure, updates.window.accumulate
         assert measure is not None
         each = closed[0] if closed[0] and len(set(closed)) == 1 else 0
@@ -229,7 +229,7 @@ class Cadence:
         Args:
             updates: of the optimizer.
             total: its updates in the whole run; None where that is unknown.
-            because: what the total was concluded from, for the message.
+            because: the evidence for the total, for the message.
             own_only: leave out lengths that the user gave, which may be right where the run's own are not.
             every: which schedules.
         """

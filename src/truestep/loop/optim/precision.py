@@ -1,4 +1,4 @@
-"""In which floating-point format a model computes: fp32, bf16 or fp16, with the scalers that fp16 needs.
+"""The floating-point format of a training: fp32, bf16 or fp16, with the scalers of fp16.
 
 Parameters stay fp32; bf16 and fp16 are automatic mixed precision (`torch.autocast`).
 """
@@ -34,8 +34,8 @@ _TF32_SINCE = (8, 0)
 class Precision:
     """The floating-point format of a training.
 
-    With fp32 on a GPU that has it, matrix products use tf32 (10 bits of mantissa) until `close()`, which puts back
-    what was set before; it is also a context manager that closes.
+    With fp32 on a GPU that has it, matrix products use tf32 (10 bits of mantissa) until `close()`, which restores
+    the previous setting; it is also a context manager that closes.
 
     Args:
         name: "auto", "fp32" ("32", "32-true"), "bf16" ("bf16-mixed") or "fp16" ("16-mixed", "fp16-mixed"). "auto" is
@@ -74,13 +74,13 @@ class Precision:
     def new_scaler(self) -> torch.amp.GradScaler | None:
         """Return a scaler for one optimizer; None where none is needed.
 
-        Each optimizer has one of its own: a scale that changes between the micro-steps of another optimizer's window
+        Each optimizer has a separate one: a scale that changes between the micro-steps of another optimizer's window
         would mix gradients of two scales.
         """
         return torch.amp.GradScaler(self.device.type) if self.name == "fp16" else None
 
     def close(self) -> None:
-        """Put back what was set for tf32. Calling it twice is harmless."""
+        """Restore the setting of tf32. A second call does nothing."""
         if self._restore is not None:
             self._restore()
             self._restore = None
@@ -126,7 +126,7 @@ def _has_tf32(device: torch.device) -> bool:
 
 
 def _use_tf32() -> Callable[[], None]:
-    """Switch tf32 on for matrix products, unless the user has chosen, and return what switches back.
+    """Switch tf32 on for matrix products, unless the user has chosen, and return a function that restores the setting.
 
     torch has two sets of switches. Once a program has used the newer one, reading the older one raises; once only the
     older one was used, both can be read. So the older one is taken as long as it can be read.

@@ -1,4 +1,4 @@
-"""Which optimizers of a run a loss reaches: those that it reaches and that never update are trained by nothing."""
+"""Detection of optimizers that a loss reaches and that never update: their parameters are not trained."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def note_unused(loss: torch.Tensor, group: tuple[Updates, ...], every: Iterable[
 
 
 def _leaves(loss: torch.Tensor) -> set[int]:
-    """Return the ids of the tensors whose gradients a backward pass computes."""
+    """Return the ids of the tensors with gradients from this backward pass."""
     found: set[int] = set()
     seen: set[Any] = set()
     waiting = [loss.grad_fn]

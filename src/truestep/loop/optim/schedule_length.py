@@ -1,6 +1,6 @@
-"""How long a schedule is, and whether that is how long the run is.
+"""The length of a schedule, compared with the length of the run.
 
-A schedule whose horizon does not match the run is a warning at the start, not a surprise at the end.
+A mismatch with the length of the run is a warning at the start, not a surprise at the end.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from truestep.schedules import Horizon, horizon_of
 Every = Literal["step", "epoch"]
 
 _LEFT = 0.01
-"""The part of its way that a schedule may have left at the end, or may have come back, without a word."""
+"""Mismatch between schedule and run length that is tolerated without a warning (fraction)."""
 
 
 def bind(scheduler: Any, total_steps: int) -> bool:
-    """Tell a schedule of `truestep.schedules` how long the run is, and set the lr that follows from it.
+    """Set the length of a schedule of `truestep.schedules`, and the lr that follows from it.
 
-    The lr of every group becomes what it would be had the length been known from the start, also after a resume
+    The lr of every group becomes the value for a length known from the start, also after a resume
     (`last_epoch` above 0). A length that the caller of the schedule gave is left as it is.
 
     Args:
@@ -31,7 +31,7 @@ def bind(scheduler: Any, total_steps: int) -> bool:
         total_steps: how often it is stepped in the whole run, steps before a resume included; at least 1.
 
     Returns:
-        Whether the schedule took the length.
+        True if the length was set.
 
     >>> from truestep import schedules
     >>> optimizer = torch.optim.SGD([torch.nn.Parameter(torch.ones(1))], lr=1.0)
@@ -59,20 +59,20 @@ def bind(scheduler: Any, total_steps: int) -> bool:
 
 
 def is_unbound(scheduler: object) -> bool:
-    """Whether a schedule still has to be told how long the run is."""
+    """Return True if a schedule still needs the length of the run."""
     horizon = horizon_of(scheduler)
     return horizon is not None and horizon.needs_total
 
 
 def mismatch(scheduler: Any, total: int, every: Every, other_total: int) -> str | None:
-    """Say how a scheduler's own length does not match the run.
+    """Return a sentence about a mismatch between the length of a scheduler and that of the run.
 
     Args:
-        scheduler: any scheduler of torch or of `truestep.schedules`. What has no length (`StepLR`, `ExponentialLR`,
-            `LambdaLR`, plateaus), what repeats (`CosineAnnealingWarmRestarts`, cosines that fit at least twice) and
-            classes of others have nothing to match.
+        scheduler: any scheduler of torch or of `truestep.schedules`. Those without length (`StepLR`, `ExponentialLR`,
+            `LambdaLR`, plateaus), those that repeat (`CosineAnnealingWarmRestarts`, cosines that fit at least twice)
+            and classes of others have nothing to match.
         total: how often it is stepped in the whole run.
-        every: what it is stepped after, "step" or "epoch".
+        every: unit of its steps, "step" or "epoch".
         other_total: the run's length in the other unit: epochs for "step", steps for "epoch"; 0 where unknown.
 
     Returns:
@@ -117,7 +117,7 @@ class _Run:
         return length == self.other_total != self.total
 
     def say(self, what: str, argument: str, length: float) -> str:
-        """Return the whole sentence: what happens, and what to pass instead."""
+        """Return the whole sentence: the mismatch, and the value to pass instead."""
         if self.is_other(length):
             counts = f"{argument}={length:g} counts {self.other}s"
             return f'{what}: {counts}; pass {argument}={self.total} or every="{self.other}"'
@@ -273,4 +273,4 @@ _JUDGES = {
     torch_schedules.ChainedScheduler: _chained,
     torch_schedules.SequentialLR: _sequential,
 }
-"""By exact class: a subclass may have changed what its arguments mean."""
+"""By exact class: a subclass may have changed the meaning of its arguments."""

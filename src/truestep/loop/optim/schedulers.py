@@ -1,16 +1,20 @@
-"""Schedules as a run knows them: which optimizer they move, and at which cadence."""
+"""The schedules of a run: scheduler, cadence and metric."""
 
 from __future__ import annotations
 
 import copy
 import inspect
 import warnings
+from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-from truestep.errors import BadSchedule
+from truestep.errors import BadSchedule, MetricMissing
 from truestep.loop.checkpoint.declared import schedule_values
 from truestep.loop.process.stacklevel import outside
+
+if TYPE_CHECKING:
+    from truestep.loop.log.logs import Logs
 
 Every = Literal["step", "epoch"]
 
@@ -25,13 +29,13 @@ class Schedule:
 
     Attributes:
         name: its name in the checkpoint.
-        scheduler: any scheduler of torch, or what has `step`, `state_dict` and `load_state_dict`.
+        scheduler: any scheduler of torch, or an object with `step`, `state_dict` and `load_state_dict`.
         every: "step" follows the applied updates of its optimizer, "epoch" the ends of epochs.
         metric: the logged value that a plateau scheduler is stepped with; empty for the others.
         start: steps or epochs of the run, by `every`, that had passed when it was added.
         values: its arguments as it was given to the run, by path.
         groups: the values of its optimizer's groups then, which building it has changed.
-        end: updates after which it stays where it is, for a length that the run gave it; else None.
+        end: number of updates after which it is constant, if the run set its length; else None.
     """
 
     name: str
@@ -92,3 +96,25 @@ def planned(name: str, scheduler: Any, every: str, metric: str) -> Schedule:
         values=schedule_values(scheduler),
         groups=copy.deepcopy(groups),
     )
+
+
+def step_after_epoch(schedules: Iterable[Schedule], logs: Logs) -> None:
+    """Step the schedules with `every="epoch"`, those of a metric with its last logged value.
+
+    Raises:
+        MetricMissing: a metric was not logged in this epoch.
+    """
+    by_epoch = [schedule for schedule in schedules if schedule.every == "epoch"]
+    if any(schedule.metric for schedule in by_epoch):
+        logs.flush()
+    for schedule in by_epoch:
+        if not schedule.metric:
+            schedule.scheduler.step()
+        elif schedule.metric in logs.last:
+            schedule.scheduler.step(logs.last[schedule.metric])
+        else:
+            raise MetricMissing(
+                f'the schedule "{schedule.name}" follows "{schedule.metric}", which was not logged in this epoch',
+                expected=f"a value every epoch; logged so far: {sorted(logs.last)}",
+                remedy=f'write run.log({{"{schedule.metric}": value}}) in the body of the epoch',
+            )

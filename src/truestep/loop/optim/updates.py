@@ -1,7 +1,6 @@
 """One optimizer of a run: its window, its scaler, its schedules, and how often it was applied.
 
-Everything that the update of one optimizer needs is here, so that several optimizers in one loop do not meet: each has
-a window and a scaler of its own.
+Several optimizers in one loop do not interfere: each one has a separate window and scaler.
 """
 
 from __future__ import annotations
@@ -28,10 +27,10 @@ class Updates:
         optimizer: any `torch.optim.Optimizer`.
         accumulate: micro-steps in a full window.
         clip_norm: largest norm of the gradients of all its parameters together; None for no limit.
-        scaler: what scales its losses in fp16; None elsewhere.
+        scaler: scales its losses in fp16; None otherwise.
         clips_alone: whether `clip_norm` is its own limit also where a loss updates several optimizers.
-        count: told of every window that closes.
-        applied: told of every update that changed parameters.
+        count: called with the window after it was closed.
+        applied: called after every update that changed parameters.
     """
 
     def __init__(
@@ -43,7 +42,7 @@ class Updates:
         clip_norm: float | None = None,
         scaler: torch.amp.GradScaler | None = None,
         clips_alone: bool = False,
-        count: Callable[[Updates], None],
+        count: Callable[[Window], object],
         applied: Callable[[Updates], None] = lambda updates: None,
     ) -> None:
         self.name = name
@@ -73,7 +72,7 @@ class Updates:
         self.reached_by = ""
         """Name of an optimizer with a loss that reached the parameters of this one, as long as this one is unused."""
         self.looked = False
-        """Whether it was looked at which other optimizers its losses reach."""
+        """True once the other optimizers that its losses reach were looked up."""
         self._hooks = (
             optimizer.register_step_pre_hook(self._before),
             optimizer.register_step_post_hook(self._after),
@@ -81,20 +80,20 @@ class Updates:
 
     @property
     def made(self) -> int:
-        """Return how many updates were made, those that the scaler skipped among them."""
+        """Number of updates, including those that the scaler skipped."""
         return self.applied + self.skipped
 
     def parameters(self) -> Iterator[torch.nn.Parameter]:
-        """Give the optimizer's parameters, in its order."""
+        """Yield the optimizer's parameters, in its order."""
         for group in self.optimizer.param_groups:
             yield from group["params"]
 
     def gradients(self) -> list[torch.Tensor]:
-        """Return the gradients that are there."""
+        """Return the gradients that are not None."""
         return [parameter.grad for parameter in self.parameters() if parameter.grad is not None]
 
     def has_new_groups(self) -> bool:
-        """Whether parameter groups were added since the last time: their gradients are of steps they had no part in."""
+        """Return True if parameter groups were added since the last call: they hold gradients of earlier steps."""
         known, self._groups = self._groups, len(self.optimizer.param_groups)
         return self._groups != known
 
@@ -175,25 +174,25 @@ class Updates:
                     schedule.scheduler.step()
 
     def reset(self) -> None:
-        """Close the window after its update, and begin a new one."""
+        """Close the window after its update, and count it."""
         self.window.close()
         self._prepared = False
-        self._count(self)
+        self._count(self.window)
 
     def discard(self) -> None:
-        """Drop what the window holds, for all optimizers that its losses update."""
+        """Drop the gradients of the window, for all optimizers of its losses."""
         for updates in self.group if self.window.is_open else (self,):
             updates.optimizer.zero_grad()
             updates.window.close()
             updates._prepared = False
 
     def release(self) -> None:
-        """Watch the steps of the optimizer no longer."""
+        """Remove the hooks of the optimizer."""
         for hook in self._hooks:
             hook.remove()
 
     def state_dict(self) -> dict[str, Any]:
-        """Return what a resumed run needs besides the optimizer's own state."""
+        """Return the state besides that of the optimizer."""
         return {
             "applied": self.applied,
             "skipped": self.skipped,
@@ -204,7 +203,7 @@ class Updates:
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Take up where another run was."""
+        """Load the state of a stopped run."""
         self.applied = self._scheduled = state["applied"]
         self.skipped = state["skipped"]
         self.grad_norm, self.lr = state.get("grad_norm"), state.get("lr")
@@ -213,7 +212,7 @@ class Updates:
             self.scaler.load_state_dict(state["scaler"])
 
     def _before(self, optimizer: torch.optim.Optimizer, args: Any, kwargs: Any) -> None:
-        """Look at a step that is about to be taken: one called by hand gets the gradients of the window's mean."""
+        """Prepare a step of the optimizer: one called by hand gets the gradients of the window's mean."""
         if self._stepping:
             return
         if not self.made and not args and not kwargs:
@@ -243,7 +242,7 @@ class Updates:
 
     @property
     def lr_jumped(self) -> bool:
-        """Whether the next update has more than twice the learning rate of the last one."""
+        """Return True if the next update has more than twice the learning rate of the last one."""
         last, groups = self.lr, self.optimizer.param_groups
         lr = groups[0].get("lr") if groups else None
         return isinstance(lr, float) and isinstance(last, float) and lr > 2 * last > 0
@@ -288,7 +287,7 @@ def _names(group: tuple[Updates, ...]) -> str:
 
 
 def has_groups_of(optimizer: torch.optim.Optimizer, state: dict[str, Any]) -> bool:
-    """Whether an optimizer has as many groups, of as many parameters, as one that was saved."""
+    """Return True if an optimizer has as many groups, of as many parameters, as a saved one."""
     saved = [len(group["params"]) for group in state["param_groups"]]
     return saved == [len(group["params"]) for group in optimizer.param_groups]
 
@@ -303,7 +302,7 @@ def load_optimizer(name: str, optimizer: torch.optim.Optimizer, state: dict[str,
     Args:
         name: the optimizer's in the checkpoint.
         optimizer: with the same groups and parameters as the one that was saved.
-        state: what its `state_dict()` returned.
+        state: from its `state_dict()`.
 
     Raises:
         BadCheckpoint: it has other groups.
@@ -331,7 +330,7 @@ def load_optimizer(name: str, optimizer: torch.optim.Optimizer, state: dict[str,
 
 
 def _as_saved(loaded: Any, saved: Any) -> Any:
-    """Return what was loaded, with tensors of the dtype that they were saved with."""
+    """Return the loaded value, with tensors of the dtype that they were saved with."""
     if isinstance(saved, torch.Tensor):
         return loaded if loaded.dtype == saved.dtype else saved.to(device=loaded.device, copy=True)
     if isinstance(saved, dict):

@@ -1,4 +1,4 @@
-"""The window of gradient accumulation: what a loss is divided by, and what is put right at the window's end.
+"""The window of gradient accumulation: the divisor of a loss, and the correction at the window's end.
 
 A window holds the micro-steps between two updates. Every loss is divided before its backward pass, so that sums stay
 small in fp16: by `accumulate` where losses are means, by the first weight times `accumulate` where they are sums. When
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class Window:
-    """Counts the micro-steps of one update and what they weigh.
+    """Counts the micro-steps of one update and their weights.
 
     Args:
         accumulate: micro-steps in a full window, at least 1.
@@ -60,20 +60,20 @@ class Window:
         self.each_body = 0
         """Micro-steps in each body of the loops so far; 0 before the first one that made any, -1 where they differ."""
         self.closed_early = False
-        """Whether it was closed at the micro-step that was taken for the last one of its loop."""
+        """True if it was closed at a micro-step that was taken for the last one of its loop."""
         self._before_body = 0
         self.reference: Divided | None = None
-        """What weighted losses are divided by; None while the losses are means."""
+        """Divisor of weighted losses; None while the losses are means."""
         self.total: Divided = 0.0
 
     @property
     def is_open(self) -> bool:
-        """Whether gradients wait for an update."""
+        """True if gradients wait for an update."""
         return self.micro_steps > 0
 
     @property
     def is_full(self) -> bool:
-        """Whether it holds as many micro-steps as it should."""
+        """True if it has `accumulate` micro-steps."""
         return self.micro_steps >= self.accumulate
 
     @property
@@ -104,10 +104,10 @@ class Window:
             )
 
     def divisor(self, weight: Number | None) -> Divided | int:
-        """Count a micro-step, and return what its loss is divided by.
+        """Count a micro-step, and return the divisor of its loss.
 
         Args:
-            weight: what a summed loss holds (tokens, samples), a number or a tensor of no dimension; None for a mean.
+            weight: content of a summed loss (tokens, samples), a number or a tensor of no dimension; None for a mean.
 
         Raises:
             BadLoss: weighted and unweighted losses in one window, or a weight that is negative or not finite. That of
@@ -132,7 +132,7 @@ class Window:
         return self.reference
 
     def follow(self, leader: Window) -> None:
-        """Hold what another window holds: that of the first optimizer that the same losses update."""
+        """Copy the counts of another window: that of the first optimizer of the same losses."""
         self.micro_steps_ever += 1
         self.micro_steps, self.reference, self.total = leader.micro_steps, leader.reference, leader.total
 
@@ -150,7 +150,7 @@ class Window:
         return self.reference / _at_least_one(self.total)
 
     def close(self) -> None:
-        """Begin anew."""
+        """Reset to the initial state."""
         self.micro_steps = 0
         self.reference = None
 

@@ -14,7 +14,7 @@ _CACHE = dis.opmap.get("CACHE", 0)
 def asked_by_hand(depth: int = 1) -> bool:
     """Return True if the generator that calls this was asked by `next()`, and not by a `for`.
 
-    Generators and iterators of the program between both are passed over: what counts is what asked them.
+    Generators and iterators of the program between both are skipped: only their caller counts.
 
     Args:
         depth: how many frames above this one the generator is.

@@ -1,4 +1,4 @@
-"""Evaluation and inference with a run: both switches set and put back, means over samples, predictions in order."""
+"""Evaluation and prediction: modes set and restored, means over samples, predictions in order."""
 
 from __future__ import annotations
 
@@ -16,99 +16,58 @@ from truestep.loop.loading.loader import Loader, check_loader
 from truestep.loop.log.mean import Mean
 from truestep.loop.optim.precision import Precision
 from truestep.loop.process.device import to_device
-from truestep.loop.run.loops import Loops
 from truestep.loop.run.modes import evaluating
-from truestep.loop.run.registry import Parts
+from truestep.loop.run.stepper import Stepper
 from truestep.model.boundary import Told
 
 
 class Evaluation:
-    """The lines of an evaluation."""
+    """Evaluates the models of a run.
 
-    device: torch.device
-    precision: Precision
-    _parts: Parts
-    _loops: Loops
+    Args:
+        device: of the run.
+        precision: of the forward passes of predictions.
+        stepper: has no open window when an evaluation begins outside of a loop.
+        means: of the run, by name; they are part of its checkpoints.
+    """
+
+    def __init__(self, device: torch.device, precision: Precision, stepper: Stepper, means: dict[str, Mean]) -> None:
+        self._device, self._precision, self._stepper, self._means = device, precision, stepper, means
 
     def batches(self, loader: Loader | GivenLoader | DataLoader[Any]) -> Iterator[Any]:
-        """Give the batches of a loader on the run's device, in the same order and with the same samples every time."""
+        """Yield the batches of a loader on the run's device; see `Run.batches`."""
         own = isinstance(loader, DataLoader | GivenLoader)
         batches = iter(loader) if own else check_loader(loader).epoch(0)
         for batch in batches:
-            yield to_device(batch, self.device, non_blocking=True)
+            yield to_device(batch, self._device, non_blocking=True)
 
-    def evaluate(self, *models: nn.Module, inference_mode: bool = False) -> AbstractContextManager[None]:
-        """Return a context with models in eval mode and no gradients; both are restored, for every submodule.
-
-        Args:
-            *models: put in eval mode.
-            inference_mode: `torch.inference_mode` instead of `torch.no_grad`; what is made in it is never trained on.
-
-        Raises:
-            OpenWindow: gradients of a loop that was left wait for an update.
-        """
-        self._loops.no_open_window("run.evaluate()")
+    def evaluate(self, *models: nn.Module, inference_mode: bool) -> AbstractContextManager[None]:
+        """Return a context with models in eval mode and without gradients; see `Run.evaluate`."""
+        self._stepper.no_open_window("run.evaluate()")
         return Told(evaluating(*models, inference_mode=inference_mode))
 
     def mean(self, name: str) -> Mean:
-        """Return the mean of a name, empty: a new one, or the one that there is, reset.
-
-        It joins the checkpoints: one that is filled in a training loop goes on in a resumed run.
-
-        Args:
-            name: as it will be logged, for example "val_loss".
-
-        Example:
-            >>> from truestep import Run
-            >>> run = Run(max_steps=1, device="cpu", watch=False)
-            >>> loader = run.loader([1.0, 2.0, 6.0], batch_size=2)
-            >>> size = run.mean("size")
-            >>> for x in run.batches(loader):
-            ...     size.update(x.mean(), len(x))
-            >>> float(size)
-            3.0
-        """
-        means = self._parts.means
-        if name in means:
-            means[name].reset()
+        """Return the mean with a name, empty; see `Run.mean`."""
+        if name in self._means:
+            self._means[name].reset()
         else:
-            means[name] = Mean(self.device)
-        return means[name]
+            self._means[name] = Mean(self._device)
+        return self._means[name]
 
     def predict(
         self,
         model: nn.Module,
         loader: Loader | GivenLoader | DataLoader[Any],
-        forward: Callable[[Any], Any] | None = None,
+        forward: Callable[[Any], Any] | None,
         *,
-        join: bool = True,
+        join: bool,
     ) -> Any:
-        """Return what a model gives for every sample of a loader, in the order of the data set, on the cpu.
-
-        The model is in eval mode, without gradients, in the run's precision; the modes are put back.
-
-        Args:
-            model: called with the first field of each batch, or with the batch where it is a tensor.
-            loader: neither shuffled nor with `drop_last`.
-            forward: what is called with each batch instead, for other arguments or a part of the output.
-            join: return one tensor of shape (samples, ...); False returns a list with the output of each batch.
-                Tuples, lists and mappings of tensors are joined part by part.
-
-        Raises:
-            BadLoader: its order is not that of the data set, or outputs of batches cannot be joined.
-
-        Example:
-            >>> from truestep import Run
-            >>> run = Run(device="cpu", watch=False)
-            >>> model = run.model(nn.Flatten())
-            >>> run.predict(model, run.loader(torch.arange(10.0).reshape(5, 2), batch_size=2)).shape
-            torch.Size([5, 2])
-        """
+        """Return the outputs of a model for every sample of a loader; see `Run.predict`."""
         _check_order(GivenLoader(loader, "DataLoader") if isinstance(loader, DataLoader) else loader)
         outputs = []
-        with self.evaluate(model):
+        with self.evaluate(model, inference_mode=False):
             for batch in self.batches(loader):
-                with self.precision.autocast():
+                with self._precision.autocast():
                     output = forward(batch) if forward is not None else model(_first(batch))
                 outputs.append(to_device(output, torch.device("cpu")))
         return _joined(outputs) if join else outputs

@@ -1,8 +1,8 @@
-"""What a program does with a pass that was under way when an epoch ended: it goes on, or begins a new one.
+"""Record of passes under way at the end of an epoch: the program continues them or begins new ones.
 
 A second iterator beside the main loop (`side = iter(run.train(extra))`) may be made once, and go on through all
-epochs, or once in each epoch. At the end of an epoch both look the same, and a checkpoint is written there. What the
-program does is known at its first call in the next epoch. It is noted in a small file beside the checkpoints, since a
+epochs, or once in each epoch. At the end of an epoch both look the same, and a checkpoint is written there. The
+difference shows at the first call of the next epoch. It is recorded in a small file beside the checkpoints, since a
 run that is killed after that goes on from the checkpoint before it.
 """
 
@@ -18,7 +18,7 @@ NAME = "passes.json"
 
 
 class Habits:
-    """Whether passes over each loader go on from epoch to epoch.
+    """Record for each loader: True if its passes continue from epoch to epoch.
 
     Example:
         >>> habits = Habits()
@@ -35,7 +35,7 @@ class Habits:
         self._folder: Path | None = None
 
     def keep_in(self, folder: Path, resumed_from: Path | None) -> None:
-        """Keep what is noted in a folder of checkpoints.
+        """Write the record into a folder of checkpoints.
 
         Args:
             folder: where.
@@ -48,7 +48,7 @@ class Habits:
             self._known |= json.loads((resumed_from / NAME).read_text(encoding="utf-8"))
 
     def note(self, name: str, epoch: int, *, goes_on: bool) -> None:
-        """Note what the program did first in an epoch with a pass over a loader from the epoch before."""
+        """Record the first action of an epoch on a pass over a loader from the previous epoch."""
         known = self._known.get(name)
         if known is not None and known["epoch"] == epoch:
             return
@@ -71,9 +71,9 @@ class Habits:
         return bool(known["goes_on"])
 
     def state_dict(self) -> dict[str, Any]:
-        """Return what is known."""
+        """Return the record."""
         return {name: dict(known) for name, known in self._known.items()}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Take up what is known."""
+        """Load the record."""
         self._known = {name: dict(known) for name, known in state.items()}

@@ -1,119 +1,78 @@
-"""Look inside a run by hand: one step, activations, and where the time goes.
-
-The methods are those of `truestep.debugging`, for the models, the loops and the folder of a run.
-"""
+"""Inspection and profiles of a run: `truestep.debugging` for its models, loops and folder."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
-
-from torch import nn
 
 from truestep.errors import BadPart
 
 if TYPE_CHECKING:
-    from truestep.debugging import Features, Inspection, Profile
-    from truestep.debugging.feature_hooks import Patch
-    from truestep.loop.checkpoint.run_folder import RunFolder
+    from torch import nn
+
+    from truestep.debugging import Inspection, Profile
+    from truestep.loop.optim.updates import Updates
     from truestep.loop.run.loops import Loops
-    from truestep.loop.run.registry import Parts
+    from truestep.loop.run.progress import Progress
 
 
-class Looking:
-    """What a run shows of itself."""
+class Inspecting:
+    """Inspects the steps of a run.
 
-    _parts: Parts
-    _loops: Loops
-    _folder: RunFolder | None
+    Args:
+        models: of the run, by name.
+        updates: of its optimizers, by name.
+        loops: of the run; a profile wraps their iterators.
+        progress: of the run.
+        folder: of the run, for traces; None to write no trace.
+    """
 
-    def inspect(
-        self, *models: nn.Module, when: bool = True, updates: bool = True
-    ) -> AbstractContextManager[Inspection]:
-        """Look at the step inside: shapes, values and gradients by layer, which parameters the loss reaches, first NaN.
+    def __init__(
+        self,
+        models: dict[str, nn.Module],
+        updates: Mapping[str, Updates],
+        loops: Loops,
+        progress: Progress,
+        folder: Path | None,
+    ) -> None:
+        self._models, self._updates = models, updates
+        self._loops, self._progress, self._folder = loops, progress, folder
 
-        The step is the run's own, and the same as without: see `truestep.debugging.inspect`.
-
-        Args:
-            *models: to look at; all that belong to the run where none is given.
-            when: False looks at nothing: `with run.inspect(model, when=run.global_step == 100) as seen:`.
-            updates: measure how far parameters move; needs a copy of them in the memory of the CPU.
-
-        Raises:
-            BadPart: no model is given, and none belongs to the run.
-        """
+    def inspect(self, *models: nn.Module, when: bool, updates: bool) -> AbstractContextManager[Inspection]:
+        """Return a context that inspects the step inside; see `Run.inspect`."""
         from truestep.debugging import inspect
 
-        chosen = models or tuple(self._parts.models.values())
+        chosen = models or tuple(self._models.values())
         if not chosen:
             raise BadPart(
                 "the run has no model",
                 expected="a model given to run.model(), or to this call",
                 remedy="write run.inspect(model)",
             )
-        looking = inspect(*chosen, when=when, updates=updates, names=self._parts.models)
-        return self._in_scale(looking) if when else looking
+        inspecting = inspect(*chosen, when=when, updates=updates, names=self._models)
+        return self._in_scale(inspecting) if when else inspecting
 
     @contextmanager
-    def _in_scale(self, looking: AbstractContextManager[Inspection]) -> Iterator[Inspection]:
-        """Note what the losses of the step are multiplied with in fp16."""
-        scalers = [updates.scaler for updates in self._parts.updates.values()]
+    def _in_scale(self, inspecting: AbstractContextManager[Inspection]) -> Iterator[Inspection]:
+        """Record the factors by which fp16 multiplies the losses of the step."""
+        scalers = [updates.scaler for updates in self._updates.values()]
         scales = tuple(scaler.get_scale() for scaler in scalers if scaler is not None)
-        with looking as seen:
+        with inspecting as seen:
             seen.scales = scales
             yield seen
 
-    def features(
-        self,
-        model: nn.Module,
-        names: Sequence[str] = (),
-        *,
-        patch: Mapping[str, Patch] | None = None,
-        detach: bool = True,
-        every_call: bool = False,
-    ) -> AbstractContextManager[Features]:
-        """Keep what modules return while the context is open, and put something else in its place: patching.
-
-        Args:
-            model: any model that is not compiled.
-            names: of modules, as `model.named_modules()` gives them.
-            patch: by name, what is returned instead: a tensor, or a function from the output to another one.
-            detach: False keeps the graph, so that a loss on features reaches the model.
-            every_call: keep what every call returned, in a list, and not the last one only.
-
-        Raises:
-            UnknownModule: no module has that name, or it is inside torch.compile.
-            BadPatch: what does not fit.
-        """
-        from truestep.debugging import features
-
-        return features(model, names, patch=patch, detach=detach, every_call=every_call)
-
     @contextmanager
-    def profile(self, steps: int = 10, *models: nn.Module, skip: int = 3, **options: Any) -> Iterator[Profile]:
-        """Measure where the time of the loops inside goes: by phase, module and operation.
-
-        A trace for chrome://tracing and ui.perfetto.dev is written into the folder `profile` of the run's, if it has
-        one, named after the step that the run is at. What the run does between two steps (a checkpoint, the log) counts
-        to the data.
-
-        Args:
-            steps: bodies of the run's loops to measure, at least 1.
-            *models: told apart module by module; all that belong to the run where none is given.
-            skip: bodies that go before: the first ones compile, allocate and fill caches.
-            **options: of `torch.profiler.profile`, such as record_shapes, with_stack and profile_memory.
-
-        Raises:
-            BadSettings: a number of steps that means nothing.
-        """
+    def profile(self, steps: int, *models: nn.Module, skip: int, **options: Any) -> Iterator[Profile]:
+        """Measure the time of the loops inside; see `Run.profile`."""
         from truestep.debugging import profile
 
         trace = None
         if self._folder is not None:
-            trace = self._folder.path / "profile" / f"trace-step-{self._loops.global_step:06d}.json.gz"
-        models = models or tuple(self._parts.models.values())
-        with profile(*models, steps=steps, skip=skip, trace=trace, names=self._parts.models, **options) as found:
+            trace = self._folder / "profile" / f"trace-step-{self._progress.global_step:06d}.json.gz"
+        models = models or tuple(self._models.values())
+        with profile(*models, steps=steps, skip=skip, trace=trace, names=self._models, **options) as found:
             before = self._loops.around
             self._loops.around = found.loop
             try:

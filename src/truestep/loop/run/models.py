@@ -1,9 +1,8 @@
-"""What a run does with models: their place, and averages of their weights."""
+"""The models of a run, and averages of their weights."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import torch
@@ -20,108 +19,59 @@ from truestep.model.recompute import recompute as recompute_blocks
 from truestep.model.swa import SWA
 
 if TYPE_CHECKING:
-    from truestep.loop.loading.loader import Loader
-    from truestep.loop.run.run_state import Saving
+    from truestep.loop.run.run_state import RunState
     from truestep.loop.settings.settings import Settings
 
 Model = TypeVar("Model", bound=nn.Module)
 
 
-class Modelling:
-    """The models of a run.
+class Models:
+    """Adds models and averages to a run.
 
-    Attributes:
+    Args:
+        parts: of the run.
+        contents: of the checkpoint that the run resumes from.
         settings: of the run.
-        device: where models are.
-        strategy: how a step is spread over processes.
+        device: of the run.
+        strategy: moves a model to the device.
     """
 
-    settings: Settings
-    device: torch.device
-    strategy: Strategy
-    _parts: Parts
-    _saving: Saving
-    _stack: ExitStack
+    def __init__(
+        self, parts: Parts, contents: RunState, settings: Settings, device: torch.device, strategy: Strategy
+    ) -> None:
+        self._parts, self._contents, self._settings = parts, contents, settings
+        self._device, self._strategy = device, strategy
 
-    def model(
+    def add(
         self,
         model: Model,
-        *,
-        compile: bool | str | Mapping[str, Any] = False,
-        recompute: Kinds | None = None,
-        name: str | None = None,
+        compile: bool | str | Mapping[str, Any],
+        recompute: Kinds | None,
+        name: str | None,
     ) -> Model:
-        """Move a model to the device, and make it part of the checkpoints; a resumed run loads its weights here.
-
-        An error of torch that passes through `run.autocast()`, `run.evaluate()` or `run.predict()` has a note that says
-        which tensor was of another device, type or shape than what, where that is certain.
-
-        Args:
-            model: any `nn.Module`; it stays what it is.
-            compile: True to compile it in place by torch.compile at its first call; or the name of a mode
-                ("reduce-overhead", "max-autotune"), or torch.compile's options by name. Keys stay plain.
-            recompute: types of blocks that keep their inputs only and compute the rest again in the backward pass: less
-                memory, more time, the same gradients.
-            name: its name in the checkpoint; "model", "model_2", ... where none is given.
-
-        Raises:
-            BadSettings: a mode or an option of torch.compile that there is not.
-            BadPart: it has no block of these types, no values (on the meta device), or belongs to the run already.
-        """
+        """Add a model; see `Run.model`."""
         _check_values(model)
-        compile_options(compile)  # which may refuse, before the model belongs to the run
+        compile_options(compile)  # raises errors before the model belongs to the run
         if recompute:
             recompute_blocks(model, recompute)
         name = self._parts.add(self._parts.models, "model", name, model)
-        compile_in_place(model, compile)  # at its first call, with what is done to it here
-        self.strategy.prepare(model, self.device)
-        self._saving.load_model(name, model)
+        compile_in_place(model, compile)  # at the first call, with everything that is done to the model here
+        self._strategy.prepare(model, self._device)
+        self._contents.load_model(name, model)
         return model
 
-    def ema(self, model: nn.Module, decay: float = 0.999, *, warmup: bool = False, name: str | None = None) -> EMA:
-        """Keep an exponential moving average of a model's weights, which joins the checkpoints.
-
-        It takes the weights in after each update of the model's optimizer that was applied: not in the middle of a
-        window, and not where fp16 skipped. `ema.model` is a model of its own, so evaluation is
-        `with run.evaluate(ema.model)`, and the checkpoint holds both.
-
-        Args:
-            model: what `run.model()` returned, or a part of it.
-            decay: what an update keeps of the average, in [0, 1).
-            warmup: whether the first updates keep less, `min(decay, (1 + updates) / (10 + updates))`.
-            name: its name in the checkpoint; "ema", "ema_2", ... where none is given.
-
-        Raises:
-            BadSettings: a decay out of its range.
-            BadPart: the model cannot be copied, is on another device, or is of a type too coarse for the decay.
-        """
+    def ema(self, model: nn.Module, decay: float, *, warmup: bool, name: str | None) -> EMA:
+        """Add an exponential moving average; see `Run.ema`."""
         self._check_place(model, "ema")
-        followed = Followed(EMA(model, decay, warmup=warmup))
-        self._keep("ema", name, followed)
-        assert isinstance(followed.average, EMA)
-        return followed.average
+        average = EMA(model, decay, warmup=warmup)
+        self._keep("ema", name, Followed(average))
+        return average
 
-    def swa(
-        self, model: nn.Module, start: int, *, every: Literal["epoch", "step"] = "epoch", name: str | None = None
-    ) -> SWA:
-        """Keep an equal average of a model's weights from some epoch or step on, which joins the checkpoints.
-
-        Until it starts, `swa.model` has the weights of the last epoch or step, and `swa.updates` is 0. After training,
-        `swa.update_bn(run.batches(loader))` computes the statistics of BatchNorm anew.
-
-        Args:
-            model: what `run.model()` returned, or a part of it.
-            start: the first epoch whose end is averaged, or the first applied update, counted from 0.
-            every: "epoch" at the end of each epoch, "step" after each update that was applied.
-            name: its name in the checkpoint; "swa", "swa_2", ... where none is given.
-
-        Raises:
-            BadSettings: `start` is no whole number of at least 0, lies behind the run's end, or `every` is neither.
-            BadPart: the model cannot be copied, or is on another device.
-        """
+    def swa(self, model: nn.Module, start: int, *, every: Literal["epoch", "step"], name: str | None) -> SWA:
+        """Add an equal average of weights; see `Run.swa`."""
         if every not in ("epoch", "step"):
             raise BadSettings(f'every is "{every}"', expected='"epoch" or "step"', remedy='pass every="epoch"')
-        limit = self.settings.max_epochs if every == "epoch" else self.settings.max_steps
+        limit = self._settings.max_epochs if every == "epoch" else self._settings.max_steps
         whole = isinstance(start, int) and not isinstance(start, bool)
         if not whole or start < 0 or (limit is not None and start >= limit):
             raise BadSettings(
@@ -130,23 +80,18 @@ class Modelling:
                 remedy=f"pass the first {every} that is averaged",
             )
         self._check_place(model, "swa")
-        followed = Followed(SWA(model), every, start)
-        self._keep("swa", name, followed)
-        assert isinstance(followed.average, SWA)
-        return followed.average
-
-    def effective_batch_size(self, loader: Loader) -> int:
-        """Return the samples of one update where each batch is one micro-step: batch size times `accumulate`."""
-        return loader.batch_size * self.settings.accumulate * self.strategy.world_size
+        average = SWA(model)
+        self._keep("swa", name, Followed(average, every, start))
+        return average
 
     def _check_place(self, model: nn.Module, call: str) -> None:
         devices = {parameter.device.type for parameter in model.parameters()}
-        if not devices or devices != {self.device.type}:
+        if not devices or devices != {self._device.type}:
             raise BadPart(
                 f"run.{call}() was given a model on {', '.join(sorted(devices))}"
                 if devices
                 else f"run.{call}() was given a model without parameters",
-                expected=f"a model on the run's device, {self.device}",
+                expected=f"a model on the run's device, {self._device}",
                 remedy=f"write model = run.model(model) before run.{call}(model)",
             )
 
@@ -156,7 +101,7 @@ class Modelling:
             others = sum(other == kind or other.startswith(f"{kind}_") for other in shelf)
             name = self._parts.next_name(kind, others)
         self._parts.add(shelf, kind, name, followed)
-        self._saving.load_average(name, followed)
+        self._contents.load_average(name, followed)
 
 
 def _check_values(model: object) -> None:

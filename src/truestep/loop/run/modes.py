@@ -1,4 +1,4 @@
-"""The two switches of evaluation, set together and put back as they were, submodule by submodule."""
+"""Train and eval mode: set for evaluation together with the gradient mode, restored for every submodule."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ def evaluating(*models: nn.Module, inference_mode: bool = False) -> Iterator[Non
     """Put models in eval mode and switch gradients off; restore both, for every submodule, also after an exception.
 
     Args:
-        models: whose train or eval mode is set.
-        inference_mode: `torch.inference_mode` instead of `torch.no_grad`: a little faster, but what a model caches
-            under it makes later training raise.
+        models: the models to set in eval mode.
+        inference_mode: `torch.inference_mode` instead of `torch.no_grad`: a little faster, but tensors that a
+            model caches under it make later training raise.
 
     Example:
         >>> model = nn.Sequential(nn.Linear(2, 2), nn.Dropout())

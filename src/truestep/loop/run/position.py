@@ -1,12 +1,11 @@
-"""Where a run is: epochs, the loops inside one, their batches, and how a resumed run finds its way back.
+"""The position of a run: its epoch, the passes of its loops, their batches, and the way back to it after a resume.
 
-A *walk* is one pass of a loop over a loader, or over a number of steps. The first walk under way is the one at whose
-boundary things happen: steps are counted, checkpoints written, signals obeyed. A batch counts as finished when the
-loop asks for the next one, since only then has its body ended; of zipped loops the first asks first, so at its
-boundary the batches of the others have been used too.
+The first pass under way is the leading one: at its boundaries steps are counted, checkpoints written and signals
+handled. A batch is finished when the loop requests the next one, because only then has its body ended. Of zipped loops
+the first one requests first, so the batches of the others have been used at its boundary, too.
 
-A resumed program is run again from its first line. Loops that had ended give nothing, and what the run is told to log
-and save is dropped, until the program comes to the place where the checkpoint was made.
+A resumed program runs again from its first line. Until it reaches the place where the checkpoint was made, completed
+loops yield nothing, and its calls of `run.log()` and `run.save()` have no effect.
 """
 
 from __future__ import annotations
@@ -20,71 +19,28 @@ from typing import TYPE_CHECKING, Any, Literal
 from truestep.errors import BadCheckpoint, InexactResume
 from truestep.loop.process.stacklevel import outside
 from truestep.loop.run.habits import Habits
+from truestep.loop.run.passes import Pass
 
 if TYPE_CHECKING:
     from truestep.loop.loading.given import GivenLoader
     from truestep.loop.loading.loader import Loader
 
 Place = Literal["loop", "epochs", "save", "left"]
-"""Where a checkpoint was made: at the boundary of a loop, between two epochs, by `run.save()` outside of all loops, or
-when the run was closed after its loop over epochs had been left."""
+"""Place where a checkpoint was made: at the boundary of a loop, between two epochs, by `run.save()` outside of loops,
+or when the run was closed after its loop over epochs had been left."""
 
 
 @dataclass(eq=False, slots=True)
-class Walk:
-    """One pass over a loader.
+class _Restored:
+    """The part of a restored position that a resumed program has not reached yet.
 
     Attributes:
-        name: the loader's name.
-        number: how many passes over this loader were begun before: its order follows from it.
-        finished: batches whose body has ended.
-        given: batches handed out.
-        early: batches that the body of the epoch took before its loop: from which one, and up to which.
-        resumed: whether it goes on with one that a stopped run had begun.
-        is_place: whether it is the one at whose boundary the checkpoint was made.
-        epoch: in whose body it was begun; -1 outside of `run.epochs()`.
-        last: whether the batch under way is the last one.
-        stream: the state of an iterable data set that keeps one, after the finished batches.
-        begun: whether a batch was asked for.
-        by_hand: whether that was by `next()`, and not by a `for`: then no loop ends where it ends.
-        used_in: the latest epoch in which it was begun or asked for a batch; -1 outside of `run.epochs()`.
-        is_over: whether it has ended or was left.
-        iterator: what gives its batches, so that one that is dropped before its first batch is noticed.
-    """
-
-    name: str
-    number: int
-    finished: int = 0
-    given: int = 0
-    early: tuple[int, int] = (0, 0)
-    resumed: bool = False
-    is_place: bool = False
-    epoch: int = -1
-    last: bool = False
-    stream: Any = None
-    begun: bool = False
-    by_hand: bool = False
-    used_in: int = -1
-    is_over: bool = False
-    iterator: weakref.ref[Iterator[Any]] | None = None
-
-    def place(self) -> dict[str, Any]:
-        """Return where the loader goes on, as its `load_state_dict` takes it."""
-        place = {"epoch": self.number, "position": self.finished}
-        return place if self.stream is None else {**place, "dataset": self.stream}
-
-
-@dataclass(eq=False, slots=True)
-class _Plan:
-    """What a resumed run still has to find again.
-
-    Attributes:
-        place: where the checkpoint was made; None once the program has come there.
-        active: the walks that were under way and that no loop has claimed again, the first one first.
-        finished: walks that had ended in this epoch, by name; forgotten when the first walk is found.
-        before: walks that had ended outside of epochs, by name.
-        saves: how many times `run.save()` had been called outside of all loops.
-        passed: loaders of which the resumed program has seen the end of a pass that had ended.
+        place: kind of the place where the checkpoint was made; None once the program has reached it.
+        active: passes under way that no loop has claimed again, the first one first.
+        finished: number of ended passes of this epoch, by name; cleared when the leading pass is found.
+        before: number of ended passes outside of epochs, by name.
+        saves: number of calls of `run.save()` outside of all loops.
+        passed: loaders with a completed pass that the resumed program has gone past.
     """
 
     place: Place | None = None
@@ -95,17 +51,17 @@ class _Plan:
     passed: set[str] = field(default_factory=set)
 
 
-class Walks:
+class Position:
     """The position of a run.
 
     Example:
-        >>> walks = Walks()
-        >>> walk = walks.claim("train")
-        >>> walks.is_first(walk)
+        >>> position = Position()
+        >>> current = position.claim("train")
+        >>> position.is_first(current)
         True
-        >>> walk.given = walk.finished = 3
-        >>> again = Walks()
-        >>> again.load_state_dict(walks.state_dict("loop"))
+        >>> current.given = current.finished = 3
+        >>> again = Position()
+        >>> again.load_state_dict(position.state_dict("loop"))
         >>> found = again.claim("train")
         >>> found.finished, found.resumed
         (3, True)
@@ -113,93 +69,92 @@ class Walks:
 
     def __init__(self) -> None:
         self.epoch = 0
-        """Epochs that have ended."""
+        """Number of completed epochs."""
         self.in_epoch = False
-        """Whether the body of `run.epochs()` is under way."""
-        self.active: list[Walk] = []
-        """Walks that gave a batch in this epoch, the first one first."""
+        """True in the body of `run.epochs()`."""
+        self.is_resuming = False
+        """True until the program has reached the place where the checkpoint was made."""
+        self.active: list[Pass] = []
+        """Passes that yielded a batch in this epoch, the first one first."""
+        self.first: Pass | None = None
+        """The leading pass: the first one that a `for` iterates over, or else the first one. Every step reads it."""
         self.habits = Habits()
-        self._waiting: list[Walk] = []  # claimed, or of an earlier epoch, and without a batch in this one
-        self._dropped: set[str] = set()  # loaders of which a pass of an earlier epoch ended without a batch in this one
+        self._waiting: list[Pass] = []  # claimed, or of an earlier epoch, without a batch in this epoch
+        self._dropped: set[str] = set()  # loaders with an earlier pass that ended without a batch in this epoch
         self._passes: dict[str, int] = {}
         self._finished: dict[str, int] = {}
         self._before: dict[str, int] = {}
         self._saves = 0
-        self._plan = _Plan()
-
-    @property
-    def is_resuming(self) -> bool:
-        """Whether the program has not come yet to the place where the checkpoint was made."""
-        return self._plan.place is not None
+        self._restored = _Restored()
 
     def waits_for(self, place: Place) -> bool:
-        """Whether the checkpoint was made at such a place, to which the program has not come yet."""
-        return self._plan.place == place
+        """Return True if the checkpoint was made at such a place and the program has not reached it yet."""
+        return self._restored.place == place
 
-    def claim(self, name: str) -> Walk | None:
-        """Return the pass over the loader of that name which a loop is about to make; None for one that had ended.
+    def claim(self, name: str) -> Pass | None:
+        """Return the pass of a loop over the loader with this name; None if it was completed before the resume.
 
-        Loops claim when they are written down (`run.train(...)`) and begin at their first batch, so that of zipped
-        loops each finds its own, also where the first has nothing left to give.
+        Loops claim in the call of `run.train(...)` and begin at their first batch, so that each of several zipped loops
+        finds its pass even if the first one has no batch left.
 
         Raises:
-            BadCheckpoint: the run that was stopped had no such loop here.
+            BadCheckpoint: the stopped run had no such loop here.
         """
-        plan = self._plan
+        restored = self._restored
         epoch = self.epoch if self.in_epoch else -1
-        ended = plan.finished if self.in_epoch else plan.before
+        ended = restored.finished if self.in_epoch else restored.before
         if ended.get(name, 0):
             ended[name] -= 1
-            plan.passed.add(name)
+            restored.passed.add(name)
             return None
         known = self._known(name)
         if known is not None:
-            plan.active.remove(known)
+            restored.active.remove(known)
             finished, stream, is_place = known["finished"], known["stream"], known["is_place"]
             if is_place:
-                plan.finished.clear()
-            epoch = known["epoch"]  # of a pass that is carried on, it stays the epoch in which it was begun
-            walk = Walk(name, known["number"], finished, finished, resumed=True, is_place=is_place, epoch=epoch)
-            walk.stream = stream
-            walk.used_in, walk.early = known["used_in"], tuple(known["early"])
-            walk.by_hand = known.get("by_hand", False)
+                restored.finished.clear()
+            epoch = known["epoch"]  # stays the epoch in which the pass was begun
+            current = Pass(name, known["number"], finished, finished, resumed=True, is_place=is_place, epoch=epoch)
+            current.stream = stream
+            current.used_in, current.early = known["used_in"], tuple(known["early"])
+            current.by_hand = known.get("by_hand", False)
         elif self.is_resuming:
             self.refuse(f'a loop over "{name}"')
         else:
-            walk = Walk(name, self._passes.get(name, 0), epoch=epoch, used_in=epoch)
-            self._passes[name] = walk.number + 1
+            current = Pass(name, self._passes.get(name, 0), epoch=epoch, used_in=epoch)
+            self._passes[name] = current.number + 1
             if any(other.name == name and self._is_carried(other) for other in self._waiting):
                 self._dropped.add(name)
             self._note_dropped()
-        self._waiting.append(walk)
-        return walk
+        self._waiting.append(current)
+        return current
 
-    def is_spent(self, walk: Walk, length: int | None) -> bool:
-        """Return True if a resumed pass had given its last batch, and the program has seen the end of a pass already.
+    def is_spent(self, current: Pass, length: int | None) -> bool:
+        """Return True if a resumed pass had yielded its last batch and the program has already gone past its end.
 
-        A pass that `next()` goes over ends when a batch more is asked for. A program that then begins another one has
-        come by that end in this process already, with the pass before; an empty one would come as a surprise to it.
+        A pass over which `next()` iterates ends at the request after its last batch. A program that then begins another
+        pass has already handled that end in this process, with the previous pass, and does not expect an empty one.
 
         Args:
-            walk: that was just claimed.
-            length: its batches, where that is known.
+            current: the pass, just claimed.
+            length: number of its batches; None if unknown.
         """
-        ended = walk.resumed and walk.by_hand and not walk.is_place and walk.finished == length
-        return ended and not self.is_resuming and walk.name in self._plan.passed
+        ended = current.resumed and current.by_hand and not current.is_place and current.finished == length
+        return ended and not self.is_resuming and current.name in self._restored.passed
 
     def _known(self, name: str) -> dict[str, Any] | None:
-        """Return the pass over a loader that a stopped run had under way and that a loop now goes on with, if any.
+        """Return the pass of the stopped run that a loop over this loader continues; None if there is none.
 
-        A program that is run again makes the iterators of this epoch again, but not those of earlier epochs. One that
-        was begun earlier goes on if the program did so in the run that was stopped; else it is dropped here.
+        A resumed program makes the iterators of this epoch again, but not those of earlier epochs. A pass of an earlier
+        epoch continues if the stopped program continued such passes; otherwise it is dropped here.
         """
-        plan = self._plan
-        ours = [known for known in plan.active if known["name"] == name]
+        restored = self._restored
+        ours = [known for known in restored.active if known["name"] == name]
         if not ours:
             return None
         if not self.in_epoch:
             return next((known for known in ours if known["epoch"] == -1 or known["is_place"]), None)
-        ours.sort(key=lambda known: (known["epoch"] != self.epoch, known["number"]))  # as they are claimed again
+        ours.sort(key=lambda known: (known["epoch"] != self.epoch, known["number"]))  # in the order of the claims
         certain = [known for known in ours if known["used_in"] == self.epoch or known["epoch"] == -1]
         if certain:
             return certain[0]
@@ -214,139 +169,141 @@ class Walks:
             )
         if goes_on is not False:
             return ours[0]
-        plan.active = [known for known in plan.active if known["name"] != name]
+        restored.active = [known for known in restored.active if known["name"] != name]
         return None
 
     def _note_dropped(self) -> None:
-        """Note what was dropped, now that the program goes on: an exception drops iterators too."""
+        """Record the dropped passes now that the program continues: an exception drops iterators, too."""
         while self._dropped:
             self.habits.note(self._dropped.pop(), self.epoch, goes_on=False)
 
-    def _is_carried(self, walk: Walk) -> bool:
-        """Return True if a pass was begun in an earlier epoch, and not used yet in the one under way."""
-        return self.in_epoch and walk.epoch != -1 and walk.used_in != self.epoch
+    def _is_carried(self, current: Pass) -> bool:
+        """Return True if a pass was begun in an earlier epoch and not used in the current one yet."""
+        return self.in_epoch and current.epoch != -1 and current.used_in != self.epoch
 
     @property
     def begun(self) -> set[str]:
-        """The names of the loaders of which a pass was begun."""
+        """Names of the loaders with at least one pass."""
         return set(self._passes)
 
     @property
     def ended(self) -> dict[str, int]:
-        """How many loops have ended in this epoch, by name; in a resumed run, those that it has come by so far."""
-        left = self._plan.finished if self.is_resuming else {}
+        """Number of ended loops in this epoch, by name; in a resumed run, only those that it has gone past."""
+        left = self._restored.finished if self.is_resuming else {}
         come_by = {name: count - left.get(name, 0) for name, count in self._finished.items()}
         return {name: count for name, count in come_by.items() if count}
 
     def refuse(self, got: str) -> None:
-        """Raise the error of a program that does not come to where the checkpoint was made.
+        """Raise the error of a program that does not reach the place where its checkpoint was made.
 
         Args:
-            got: where it came instead.
+            got: the place that it reached instead.
         """
-        plan = self._plan
-        where = "its end" if plan.place == "left" else "the call of run.save()"
-        if plan.place == "loop":
-            where = "the loop over " + ", ".join(f'"{walk["name"]}"' for walk in plan.active if walk["is_place"])
+        restored = self._restored
+        where = "its end" if restored.place == "left" else "the call of run.save()"
+        if restored.place == "loop":
+            where = "the loop over " + ", ".join(f'"{known["name"]}"' for known in restored.active if known["is_place"])
         raise BadCheckpoint(
             "the program does not come to the place where its checkpoint was made",
             expected=f"{where} in epoch {self.epoch}, got {got}",
             remedy='resume with the same loops, and with the same names: run.loader(..., name="...")',
         )
 
-    def follow(self, walk: Walk, iterator: Iterator[Any]) -> None:
-        """Notice when an iterator is dropped before its first batch, since a generator then ends without a word."""
+    def follow(self, current: Pass, iterator: Iterator[Any]) -> None:
+        """End a pass with an iterator that is dropped before its first batch: such a generator runs no `finally`."""
 
         def dropped(_: object) -> None:
-            if not walk.begun:
-                self.leave(walk)
+            if not current.begun:
+                self.leave(current)
 
-        walk.iterator = weakref.ref(iterator, dropped)
+        current.iterator = weakref.ref(iterator, dropped)
 
-    def leave(self, walk: Walk) -> None:
+    def leave(self, current: Pass) -> None:
         """End a pass: at its last batch, or because the loop was left."""
-        if walk.is_over:
+        if current.is_over:
             return
-        walk.is_over = True
-        if walk in self._waiting and self._is_carried(walk):
-            self._dropped.add(walk.name)
-        if walk in self._waiting:
-            self._waiting.remove(walk)
-        elif walk in self.active:
-            was_first = self.first is walk
-            self.active.remove(walk)
-            if was_first:  # the others are beside the next loop, too, and not around it
+        current.is_over = True
+        if current in self._waiting and self._is_carried(current):
+            self._dropped.add(current.name)
+        if current in self._waiting:
+            self._waiting.remove(current)
+        elif current in self.active:
+            was_first = self.first is current
+            self.active.remove(current)
+            if was_first:  # the other passes run beside the next loop, too, and not around it
                 self._waiting, self.active = self.active + self._waiting, []
-        if walk.epoch in (-1, self.epoch):  # one that was begun in an earlier epoch is not looked for in this one
-            ended = self._before if walk.epoch == -1 else self._finished
-            ended[walk.name] = ended.get(walk.name, 0) + 1
+            self._lead()
+        if current.epoch in (-1, self.epoch):  # a resumed run does not claim passes of earlier epochs here
+            ended = self._before if current.epoch == -1 else self._finished
+            ended[current.name] = ended.get(current.name, 0) + 1
 
-    @property
-    def first(self) -> Walk | None:
-        """The walk at whose boundary things happen: the first that a `for` goes over, or else the first."""
-        return next((walk for walk in self.active if not walk.by_hand), self.active[0] if self.active else None)
+    def _lead(self) -> None:
+        by_loop = (current for current in self.active if not current.by_hand)
+        self.first = next(by_loop, self.active[0] if self.active else None)
 
-    def is_first(self, walk: Walk, *, by_hand: bool = False) -> bool:
-        """Return True if things happen at this walk's boundary; a walk that was not under way is from now on.
+    def is_first(self, current: Pass, *, by_hand: bool = False) -> bool:
+        """Return True if this is the leading pass; a pass that was not under way is under way from now on.
 
         Args:
-            walk: the one that was asked for a batch.
-            by_hand: whether it was by `next()`, and not by a `for`.
+            current: the pass with a request for a batch.
+            by_hand: True if `next()` requested it instead of a `for`.
         """
         if self._dropped:
             self._note_dropped()
-        if walk not in self.active:
-            self.active.append(walk)
-            self._waiting.remove(walk)
-            if self._is_carried(walk) and (walk.begun or not walk.resumed):
-                self.habits.note(walk.name, self.epoch, goes_on=True)
-            walk.begun, walk.by_hand = True, by_hand
-            walk.used_in = self.epoch if self.in_epoch else walk.used_in
-            walk.early = (walk.finished, walk.finished)
-            if not by_hand and self.first is walk:
+        if current not in self.active:
+            self.active.append(current)
+            self._waiting.remove(current)
+            if self._is_carried(current) and (current.begun or not current.resumed):
+                self.habits.note(current.name, self.epoch, goes_on=True)
+            current.begun, current.by_hand = True, by_hand
+            self._lead()
+            current.used_in = self.epoch if self.in_epoch else current.used_in
+            current.early = (current.finished, current.finished)
+            if not by_hand and self.first is current:
                 for other in self.active[:-1]:
                     other.early = (other.early[0], other.given)
-        return self.first is walk
+        return self.first is current
 
     def count_save(self) -> bool:
-        """Count a call of `run.save()` outside of all loops; return whether it is the one that was made here before."""
+        """Count a call of `run.save()` outside of all loops; return True if it made the checkpoint of the resume."""
         self._saves += 1
-        return self.waits_for("save") and self._saves == self._plan.saves
+        return self.waits_for("save") and self._saves == self._restored.saves
 
     def arrive(self) -> None:
-        """Note that the program has come to where the checkpoint was made."""
-        plan = self._plan
-        plan.before.clear()
-        self._saves = plan.saves
-        plan.place = None
+        """Note that the program has reached the place where the checkpoint was made."""
+        restored = self._restored
+        restored.before.clear()
+        self._saves = restored.saves
+        restored.place = None
+        self.is_resuming = False
 
     def end_epoch(self) -> None:
-        """Count an epoch. Passes that are still under way go on in the next one."""
+        """Count an epoch. Passes under way continue in the next one."""
         if self.is_resuming:
             self.refuse("the end of that epoch")
         self._note_dropped()
         self.epoch += 1
         self.in_epoch = False
         self._waiting = self.active + self._waiting
-        self.active = []
+        self.active, self.first = [], None
         self._finished.clear()
-        self._plan.finished.clear()
+        self._restored.finished.clear()
 
-    def done(self, walk: Walk) -> int:
-        """Return how many batches of a walk have been used, at the boundary of the first one."""
-        return walk.finished if walk is self.first else walk.given
+    def done(self, current: Pass) -> int:
+        """Return the number of used batches of a pass, at the boundary of the leading one."""
+        return current.finished if current is self.first else current.given
 
     def note_streams(self, loaders: Mapping[str, Loader | GivenLoader]) -> None:
-        """Ask the loaders of iterable data sets for the state that goes with where the walks are."""
-        for walk in (*self.active, *self._waiting):
-            if walk.name in loaders:
-                walk.stream = loaders[walk.name].state_dict(self.done(walk), walk.number).get("dataset")
+        """Record the states of iterable data sets that belong to the positions of the passes."""
+        for current in (*self.active, *self._waiting):
+            if current.name in loaders:
+                current.stream = loaders[current.name].state_dict(self.done(current), current.number).get("dataset")
 
     def state_dict(self, place: Place) -> dict[str, Any]:
-        """Return where the run is.
+        """Return the position, for a checkpoint.
 
         Args:
-            place: where the program is.
+            place: kind of the place where the checkpoint is made.
         """
         return {
             "place": place,
@@ -357,33 +314,34 @@ class Walks:
             "saves": self._saves,
             "active": [
                 {
-                    "name": walk.name,
-                    "number": walk.number,
-                    "finished": self.done(walk),
-                    "stream": walk.stream,
-                    "epoch": walk.epoch,
-                    "used_in": walk.used_in,
-                    "early": list(walk.early),
-                    "by_hand": walk.by_hand,
-                    "is_place": place == "loop" and walk is self.first,
+                    "name": current.name,
+                    "number": current.number,
+                    "finished": self.done(current),
+                    "stream": current.stream,
+                    "epoch": current.epoch,
+                    "used_in": current.used_in,
+                    "early": list(current.early),
+                    "by_hand": current.by_hand,
+                    "is_place": place == "loop" and current is self.first,
                 }
-                for walk in (*self.active, *self._waiting)
+                for current in (*self.active, *self._waiting)
             ]
-            + self._plan.active,
+            + self._restored.active,
             "habits": self.habits.state_dict(),
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Take up where another run was."""
+        """Load the position of a stopped run."""
         self.epoch = state["epoch"]
         self._passes = dict(state["passes"])
         self._finished = dict(state["finished"])
         self._before = dict(state["before"])
         self.habits.load_state_dict(state["habits"])
-        self._plan = _Plan(
+        self._restored = _Restored(
             place=state["place"],
-            active=[dict(walk) for walk in state["active"]],
+            active=[dict(current) for current in state["active"]],
             finished=dict(state["finished"]),
             before=dict(state["before"]),
             saves=state["saves"],
         )
+        self.is_resuming = True

@@ -1,8 +1,8 @@
-"""What a checkpoint of a run holds, and the order in which a resumed run takes it up.
+"""Contents of a run's checkpoints, and the order of restoring them.
 
-Weights are loaded when a model is given to the run, so that what is built from them (an average, a copy) starts right.
+Weights are loaded when a model is given to the run, so that an average or a copy built from it starts right.
 Everything is restored when the first loop begins, and once more where the checkpoint was made, since the body of an
-epoch does again what it does before its loop: a meter is reset, a learning rate changed. Schedules come before
+epoch repeats its part before the loop: a meter is reset, a learning rate changed. Schedules come before
 optimizers, because building a schedule writes learning rates into its optimizer.
 """
 
@@ -36,17 +36,17 @@ if TYPE_CHECKING:
     from truestep.loop.run.registry import Parts, State
 
 
-class Saving:
+class RunState:
     """Writes the parts of a run into checkpoints, and reads them back.
 
     Args:
-        parts: what belongs to the run.
+        parts: of the run.
         state: the user's own values.
-        logs: cut back on resume to what they were.
+        logs: truncated on resume to their length at the checkpoint.
         checkpoints: where to write; None for a run without folder.
-        resumed: what to start from; None for a new run.
+        resumed: the checkpoint to start from; None for a new run.
         device: where tensors are loaded to.
-        init_from: what the models of a new run take their weights from; None for the values that they have.
+        init_from: source of the initial weights of a new run's models; None to keep their values.
         facts: the settings that results depend on, from `facts_of_settings`.
     """
 
@@ -73,7 +73,12 @@ class Saving:
         self._loaded: dict[str, Any] = {} if resumed is None else resumed.state(device=None)
         if self._loaded:
             state.update(self._loaded["user"])
-            self._take_up_series(self._loaded)
+            self._load_series(self._loaded)
+
+    @property
+    def saves(self) -> bool:
+        """Return True if the run has a folder for checkpoints."""
+        return self._checkpoints is not None
 
     @property
     def _is_own(self) -> bool:
@@ -85,7 +90,7 @@ class Saving:
 
     @property
     def loops(self) -> dict[str, Any] | None:
-        """Where the loops of the stopped run were; None for a new run."""
+        """Position and step of the stopped run, entry "loops" of its checkpoint; None for a new run."""
         return self._loaded.get("loops")
 
     def save(
@@ -95,10 +100,10 @@ class Saving:
 
         Args:
             step: updates taken.
-            epoch: epochs that have ended.
-            loops: where the loops are.
+            epoch: number of completed epochs.
+            loops: positions of the loops.
             rng: random states at the beginning of the epoch and now.
-            metric: what "best" is judged by; None for a checkpoint that is not judged.
+            metric: determines the best checkpoint; None for no comparison.
             mode: "min" or "max".
         """
         assert self._checkpoints is not None
@@ -169,7 +174,7 @@ class Saving:
         warn_of_left_out(self._parts, self._user)
 
     def keep(self, habits: Habits) -> None:
-        """Keep what is noted between two checkpoints beside them."""
+        """Write the record of passes beside the checkpoints."""
         if self._checkpoints is not None:
             resumed = None if self._resumed is None else self._resumed.path.resolve().parent
             habits.keep_in(self._checkpoints.folder, resumed)
@@ -221,22 +226,22 @@ class Saving:
         return start
 
     def restore(self, *, finally_: bool) -> dict[str, Any]:
-        """Bring every part to where it was; return the random states.
+        """Restore every part; return the random states.
 
         Args:
-            finally_: whether the program has come to where the checkpoint was made, so that all parts must be there.
-                Before that, the parts that are there already are restored.
+            finally_: True if the program has reached the place where the checkpoint was made, so that all parts must
+                exist. Before that, the existing parts are restored.
 
         Raises:
             BadCheckpoint: the run has other parts than those that were saved.
         """
         resumed, parts = self._resumed, self._parts
         assert resumed is not None
-        loaded = resumed.state(device=None)  # read anew: what was given out before may have been changed in place
+        loaded = resumed.state(device=None)  # read again: the values handed out before may have been changed in place
         changes = self._changes(loaded, resumed)
         if finally_:
             changes += self._compare()
-            self._user.put_back(loaded["user"])
+            self._user.restore(loaded["user"])
             for name, part in parts.registered.items():
                 if name in loaded["registered"]:
                     part.load_state_dict(loaded["registered"][name])
@@ -266,21 +271,21 @@ class Saving:
         self._logs.cut(loaded["log_bytes"] if self._is_own else 0)
         self._logs.last.clear()
         self._logs.last.update(loaded["logged"])
-        self._take_up_series(loaded)
+        self._load_series(loaded)
         rng = resumed.rng()
         if finally_:
             self._resumed, self._loaded = None, {}
         return rng
 
-    def _take_up_series(self, loaded: dict[str, Any]) -> None:
-        """Let alerts and early stopping be where they were: early, too, since a loop asks before it comes there."""
+    def _load_series(self, loaded: dict[str, Any]) -> None:
+        """Restore alerts and early stopping, also before the first loop: the program asks for them earlier."""
         if "series" in loaded:
             self._logs.load_state_dict(loaded["series"], step=loaded["loops"]["global_step"])
 
-    # --- what is different ---
+    # --- differences ---
 
     def _changes(self, loaded: dict[str, Any], resumed: Checkpoint) -> list[Change]:
-        """Return what is declared differently than when the checkpoint was made.
+        """Return the declared values that differ from those of the checkpoint.
 
         Raises:
             BadCheckpoint: the run cannot go on with one of them.
@@ -295,7 +300,7 @@ class Saving:
         """Return which parts are new and which were dropped; refuse to resume without those that were saved.
 
         Raises:
-            BadCheckpoint: a part is missing, and what was saved of it would be lost in silence.
+            BadCheckpoint: a part is missing, and its saved state would be lost.
         """
         assert self._resumed is not None
         parts, loaded = self._parts, self._loaded
@@ -323,7 +328,7 @@ class Saving:
         return changes
 
     def _begin_new_schedules(self, loaded: dict[str, Any]) -> None:
-        """Give an optimizer that was loaded what a schedule that the checkpoint lacks had set when it was built."""
+        """Set the values of schedules that the checkpoint lacks in the groups of loaded optimizers."""
         for name, schedule in self._parts.schedules.items():
             if name in loaded["schedules"]:
                 continue
@@ -334,7 +339,7 @@ class Saving:
             renew_lr(schedule.scheduler)
 
     def _take(self, changes: list[Change], loaded: dict[str, Any], resumed: Checkpoint) -> None:
-        """Take what is declared differently, and say so."""
+        """Apply the values that are declared differently, and print them."""
         if not changes:
             return
         parts = self._parts
@@ -361,6 +366,6 @@ def _tell(changes: list[Change], resumed: Checkpoint) -> None:
 
 
 def _plain(model: nn.Module) -> nn.Module:
-    """Return the module that torch.compile wrapped, whose keys have no prefix."""
+    """Return the module inside a wrapper of torch.compile; its keys have no prefix."""
     inner: nn.Module = getattr(model, "_orig_mod", model)
     return inner

@@ -1,6 +1,6 @@
-"""What the body of an epoch begins with, kept where it runs a model before its loop.
+"""States at the beginning of an epoch's body, kept if it runs a model before its loop.
 
-A run that was stopped inside an epoch enters this epoch again, and its body does again what it did before its loop. If
+A run that was stopped inside an epoch enters this epoch again, and its body repeats its part before the loop. If
 it ran a model there (rollouts, pseudo-labels, hard examples, clusters), it needs the weights of that time, and not
 those of the checkpoint, which come later. So weights are copied when a loop begins and a module was called in the body
 since the epoch began or since its last loop ended. Registered objects and `run.state`, which the body may change, are
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 SMALL = 64 * 2**20
 """Bytes of an object up to which it is copied at the beginning of each epoch."""
 FEW = 10_000
-"""Values that are no tensors in an object up to which it is copied."""
+"""Maximum number of values other than tensors in an object that is copied."""
 MOST = 4
 """Stretches between the loops of one epoch that are kept: each holds all weights."""
 
@@ -39,7 +39,7 @@ class Starts:
     """The state at the beginning of each stretch of an epoch's body outside of its loops.
 
     Args:
-        parts: what belongs to the run.
+        parts: of the run.
         state: the user's own values.
     """
 
@@ -83,7 +83,7 @@ class Starts:
         self._called.look()
 
     def end(self, step: int, *, by_hand: bool) -> None:
-        """End a stretch, since a loop begins: keep what it began with, where a module was called in it.
+        """End a stretch because a loop begins; keep its initial state if it called a module.
 
         Args:
             step: steps taken.
@@ -111,12 +111,12 @@ class Starts:
         self._called.stop()
 
     def end_all(self) -> None:
-        """Look no longer, and do not begin again: the run is over, and what ends now ends with it."""
+        """Stop looking for calls, for good: the run is over."""
         self._is_over = True
         self.close()
 
     def state_dict(self) -> list[dict[str, Any]]:
-        """Return what the stretches of this epoch began with; warn once where that is not all that they need."""
+        """Return the initial states of this epoch's stretches; warn once if they are incomplete."""
         if self._inexact and not self._told:
             self._told = True
             warnings.warn(
@@ -129,7 +129,7 @@ class Starts:
         return self._kept
 
     def load_state_dict(self, kept: list[dict[str, Any]]) -> None:
-        """Take up what was kept."""
+        """Load the states of a checkpoint."""
         self._kept = list(kept)
 
     def enter(self, ended: Mapping[str, int]) -> None:
@@ -148,7 +148,7 @@ class Starts:
             if state is not None and name in self._parts.registered:
                 self._parts.registered[name].load_state_dict(copy.deepcopy(state))
         if kept["user"] is not None:
-            self._user.put_back(copy.deepcopy(kept["user"]))
+            self._user.restore(copy.deepcopy(kept["user"]))
         set_rng_state(kept["rng"])
 
     def _copy(self, name: str, state: Any) -> Any:

@@ -1,0 +1,268 @@
+"""The methods of `Run` for evaluation, logging and debugging. Each one delegates to a part."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING, Any, Literal
+
+import torch
+from torch import nn
+from torch.utils.data import DataLoader
+
+if TYPE_CHECKING:
+    from truestep.debugging import Features, Inspection, Profile
+    from truestep.debugging.feature_hooks import Patch
+    from truestep.loop.loading.given import GivenLoader
+    from truestep.loop.loading.loader import Loader
+    from truestep.loop.log.alerts import Alert
+    from truestep.loop.log.mean import Mean
+    from truestep.loop.run.evaluation import Evaluation
+    from truestep.loop.run.inspecting import Inspecting
+    from truestep.loop.run.logging import RunLog
+
+
+class ObservationMethods:
+    """Evaluation, predictions, the log, alerts and the inside of a step."""
+
+    _evaluation: Evaluation
+    _log: RunLog
+    _inspecting: Inspecting
+
+    def batches(self, loader: Loader | GivenLoader | DataLoader[Any]) -> Iterator[Any]:
+        """Yield the batches of a loader on the run's device, in the same order and with the same samples every time."""
+        return self._evaluation.batches(loader)
+
+    def evaluate(self, *models: nn.Module, inference_mode: bool = False) -> AbstractContextManager[None]:
+        """Return a context with models in eval mode and no gradients; both are restored, for every submodule.
+
+        Args:
+            *models: set in eval mode.
+            inference_mode: `torch.inference_mode` instead of `torch.no_grad`; its tensors cannot be trained on.
+
+        Raises:
+            OpenWindow: gradients of a loop that was left wait for an update.
+        """
+        return self._evaluation.evaluate(*models, inference_mode=inference_mode)
+
+    def mean(self, name: str) -> Mean:
+        """Return the mean of a name, empty: a new one, or the one that there is, reset.
+
+        It joins the checkpoints: one that is filled in a training loop goes on in a resumed run.
+
+        Args:
+            name: as it will be logged, for example "val_loss".
+
+        Example:
+            >>> from truestep import Run
+            >>> run = Run(max_steps=1, device="cpu", watch=False)
+            >>> loader = run.loader([1.0, 2.0, 6.0], batch_size=2)
+            >>> size = run.mean("size")
+            >>> for x in run.batches(loader):
+            ...     size.update(x.mean(), len(x))
+            >>> float(size)
+            3.0
+        """
+        return self._evaluation.mean(name)
+
+    def predict(
+        self,
+        model: nn.Module,
+        loader: Loader | GivenLoader | DataLoader[Any],
+        forward: Callable[[Any], Any] | None = None,
+        *,
+        join: bool = True,
+    ) -> Any:
+        """Return the outputs of a model for every sample of a loader, in the order of the data set, on the cpu.
+
+        The model is in eval mode, without gradients, in the run's precision; the modes are restored.
+
+        Args:
+            model: called with the first field of each batch, or with the batch where it is a tensor.
+            loader: neither shuffled nor with `drop_last`.
+            forward: called with each batch instead of the model, for other arguments or a part of the output.
+            join: return one tensor of shape (samples, ...); False returns a list with the output of each batch.
+                Tuples, lists and mappings of tensors are joined part by part.
+
+        Raises:
+            BadLoader: its order is not that of the data set, or outputs of batches cannot be joined.
+
+        Example:
+            >>> from truestep import Run
+            >>> run = Run(device="cpu", watch=False)
+            >>> model = run.model(nn.Flatten())
+            >>> run.predict(model, run.loader(torch.arange(10.0).reshape(5, 2), batch_size=2)).shape
+            torch.Size([5, 2])
+        """
+        return self._evaluation.predict(model, loader, forward, join=join)
+
+    def log(self, values: Mapping[str, Any]) -> None:
+        """Write values with step and epoch. Tensors are read later, many in one copy.
+
+        Lines of a training loop also say the learning rate of the last update, and the norm of the gradients before
+        they were clipped, where they are: `lr` and `grad_norm`, or with several optimizers `lr/<name>` and
+        `grad_norm/<name>`. In fp16, lines say how many steps were skipped so far, from the first one on. A value that
+        is given under one of these names stays as it is given.
+
+        Args:
+            values: numbers, strings, tensors of one element, means (`run.mean()`) or metrics, by name.
+
+        Raises:
+            BadLogValue: a value of any other type.
+        """
+        self._log.log(values)
+
+    def stalled(self, name: str, *, patience: int, min_delta: float = 0.0, mode: Literal["min", "max"] = "min") -> bool:
+        """Return True if a logged value has stopped improving: early stopping.
+
+            run.log({"val_loss": val_loss})
+            if run.stalled("val_loss", patience=5):
+                break
+
+        The count is part of the checkpoints. It goes up when a value is logged, not when this is called: to ask twice
+        changes nothing. Values from the first call on count, and the one that was logged before it. NaN is no
+        improvement.
+
+        Args:
+            name: of the value, as `run.log()` gets it.
+            patience: values in a row of which none is better than the best one before them.
+            min_delta: by how much a value has to be better.
+            mode: "min" where smaller is better, "max" where larger is.
+
+        Raises:
+            BadSettings: an argument that means nothing.
+            MetricMissing: more than `patience` epochs have asked, and nothing was ever logged under that name.
+        """
+        return self._log.stalled(name, patience=patience, min_delta=min_delta, mode=mode)
+
+    @property
+    def alerts(self) -> list[Alert]:
+        """Alerts so far, in order. Values are read with the lines of the log, so an alert comes a little late.
+
+        How to: [log](../how-to/logging.md).
+        """
+        return list(self._log.logs.alerts.found)
+
+    def alert(
+        self,
+        name: str,
+        *,
+        rising: int | None = None,
+        falling: int | None = None,
+        spike: bool = False,
+        above: float | None = None,
+        below: float | None = None,
+    ) -> None:
+        """Watch a logged value for NaN and infinity, and for what else is asked for. A second call replaces the first.
+
+        Args:
+            name: of the value, as `run.log()` gets it.
+            rising: how many times in a row it rises, by more than it scatters: `rising=5` for a loss that diverges.
+            falling: the same for a value that gets worse by falling.
+            spike: True to detect a jump far above the usual level of the last 200 values that lasts.
+            above: a bound that it passes.
+            below: a bound that it falls under.
+
+        Raises:
+            BadSettings: an argument that means nothing.
+        """
+        self._log.logs.alerts.ask(name, rising=rising, falling=falling, spike=spike, above=above, below=below)
+
+    def on_alert(self, callback: Callable[[Alert], object]) -> None:
+        """Call a function with every alert, as it is found. An exception in it ends the training.
+
+        Args:
+            callback: is given the alert.
+        """
+        self._log.logs.alerts.callbacks.append(callback)
+
+    def count_flops(self, model: torch.nn.Module, *inputs: Any, **options: Any) -> float:
+        """Count the operations of a training step, for the used share of the device's speed (MFU) in the log.
+
+        The forward pass is counted by `torch.utils.flop_counter` on the meta device, where nothing is computed and no
+        weight, buffer, mode or random number changes; the backward pass takes twice as much (Kaplan et al., 2020,
+        https://arxiv.org/abs/2001.08361, section 2.1). Only products of matrices, convolutions and attention count. MFU
+        is logged if the peak of the device is known (`truestep.loop.log.flops`); it is that of Chowdhery et al., 2022,
+        https://arxiv.org/abs/2204.02311, appendix B.
+
+        Args:
+            model: called with the rest.
+            *inputs: of one batch: tensors with samples as first dimension.
+            **options: arguments by name.
+
+        Returns:
+            Floating-point operations of forward and backward pass for one sample.
+
+        Raises:
+            BadPart: the model cannot be called on the meta device.
+
+        Example:
+            >>> from truestep import Run
+            >>> run = Run(device="cpu", watch=False)
+            >>> run.count_flops(torch.nn.Linear(100, 10), torch.ones(8, 100))  # 3 passes, 2 operations, 1000 weights
+            6000.0
+        """
+        return self._log.count_flops(model, inputs, options)
+
+    def inspect(
+        self, *models: nn.Module, when: bool = True, updates: bool = True
+    ) -> AbstractContextManager[Inspection]:
+        """Look at the step inside: shapes, values and gradients by layer, which parameters the loss reaches, first NaN.
+
+        The step is the run's own, and the same as without: see `truestep.debugging.inspect`.
+
+        Args:
+            *models: the models to inspect; by default all models of the run.
+            when: False looks at nothing: `with run.inspect(model, when=run.global_step == 100) as seen:`.
+            updates: measure how far parameters move; needs a copy of them in the memory of the CPU.
+
+        Raises:
+            BadPart: no model is given, and none belongs to the run.
+        """
+        return self._inspecting.inspect(*models, when=when, updates=updates)
+
+    def features(
+        self,
+        model: nn.Module,
+        names: Sequence[str] = (),
+        *,
+        patch: Mapping[str, Patch] | None = None,
+        detach: bool = True,
+        every_call: bool = False,
+    ) -> AbstractContextManager[Features]:
+        """Keep the outputs of modules while the context is open, and replace them if wanted: patching.
+
+        Args:
+            model: any model that is not compiled.
+            names: of modules, as `model.named_modules()` gives them.
+            patch: replacements of outputs by name: a tensor, or a function from the output to another one.
+            detach: False keeps the graph, so that a loss on features reaches the model.
+            every_call: keep the outputs of every call, in a list, instead of the last one only.
+
+        Raises:
+            UnknownModule: no module has that name, or it is inside torch.compile.
+            BadPatch: a replacement does not fit.
+        """
+        from truestep.debugging import features
+
+        return features(model, names, patch=patch, detach=detach, every_call=every_call)
+
+    def profile(
+        self, steps: int = 10, *models: nn.Module, skip: int = 3, **options: Any
+    ) -> AbstractContextManager[Profile]:
+        """Measure where the time of the loops inside goes: by phase, module and operation.
+
+        A trace for chrome://tracing and ui.perfetto.dev is written into the folder `profile` of the run's, if it has
+        one, named after the step that the run is at. Work between two steps (a checkpoint, the log) counts
+        to the data.
+
+        Args:
+            steps: bodies of the run's loops to measure, at least 1.
+            *models: measured module by module; by default all models of the run.
+            skip: bodies that go before: the first ones compile, allocate and fill caches.
+            **options: of `torch.profiler.profile`, such as record_shapes, with_stack and profile_memory.
+
+        Raises:
+            BadSettings: a number of steps that means nothing.
+        """
+        return self._inspecting.profile(steps, *models, skip=skip, **options)
