@@ -112,7 +112,7 @@ def find(path: Path | str) -> Checkpoint:
             `last` or `best`.
 
     Raises:
-        BadCheckpoint: there is no checkpoint, or it is damaged.
+        BadCheckpoint: the checkpoint is missing or damaged.
     """
     path = Path(path)
     if (path / NAME).exists() or (path.is_dir() and path.name.startswith("step-")):

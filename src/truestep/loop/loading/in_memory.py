@@ -171,4 +171,4 @@ class MemoryReader:
             return self._assembly.transformed(batch)
 
     def close(self) -> None:
-        """Do nothing: there are no workers."""
+        """Do nothing: this reader has only the main process."""
