@@ -1,4 +1,4 @@
-"""What all probes share: numbers for objects, sites, the gradient ledger, and the way to tell an event."""
+"""The state that all probes share: numbers of objects, sites, the gradient ledger, and the emission of events."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ _MOST_CHANGES = 16
 _NAMED_PARAMETERS = 4000
 _NOTHING = nullcontext()
 MOST = {"optimizer": 5000, "scheduler": 5000, "loader": 10_000, "trained model": 5000}
-"""So many objects of a kind are told apart: rules remember each of them, and their memory has to end somewhere."""
+"""Largest number of objects of a kind to distinguish: rules remember each of them, and memory must be bounded."""
 
 
 def is_lazy(parameter: Any) -> bool:
-    """Whether a parameter of a lazy module has no shape and no values yet."""
+    """Return True if a parameter of a lazy module has no shape and values yet."""
     return hasattr(parameter, "materialize")
 
 
@@ -76,19 +76,19 @@ class Scene:
         self.loader: int | None = None
         self.last_loss: float | None = None
         self.bad_loss = False
-        """Whether a backward since the last step began from a loss that is not finite."""
+        """True if a backward pass since the last step began from a loss that is not finite."""
         self.reads_losses = False
-        """Whether every loss is looked at (a schedule on plateaus may be given it); else every other one."""
+        """True examines every loss (a plateau schedule may get it); False every other one."""
         self.scaled_by: int | None = None
-        """The scaler that scaled the loss whose backward comes next."""
+        """The scaler that scaled the loss of the next backward pass."""
         self.attempts: dict[int, int] = {}
-        """Optimizer number to how often it stepped, or a scaler tried to."""
+        """Number of steps, also of those that a scaler skipped, by optimizer number."""
         self.optimizers: dict[int, Callable[[], Any]] = {}
-        """Number of an optimizer to its weak reference."""
+        """Weak reference by optimizer number."""
         self.forwarded: dict[int, tuple[Site, ...]] = {}
-        """Trainable parameters whose modules ran since the last step, and from where (sampled steps only)."""
+        """Places of the calls since the last step by trainable parameter of the modules (sampled steps only)."""
         self.unchanged: tuple[int, ...] = ()
-        """The parameters last told to have kept their values."""
+        """The parameters in the last event about unchanged values."""
         self.kept: set[str] = set()
         """Variables that were found to keep the graphs of losses."""
         self.retained: list[Any] = []
@@ -97,24 +97,24 @@ class Scene:
         self.thread = 0
         """The thread that runs the backward passes."""
         self.reading = threading.RLock()
-        """Held while gradients are looked at."""
+        """Held while gradients are examined."""
         self.blind = ""
-        """Why nothing can be watched any more, empty where it can."""
+        """Reason why observation has ended; "" while it continues."""
         self.cost_s = 0.0
         """Time spent on close reading, at sampled steps."""
         self.frugal = False
-        """Whether close reading is given up."""
+        """True if close reading was given up."""
         self.given_up = ""
-        """Why it is, empty where it is not."""
+        """Reason for giving it up; "" if it was not."""
         self.full: Callable[[], None] = lambda: None
         """Called now and then outside of steps, so that the events of a long evaluation do not pile up."""
         self.stop: Callable[[], None] = lambda: None
         """Called where it is safe to end the script."""
         self.step_ended: Callable[[Event], None] = emit
         self.evaluated: Callable[[Any, int, Site | None, Any], None] | None = None
-        """Called after an outermost call of a model in eval mode, where active checks were asked for."""
+        """Called after an outermost call of a model in eval mode, if active checks are on."""
         self.met: Callable[[Any, int], None] | None = None
-        """Called with a model and its number before its first call, where active checks were asked for."""
+        """Called with a model and its number before its first call, if active checks are on."""
         self.coast = Coast(self)
         self._device_failed: Any = getattr(torch, "AcceleratorError", ())
         self._plan = set(_FIRST)
@@ -126,8 +126,8 @@ class Scene:
     def fail(self) -> None:
         """Record an error of a probe; the training goes on.
 
-        An accelerator reports errors late, to whoever reads next: one that a probe meets is the program's own, which
-        will meet it too. Where its memory is full, what a probe would have copied is not read.
+        An accelerator reports errors late, at the next read: an error that a probe meets belongs to the program, which
+        will meet it too. If the memory of the accelerator is full, probes skip their copies.
         """
         error = sys.exception()
         if isinstance(error, self._device_failed):
@@ -144,13 +144,13 @@ class Scene:
     # --- close reading -----------------------------------------------------------------------------------------------
 
     def is_sampled(self, step: int) -> bool:
-        """Whether a step is looked at closely: by its number, never by the clock, so that verdicts repeat."""
+        """Return True if a step is examined closely: by its number, never by the clock, so that verdicts repeat."""
         return (step in self._plan or step % 1000 == 0) and not self.frugal
 
     def clock(self, tensor: Any) -> float:
-        """Return the time at which close reading begins: not before the tensor's device has done what it was given.
+        """Return the time at which close reading begins, after the tensor's device has finished its queued work.
 
-        What the first read would wait for is the program's own work, and no cost of reading.
+        The wait of the first read is for work of the program, and does not count as a cost of reading.
         """
         if tensor is not None and not tensor.is_cpu and has_values(tensor):
             device = tensor.device
@@ -184,11 +184,11 @@ class Scene:
         return number, True
 
     def count(self, family: str) -> int:
-        """Return how many objects of a family were numbered so far."""
+        """Return the number of objects of a family so far."""
         return self._last.get(family, 0)
 
     def alive(self, family: str) -> list[Any]:
-        """Return the objects of a family that are still there."""
+        """Return the objects of a family that are still alive."""
         things = [entry.ref() for entry in list(self._numbers.get(family, {}).values())]
         return [thing for thing in things if thing is not None]
 
@@ -200,7 +200,7 @@ class Scene:
     # --- parameters ------------------------------------------------------------------------------------------------
 
     def hold(self, parameter: Any, name: str = "", model: int | None = None) -> Held:
-        """Return what is remembered of a parameter; tell of it when it is met for the first time."""
+        """Return the record of a parameter; emit an event when it is met for the first time."""
         held = self.ledger.held(parameter)
         if held is None:
             self.unseen.met(parameter)
@@ -225,13 +225,13 @@ class Scene:
         )
 
     def parameter_name(self, number: int) -> str:
-        """Return the name a parameter was last told with."""
+        """Return the latest name of a parameter in an event."""
         return self._parameter_names.get(number, f"parameter {number}")
 
     # --- sites and names -------------------------------------------------------------------------------------------
 
     def site(self, depth: int = 1) -> Site | None:
-        """Return the user's line for the call under way (``depth`` 1: from the caller of this method)."""
+        """Return the user's line of the current call (``depth`` 1: from the caller of this method)."""
         return self.sites.at(self.sites.frame(depth + 2))
 
     callee = staticmethod(names.callee)
@@ -241,7 +241,7 @@ class Scene:
     # --- steps -----------------------------------------------------------------------------------------------------
 
     def close_step(self, event: Event) -> None:
-        """Tell a step and begin the next one."""
+        """Emit a step and begin the next one."""
         self.step += 1
         before, ledger = self.sampled, self.ledger
         try:
@@ -255,7 +255,7 @@ class Scene:
             self.fail()
 
     def lose_sight(self, reason: str) -> None:
-        """Watch no more: what was found stays, and nothing is called clear."""
+        """End observation: findings stay, and no rule is reported as clear."""
         self.active = False
         self.blind = reason
         self.coast.end()

@@ -1,4 +1,4 @@
-"""Find the user's line for what torch is doing, cheaply: a dictionary look-up after the first time."""
+"""Find the user's line of a call of torch, cheaply: a dictionary look-up after the first time."""
 
 from __future__ import annotations
 

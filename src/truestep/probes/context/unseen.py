@@ -1,4 +1,4 @@
-"""What a probe reads is not the script's own: modes and tensor classes that see every call do not see these.
+"""Hide the reads of probes from modes and tensor classes of the script that observe every call.
 
 A mode that counts or logs calls would print other numbers under supervision, and one that changes calls change ours.
 """
@@ -11,11 +11,11 @@ from itertools import islice
 from typing import Any
 
 _FIRST, _DEEP = 8, 3
-"""So many items of a batch, or of a model's outputs, are looked at for a class of tensors that sees its own calls."""
+"""Number of items of a batch, or of a model's outputs, and levels that are searched for such a tensor class."""
 
 
 class Unseen:
-    """Sets aside what sees every call of torch, while a probe looks: for the thread that asks, as often as it asks."""
+    """Suspends observers of torch calls while a probe reads, for the calling thread; may be nested."""
 
     def __init__(self, torch: Any, fail: Callable[[], None]) -> None:
         self._fail = fail
@@ -25,10 +25,10 @@ class Unseen:
         self._plain = (torch.Tensor, torch.nn.Parameter)
         self._usual = (torch.Tensor.__torch_function__.__func__, torch._C._disabled_torch_function_impl)
         self._overridden = False
-        """Whether a class of tensors was met that sees its own calls."""
+        """True if a tensor class was met that observes its own calls."""
 
     def met(self, thing: Any, depth: int = _DEEP, most: int = _FIRST) -> None:
-        """Take up the class of a tensor, or those of the first tensors in a list, tuple or dict."""
+        """Record the class of a tensor, or those of the first tensors in a list, tuple or dict."""
         kind = type(thing)
         if kind in self._plain or self._overridden:
             return
@@ -46,10 +46,10 @@ class Unseen:
             self.met(item, depth - 1, most // 2)  # 8, then 4, then 2 of each: nested arguments cost as little
 
     def begin(self, *given: Any) -> ExitStack | None:
-        """Set aside what there is; the caller closes what is returned before any code of the script's runs.
+        """Suspend the observers; the caller must close the returned object before code of the script runs.
 
         Args:
-            given: what the script has given, or was given, and what is about to be looked at.
+            given: arguments or results of the script that will be examined.
         """
         try:
             for thing in given:

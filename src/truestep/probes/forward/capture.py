@@ -1,8 +1,8 @@
 """CUDA graphs: while one is captured nothing is read. Seams: the two methods of `CUDAGraph` that begin and end it.
 
-A read of a value would break the capture. What is captured runs later, at each replay, past every seam: of a graph
-that holds a part of the training (gradients or parameters are written to in it) nothing can be told from then on. One
-that holds a forward pass, as `torch.cuda.make_graphed_callables` and torch.compile make them, changes nothing.
+A read of a value would break the capture. Captured work runs later, at each replay, without passing any seam: after a
+graph with a part of the training (it writes to gradients or parameters), nothing can be observed. A graph of a forward
+pass, as of `torch.cuda.make_graphed_callables` and torch.compile, changes nothing.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _REASON = "a CUDA graph replays the training step"
 
 
 class CaptureProbe(Probe):
-    """Sets the observation aside during a capture. Tells no event."""
+    """Suspends observation during a capture. It emits no event."""
 
     def install(self, stack: ExitStack) -> None:
         from torch.cuda.graphs import CUDAGraph
@@ -33,7 +33,7 @@ class CaptureProbe(Probe):
                 self.begin()
             try:
                 return original_begin(graph, *args, **kwargs)
-            except BaseException:  # nobody ends a capture that did not begin
+            except BaseException:  # a capture that did not begin has no end
                 if self._capturing:
                     self.end()
                 raise
@@ -49,7 +49,7 @@ class CaptureProbe(Probe):
         original_end = patch(stack, CUDAGraph, "capture_end", capture_end)
 
     def begin(self) -> None:
-        """Observe nothing until the end; remember what is written where."""
+        """Suspend observation until the end; record the versions of parameters and gradients."""
         scene = self.scene
         self._capturing += 1
         if self._capturing > 1:
@@ -80,7 +80,7 @@ class CaptureProbe(Probe):
 
 
 class _Versions:
-    """The versions of a parameter and of its gradient, and which gradient that is."""
+    """The versions of a parameter and of its gradient, and the identity of the gradient."""
 
     __slots__ = ("_grad", "_held", "_numbers")
 

@@ -1,6 +1,6 @@
 """Dropout by a function. Seam: the names in ``torch._VF`` that ``torch.nn.functional`` looks up at each call.
 
-What is seen is noted for the model call around it, and told with that (`ModelCalled.dropout`).
+Observations are recorded for the surrounding model call, and emitted with it (`ModelCalled.dropout`).
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ _WITH_MODE = 3
 
 
 class DropoutProbe(Probe):
-    """Notes lines that apply dropout in evaluation, because they do not give the mode to the function."""
+    """Records lines that apply dropout in evaluation, because they do not pass the mode to the function."""
 
     def install(self, stack: ExitStack) -> None:
         self._defaults: dict[int, bool] = {}
-        """Site to whether its call leaves the mode out."""
+        """True by site if its call omits the mode."""
         self._computed: set[int] = set()
-        """Sites that were given values which depend on parameters."""
+        """Sites with inputs that depend on parameters."""
         functions = self.scene.torch._VF
         for name in _SEAMS:
             for seam in (name, f"{name}_"):
@@ -57,9 +57,9 @@ class DropoutProbe(Probe):
         """Take note of dropout inside a model: at a sampled step, or without gradients.
 
         Args:
-            input: what it is applied to.
-            p: its rate.
-            function: the frame of the public function.
+            input: input of the dropout.
+            p: dropout rate.
+            function: frame of the public function.
         """
         scene = self.scene
         aside = scene.unseen.begin()
@@ -87,7 +87,7 @@ class DropoutProbe(Probe):
 
 
 def _leaves_mode_out(call: ast.Call | None, frame: FrameType) -> bool:
-    """Whether a call names a function of torch itself, and does not give it the mode."""
+    """Return True if a call names a function of torch itself, and does not pass the mode."""
     if call is None or len(call.args) >= _WITH_MODE or any(isinstance(given, ast.Starred) for given in call.args):
         return False
     if any(given.arg in (None, "training") for given in call.keywords):

@@ -1,4 +1,4 @@
-"""What targets hold: padding that counts as a class, numbers that are no probabilities. Read at sampled steps."""
+"""Values of targets: padding that counts as a class, numbers that are not probabilities. Read at sampled steps."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ class Targets:
     def __init__(self, scene: Scene) -> None:
         self._scene = scene
         self._looked: dict[object, int] = {}
-        """Kind of loss and site to the step of the latest look."""
+        """Step of the latest look by kind of loss and site."""
         self._without: set[object] = set()
-        """Those whose input was seen to come from no embedding with a padding index."""
+        """Kinds and sites with inputs that do not come from an embedding with a padding index."""
 
     def look(
         self, kind: str, site: Site | None, input: Any, target: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> None:
-        """Look at the targets of a call and tell what they hold."""
+        """Examine the targets of a call and emit an event about their values."""
         scene, key = self._scene, (kind, id(site))
         weight = args[0] if args else kwargs.get("weight")
         swapped = target.grad_fn is not None and not input.requires_grad
@@ -63,14 +63,14 @@ class Targets:
 
 
 def is_transformed(tensor: Any) -> bool:
-    """Whether vmap or another transform of torch.func stands between the tensor and its values."""
+    """Return True if vmap or another transform of torch.func wraps the tensor."""
     from torch._C import _functorch
 
     return bool(_functorch.is_functorch_wrapped_tensor(tensor))
 
 
 def _is_readable(torch: Any, tensor: Any, swapped: bool) -> bool:
-    """Whether the values of a target can be read without a trace."""
+    """Return True if the values of a target can be read without a trace."""
     if type(tensor) is not torch.Tensor or (tensor.requires_grad and not swapped) or is_transformed(tensor):
         return False
     return has_values(tensor) and 1 < tensor.numel() <= _LARGEST
@@ -115,9 +115,9 @@ def embedding_behind(node: Any, classes: int) -> tuple[int, tuple[int, ...]] | N
 
 
 def padding_share(target: Any, index: int, shape: tuple[int, ...]) -> int:
-    """Return the percentage of targets that are the index, 0 where it does not only stand at the ends of rows.
+    """Return the percentage of targets equal to the index; 0 if it occurs elsewhere than at the ends of rows.
 
-    Targets that were flattened have the rows, or the columns, of what the embedding returned.
+    Flattened targets have the rows, or the columns, of the output of the embedding.
     """
     count = target.numel()
     if target.dim() == 2:

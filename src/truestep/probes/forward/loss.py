@@ -1,4 +1,4 @@
-"""Loss functions. Seam: the C functions that ``torch.nn.functional`` looks up at each call, which nobody else holds."""
+"""Loss functions. Seam: the C functions that only ``torch.nn.functional`` holds and looks up at each call."""
 
 from __future__ import annotations
 
@@ -32,18 +32,18 @@ _REDUCTIONS = {0: "none", 1: "mean", 2: "sum"}
 _ROUNDING = 1e-3
 _LOOKS = 3
 _CLOSE = 32
-"""Calls of a site that are looked at in full; later ones only at sampled steps."""
+"""Calls of a site that are examined in full; later ones only at sampled steps."""
 
 
 class LossProbe(Probe):
-    """Tells `LossComputed` with shapes, and where the input comes from."""
+    """Emits `LossComputed` with shapes and the origin of the input."""
 
     def install(self, stack: ExitStack) -> None:
         self._events: dict[tuple[Any, ...], LossComputed] = {}
         self._latest: dict[tuple[str, int], tuple[LossComputed, int]] = {}
         self._looked: dict[object, int] = {}
         self._targets: dict[object, int] = {}
-        """Site to the step at which its targets were looked at."""
+        """Step of the latest look at the targets, by site."""
         self._labels = Targets(self.scene)
         functions = self.scene.torch._C._nn
         for name, kind in _SEAMS.items():
@@ -81,7 +81,7 @@ class LossProbe(Probe):
         engine_task, grad_enabled = scene.engine_task, scene.torch.is_grad_enabled
         tracing, frame = scene.torch._C._get_tracing_state, sys._getframe
 
-        if functions is scene.torch:  # whoever takes it from there while we watch can pickle it
+        if functions is scene.torch:  # so that it can be pickled when taken from there
             loss.__module__, loss.__qualname__ = "torch", name
         patch(stack, functions, name, loss)
         teach_script(stack, original, loss)
@@ -89,7 +89,7 @@ class LossProbe(Probe):
     def tell(
         self, kind: str, site: Site | None, input: Any, target: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> None:
-        """Tell one call; shapes and the names of two nodes are read, values only of the first small inputs."""
+        """Emit one call; shapes and the names of two nodes are read, values only of the first small inputs."""
         scene = self.scene
         aside = scene.unseen.begin(input, target)
         try:
@@ -170,14 +170,14 @@ class LossProbe(Probe):
         return (shapes[0], shapes[1]) if wide > max(_count(shape) for shape in shapes) else None
 
     def _is_batch_mean(self) -> bool:
-        """Whether ``kl_div`` will divide the sum by the size of the batch, which it does after this seam."""
+        """Return True if ``kl_div`` will divide the sum by the size of the batch, which it does after this seam."""
         caller = sys._getframe(3)
         return (
             caller.f_globals.get("__name__") == "torch.nn.functional" and argument(caller, "reduction") == "batchmean"
         )
 
     def _may_look(self, key: object, tensor: Any) -> bool:
-        """Whether values may be read: at the first calls of a site, and only where it costs no synchronisation."""
+        """Return True if values may be read: at the first calls of a site, and only without synchronization."""
         looks = self._looked.get(key, 0)
         if tensor.device.type != "cpu" or looks >= _LOOKS or not tensor.is_floating_point() or is_transformed(tensor):
             return False

@@ -12,7 +12,7 @@ from truestep.seams.patch import patch
 
 
 class ModeProbe(Probe):
-    """Tells `ModeSet` for the outermost call, not for the children it goes down to."""
+    """Emits `ModeSet` for the outermost call, not for the children that it visits."""
 
     def install(self, stack: ExitStack) -> None:
         scene, module = self.scene, self.scene.torch.nn.Module
@@ -51,7 +51,7 @@ class ModeProbe(Probe):
                 aside.close()
 
     def _parts(self, module: Any) -> tuple[int | None, ...]:
-        """Return the models in a module: itself, what it wraps, the parts of a system that are called one by one."""
+        """Return the models in a module: itself, a wrapped module, or the separately called parts of a system."""
         met = self.scene.count("model")
         ref, models, parts = self._wrappers.get(id(module), (None, -1, ()))
         if ref is None or ref() is not module or models != met:

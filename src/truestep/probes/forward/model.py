@@ -1,4 +1,4 @@
-"""What a model is: its parameters, the layers that depend on its mode, its place in what user code calls."""
+"""Records of models: parameters, layers that depend on the mode, and wrappers around them."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ _SENSITIVE = (
     "DropPath", "StochasticDepth",
 )  # fmt: skip
 _RATES = ("p", "drop_prob", "drop_rate", "rate", "prob")
-"""What layers that drop at random call their rate."""
+"""Names of the rate in layers that drop at random."""
 _WRAPPERS = ("_orig_mod", "module", "_forward_module")
 _SENTINELS = 4
 
 
 class Model:
-    """What is remembered of a module that user code calls."""
+    """The record of a module that user code calls."""
 
     __slots__ = ("count", "device", "last_input", "number", "ref", "sensitive", "trainable")
 
@@ -35,7 +35,7 @@ class Model:
         self.last_input = 0
 
     def switched_on(self) -> int:
-        """Return which of the mode-sensitive layers are in train mode, as bits."""
+        """Return the modes of the mode-sensitive layers as bits: 1 for train mode."""
         on = 0
         for bit, (_, ref) in enumerate(self.sensitive):
             layer = ref()
@@ -45,7 +45,7 @@ class Model:
 
 
 class Models:
-    """The modules that user code calls, told of when they are met."""
+    """The modules that user code calls; emits an event when one is first met."""
 
     def __init__(self, scene: Scene) -> None:
         self.scene = scene
@@ -56,7 +56,7 @@ class Models:
         self._wholes: set[tuple[int, int]] = set()
 
     def met(self, module: Any, frame: FrameType | None, name: str = "") -> Model:
-        """Return what is known of a module; tell of it when it is new or has other parameters than before."""
+        """Return the record of a module; emit an event if it is new or its parameters have changed."""
         scene = self.scene
         model = self._known.get(id(module))
         if model is None or model.ref() is not module:
@@ -102,7 +102,7 @@ class Models:
         return model
 
     def whole(self, module: Any, frame: FrameType, user: FrameType | None) -> None:
-        """Meet the module whose method, not its ``forward``, calls a part of it (``training_step`` of Lightning)."""
+        """Meet the module with a method, not ``forward``, that calls a part of it (``training_step`` of Lightning)."""
         key = (id(frame.f_code), id(module))
         if key in self._wholes and not self.scene.sampled:
             return
@@ -143,7 +143,7 @@ def where(root: Any, module: Any) -> str:
 
 
 def _sensitive_kind(layer: Any) -> str:
-    """Return the kind of a layer whose result depends on its mode, empty for others."""
+    """Return the kind of a layer that depends on its mode; "" for others."""
     kind = type(layer).__name__
     names = [base.__name__ for base in type(layer).__mro__]
     if any(name.startswith("_InstanceNorm") for name in names):

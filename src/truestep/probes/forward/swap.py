@@ -1,4 +1,4 @@
-"""Tensors that exchange their contents. Seams: what `torch.utils.swap_tensors` looks up, and the function below it."""
+"""Tensors that exchange contents. Seams: the functions that `torch.utils.swap_tensors` looks up and calls."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from truestep.seams.refs import is_referenced, let_swap
 
 
 class SwapProbe(Probe):
-    """Lets tensors be swapped that are watched, and has the ledger follow. Tells nothing: values do not change."""
+    """Allows swaps of observed tensors, and updates the ledger. It emits no event: values do not change."""
 
     def install(self, stack: ExitStack) -> None:
         scene = self.scene

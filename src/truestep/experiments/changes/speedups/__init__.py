@@ -47,9 +47,9 @@ _TUNINGS: tuple[type[Tuning], ...] = (
     Bf16Autocast,
     InferenceMode,
 )
-"""What is given to a loader sees the workers that are installed after it; autocast is around what is compiled."""
+"""Order of installation: loader settings come before workers, and autocast wraps compiled code."""
 
 TUNINGS: dict[str, type[Tuning]] = {tuning.name: tuning for tuning in _TUNINGS}
-"""Every speed-up by its name."""
+"""All speed-ups by name."""
 
 __all__ = ["TUNINGS", "Tuning"]

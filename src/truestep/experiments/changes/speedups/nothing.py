@@ -1,4 +1,4 @@
-"""The control: a speed-up that changes nothing. What it seems to give is noise."""
+"""The control: a speed-up that changes nothing. Its apparent gain is noise."""
 
 from __future__ import annotations
 
