@@ -67,7 +67,7 @@ def test_a_file_in_place_of_the_folder_is_an_error(tmp_path):
 def test_an_empty_lock_that_is_held_is_a_process_just_starting(tmp_path):
     with FolderLock(tmp_path):
         os.truncate(tmp_path / ".lock", 0)
-        with pytest.raises(FolderInUse, match="just starting"):
+        with pytest.raises(FolderInUse, match="a process that is starting"):
             FolderLock(tmp_path)
 
 
