@@ -47,6 +47,10 @@ ENTRIES = {
 }
 """What torch's own code calls: these catch what goes wrong below them. All the others may raise."""
 BUILDING = {"install", "__init__", "__init_subclass__", "patch", "weave", "all_probes"}
+BUILDING |= {"wrap", "wrap_optimizer", "wrap_module", "wrap_iter", "wrap_next", "wrap_iterator", "replace", "watch"}
+BUILDING |= {"untraced", "mark_untraced", "leave_uncompiled", "engine_state", "scales"}
+NOT_OF_PROBES = {"is_compiled", "uncompiled", "uncompiled_name", "wrapped_model"}
+"""Functions of seams that only the toolkit calls."""
 
 
 class Growing(nn.Module):
@@ -208,7 +212,7 @@ def internals() -> Iterator[str]:
     """Name every function and method of the probes that is not an entry."""
     for module in _modules():
         for name, value in vars(module).items():
-            if getattr(value, "__module__", "") != module.__name__ or name in BUILDING:
+            if getattr(value, "__module__", "") != module.__name__ or name in BUILDING | NOT_OF_PROBES:
                 continue
             if isinstance(value, FunctionType):
                 yield f"{module.__name__}:{name}"

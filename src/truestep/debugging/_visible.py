@@ -11,6 +11,7 @@ import torch
 from torch import nn
 
 from truestep.errors import UnknownModule
+from truestep.seams.wrappers import is_compiled, uncompiled
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +93,7 @@ def _walk(module: nn.Module, name: str, found: Visible, met: dict[int, str], exa
         return
     met[id(module)] = name
     inside = sum(1 for _ in module.modules()) - 1
-    if hasattr(module, "_orig_mod") and hasattr(module, "dynamo_ctx"):  # torch.compile(module)
+    if is_compiled(module):
         found.names[name] = module
         if inside > 1:
             found.hidden.append(Hidden(name, "torch.compile", inside - 1))
@@ -117,11 +118,6 @@ def _why(module: nn.Module, exact: bool) -> str:
     return ""
 
 
-def plain_name(name: str) -> str:
-    """Return the name of a parameter or module without the parts added by torch.compile."""
-    return name.replace("_orig_mod.", "")
-
-
 def joined(prefix: str, name: str) -> str:
     """Return the qualified name of an inner part; either name can be empty."""
     return f"{prefix}.{name}" if prefix and name else prefix or name
@@ -129,7 +125,7 @@ def joined(prefix: str, name: str) -> str:
 
 def kind(module: nn.Module) -> str:
     """Return the name of a module's class; for a compiled one, of the class that was compiled."""
-    return type(getattr(module, "_orig_mod", module)).__name__
+    return type(uncompiled(module)).__name__
 
 
 def titles(models: Iterable[nn.Module], names: Mapping[str, nn.Module] | None = None) -> dict[str, nn.Module]:

@@ -11,14 +11,15 @@ from typing import Any
 
 import torch
 from torch import nn
-from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
 
+from truestep import seams
 from truestep.debugging._nested import shape, tensors
 from truestep.debugging._record import ParameterRecord, Record, Seen, Values
-from truestep.debugging._visible import joined, kind, plain_name, titles, visible
+from truestep.debugging._visible import joined, kind, titles, visible
 from truestep.debugging.inspection import Inspection
 from truestep.debugging.statistics import local
 from truestep.errors import BadPart
+from truestep.seams.wrappers import uncompiled_name
 
 MOST = 100_000
 """Most tensors to measure: an inspection of more is around a whole training instead of a step, and stops."""
@@ -104,13 +105,12 @@ class _Watcher:
         for prefix, model in self._models.items():
             found = visible(model)
             for border in found.hidden:
-                self.record.hide(joined(prefix, plain_name(border.name)), border)
+                self.record.hide(joined(prefix, uncompiled_name(border.name)), border)
             for name, module in found.names.items():
                 also = tuple(joined(prefix, other) for other in found.others.get(name, ()))
                 self._hook(joined(prefix, name), module, also)
             self._hook_parameters(prefix, model)
-        stack.callback(register_optimizer_step_pre_hook(_untraced(self._stepping)).remove)
-        stack.callback(register_optimizer_step_post_hook(_untraced(self._stepped)).remove)
+        seams.step.watch(stack, before=self._stepping, after=self._stepped)
         self._open = True
 
     def _close(self) -> None:
@@ -137,14 +137,14 @@ class _Watcher:
         for name, parameter in model.named_parameters():
             if id(parameter) in self._parameters or nn.parameter.is_lazy(parameter):
                 continue
-            record = self.record.add_parameter(joined(prefix, plain_name(name)), parameter)
+            record = self.record.add_parameter(joined(prefix, uncompiled_name(name)), parameter)
             self._parameters[id(parameter)] = record
             if parameter.requires_grad and parameter.is_leaf:
                 hook = parameter.register_post_accumulate_grad_hook(self._accumulated(record))  # type: ignore[no-untyped-call]
                 self._stack.callback(hook.remove)
         for name, buffer in model.named_buffers():
             if buffer.is_floating_point():
-                self.record.add_buffer(joined(prefix, plain_name(name)), buffer)
+                self.record.add_buffer(joined(prefix, uncompiled_name(name)), buffer)
 
     def _guarded(self, function: Callable[..., None], *args: Any) -> None:
         """Call a measuring function. An exception in it is recorded, and does not end the training."""
@@ -293,14 +293,3 @@ def _reference(tensor: torch.Tensor) -> Callable[[], torch.Tensor | None]:
 def _wrapped(tensor: torch.Tensor) -> bool:
     """Return True if the tensor belongs to a transform of torch.func, so that it has values of several samples."""
     return torch._C._functorch.is_functorch_wrapped_tensor(tensor)
-
-
-def _untraced(hook: Callable[..., None]) -> Callable[..., None]:
-    """Return a hook that a compiled step calls but does not trace."""
-
-    def untraced(*args: Any) -> None:
-        hook(*args)
-
-    untraced._torchdynamo_disable = True  # type: ignore[attr-defined]
-    untraced._torchdynamo_disable_msg = None  # type: ignore[attr-defined]
-    return untraced

@@ -12,9 +12,10 @@ import torch
 from torch import nn
 from torch.profiler import record_function
 
-from truestep.debugging._visible import Hidden, joined, kind, plain_name, titles, visible
+from truestep.debugging._visible import Hidden, joined, kind, titles, visible
 from truestep.debugging.timings import DATA, MODULE, STEP, ModuleTime, OperationTime, PhaseTime, Timings
 from truestep.errors import BadSettings, TraceNotWritten
+from truestep.seams.wrappers import uncompiled_name
 
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderableType
@@ -116,7 +117,7 @@ class Profile:
         hidden = []
         for prefix, model in self._models.items():
             found = visible(model)
-            hidden += [Hidden(joined(prefix, plain_name(h.name)), h.why, h.modules) for h in found.hidden]
+            hidden += [Hidden(joined(prefix, uncompiled_name(h.name)), h.why, h.modules) for h in found.hidden]
             for name, module in found.names.items():
                 self._hook(joined(prefix, name), module)
         self.hidden = tuple(hidden)

@@ -14,6 +14,7 @@ from torch.nn.parameter import is_lazy
 
 from truestep.errors import BadPart
 from truestep.model.freeze import is_held
+from truestep.seams.wrappers import wrapped_model
 
 Place = tuple[dict[str, Any], dict[str, Any], str]
 """Place of a tensor: a dict of a module, the same dict of its copy, and the name in both."""
@@ -38,7 +39,7 @@ class Average:
     """
 
     def __init__(self, model: nn.Module, *, statistics: bool) -> None:
-        self.source = unwrapped(model)
+        self.source: nn.Module = wrapped_model(model)
         lazy = [name for name, parameter in self.source.named_parameters() if is_lazy(parameter)]
         if lazy:
             raise BadPart(
@@ -191,14 +192,3 @@ class Average:
         """Load an average from its state."""
         self.model.load_state_dict(state["model"])
         self.updates = state["updates"]
-
-
-def unwrapped(model: nn.Module) -> nn.Module:
-    """Return the module inside wrappers of `torch.compile` and DDP; its keys have no prefix."""
-    while True:
-        inner = getattr(model, "_orig_mod", None)
-        if inner is None and type(model).__name__ == "DistributedDataParallel":
-            inner = model.module
-        if not isinstance(inner, nn.Module):
-            return model
-        model = inner

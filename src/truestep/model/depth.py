@@ -5,7 +5,7 @@ from __future__ import annotations
 from torch import nn
 
 from truestep.errors import BadPart
-from truestep.model.names import bare
+from truestep.seams.wrappers import bare
 
 
 def depths(model: nn.Module, layers: str | None = None) -> tuple[dict[nn.Parameter, int], int]:

@@ -10,18 +10,7 @@ from itertools import accumulate
 from torch import nn
 
 from truestep.errors import BadPart
-
-WRAPPERS = {"module", "_orig_mod", "_checkpoint_wrapped_module", "_fsdp_wrapped_module"}
-"""Parts that DDP, torch.compile, checkpointing and FSDP add to names."""
-
-
-def bare(name: str) -> str:
-    """Return a name without the parts added by wrappers.
-
-    >>> bare("module._orig_mod.head.weight")
-    'head.weight'
-    """
-    return ".".join(part for part in name.split(".") if part not in WRAPPERS)
+from truestep.seams.wrappers import bare
 
 
 def matches(name: str, pattern: str) -> bool:

@@ -13,7 +13,7 @@ from torch import nn
 from torch.utils.checkpoint import checkpoint
 
 from truestep.errors import BadPart
-from truestep.model.names import bare
+from truestep.seams.wrappers import bare
 
 Kinds = type[nn.Module] | Sequence[type[nn.Module]]
 Buffer = tuple[nn.Module, str]

@@ -13,7 +13,7 @@ from torch import nn
 from torch.nn.parameter import is_lazy
 
 from truestep.errors import BadSettings
-from truestep.model.names import bare
+from truestep.seams.wrappers import bare
 
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderResult

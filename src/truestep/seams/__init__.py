@@ -1,1 +1,16 @@
-"""The places where torch is touched: attributes replaced and restored, weak references, torch's own code rewritten."""
+"""The places where torch is touched, one module per subject. Importing them imports no torch.
+
+| module | subject |
+| --- | --- |
+| `patch` | attributes that are set and restored |
+| `backward`, `step`, `zero_grad`, `scaler` | backward passes, steps of optimizers, cleared gradients, `GradScaler` |
+| `module_call`, `weaving` | calls of modules, and the code of torch that is rewritten for them |
+| `loader` | batches and passes of loaders |
+| `wrappers` | models inside torch.compile, DDP and others |
+| `tracing` | code that TorchDynamo leaves alone |
+| `refs` | weak references to tensors |
+"""
+
+from truestep.seams import backward, loader, module_call, scaler, step, tracing, wrappers, zero_grad
+
+__all__ = ["backward", "loader", "module_call", "scaler", "step", "tracing", "wrappers", "zero_grad"]

@@ -12,11 +12,12 @@ import time
 import weakref
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from functools import partial
 from typing import Any
 
-from truestep.experiments.running.steps import is_own_step, optimizers_made
+from truestep import seams
+from truestep.experiments.running.steps import optimizers_made
 from truestep.seams.patch import patch
-from truestep.seams.weaving import weave
 
 PHASES = ("data", "forward", "backward", "optimizer", "evaluation", "other")
 _PATIENCE = 200
@@ -27,7 +28,6 @@ class _Calls(threading.local):
     """State that the woven call of a module reads; with `inside` 1 it skips the clock."""
 
     inside = 0
-    on = False
 
 
 class PhaseClock:
@@ -140,15 +140,14 @@ class PhaseClock:
     def install(self, stack: ExitStack) -> None:
         """Install the clock until the stack unwinds. torch must be imported."""
         import torch
-        from torch.optim import optimizer
 
         self._torch: Any = torch
         self._data(stack)
         self._modules(stack)
         self._around_optimizers(stack)
 
-        def _engine_run_backward(*args: Any, **kwargs: Any) -> Any:
-            if self._elsewhere() or torch._C._current_graph_task_id() != -1:
+        def run_engine(*args: Any, **kwargs: Any) -> Any:
+            if self._elsewhere() or in_engine():
                 return backward(*args, **kwargs)
             self._trained = True
             depth = self.enter("backward")
@@ -159,21 +158,17 @@ class PhaseClock:
             if self._due:
                 self._due = False
                 self._step()
-            elif not made() and is_own_step(kwargs):  # a script that updates its weights itself
+            elif not made() and kwargs.get("accumulate_grad", False):  # a script that updates its weights itself
                 self.thread = threading.get_ident()
                 self._step()
             return result
 
         made = optimizers_made(stack)
-
-        backward = patch(stack, torch.autograd, "_engine_run_backward", _engine_run_backward)
-        stack.callback(optimizer.register_optimizer_step_pre_hook(self._steps).remove)
-        stack.callback(optimizer.register_optimizer_step_post_hook(self._stepped).remove)
+        in_engine = self._in_engine = seams.backward.engine_state()
+        backward = seams.backward.wrap(stack, run_engine)
+        seams.step.watch(stack, before=self._steps, after=self._stepped)
 
     def _data(self, stack: ExitStack) -> None:
-        from torch.utils.data import DataLoader
-        from torch.utils.data.dataloader import _BaseDataLoaderIter
-
         from truestep.loop.loading.loader import Loader
 
         def __next__(iterator: Any) -> Any:
@@ -200,8 +195,8 @@ class PhaseClock:
 
             return walk()
 
-        next_of_torch = patch(stack, _BaseDataLoaderIter, "__next__", __next__)
-        iter_of_torch = patch(stack, DataLoader, "__iter__", __iter__)
+        next_of_torch = seams.loader.wrap_next(stack, __next__)
+        iter_of_torch = seams.loader.wrap_iter(stack, __iter__)
         epoch_of_loader = patch(stack, Loader, "epoch", epoch)
 
     def _met(self, kind: str, workers: int) -> None:
@@ -225,18 +220,7 @@ class PhaseClock:
             self.leave(depth)
 
     def _modules(self, stack: ExitStack) -> None:
-        torch = self._torch
-        names = {
-            "_truestep_compiling": torch.compiler.is_dynamo_compiling,
-            "_truestep_depth": self._calls,
-            "_truestep_coast": _Calls,
-            "_truestep_enter": self._call,
-            "_truestep_leave": self._return,
-        }
-        woven = weave(torch.nn.Module._wrapped_call_impl, names)
-        if woven is not None:
-            patch(stack, torch.nn.Module, "_wrapped_call_impl", woven)
-            patch(stack, torch.nn.Module, "__call__", woven)
+        seams.module_call.wrap(stack, enter=self._call, leave=self._return, depth=self._calls)
 
     def _call(self, module: Any, args: tuple[Any, ...], depth_of_caller: int = 2) -> Any:
         """Run before a call of a module, unless the woven call skips the clock."""
@@ -283,22 +267,18 @@ class PhaseClock:
         return known
 
     def _around_optimizers(self, stack: ExitStack) -> None:
-        from torch.amp.grad_scaler import GradScaler
         from torch.nn.utils import clip_grad
-        from torch.optim import Optimizer
 
         for name in ("_get_total_norm", "_clip_grads_with_norm_"):
             if hasattr(clip_grad, name):
-                patch(stack, clip_grad, name, self._as_optimizer(getattr(clip_grad, name)))
+                self._count(name, partial(patch, stack, clip_grad, name))
         for name in ("step", "unscale_", "update"):
-            patch(stack, GradScaler, name, self._as_optimizer(getattr(GradScaler, name)))
-        # torch keeps TorchDynamo out of the optimizer's method: ours takes its place inside the same wrapping.
-        original = vars(Optimizer)["zero_grad"]
-        clear = self._as_optimizer(getattr(original, "__wrapped__", original))
-        patch(stack, Optimizer, "zero_grad", self._torch._disable_dynamo(clear))
-        patch(stack, self._torch.nn.Module, "zero_grad", self._as_optimizer(self._torch.nn.Module.zero_grad))
+            self._count(name, partial(seams.scaler.wrap, stack, name))
+        self._count("zero_grad", partial(seams.zero_grad.wrap_optimizer, stack))
+        self._count("zero_grad", partial(seams.zero_grad.wrap_module, stack))
 
-    def _as_optimizer(self, function: Any) -> Any:
+    def _count(self, name: str, wrap: Callable[[Any], Any]) -> None:
+        """Count the time of a function of torch as the optimizer's."""
         compiling = self._torch.compiler.is_dynamo_compiling
 
         def counted(*args: Any, **kwargs: Any) -> Any:
@@ -310,8 +290,8 @@ class PhaseClock:
             finally:
                 self.leave(depth)
 
-        counted.__name__ = function.__name__
-        return counted
+        counted.__name__ = name
+        function = wrap(counted)
 
     def _steps(self, optimizer: Any, *_: Any) -> None:
         if self._elsewhere():
@@ -336,7 +316,7 @@ class PhaseClock:
         elif optimizer is not first:
             self._trained = True
             return
-        if self._torch._C._current_graph_task_id() == -1:
+        if not self._in_engine():
             self._step()
         else:  # in a hook of the backward pass: the step is over when that is
             self._due = True

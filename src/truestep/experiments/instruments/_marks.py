@@ -8,11 +8,11 @@ from collections.abc import Callable
 from types import FrameType
 from typing import Any
 
-from truestep.debugging._visible import joined, kind, plain_name, visible
+from truestep.debugging._visible import joined, kind, visible
 from truestep.debugging.timings import DATA, MODULE
 from truestep.probes.context.local_variables import variables
 from truestep.probes.context.sites import Sites
-from truestep.probes.forward.model import unwrapped
+from truestep.seams.wrappers import uncompiled_name, unwrapped
 
 
 class Marks:
@@ -88,9 +88,9 @@ class Marks:
             self.hidden[title] = "torch.compile"
         found = visible(root, exact=False)
         for border in found.hidden:
-            self.hidden[joined(title, plain_name(border.name))] = border.why
+            self.hidden[joined(title, uncompiled_name(border.name))] = border.why
         for inner, part in found.names.items():
-            self._mark(part, joined(title, plain_name(inner)))
+            self._mark(part, joined(title, uncompiled_name(inner)))
         if module not in self._marks:
             self._mark(module, title)
 

@@ -13,6 +13,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
+from truestep import seams
 from truestep.experiments.instruments import _digests
 from truestep.experiments.instruments._given import GivenLosses
 from truestep.experiments.instruments._instrument import Instrument
@@ -51,19 +52,15 @@ class Fingerprints(Instrument):
         self._reads = 0
 
     def install(self, stack: ExitStack) -> None:
-        from torch.optim import optimizer
-
         self._given.listen(stack)
         self._watch_batches(stack)
         self._watch_put_back(stack)
         watch_writes(stack, self._written)
         watch_reads(stack, self._read)
-        stack.callback(optimizer.register_optimizer_step_pre_hook(self._begins).remove)
-        stack.callback(optimizer.register_optimizer_step_post_hook(self._ended).remove)
+        seams.step.watch(stack, before=self._begins, after=self._ended)
 
     def _watch_batches(self, stack: ExitStack) -> None:
         import torch
-        from torch.utils.data.dataloader import _BaseDataLoaderIter
 
         from truestep.loop.loading import feed as feed_module
         from truestep.loop.loading.loader import Loader
@@ -99,9 +96,9 @@ class Fingerprints(Instrument):
             return walk()
 
         feed, enabled = feed_module.__name__, torch.is_grad_enabled
-        next_of_torch = patch(stack, _BaseDataLoaderIter, "__next__", __next__)
-        next_index_of_torch = patch(stack, _BaseDataLoaderIter, "_next_index", _next_index)
-        reset_of_torch = patch(stack, _BaseDataLoaderIter, "_reset", _reset)
+        next_of_torch = seams.loader.wrap_next(stack, __next__)
+        next_index_of_torch = seams.loader.wrap_iterator(stack, "_next_index", _next_index)
+        reset_of_torch = seams.loader.wrap_iterator(stack, "_reset", _reset)
         epoch_of_loader = patch(stack, Loader, "epoch", epoch)
 
     def _watch_put_back(self, stack: ExitStack) -> None:

@@ -8,6 +8,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
+from truestep import seams
 from truestep.experiments.changes.harness.called_again import LOSSES
 from truestep.experiments.instruments._instrument import Instrument
 from truestep.seams.patch import patch
@@ -39,12 +40,11 @@ class Learning(Instrument):
         import torch
         from torch.nn import functional
         from torch.nn.modules import module as modules
-        from torch.optim import optimizer
 
         self._torch: Any = torch
         self._hook = modules.register_module_forward_pre_hook(self._called)
         stack.callback(self._hook.remove)
-        stack.callback(optimizer.register_optimizer_step_pre_hook(self._steps).remove)
+        seams.step.watch(stack, before=self._steps)
         for name in LOSSES:
             patch(stack, functional, name, self._loss(name, getattr(functional, name)))
 

@@ -9,6 +9,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
+from truestep import seams
 from truestep.experiments.instruments._given import GivenLosses
 from truestep.experiments.instruments._instrument import Instrument
 from truestep.experiments.running.steps import on_steps
@@ -38,10 +39,8 @@ class Losses(Instrument):
         self._lines = 0
 
     def install(self, stack: ExitStack) -> None:
-        from torch.optim import optimizer
-
         self._given.listen(stack)
-        stack.callback(optimizer.register_optimizer_step_pre_hook(self._steps).remove)
+        seams.step.watch(stack, before=self._steps)
         on_steps(stack, self._stepped)
         stack.callback(self._file.close)
 

@@ -13,6 +13,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
+from truestep import seams
 from truestep.debugging.timings import BETWEEN
 from truestep.experiments.instruments._clock import ALONE, PHASES, PhaseClock
 from truestep.experiments.instruments._compiled import Compiled, compilations
@@ -77,7 +78,6 @@ class Profile(Instrument):
 
     def install(self, stack: ExitStack) -> None:
         import torch
-        from torch.optim import optimizer
 
         self._sites = Sites(os.path.dirname(torch.__file__))
         self._marks = Marks(self._sites)
@@ -85,7 +85,7 @@ class Profile(Instrument):
         self._compiled.install(stack)
         self.clock.on_step(self._stepped)
         self.clock.install(stack)
-        stack.callback(optimizer.register_optimizer_step_post_hook(self._met).remove)
+        seams.step.watch(stack, after=self._met)
 
     def _met(self, optimizer: Any, *_: Any) -> None:
         if optimizer not in self._optimizers:

@@ -70,8 +70,8 @@ class _Child:
         from truestep.experiments.changes import CHANGES
         from truestep.experiments.instruments import INSTRUMENTS
         from truestep.experiments.running.stop_after import StopAfter
-        from truestep.probes import leave_uncompiled
         from truestep.seams.refs import let_swap
+        from truestep.seams.tracing import leave_uncompiled
 
         let_swap(self._stack)
         if self._wanted["anew"]:

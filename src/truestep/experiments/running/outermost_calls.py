@@ -7,19 +7,11 @@ import weakref
 from contextlib import ExitStack
 from typing import Any
 
-from truestep.seams.patch import patch
-from truestep.seams.weaving import weave
+from truestep import seams
 
 
 class _Depth(threading.local):
     inside = 0
-
-
-class _Awake:
-    """Constant replacement for a repetition (see `probes/context/repetition.py`): every call is observed in full."""
-
-    inside = False
-    on = False
 
 
 class RootCalls:
@@ -37,19 +29,7 @@ class RootCalls:
         import torch
 
         self._engine_task = torch._C._current_graph_task_id
-        names = {
-            "_truestep_compiling": torch.compiler.is_dynamo_compiling,
-            "_truestep_depth": self._depth,
-            "_truestep_coast": _Awake,
-            "_truestep_enter": self._enter,
-            "_truestep_leave": self._leave,
-        }
-        woven = weave(torch.nn.Module._wrapped_call_impl, names)
-        if woven is None:
-            return False
-        patch(stack, torch.nn.Module, "_wrapped_call_impl", woven)
-        patch(stack, torch.nn.Module, "__call__", woven)
-        return True
+        return seams.module_call.wrap(stack, enter=self._enter, leave=self._leave, depth=self._depth)
 
     def entered(self, module: Any) -> Any:
         """Called before an outermost call."""

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from typing import Any
 
+from truestep import seams
 from truestep.seams.patch import patch
 
 
@@ -17,20 +18,14 @@ def on_steps(stack: ExitStack, stepped: Callable[[Any], None]) -> None:
         stack: removes the hooks.
         stepped: called with the optimizer; with None in a script that updates its weights itself.
     """
-    import torch
-    from torch.optim import optimizer as module
-
     made = optimizers_made(stack)
 
-    def _engine_run_backward(*args: Any, **kwargs: Any) -> Any:
-        result = backward(*args, **kwargs)
-        if not made() and is_own_step(kwargs):
+    def passed(this: seams.backward.Pass) -> None:
+        if not made():
             stepped(None)
-        return result
 
-    backward = patch(stack, torch.autograd, "_engine_run_backward", _engine_run_backward)
-    hook = module.register_optimizer_step_post_hook(lambda optimizer, *_: stepped(optimizer))
-    stack.callback(hook.remove)
+    seams.backward.watch(stack, after=passed)
+    seams.step.watch(stack, after=lambda optimizer, *_: stepped(optimizer))
 
 
 def optimizers_made(stack: ExitStack) -> Callable[[], bool]:
@@ -51,13 +46,6 @@ def is_any_alive() -> bool:
     from torch.optim import Optimizer
 
     return any(issubclass(type(thing), Optimizer) for thing in gc.get_objects())
-
-
-def is_own_step(kwargs: dict[str, Any]) -> bool:
-    """Return True if a finished pass of the engine came from `backward()`, outside of other passes."""
-    import torch
-
-    return bool(kwargs.get("accumulate_grad", False)) and torch._C._current_graph_task_id() == -1
 
 
 def device_of(optimizer: Any) -> str:

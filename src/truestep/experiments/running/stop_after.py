@@ -5,8 +5,8 @@ from __future__ import annotations
 from contextlib import ExitStack
 from typing import Any
 
+from truestep import seams
 from truestep.experiments.running.steps import on_steps
-from truestep.seams.patch import patch
 from truestep.supervision.session import Stop
 
 
@@ -23,19 +23,19 @@ class StopAfter:
 
     def install(self, stack: ExitStack) -> None:
         """Count steps from now on. Install it after all other hooks, so that these see the last step."""
-        import torch
 
-        def _engine_run_backward(*args: Any, **kwargs: Any) -> Any:
+        def run_engine(*args: Any, **kwargs: Any) -> Any:
             result = backward(*args, **kwargs)
-            if self.reached and torch._C._current_graph_task_id() == -1:
+            if self.reached and not in_engine():
                 raise Stop
             return result
 
         def stepped(optimizer: Any) -> None:
             self._left -= 1
             self.reached = self._left <= 0
-            if self.reached and torch._C._current_graph_task_id() == -1:
+            if self.reached and not in_engine():
                 raise Stop
 
-        backward = patch(stack, torch.autograd, "_engine_run_backward", _engine_run_backward)
+        in_engine = seams.backward.engine_state()
+        backward = seams.backward.wrap(stack, run_engine)
         on_steps(stack, stepped)

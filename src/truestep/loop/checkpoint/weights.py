@@ -16,7 +16,7 @@ from torch.nn.parameter import is_lazy
 from truestep.errors import KeysDoNotMatch
 from truestep.loop.checkpoint.checkpoint import Checkpoint
 from truestep.loop.checkpoint.weight_files import SHOWN, read_weights, some
-from truestep.model.names import bare
+from truestep.seams.wrappers import bare
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,8 @@ import torch
 from torch import nn
 from torch.nn.parameter import is_lazy
 
+from truestep.seams.wrappers import uncompiled
+
 
 def introduction(models: Mapping[str, nn.Module], batch: Any, precision: str) -> str:
     """Return the description of models and batch, in one line.
@@ -34,7 +36,7 @@ def introduction(models: Mapping[str, nn.Module], batch: Any, precision: str) ->
 
 
 def _model(model: nn.Module) -> str:
-    inner: nn.Module = getattr(model, "_orig_mod", model)
+    inner: nn.Module = uncompiled(model)
     parameters = [parameter for parameter in inner.parameters() if not is_lazy(parameter)]
     count = sum(parameter.numel() for parameter in parameters)
     kinds = dict.fromkeys(_short(parameter.dtype) for parameter in parameters)

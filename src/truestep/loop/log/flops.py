@@ -11,6 +11,7 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from truestep.errors import BadPart
 from truestep.loop.log.throughput import samples_in
+from truestep.seams.wrappers import uncompiled
 
 _T = 1e12
 
@@ -91,7 +92,7 @@ def peak_of(name: str, precision: str, *, tf32: bool = False) -> float | None:
 
 def flops_per_sample(model: nn.Module, inputs: tuple[Any, ...], options: Mapping[str, Any]) -> float:
     """Return the FLOPs of the forward and backward pass for one sample. See `Run.count_flops`."""
-    inner: nn.Module = getattr(model, "_orig_mod", model)
+    inner: nn.Module = uncompiled(model)
     samples = samples_in([*inputs, *options.values()])
     if samples > 10**9 or not samples:
         raise BadPart(

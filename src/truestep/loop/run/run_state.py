@@ -22,6 +22,7 @@ from truestep.loop.checkpoint.weights import load_weights
 from truestep.loop.optim.updates import has_groups_of, load_optimizer
 from truestep.loop.process.terminal import say
 from truestep.model.freeze import frozen_state, load_frozen_state
+from truestep.seams.wrappers import uncompiled
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -126,7 +127,7 @@ class RunState:
             "schedules": {name: schedule.scheduler.state_dict() for name, schedule in parts.schedules.items()},
             "registered": {name: part.state_dict() for name, part in parts.registered.items()},
             "averages": {name: followed.state_dict() for name, followed in parts.averaging.shelf.items()},
-            "frozen": {name: frozen_state(_plain(model)) for name, model in parts.models.items()},
+            "frozen": {name: frozen_state(uncompiled(model)) for name, model in parts.models.items()},
             "means": {name: mean.state_dict() for name, mean in parts.means.items()},
             "declared": _declared(parts, self._facts),
             "starts": {name: schedule.start for name, schedule in parts.schedules.items()},
@@ -158,7 +159,7 @@ class RunState:
 
     def _models(self) -> dict[str, Any]:
         """Return the state of each model and each average."""
-        models = {name: _plain(model).state_dict() for name, model in self._parts.models.items()}
+        models = {name: uncompiled(model).state_dict() for name, model in self._parts.models.items()}
         for name, followed in self._parts.averaging.shelf.items():
             followed.average.check()
             models[name] = followed.average.model.state_dict()
@@ -190,7 +191,7 @@ class RunState:
             if name not in self._resumed.models:
                 return  # it is new, or another name for one that is then missing
             try:
-                load_weights(_plain(model), self._resumed, name=name, device=self._device)
+                load_weights(uncompiled(model), self._resumed, name=name, device=self._device)
             except KeysDoNotMatch as error:
                 error.remedy = (
                     "resume with the model that was saved, or begin a run from the weights that fit: another out=, and "
@@ -200,7 +201,7 @@ class RunState:
         elif self._init_from is not None:
             source = self._init_from
             known = isinstance(source, Checkpoint) and (name in source.models or len(source.models) > 1)
-            load_weights(_plain(model), source, name=name if known else None, device=self._device)
+            load_weights(uncompiled(model), source, name=name if known else None, device=self._device)
             say(f"truestep: {name} begins with the weights of {getattr(source, 'path', source)}")
 
     def load_registered(self, name: str) -> None:
@@ -252,7 +253,7 @@ class RunState:
             if name in resumed.models:
                 self.load_model(name, model)
             if name in loaded.get("frozen", {}):
-                load_frozen_state(_plain(model), loaded["frozen"][name])
+                load_frozen_state(uncompiled(model), loaded["frozen"][name])
         for name, followed in parts.averaging.shelf.items():
             self.load_average(name, followed)
         for name, schedule in parts.schedules.items():
@@ -363,9 +364,3 @@ def _declared(parts: Parts, settings: Facts) -> Facts:
 def _tell(changes: list[Change], resumed: Checkpoint) -> None:
     place = f"{resumed.path}, step {resumed.step}, epoch {resumed.epoch}"
     say(f"truestep: the run goes on from {place}, with changes:\n{table(changes)}")
-
-
-def _plain(model: nn.Module) -> nn.Module:
-    """Return the module inside a wrapper of torch.compile; its keys have no prefix."""
-    inner: nn.Module = getattr(model, "_orig_mod", model)
-    return inner

@@ -23,6 +23,7 @@ from truestep.loop.checkpoint.snapshot import Snapshot
 from truestep.loop.process.stacklevel import outside
 from truestep.loop.rng.seed import numpy, rng_state, set_rng_state
 from truestep.probes import Called
+from truestep.seams.wrappers import uncompiled
 
 if TYPE_CHECKING:
     from truestep.loop.run.registry import Parts, State
@@ -163,9 +164,7 @@ class Starts:
 
     def _models(self) -> dict[str, nn.Module]:
         parts = self._parts
-        models: dict[str, nn.Module] = {
-            name: getattr(model, "_orig_mod", model) for name, model in parts.models.items()
-        }
+        models: dict[str, nn.Module] = {name: uncompiled(model) for name, model in parts.models.items()}
         models |= {f"average/{name}": followed.average.model for name, followed in parts.averaging.shelf.items()}
         others = {f"part/{name}": part for name, part in parts.registered.items() if isinstance(part, nn.Module)}
         return models | others

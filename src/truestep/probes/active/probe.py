@@ -12,6 +12,7 @@ from contextlib import ExitStack
 from types import FrameType
 from typing import Any
 
+from truestep import seams
 from truestep.events import (
     CheckSkipped,
     PlainStateCompared,
@@ -44,7 +45,6 @@ class ActiveProbe(Probe):
     """Emits the results of the checks, and `CheckSkipped` for a check that was not possible."""
 
     def install(self, stack: ExitStack) -> None:
-        import torch.utils.data.dataloader as module
         from torch import serialization
         from torch.utils.data._utils.collate import default_collate
 
@@ -78,7 +78,7 @@ class ActiveProbe(Probe):
                 self.drawn(iterator, batch)
             return batch
 
-        original = patch(stack, module._BaseDataLoaderIter, "__next__", __next__)
+        original = seams.loader.wrap_next(stack, __next__)
         original_save = patch(stack, serialization, "_save", _save)
         scene.evaluated, scene.met = self.evaluated, self.met
         stack.callback(setattr, scene, "evaluated", None)

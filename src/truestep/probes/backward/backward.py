@@ -9,6 +9,7 @@ import time
 from contextlib import ExitStack
 from typing import Any
 
+from truestep import seams
 from truestep.events import BackwardEnded, GradientsTaken, HandStepped, LossNotFinite, LossRead, Site
 from truestep.probes.backward.anomaly import Anomaly
 from truestep.probes.backward.kept_graphs import Keep
@@ -17,7 +18,6 @@ from truestep.probes.backward.retained_graphs import Retained
 from truestep.probes.backward.tape import read_tape, risky_operations
 from truestep.probes.context.probe import Probe
 from truestep.probes.context.values import has_values
-from truestep.seams.patch import patch
 
 _SCALINGS = ("DivBackward0", "MulBackward0")
 _SUMS = ("AddBackward0", "SubBackward0")
@@ -32,8 +32,6 @@ class BackwardProbe(Probe):
     """Emits `BackwardEnded` and `GradientsTaken`, and at sampled steps the content of the tape."""
 
     def install(self, stack: ExitStack) -> None:
-        import torch.autograd as autograd
-
         self._events: dict[tuple[Any, ...], BackwardEnded] = {}
         self._kinds: dict[type, str] = {}
         self._method = self.scene.torch.Tensor.backward.__code__
@@ -75,7 +73,7 @@ class BackwardProbe(Probe):
             return result
 
         engine_task, thread = scene.engine_task, threading.get_ident
-        original = patch(stack, autograd, "_engine_run_backward", _engine_run_backward)
+        original = seams.backward.wrap(stack, _engine_run_backward)
 
     def is_next(self, outputs: Any) -> bool:
         """Return True if this is the expected backward pass of every round, from a finite loss."""

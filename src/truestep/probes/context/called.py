@@ -5,10 +5,7 @@ from __future__ import annotations
 from contextlib import ExitStack
 from typing import Any
 
-import torch
-
-from truestep.seams.patch import patch
-from truestep.seams.weaving import weave
+from truestep import seams
 
 
 class _Depth:
@@ -45,20 +42,11 @@ class Called:
         self.seen = self._depth.inside = False
         if self._stack is not None:
             return
-        names = {
-            "_truestep_compiling": torch.compiler.is_dynamo_compiling,
-            "_truestep_depth": self._depth,
-            "_truestep_coast": self._depth,
-            "_truestep_enter": self._enter,
-            "_truestep_leave": _leave,
-        }
         self._stack = ExitStack()
-        woven = weave(torch.nn.Module._wrapped_call_impl, names)
-        if woven is None:
-            self.seen = True
-            return
-        patch(self._stack, torch.nn.Module, "_wrapped_call_impl", woven)
-        patch(self._stack, torch.nn.Module, "__call__", woven)
+        woven = seams.module_call.wrap(
+            self._stack, enter=self._enter, leave=_leave, depth=self._depth, coast=self._depth
+        )
+        self.seen = not woven
 
     def stop(self) -> None:
         """Stop; `seen` keeps its value."""

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 from typing import Any
 
+from truestep import seams
 from truestep.events import BatchDrawn, BatchRead, Event, LoaderEnded, LoaderMet, LoaderStarted, Site
 from truestep.probes.context.names import iterated
 from truestep.probes.context.probe import Probe
@@ -81,8 +82,8 @@ class DataProbe(Probe):
 
         if hasattr(module.DataLoader, _WORKERS_CHECK):
             original_check = patch(stack, module.DataLoader, _WORKERS_CHECK, check)
-        original_iter = patch(stack, module.DataLoader, "__iter__", __iter__)
-        original_next = patch(stack, module._BaseDataLoaderIter, "__next__", __next__)
+        original_iter = seams.loader.wrap_iter(stack, __iter__)
+        original_next = seams.loader.wrap_next(stack, __next__)
 
     def made(self, loader: Any) -> None:
         try:

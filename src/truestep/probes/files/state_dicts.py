@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
+from truestep import seams
 from truestep.events import Site
 from truestep.probes.context.scene import Scene, is_lazy
 from truestep.probes.gradients.gradient_states import version
@@ -12,8 +13,6 @@ from truestep.seams.refs import Ref
 
 _MOST_TAKEN = 128
 _MOST_CANDIDATES = 16
-_WRAPPERS = frozenset({"module", "_orig_mod", "_forward_module", "_fsdp_wrapped_module"})
-"""Name parts that wrappers add to the names of the wrapped module."""
 
 Shapes = dict[str, tuple[int, ...]]
 
@@ -163,18 +162,9 @@ def _renamed(missing: Shapes, offered: Shapes) -> Reading:
                 lacking = name.removesuffix(other)
                 under = {key.removeprefix(lacking): shape for key, shape in missing.items() if key.startswith(lacking)}
                 best = max(best, Reading(sum(offered.get(key) == shape for key, shape in under.items()), "", lacking))
-    wrapped = {part for name in offered for part in name.split(".")} & _WRAPPERS
+    wrapped = {part for name in offered for part in name.split(".")} & seams.wrappers.NAMES
     if wrapped and not best.found:
-        bare = {_bare(name): shape for name, shape in offered.items()}
+        bare = {seams.wrappers.bare(name): shape for name, shape in offered.items()}
         found = sum(bare.get(name) == shape for name, shape in missing.items())
         best = max(best, Reading(found, added=f"{min(wrapped)}."))
     return best
-
-
-def _bare(name: str) -> str:
-    """Return a name without the parts that wrappers add.
-
-    >>> _bare("encoder._orig_mod.0.weight")
-    'encoder.0.weight'
-    """
-    return ".".join(part for part in name.split(".") if part not in _WRAPPERS)

@@ -16,7 +16,6 @@ _SENSITIVE = (
 )  # fmt: skip
 _RATES = ("p", "drop_prob", "drop_rate", "rate", "prob")
 """Names of the rate in layers that drop at random."""
-_WRAPPERS = ("_orig_mod", "module", "_forward_module")
 _SENTINELS = 4
 
 
@@ -113,16 +112,6 @@ class Models:
         whole = argument(frame, "self")
         if isinstance(whole, self._module) and whole is not module and any(part is module for part in whole.modules()):
             self.met(whole, user, "self")
-
-
-def unwrapped(module: Any) -> Any:
-    """Look through the wrappers of torch.compile, DDP, DataParallel and Lightning Fabric."""
-    for name in _WRAPPERS:
-        children = module.__dict__.get("_modules")
-        inner = children.get(name) if isinstance(children, dict) else None
-        if inner is not None and (len(children) == 1 or name == "_forward_module"):
-            module = inner
-    return module
 
 
 def where(root: Any, module: Any) -> str:

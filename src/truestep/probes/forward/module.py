@@ -8,15 +8,16 @@ from contextlib import ExitStack
 from types import FrameType
 from typing import Any
 
+from truestep import seams
 from truestep.events import ForwardCalledDirectly, ModelCalled, Site, UnregisteredModuleCalled
 from truestep.probes.backward.kept_graphs import Keep
 from truestep.probes.context.local_variables import argument
 from truestep.probes.context.probe import Probe
-from truestep.probes.forward.model import Model, Models, unwrapped, where
+from truestep.probes.forward.model import Model, Models, where
 from truestep.probes.forward.norms import Norms
 from truestep.probes.forward.outputs import Outputs
-from truestep.seams.patch import patch
-from truestep.seams.weaving import compiling, weave
+from truestep.seams.weaving import compiling
+from truestep.seams.wrappers import unwrapped
 
 _CALLING = ("_wrapped_call_impl", "_call_impl")
 
@@ -58,18 +59,8 @@ class ModuleProbe(Probe):
         self.keep = Keep(scene)
         self._compared = Outputs(scene)
         self.outputs = Keep(scene, named=True)
-        names = {
-            "_truestep_compiling": torch.compiler.is_dynamo_compiling,
-            "_truestep_depth": scene.depth,
-            "_truestep_coast": scene.coast,
-            "_truestep_enter": self.enter,
-            "_truestep_leave": self.leave,
-        }
-        woven = weave(torch.nn.Module._wrapped_call_impl, names)
-        if woven is None:
+        if not seams.module_call.wrap(stack, enter=self.enter, leave=self.leave, depth=scene.depth, coast=scene.coast):
             return
-        patch(stack, torch.nn.Module, "_wrapped_call_impl", woven)
-        patch(stack, torch.nn.Module, "__call__", woven)
         hook = torch.nn.modules.module.register_module_parameter_registration_hook(self._parameter_registered)
         stack.callback(hook.remove)
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from contextlib import ExitStack
 from typing import Any
 
+from truestep import seams
 from truestep.events import Event, GradientsUnscaled, LossScaled, ScalerBuilt, ScalerStepped, ScalerUpdated
 from truestep.probes.context.probe import Probe
 from truestep.probes.gradients.scales import mark
-from truestep.seams.patch import patch
 
 
 class ScalerProbe(Probe):
@@ -52,10 +52,10 @@ class ScalerProbe(Probe):
                 self.updated(scaler)
 
         self._class = GradScaler
-        original_scale = patch(stack, GradScaler, "scale", scale)
-        original_unscale = patch(stack, GradScaler, "unscale_", unscale_)
-        original_step = patch(stack, GradScaler, "step", step)
-        original_update = patch(stack, GradScaler, "update", update)
+        original_scale = seams.scaler.wrap(stack, "scale", scale)
+        original_unscale = seams.scaler.wrap(stack, "unscale_", unscale_)
+        original_step = seams.scaler.wrap(stack, "step", step)
+        original_update = seams.scaler.wrap(stack, "update", update)
 
     def _number(self, scaler: Any) -> int:
         number, new = self.scene.number("scaler", scaler)

@@ -6,18 +6,16 @@ import sys
 from contextlib import ExitStack
 from typing import Any
 
+from truestep import seams
 from truestep.events import GradientsZeroed
 from truestep.probes.context.probe import Probe
 from truestep.probes.gradients.gradient_states import FRESH, MIXED, USED, Held
-from truestep.seams.patch import patch
 
 
 class ZeroProbe(Probe):
     """Emits `GradientsZeroed` with the line and the cleared gradients."""
 
     def install(self, stack: ExitStack) -> None:
-        from torch.optim import Optimizer
-
         scene, coast, frame = self.scene, self.scene.coast, sys._getframe
         compiling = scene.torch.compiler.is_dynamo_compiling
         self._events: dict[tuple[Any, ...], GradientsZeroed] = {}
@@ -55,11 +53,8 @@ class ZeroProbe(Probe):
             original_module(module, set_to_none)
             self.after(counts, some, model=model, key=key)
 
-        # torch keeps TorchDynamo out of the optimizer's method: ours takes its place inside the same wrapping.
-        original = vars(Optimizer)["zero_grad"]
-        raw = getattr(original, "__wrapped__", original)
-        patch(stack, Optimizer, "zero_grad", scene.torch._disable_dynamo(optimizer_zero_grad))
-        original_module = patch(stack, scene.torch.nn.Module, "zero_grad", module_zero_grad)
+        raw = seams.zero_grad.wrap_optimizer(stack, optimizer_zero_grad)
+        original_module = seams.zero_grad.wrap_module(stack, module_zero_grad)
 
     def before(self, owner: Any, *, is_module: bool = False) -> tuple[list[Held], tuple[int, int], int | None]:
         """Return the gradients to be cleared, the numbers of unused and used ones, and the owner's number.

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from typing import Any
 
+from truestep import seams
 from truestep.events import GradientsRepaired, OptimizerBuilt, OptimizerStepped, ParametersAdded, Site
 from truestep.probes.context.probe import Probe
 from truestep.probes.gradients.gradient_states import Counts, Panel
@@ -67,8 +68,7 @@ class OptimizerProbe(Probe):
 
         patch(stack, module.Optimizer, "__init__", __init__)
         patch(stack, module.Optimizer, "add_param_group", add_param_group)
-        stack.callback(module.register_optimizer_step_pre_hook(_untraced(self.before)).remove)
-        stack.callback(module.register_optimizer_step_post_hook(_untraced(self.after)).remove)
+        seams.step.watch(stack, before=self.before, after=self.after)
 
     def told(self, optimizer: Any, *, added: bool = False) -> None:
         """Record that user code built an optimizer, or added parameters to one."""
@@ -313,13 +313,6 @@ def _stepped(number: int, site: Site | None, counts: Counts | int, closure: bool
 def _one_of(panel: Panel) -> Any:
     """Return a parameter of an optimizer; None without any."""
     return panel.everything[0].ref() if panel.everything else None
-
-
-def _untraced(hook: Any) -> Any:
-    """Mark a hook as torch.compiler.disable does: inside a compiled step it is called, not traced."""
-    hook.__func__._torchdynamo_disable = True
-    hook.__func__._torchdynamo_disable_msg = None
-    return hook
 
 
 def _number(value: Any) -> float:

@@ -8,7 +8,8 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from typing import Any
 
-from truestep.experiments.running.steps import is_own_step, on_steps
+from truestep import seams
+from truestep.experiments.running.steps import on_steps
 from truestep.seams.patch import patch
 
 LOSSES = (
@@ -58,26 +59,21 @@ class CalledAgain:
         from torch.nn import functional
 
         self._torch: Any = torch
-        call_of_torch: Any = torch.nn.Module._wrapped_call_impl
 
         def _wrapped_call_impl(module: Any, *args: Any, **kwargs: Any) -> Any:
             if torch.compiler.is_compiling() or not self._applies() or not module.training:
                 return call_of_torch(module, *args, **kwargs)
             return self._call(call_of_torch, module, args, kwargs)
 
-        patch(stack, torch.nn.Module, "_wrapped_call_impl", _wrapped_call_impl)
-        patch(stack, torch.nn.Module, "__call__", _wrapped_call_impl)
+        call_of_torch = seams.module_call.replace(stack, _wrapped_call_impl)
         for name in LOSSES:
             patch(stack, functional, name, self._loss(name, getattr(functional, name)))
 
-        def _engine_run_backward(*args: Any, **kwargs: Any) -> Any:
-            result = backward(*args, **kwargs)
-            if self._replaced and is_own_step(kwargs):
-                self.loose += not self._covered
-            return result
-
-        backward = patch(stack, torch.autograd, "_engine_run_backward", _engine_run_backward)
+        seams.backward.watch(stack, after=self._passed)
         on_steps(stack, self._stepped)
+
+    def _passed(self, this: seams.backward.Pass) -> None:
+        self.loose += self._replaced and not self._covered
 
     def _applies(self) -> bool:
         if self._off or getattr(self._local, "inside", False):

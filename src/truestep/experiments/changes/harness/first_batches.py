@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 from typing import Any
 
+from truestep import seams
 from truestep.experiments.changes.harness.called_again import CalledAgain
 from truestep.experiments.changes.parts.change import Change
 from truestep.experiments.changes.parts.streams import Stream, Streams
@@ -42,7 +43,6 @@ class FirstBatches(Change):
 
     def install(self, stack: ExitStack) -> None:
         import torch
-        from torch.utils.data.dataloader import _BaseDataLoaderIter
 
         from truestep.loop.loading import feed as feed_module
         from truestep.loop.loading.loader import Loader
@@ -71,7 +71,7 @@ class FirstBatches(Change):
 
             return walk()
 
-        next_of_torch = patch(stack, _BaseDataLoaderIter, "__next__", __next__)
+        next_of_torch = seams.loader.wrap_next(stack, __next__)
         epoch_of_loader = patch(stack, Loader, "epoch", epoch)
         self._calls.install(stack)
 

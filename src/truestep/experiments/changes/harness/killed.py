@@ -7,9 +7,9 @@ import signal
 from contextlib import ExitStack
 from typing import Any
 
+from truestep import seams
 from truestep.experiments.changes.parts.change import Change
 from truestep.experiments.running.state_writes import watch_writes
-from truestep.seams.patch import patch
 
 
 class Killed(Change):
@@ -29,20 +29,17 @@ class Killed(Change):
         self._steps = self._writes = 0
 
     def install(self, stack: ExitStack) -> None:
-        import torch
-        from torch.optim import optimizer as module
-
         def steps(*_: Any) -> None:
             if not stepped_is_last:  # registered last, so that all other hooks see the step
-                stepped_is_last.append(module.register_optimizer_step_post_hook(stepped))
-                stack.callback(stepped_is_last[0].remove)
+                stepped_is_last.append(True)
+                seams.step.watch(stack, after=stepped)
 
         def stepped(*_: Any) -> None:
             self._steps += 1
             if self._steps == self.step and self.moment == "step":
                 self._die()
 
-        def _engine_run_backward(*args: Any, **kwargs: Any) -> Any:
+        def run_engine(*args: Any, **kwargs: Any) -> Any:
             if self.moment == "backward" and self.step is not None and self._steps >= self.step:
                 self._die()
             return backward(*args, **kwargs)
@@ -54,8 +51,8 @@ class Killed(Change):
                 self._die()
 
         stepped_is_last: list[Any] = []
-        stack.callback(module.register_optimizer_step_pre_hook(steps).remove)
-        backward = patch(stack, torch.autograd, "_engine_run_backward", _engine_run_backward)
+        seams.step.watch(stack, before=steps)
+        backward = seams.backward.wrap(stack, run_engine)
         watch_writes(stack, written)
 
     def _die(self) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import ExitStack
 from typing import Any
 
+from truestep import seams
 from truestep.experiments.changes.parts.change import Change
 
 
@@ -23,8 +24,6 @@ class ScaledRates(Change):
         self._own: dict[int, list[Any]] = {}
 
     def install(self, stack: ExitStack) -> None:
-        from torch.optim import optimizer as module
-
         def steps(optimizer: Any, *_: Any) -> None:
             self._own[id(optimizer)] = [group.get("lr") for group in optimizer.param_groups]
             for group in optimizer.param_groups:
@@ -37,5 +36,4 @@ class ScaledRates(Change):
                 if rate is not None:
                     group["lr"] = rate
 
-        stack.callback(module.register_optimizer_step_pre_hook(steps).remove)
-        stack.callback(module.register_optimizer_step_post_hook(stepped).remove)
+        seams.step.watch(stack, before=steps, after=stepped)

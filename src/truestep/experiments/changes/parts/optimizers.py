@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import weakref
 from collections import deque
-from collections.abc import Callable, Iterator, MutableMapping
+from collections.abc import Iterator, MutableMapping
 from contextlib import ExitStack
 from typing import Any
 
@@ -31,20 +31,6 @@ def parameters_of(optimizer: Any) -> Iterator[Any]:
     """Yield the parameters of an optimizer, in its order."""
     for group in optimizer.param_groups:
         yield from group["params"]
-
-
-def untraced(function: Callable[..., Any]) -> Any:
-    """Return what TorchDynamo does not look into, as it does not into the methods of torch's optimizers."""
-    import torch
-
-    return torch._disable_dynamo(function)  # type: ignore[attr-defined]
-
-
-def is_outermost_backward(kwargs: dict[str, Any]) -> bool:
-    """Return whether a call of the engine is one of `backward()`, and not within another one."""
-    import torch
-
-    return bool(kwargs.get("accumulate_grad", False)) and torch._C._current_graph_task_id() == -1
 
 
 def depths_of(outputs: Any) -> dict[Any, int]:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from typing import Any
 
-from truestep.seams.patch import patch
+from truestep import seams
 
 
 class Passes:
@@ -33,21 +33,13 @@ class Passes:
 
     def install(self, stack: ExitStack) -> None:
         """Count until the stack unwinds. torch must be imported."""
-        from torch.utils.data.dataloader import _BaseDataLoaderIter
-
         from truestep.loop.loading import feed
 
-        def __next__(iterator: Any) -> Any:
-            try:
-                batch = next_of_torch(iterator)
-            except StopIteration:
-                self._end(self._number(iterator))
-                raise
+        def drew(iterator: Any, batch: Any) -> None:
             if type(iterator._dataset).__module__ != feed.__name__:
                 self._drew(iterator)
-            return batch
 
-        next_of_torch = patch(stack, _BaseDataLoaderIter, "__next__", __next__)
+        seams.loader.watch(stack, drew=drew, ended=lambda iterator: self._end(self._number(iterator)))
 
     def _drew(self, iterator: Any) -> None:
         number = self._number(iterator)

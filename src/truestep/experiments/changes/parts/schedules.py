@@ -10,6 +10,7 @@ from contextlib import ExitStack
 from types import FrameType
 from typing import Any
 
+from truestep import seams
 from truestep.experiments.changes.parts.aimed import Aimed
 from truestep.seams.patch import patch
 
@@ -23,9 +24,7 @@ class Scheduled(Aimed):
         self._steps: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
 
     def aim(self, stack: ExitStack) -> None:
-        import torch
         from torch.optim import lr_scheduler as module
-        from torch.optim import optimizer as optimizers
 
         kinds = [kind for kind in vars(module).values() if isinstance(kind, type)]
         for kind in dict.fromkeys(kind for kind in kinds if issubclass(kind, module.LRScheduler)):
@@ -42,8 +41,8 @@ class Scheduled(Aimed):
             self._steps[optimizer] = self.steps_of(optimizer) + 1
             self.optimizer_stepped(optimizer)
 
-        step_of_scaler = patch(stack, torch.amp.GradScaler, "step", scaler_steps)
-        stack.callback(optimizers.register_optimizer_step_post_hook(stepped).remove)
+        step_of_scaler = seams.scaler.wrap(stack, "step", scaler_steps)
+        seams.step.watch(stack, after=stepped)
 
     def steps_of(self, optimizer: Any) -> int:
         """Return a counter that grows with every step of an optimizer, also with a step that a scaler skips."""

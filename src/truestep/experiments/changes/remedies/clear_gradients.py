@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import ExitStack
 from typing import Any
 
+from truestep import seams
 from truestep.experiments.changes.parts.change import Change
 
 
@@ -15,8 +16,6 @@ class ClearGradients(Change):
     remedies = ("missing-zero-grad", "zero-grad-once-per-epoch")
 
     def install(self, stack: ExitStack) -> None:
-        from torch.optim import optimizer as module
-
         def stepped(optimizer: Any, args: Any, kwargs: Any) -> None:
             for group in optimizer.param_groups:
                 for parameter in group["params"]:
@@ -24,4 +23,4 @@ class ClearGradients(Change):
                         parameter.grad = None
                         self.applied += 1
 
-        stack.callback(module.register_optimizer_step_post_hook(stepped).remove)
+        seams.step.watch(stack, after=stepped)

@@ -6,6 +6,7 @@ import copy
 from contextlib import ExitStack
 from typing import Any
 
+from truestep import seams
 from truestep.experiments.changes.parts.change import Change
 from truestep.experiments.changes.parts.optimizers import parameters_of
 from truestep.seams.patch import patch
@@ -31,7 +32,6 @@ class ClipFirst(Change):
     def install(self, stack: ExitStack) -> None:
         import torch
         from torch.nn import utils
-        from torch.optim import optimizer as module
 
         def clip_grad_norm_(parameters: Any, max_norm: float, *args: Any, **kwargs: Any) -> Any:
             parameters = [parameters] if isinstance(parameters, torch.Tensor) else list(parameters)
@@ -55,7 +55,7 @@ class ClipFirst(Change):
 
         clip = patch(stack, utils, "clip_grad_norm_", clip_grad_norm_)
         patch(stack, utils.clip_grad, "clip_grad_norm_", clip_grad_norm_)
-        stack.callback(module.register_optimizer_step_pre_hook(steps).remove)
+        seams.step.watch(stack, before=steps)
 
 
 class _Before:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import ExitStack
 from typing import Any
 
+from truestep import seams
 from truestep.experiments.changes.parts.change import Change
 from truestep.experiments.changes.parts.optimizers import built, parameters_of
 from truestep.seams.patch import patch
@@ -23,7 +24,6 @@ class ClipHeld(Change):
     def install(self, stack: ExitStack) -> None:
         import torch
         from torch.nn import utils
-        from torch.optim import optimizer as module
 
         optimizers = built(stack)
         clips: list[Any] = []
@@ -46,4 +46,4 @@ class ClipHeld(Change):
 
         clip = patch(stack, utils, "clip_grad_norm_", clip_grad_norm_)
         patch(stack, utils.clip_grad, "clip_grad_norm_", clip_grad_norm_)
-        stack.callback(module.register_optimizer_step_pre_hook(steps).remove)
+        seams.step.watch(stack, before=steps)

@@ -6,8 +6,9 @@ from collections.abc import Callable, Iterable
 from contextlib import ExitStack
 from typing import Any
 
+from truestep import seams
 from truestep.experiments.changes.parts.change import Change
-from truestep.experiments.changes.parts.optimizers import built, is_outermost_backward, parameters_of
+from truestep.experiments.changes.parts.optimizers import built, parameters_of
 from truestep.seams.patch import patch
 from truestep.seams.refs import tensor_keys
 
@@ -23,39 +24,31 @@ class ClipInScale(Change):
     remedies = ("clip-before-unscale",)
 
     def install(self, stack: ExitStack) -> None:
-        import torch
         from torch.nn import utils
 
         optimizers = built(stack)
-        roots: Any = tensor_keys()
+        scaled = seams.scaler.scales(stack)
+        before: list[tuple[Any, tuple[int, int] | None]] = []
         self._scales: Any = tensor_keys()
 
-        def scale(scaler: Any, outputs: Any) -> Any:
-            scaled = scale_of_torch(scaler, outputs)
-            if isinstance(scaled, torch.Tensor) and scaler.is_enabled():
-                roots[scaled] = float(scaler.get_scale())
-            return scaled
-
-        def _engine_run_backward(outputs: Any, *args: Any, **kwargs: Any) -> Any:
-            if not is_outermost_backward(kwargs):
-                return backward(outputs, *args, **kwargs)
-            used = roots.get(outputs[0]) if len(outputs) == 1 else None
+        def begins(this: seams.backward.Pass) -> None:
             held = [p for optimizer in list(optimizers) for p in parameters_of(optimizer)]
-            before = [_state(p.grad) for p in held]
-            result = backward(outputs, *args, **kwargs)
-            for parameter, state in zip(held, before, strict=True):
+            before[:] = [(p, _state(p.grad)) for p in held]
+
+        def ended(this: seams.backward.Pass) -> None:
+            used = scaled.get(this.roots[0]) if len(this.roots) == 1 else None
+            for parameter, state in before:
                 if _state(parameter.grad) != state:
                     self._scales[parameter] = used
-            return result
+            before.clear()
 
         def _unscale_grads_(scaler: Any, optimizer: Any, *args: Any, **kwargs: Any) -> Any:
             for parameter in parameters_of(optimizer):
                 self._scales.pop(parameter, None)
             return unscale(scaler, optimizer, *args, **kwargs)
 
-        backward = patch(stack, torch.autograd, "_engine_run_backward", _engine_run_backward)
-        scale_of_torch = patch(stack, torch.amp.GradScaler, "scale", scale)
-        unscale = patch(stack, torch.amp.GradScaler, "_unscale_grads_", _unscale_grads_)
+        seams.backward.watch(stack, before=begins, after=ended)
+        unscale = seams.scaler.wrap(stack, "_unscale_grads_", _unscale_grads_)
         for name in ("clip_grad_norm_", "clip_grad_value_"):
             clip = self._in_scale(getattr(utils.clip_grad, name))
             patch(stack, utils, name, clip)

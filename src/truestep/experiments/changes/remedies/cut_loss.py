@@ -6,8 +6,8 @@ import contextlib
 from contextlib import ExitStack
 from typing import Any
 
+from truestep import seams
 from truestep.experiments.changes.parts.aimed import Aimed
-from truestep.seams.patch import patch
 from truestep.seams.refs import Ref, tensor_keys
 
 
@@ -28,24 +28,17 @@ class CutLoss(Aimed):
     def aim(self, stack: ExitStack) -> None:
         import torch
 
-        def _engine_run_backward(
-            outputs: Any, gradients: Any, keep: Any, create: Any, *args: Any, **kwargs: Any
-        ) -> Any:
-            result = backward(outputs, gradients, keep, create, *args, **kwargs)
-            leaves = kwargs.get("accumulate_grad", False) and torch._C._current_graph_task_id() == -1
-            if leaves and not keep and not create and self.aims:
-                for root in outputs:
+        def passed(this: seams.backward.Pass) -> None:
+            if not this.retain_graph and not this.create_graph and self.aims:
+                for root in this.roots:
                     self._cut(root)
-            return result
 
-        def scale(scaler: Any, outputs: Any) -> Any:
-            scaled = scale_of_torch(scaler, outputs)
-            if isinstance(scaled, torch.Tensor) and isinstance(outputs, torch.Tensor):
-                self._scaled[scaled] = Ref(outputs)
-            return scaled
+        def scaled(scaler: Any, outputs: Any, result: Any) -> None:
+            if isinstance(result, torch.Tensor) and isinstance(outputs, torch.Tensor):
+                self._scaled[result] = Ref(outputs)
 
-        backward = patch(stack, torch.autograd, "_engine_run_backward", _engine_run_backward)
-        scale_of_torch = patch(stack, torch.amp.GradScaler, "scale", scale)
+        seams.backward.watch(stack, after=passed)
+        seams.scaler.watch(stack, scaled)
 
     def _cut(self, root: Any) -> None:
         import torch

@@ -6,9 +6,9 @@ import sys
 from contextlib import ExitStack
 from typing import Any
 
+from truestep import seams
 from truestep.experiments.changes.parts.aimed import Aimed
 from truestep.experiments.changes.parts.calls import hook_in_silence
-from truestep.seams.patch import patch
 
 
 class DetachCarried(Aimed):
@@ -28,7 +28,7 @@ class DetachCarried(Aimed):
         from torch.utils._pytree import tree_map_only
 
         now = torch._C._autograd._get_sequence_nr
-        compiling, task = torch.compiler.is_compiling, torch._C._current_graph_task_id
+        compiling, in_engine = torch.compiler.is_compiling, seams.backward.engine_state()
         latest = [0]
 
         def cut(tensor: Any) -> Any:
@@ -38,16 +38,14 @@ class DetachCarried(Aimed):
             return tensor.detach()
 
         def enters(module: Any, args: Any) -> Any:
-            if compiling() or not self.aims or not latest[0] or task() != -1:
+            if compiling() or not self.aims or not latest[0] or in_engine():
                 return None
             before = self.applied
             cleaned = tree_map_only(torch.Tensor, cut, args)
             return cleaned if self.applied > before else None
 
-        def _engine_run_backward(
-            outputs: Any, gradients: Any, keep: Any, create: Any, *args: Any, **kwargs: Any
-        ) -> Any:
-            if task() != -1:
+        def run_engine(outputs: Any, gradients: Any, keep: Any, create: Any, *args: Any, **kwargs: Any) -> Any:
+            if in_engine():
                 return backward(outputs, gradients, keep, create, *args, **kwargs)
             if keep and not create and self.applied and self.at(sys._getframe(1)) is not None:
                 keep = False
@@ -57,4 +55,4 @@ class DetachCarried(Aimed):
 
         stack.callback(modules.register_module_forward_pre_hook(enters).remove)
         hook_in_silence(stack)
-        backward = patch(stack, torch.autograd, "_engine_run_backward", _engine_run_backward)
+        backward = seams.backward.wrap(stack, run_engine)

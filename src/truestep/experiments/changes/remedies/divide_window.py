@@ -5,8 +5,8 @@ from __future__ import annotations
 from contextlib import ExitStack
 from typing import Any
 
+from truestep import seams
 from truestep.experiments.changes.parts.change import Change
-from truestep.seams.patch import patch
 
 
 class DivideWindow(Change):
@@ -24,12 +24,9 @@ class DivideWindow(Change):
 
     def install(self, stack: ExitStack) -> None:
         import torch
-        from torch.optim import optimizer as module
 
-        def _engine_run_backward(*args: Any, **kwargs: Any) -> Any:
-            if kwargs.get("accumulate_grad", False) and torch._C._current_graph_task_id() == -1:
-                self._passes += 1
-            return backward(*args, **kwargs)
+        def passes_back(this: seams.backward.Pass) -> None:
+            self._passes += 1
 
         def steps(optimizer: Any, args: Any, kwargs: Any) -> None:
             passes, self._passes = self._passes, 0
@@ -42,5 +39,5 @@ class DivideWindow(Change):
                         if parameter.grad is not None:
                             parameter.grad /= passes
 
-        backward = patch(stack, torch.autograd, "_engine_run_backward", _engine_run_backward)
-        stack.callback(module.register_optimizer_step_pre_hook(steps).remove)
+        seams.backward.watch(stack, before=passes_back)
+        seams.step.watch(stack, before=steps)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import ExitStack
 from typing import Any
 
+from truestep import seams
 from truestep.experiments.changes.parts.change import Change
 from truestep.seams.refs import Ref, tensor_keys
 
@@ -25,8 +26,6 @@ class DropFrozenGradients(Change):
         """Gradient that a step has used, with its version, by parameter."""
 
     def install(self, stack: ExitStack) -> None:
-        from torch.optim import optimizer as module
-
         def steps(optimizer: Any, args: Any, kwargs: Any) -> None:
             for group in optimizer.param_groups:
                 for parameter in group["params"]:
@@ -41,8 +40,7 @@ class DropFrozenGradients(Change):
                     if gradient is not None and not gradient.is_inference():
                         self._used[parameter] = Ref(gradient), gradient._version
 
-        stack.callback(module.register_optimizer_step_pre_hook(steps).remove)
-        stack.callback(module.register_optimizer_step_post_hook(stepped).remove)
+        seams.step.watch(stack, before=steps, after=stepped)
 
     def _is_old(self, parameter: Any) -> bool:
         gradient = parameter.grad

@@ -6,8 +6,8 @@ import sys
 from contextlib import ExitStack
 from typing import Any
 
+from truestep import seams
 from truestep.experiments.changes.parts.aimed import Aimed
-from truestep.seams.patch import patch
 
 
 class FreeGraph(Aimed):
@@ -17,14 +17,11 @@ class FreeGraph(Aimed):
     remedies = ("retain-graph-in-loop",)
 
     def aim(self, stack: ExitStack) -> None:
-        import torch
-
-        def _engine_run_backward(
-            outputs: Any, gradients: Any, keep: Any, create: Any, *args: Any, **kwargs: Any
-        ) -> Any:
-            if keep and not create and torch._C._current_graph_task_id() == -1 and self.at(sys._getframe(1)):
+        def run_engine(outputs: Any, gradients: Any, keep: Any, create: Any, *args: Any, **kwargs: Any) -> Any:
+            if keep and not create and not in_engine() and self.at(sys._getframe(1)):
                 self.applied += 1
                 keep = False
             return backward(outputs, gradients, keep, create, *args, **kwargs)
 
-        backward = patch(stack, torch.autograd, "_engine_run_backward", _engine_run_backward)
+        in_engine = seams.backward.engine_state()
+        backward = seams.backward.wrap(stack, run_engine)

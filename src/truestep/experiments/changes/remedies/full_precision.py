@@ -7,6 +7,7 @@ from collections.abc import MutableMapping
 from contextlib import ExitStack
 from typing import Any
 
+from truestep import seams
 from truestep.experiments.changes.parts.change import Change
 from truestep.experiments.changes.parts.optimizers import parameters_of
 from truestep.seams.refs import tensor_keys
@@ -27,16 +28,13 @@ class FullPrecision(Change):
     remedies = ("update-rounds-to-zero",)
 
     def install(self, stack: ExitStack) -> None:
-        from torch.optim import optimizer as module
-
         self._exact: Any = tensor_keys()
         """32-bit values by 16-bit parameter."""
         self._rounds: MutableMapping[Any, bool] = weakref.WeakKeyDictionary()
         """True by optimizer if its steps are rounded away, False if not."""
         self._before: list[tuple[Any, Any]] = []
         self._swapped: list[tuple[Any, Any, Any]] = []
-        stack.callback(module.register_optimizer_step_pre_hook(self._begin).remove)
-        stack.callback(module.register_optimizer_step_post_hook(self._end).remove)
+        seams.step.watch(stack, before=self._begin, after=self._end)
 
     def _begin(self, optimizer: Any, args: Any, kwargs: Any) -> None:
         """Replace 16-bit values, gradients and moments by 32-bit ones; or record them before the first step."""

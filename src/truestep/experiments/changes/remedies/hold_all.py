@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 from typing import Any
 
+from truestep import seams
 from truestep.experiments.changes.parts.change import Change
-from truestep.experiments.changes.parts.optimizers import built, depths_of, is_outermost_backward, parameters_of
+from truestep.experiments.changes.parts.optimizers import built, depths_of, parameters_of
 from truestep.rules._parts import apart
-from truestep.seams.patch import patch
 from truestep.seams.refs import tensor_keys
 
 _MOST_SCANS = 20
@@ -35,26 +35,22 @@ class HoldAll(Change):
     remedies = ("parameters-not-optimized", "optimizer-holds-stale-parameters", "layers-in-plain-container")
 
     def install(self, stack: ExitStack) -> None:
-        import torch
-        from torch.optim import optimizer as module
-
         self._built = built(stack)
         self._scans = 0
         self._judged: Any = tensor_keys()
         """Parameters outside of optimizers that stay outside."""
         self._waiting: list[Any] = []
         """Parameters of backward passes that reached no parameter of an optimizer."""
+        self._depths: dict[Any, int] = {}
+        seams.backward.watch(stack, before=self._measure, after=self._passed)
+        seams.step.watch(stack, before=self._steps)
 
-        def _engine_run_backward(outputs: Any, *args: Any, **kwargs: Any) -> Any:
-            if not is_outermost_backward(kwargs):
-                return backward(outputs, *args, **kwargs)
-            depths = depths_of(outputs)
-            result = backward(outputs, *args, **kwargs)
-            self._look({leaf: depth for leaf, depth in depths.items() if leaf.grad is not None})
-            return result
+    def _measure(self, this: seams.backward.Pass) -> None:
+        self._depths = depths_of(this.roots)
 
-        backward = patch(stack, torch.autograd, "_engine_run_backward", _engine_run_backward)
-        stack.callback(module.register_optimizer_step_pre_hook(self._steps).remove)
+    def _passed(self, this: seams.backward.Pass) -> None:
+        depths, self._depths = self._depths, {}
+        self._look({leaf: depth for leaf, depth in depths.items() if leaf.grad is not None})
 
     def _look(self, depths: dict[Any, int]) -> None:
         """Examine the parameters that a backward pass reached."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 from contextlib import ExitStack
 from typing import Any
 
+from truestep import seams
 from truestep.experiments.changes.parts.change import Change
-from truestep.experiments.changes.parts.optimizers import is_outermost_backward, parameters_of, untraced
-from truestep.seams.patch import patch
+from truestep.experiments.changes.parts.optimizers import parameters_of
 from truestep.seams.refs import tensor_keys
 
 
@@ -22,34 +22,20 @@ class KeepGradients(Change):
     remedies = ("zero-grad-before-step",)
 
     def install(self, stack: ExitStack) -> None:
-        import torch
-        from torch.optim import optimizer as module
-
         self._kept: Any = tensor_keys()
         self._used: Any = tensor_keys()
         """Parameters with gradients that a step has used since the latest backward pass."""
+        seams.backward.watch(stack, before=self._passes)
+        seams.zero_grad.watch(
+            stack,
+            optimizer=lambda optimizer, set_to_none: self._keep(parameters_of(optimizer), set_to_none),
+            module=lambda module, set_to_none: self._keep(module.parameters(), set_to_none),
+        )
+        seams.step.watch(stack, before=self._before, after=self._after)
 
-        def _engine_run_backward(*args: Any, **kwargs: Any) -> Any:
-            if is_outermost_backward(kwargs):
-                self._kept.clear()
-                self._used.clear()
-            return backward(*args, **kwargs)
-
-        def zero_optimizer(optimizer: Any, set_to_none: bool = True) -> None:
-            self._keep(parameters_of(optimizer), set_to_none)
-            raw(optimizer, set_to_none)
-
-        def zero_module(model: Any, set_to_none: bool = True) -> None:
-            self._keep(model.parameters(), set_to_none)
-            zero_of_module(model, set_to_none)
-
-        backward = patch(stack, torch.autograd, "_engine_run_backward", _engine_run_backward)
-        zero = vars(torch.optim.Optimizer)["zero_grad"]
-        raw = getattr(zero, "__wrapped__", zero)
-        patch(stack, torch.optim.Optimizer, "zero_grad", untraced(zero_optimizer))
-        zero_of_module = patch(stack, torch.nn.Module, "zero_grad", zero_module)
-        stack.callback(module.register_optimizer_step_pre_hook(self._before).remove)
-        stack.callback(module.register_optimizer_step_post_hook(self._after).remove)
+    def _passes(self, this: seams.backward.Pass) -> None:
+        self._kept.clear()
+        self._used.clear()
 
     def _keep(self, parameters: Any, set_to_none: bool) -> None:
         for parameter in parameters:

@@ -8,8 +8,8 @@ from contextlib import ExitStack
 from types import ModuleType
 from typing import Any
 
+from truestep import seams
 from truestep.experiments.changes.parts.change import Change
-from truestep.seams.patch import patch
 
 _Attributes = list[tuple[str, Any, int]]
 _DEPTH = 2
@@ -27,8 +27,6 @@ class KeepWorkers(Change):
     remedies = ("workers-respawned",)
 
     def install(self, stack: ExitStack) -> None:
-        from torch.utils.data.dataloader import DataLoader, _BaseDataLoaderIter
-
         begun: MutableMapping[Any, _Attributes] = weakref.WeakKeyDictionary()
         """Attributes of the data set as the workers have them, by loader with kept workers."""
         ended: MutableMapping[Any, None] = weakref.WeakKeyDictionary()
@@ -54,15 +52,8 @@ class KeepWorkers(Change):
             finally:
                 loader.__dict__["persistent_workers"] = False
 
-        def __next__(iterator: Any) -> Any:
-            try:
-                return next_of_torch(iterator)
-            except StopIteration:
-                ended[iterator] = None
-                raise
-
-        iter_of_torch = patch(stack, DataLoader, "__iter__", __iter__)
-        next_of_torch = patch(stack, _BaseDataLoaderIter, "__next__", __next__)
+        iter_of_torch = seams.loader.wrap_iter(stack, __iter__)
+        seams.loader.watch(stack, ended=lambda iterator: ended.setdefault(iterator))
 
 
 def _release(loader: Any) -> None:

@@ -6,8 +6,8 @@ from collections.abc import Hashable
 from contextlib import ExitStack
 from typing import Any
 
+from truestep import seams
 from truestep.experiments.changes.parts.change import Change
-from truestep.experiments.changes.parts.optimizers import is_outermost_backward
 from truestep.experiments.changes.parts.sources import named, place_of_call
 from truestep.probes.backward.origin import made_by
 from truestep.seams.patch import patch
@@ -38,11 +38,6 @@ class LogProbabilities(Change):
         """Kind of input by place of `nll_loss`, for those at which a backward pass began."""
         self._pending: list[tuple[Hashable | None, str]] = []
 
-        def _engine_run_backward(outputs: Any, *args: Any, **kwargs: Any) -> Any:
-            if is_outermost_backward(kwargs):
-                self._confirm(outputs[0].grad_fn)
-            return backward(outputs, *args, **kwargs)
-
         def nll_loss(input: Any, target: Any, *args: Any, **kwargs: Any) -> Any:
             if compiling():
                 return nll(input, target, *args, **kwargs)
@@ -58,7 +53,7 @@ class LogProbabilities(Change):
                 input = self._mended(input, _kind(input), -1)
             return divergence(input, target, *args, **kwargs)
 
-        backward = patch(stack, torch.autograd, "_engine_run_backward", _engine_run_backward)
+        seams.backward.watch(stack, before=lambda this: self._confirm(this.roots[0].grad_fn))
         nll = patch(stack, functional, "nll_loss", named(nll_loss, functional, "nll_loss"))
         divergence = patch(stack, functional, "kl_div", named(kl_div, functional, "kl_div"))
 

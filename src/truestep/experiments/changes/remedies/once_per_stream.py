@@ -7,8 +7,8 @@ from collections.abc import MutableMapping
 from contextlib import ExitStack
 from typing import Any
 
+from truestep import seams
 from truestep.experiments.changes.parts.change import Change
-from truestep.seams.patch import patch
 
 
 class OncePerStream(Change):
@@ -23,7 +23,6 @@ class OncePerStream(Change):
 
     def install(self, stack: ExitStack) -> None:
         from torch.utils.data import IterableDataset
-        from torch.utils.data.dataloader import _BaseDataLoaderIter
 
         given: MutableMapping[Any, Any] = weakref.WeakKeyDictionary()
 
@@ -39,7 +38,7 @@ class OncePerStream(Change):
             given[iterator] = _copied(batch)
             return batch
 
-        next_of_torch = patch(stack, _BaseDataLoaderIter, "__next__", __next__)
+        next_of_torch = seams.loader.wrap_next(stack, __next__)
 
 
 def _equal(one: Any, other: Any) -> bool:

@@ -6,6 +6,7 @@ import math
 from contextlib import ExitStack
 from typing import Any
 
+from truestep import seams
 from truestep.experiments.changes.parts.change import Change
 from truestep.experiments.changes.parts.optimizers import parameters_of
 from truestep.seams.refs import tensor_keys
@@ -23,7 +24,6 @@ class RandomWeights(Change):
 
     def install(self, stack: ExitStack) -> None:
         import torch
-        from torch.optim import optimizer as module
 
         looked: Any = tensor_keys()
 
@@ -40,7 +40,7 @@ class RandomWeights(Change):
                         parameter.copy_(drawn)
                     self.applied += 1
 
-        stack.callback(module.register_optimizer_step_pre_hook(steps).remove)
+        seams.step.watch(stack, before=steps)
 
 
 def _is_symmetric(parameter: Any) -> bool:

@@ -7,8 +7,8 @@ from collections.abc import MutableMapping
 from contextlib import ExitStack
 from typing import Any
 
+from truestep import seams
 from truestep.experiments.changes.parts.change import Change
-from truestep.seams.patch import patch
 
 _LEAST_BATCHES = 4
 
@@ -36,9 +36,7 @@ class ShuffleTraining(Change):
 
     def install(self, stack: ExitStack) -> None:
         import torch
-        from torch.optim import optimizer as module
         from torch.utils.data import RandomSampler, SequentialSampler
-        from torch.utils.data.dataloader import DataLoader, _BaseDataLoaderIter
 
         passes: MutableMapping[Any, _Pass] = weakref.WeakKeyDictionary()
         shuffled: MutableMapping[Any, None] = weakref.WeakKeyDictionary()
@@ -51,30 +49,26 @@ class ShuffleTraining(Change):
             self.applied += loader in shuffled
             return iterator
 
-        def __next__(iterator: Any) -> Any:
-            passed = passes.get(iterator)
-            try:
-                batch = next_of_torch(iterator)
-            except StopIteration:
-                loader = passed.loader() if passed is not None else None
-                if loader is not None and _is_sorted(passed):
-                    generator = torch.Generator().manual_seed(torch.initial_seed())
-                    loader.batch_sampler.sampler = RandomSampler(loader.dataset, generator=generator)
-                    shuffled[loader] = None
-                passes.pop(iterator, None)
-                raise
-            if passed is not None:
-                _look(passed, batch)
-            return batch
+        def drew(iterator: Any, batch: Any) -> None:
+            if iterator in passes:
+                _look(passes[iterator], batch)
+
+        def ended(iterator: Any) -> None:
+            passed = passes.pop(iterator, None)
+            loader = passed.loader() if passed is not None else None
+            if loader is not None and _is_sorted(passed):
+                generator = torch.Generator().manual_seed(torch.initial_seed())
+                loader.batch_sampler.sampler = RandomSampler(loader.dataset, generator=generator)
+                shuffled[loader] = None
 
         def stepped(optimizer: Any, args: Any, kwargs: Any) -> None:
             for passed in passes.values():
                 passed.steps += passed.waits
                 passed.waits = False
 
-        iter_of_torch = patch(stack, DataLoader, "__iter__", __iter__)
-        next_of_torch = patch(stack, _BaseDataLoaderIter, "__next__", __next__)
-        stack.callback(module.register_optimizer_step_post_hook(stepped).remove)
+        iter_of_torch = seams.loader.wrap_iter(stack, __iter__)
+        seams.loader.watch(stack, drew=drew, ended=ended)
+        seams.step.watch(stack, after=stepped)
 
 
 def _look(passed: Any, batch: Any) -> None:

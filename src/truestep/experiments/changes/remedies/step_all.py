@@ -7,9 +7,9 @@ from collections.abc import MutableMapping
 from contextlib import ExitStack
 from typing import Any
 
+from truestep import seams
 from truestep.experiments.changes.parts.change import Change
-from truestep.experiments.changes.parts.optimizers import is_outermost_backward, parameters_of, untraced
-from truestep.seams.patch import patch
+from truestep.experiments.changes.parts.optimizers import parameters_of
 
 _LEAST = 10
 """Number of times that unused gradients are cleared, while others step, before an optimizer counts as forgotten: the
@@ -27,40 +27,28 @@ class StepAll(Change):
     remedies = ("backward-without-step",)
 
     def install(self, stack: ExitStack) -> None:
-        import torch
-        from torch.optim import optimizer as module
-
         self._passes = 0
         self._scaled = False
         self._stepping = False
         self._stepped: MutableMapping[Any, None] = weakref.WeakKeyDictionary()
         self._cleared: MutableMapping[Any, tuple[int, int]] = weakref.WeakKeyDictionary()
         """Number of clearings of unused gradients, and of the backward passes before, by optimizer."""
+        seams.backward.watch(stack, before=self._passed)
+        seams.scaler.watch(stack, self._scales)
+        seams.zero_grad.watch(stack, optimizer=self._clears)
+        seams.step.watch(stack, after=self._steps)
 
-        def _engine_run_backward(*args: Any, **kwargs: Any) -> Any:
-            self._passes += is_outermost_backward(kwargs)
-            return backward(*args, **kwargs)
+    def _passed(self, this: seams.backward.Pass) -> None:
+        self._passes += 1
 
-        def scale(scaler: Any, outputs: Any) -> Any:
-            self._scaled |= scaler.is_enabled()
-            return scale_of_torch(scaler, outputs)
+    def _scales(self, scaler: Any, outputs: Any, result: Any) -> None:
+        self._scaled |= scaler.is_enabled()
 
-        def zero_grad(optimizer: Any, set_to_none: bool = True) -> None:
-            self._clears(optimizer)
-            raw(optimizer, set_to_none)
+    def _steps(self, optimizer: Any, args: Any, kwargs: Any) -> None:
+        if not self._stepping:
+            self._stepped[optimizer] = None
 
-        def stepped(optimizer: Any, args: Any, kwargs: Any) -> None:
-            if not self._stepping:
-                self._stepped[optimizer] = None
-
-        backward = patch(stack, torch.autograd, "_engine_run_backward", _engine_run_backward)
-        scale_of_torch = patch(stack, torch.amp.GradScaler, "scale", scale)
-        zero = vars(torch.optim.Optimizer)["zero_grad"]
-        raw = getattr(zero, "__wrapped__", zero)
-        patch(stack, torch.optim.Optimizer, "zero_grad", untraced(zero_grad))
-        stack.callback(module.register_optimizer_step_post_hook(stepped).remove)
-
-    def _clears(self, optimizer: Any) -> None:
+    def _clears(self, optimizer: Any, set_to_none: bool) -> None:
         import torch
 
         times, before = self._cleared.get(optimizer, (0, 0))

@@ -7,9 +7,9 @@ from collections.abc import MutableMapping
 from contextlib import ExitStack
 from typing import Any
 
+from truestep import seams
 from truestep.experiments.changes.parts.change import Change
-from truestep.experiments.changes.parts.optimizers import built, is_outermost_backward, parameters_of, untraced
-from truestep.seams.patch import patch
+from truestep.experiments.changes.parts.optimizers import built, parameters_of
 
 
 class StepRest(Change):
@@ -24,10 +24,6 @@ class StepRest(Change):
     remedies = ("accumulation-window-dropped",)
 
     def install(self, stack: ExitStack) -> None:
-        import torch
-        from torch.optim import optimizer as module
-        from torch.utils.data.dataloader import _BaseDataLoaderIter
-
         self._built: MutableMapping[Any, None] = built(stack)
         self._pending = self._size = 0
         self._regular = True
@@ -36,49 +32,32 @@ class StepRest(Change):
         self._drawing: Any = lambda: None
         self._from: Any = lambda: None
 
-        def _engine_run_backward(*args: Any, **kwargs: Any) -> Any:
-            if is_outermost_backward(kwargs):
-                self._pending += 1
-                self._from = self._drawing
-            return backward(*args, **kwargs)
+        seams.backward.watch(stack, before=self._passes)
+        seams.scaler.watch(stack, self._scaled)
+        seams.loader.watch(stack, drew=self._drew, ended=self._ended)
+        seams.zero_grad.watch(stack, optimizer=self._clears, module=self._clears)
+        seams.step.watch(stack, after=self._stepped)
 
-        def scale(scaler: Any, outputs: Any) -> Any:
-            self._regular &= not scaler.is_enabled()
-            return scale_of_torch(scaler, outputs)
+    def _passes(self, this: seams.backward.Pass) -> None:
+        self._pending += 1
+        self._from = self._drawing
 
-        def __next__(iterator: Any) -> Any:
-            try:
-                batch = next_of_torch(iterator)
-            except StopIteration:
-                self._over |= self._from() is iterator
-                if self._drops:
-                    self._step()
-                raise
-            self._drawing = weakref.ref(iterator)
-            return batch
+    def _scaled(self, scaler: Any, outputs: Any, scaled: Any) -> None:
+        self._regular &= not scaler.is_enabled()
 
-        def zero_optimizer(optimizer: Any, set_to_none: bool = True) -> None:
-            self._clears()
-            raw(optimizer, set_to_none)
+    def _drew(self, iterator: Any, batch: Any) -> None:
+        self._drawing = weakref.ref(iterator)
 
-        def zero_module(model: Any, set_to_none: bool = True) -> None:
-            self._clears()
-            zero_of_module(model, set_to_none)
-
-        backward = patch(stack, torch.autograd, "_engine_run_backward", _engine_run_backward)
-        scale_of_torch = patch(stack, torch.amp.GradScaler, "scale", scale)
-        next_of_torch = patch(stack, _BaseDataLoaderIter, "__next__", __next__)
-        zero = vars(torch.optim.Optimizer)["zero_grad"]
-        raw = getattr(zero, "__wrapped__", zero)
-        patch(stack, torch.optim.Optimizer, "zero_grad", untraced(zero_optimizer))
-        zero_of_module = patch(stack, torch.nn.Module, "zero_grad", zero_module)
-        stack.callback(module.register_optimizer_step_post_hook(self._stepped).remove)
+    def _ended(self, iterator: Any) -> None:
+        self._over |= self._from() is iterator
+        if self._drops:
+            self._step()
 
     def _stepped(self, optimizer: Any, args: Any, kwargs: Any) -> None:
         self._regular &= self._size in (0, self._pending)
         self._size, self._pending, self._over = self._pending, 0, False
 
-    def _clears(self) -> None:
+    def _clears(self, owner: Any, set_to_none: bool) -> None:
         if self._step():
             self._drops = True
         self._pending, self._over = 0, False

@@ -5,9 +5,9 @@ from __future__ import annotations
 from contextlib import ExitStack
 from typing import Any
 
+from truestep import seams
 from truestep.experiments.changes.speedups.speedup import Tuning
 from truestep.experiments.running.outermost_calls import RootCalls
-from truestep.seams.patch import patch
 
 
 class Bf16Autocast(Tuning):
@@ -22,17 +22,15 @@ class Bf16Autocast(Tuning):
     tolerance = 3e-2
 
     def install(self, stack: ExitStack) -> None:
-        import torch
-
         calls = _Casting(self)
         if not calls.listen(stack):
             return
 
-        def _engine_run_backward(*args: Any, **kwargs: Any) -> Any:
+        def run_engine(*args: Any, **kwargs: Any) -> Any:
             calls.end()
             return backward(*args, **kwargs)
 
-        backward = patch(stack, torch.autograd, "_engine_run_backward", _engine_run_backward)
+        backward = seams.backward.wrap(stack, run_engine)
         stack.callback(calls.end)
 
 

@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 from truestep.experiments.changes.speedups.speedup import Tuning
 from truestep.experiments.running.one_time import aside
 from truestep.experiments.running.outermost_calls import RootCalls
+from truestep.seams.wrappers import is_compiled
 
 
 class Compile(Tuning):
@@ -55,7 +56,7 @@ class _Compiling(RootCalls):
         if module in self._met or not torch.is_grad_enabled() or not self.is_model(module):
             return
         self._met.add(module)
-        if module._compiled_call_impl is not None or hasattr(module, "_orig_mod"):  # the script compiles it itself
+        if module._compiled_call_impl is not None or is_compiled(module):  # the script compiles it itself
             return
         with aside():
             self._prepare()

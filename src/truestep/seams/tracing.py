@@ -1,0 +1,74 @@
+"""Keep TorchDynamo out of this package's own code, which may run while it compiles the user's."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable
+from types import CodeType, FunctionType
+from typing import Any, TypeVar
+
+from truestep.seams.patch import patched_codes
+
+_NAMES = ("probes", "seams", "supervision", "rules", "events", "findings", "source", "debugging", "experiments")
+_OURS = tuple(f"truestep.{name}" for name in _NAMES)
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def untraced(function: Callable[..., Any]) -> Any:
+    """Return a wrapper that TorchDynamo does not trace, as torch wraps the methods of its own optimizers."""
+    import torch
+
+    return torch._disable_dynamo(function)  # type: ignore[attr-defined]
+
+
+def mark_untraced(hook: F) -> F:
+    """Mark a hook as `untraced` does, without a frame in between: compiled code calls it and does not trace it."""
+    function: Any = getattr(hook, "__func__", hook)
+    function._torchdynamo_disable = True
+    function._torchdynamo_disable_msg = None
+    return hook
+
+
+def leave_uncompiled(alone: Iterable[CodeType] = ()) -> None:
+    """Keep TorchDynamo from compiling the code of this package, which runs when a hook fires below a graph break.
+
+    Args:
+        alone: code that calls none of the user's: its callees are not compiled either.
+    """
+    from torch._C._dynamo import eval_frame
+
+    try:
+        action = eval_frame._FrameAction
+        strategy = eval_frame._FrameExecStrategy(action.SKIP, action.DEFAULT)
+        with_callees = eval_frame._FrameExecStrategy(action.SKIP, action.SKIP)
+        mark = eval_frame.set_code_exec_strategy
+    except AttributeError:
+        return
+    seen: set[int] = set()
+    todo: list[CodeType] = []
+    for name, module in list(sys.modules.items()):
+        if name.startswith(_OURS):
+            todo.extend(_codes(module))
+    todo.extend(patched_codes())
+    while todo:
+        code = todo.pop()
+        if id(code) in seen:
+            continue
+        seen.add(id(code))
+        mark(code, strategy)
+        todo.extend(constant for constant in code.co_consts if isinstance(constant, CodeType))
+    for code in alone:
+        mark(code, with_callees)
+
+
+def _codes(module: Any) -> list[CodeType]:
+    found: list[CodeType] = []
+    for value in vars(module).values():
+        if isinstance(value, FunctionType):
+            found.append(value.__code__)
+        elif isinstance(value, type) and value.__module__ == module.__name__:
+            for inner in vars(value).values():
+                function = getattr(inner, "__func__", getattr(inner, "fget", inner))
+                if isinstance(function, FunctionType):
+                    found.append(function.__code__)
+    return found
