@@ -201,7 +201,7 @@ class ModuleProbe(Probe):
                 aside.close()
 
     def _learn(self, module: Any, model: Model, frame: FrameType) -> None:
-        """Remember what shows a call to be the same one of a later round."""
+        """Record the key by which a call is recognized in a later round."""
         known = (id(frame.f_code), frame.f_lasti, id(module)) in self._callsites
         self._called_by = id(module) + frame.f_lasti if known else 0
         if known:
@@ -280,7 +280,7 @@ class ModuleProbe(Probe):
         self._own(module)
 
     def _called_directly(self, frame: FrameType) -> Any:
-        """Return the module whose ``forward`` user code runs by itself, None in the ordinary case."""
+        """Return the module with a ``forward`` that user code calls directly; None in the ordinary case."""
         if frame.f_code.co_name != "forward":
             return None
         owner = argument(frame, "self")

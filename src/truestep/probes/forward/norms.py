@@ -50,7 +50,7 @@ class Norms:
                 self._most, self._kind = values, type(layer).__name__
 
     def tell(self, model: int, site: Site | None) -> None:
-        """Tell what the layers had, now that the model has returned."""
+        """Emit the observations of the layers after the model has returned."""
         key = (model, self.layers, self._most, self._kind, self._same, site)
         event = self._events.get(key)
         if event is None:

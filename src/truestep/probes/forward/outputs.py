@@ -103,7 +103,7 @@ class Outputs:
             self.following = False
 
     def end(self, model: Model, module: Any, site: Site | None, result: Any) -> None:
-        """Compare the rows of what an outermost call returned."""
+        """Compare the rows of the result of an outermost call."""
         samples, self._samples = self._samples, 0
         layer, self._layer = None if self.following else self._layer, None
         self.following = False

@@ -18,7 +18,7 @@ _CLEARLY = 0.25
 
 
 def beyond(made_by: str, target: Any) -> int | None:
-    """Return the percentage of targets clearly beyond what the operation can give, None where it can give anything."""
+    """Return the percentage of targets clearly beyond the range of the operation; None if its range is unlimited."""
     reach = _REACH.get(made_by)
     if reach is None or target.requires_grad or not target.is_floating_point() or target.numel() < 2:
         return None

@@ -152,7 +152,7 @@ class Held:
             setattr(other, name, mine)
 
     def recount(self, before: int, now: int) -> None:
-        """Follow a version counter that was replaced by another one, while the values stayed what they were."""
+        """Follow a version counter that was replaced by another one, while the values stayed the same."""
         if before < 0:
             return
         self.moved = now if self.moved == before else self.moved

@@ -63,7 +63,7 @@ class _Casting(RootCalls):
             token.__exit__(None, None, None)
 
     def end(self) -> None:
-        """Leave what began with a forward pass."""
+        """Leave the context that began with a forward pass."""
         if self._open is not None:
             context, self._open = self._open, None
             context.__exit__(None, None, None)

@@ -17,7 +17,7 @@ class Compile(Tuning):
     """Each model is compiled at its first call under gradients. The time that compiling takes is counted apart.
 
     Args:
-        cache: a folder in which what was compiled is kept from one process to the next; None for torch's own.
+        cache: folder that keeps compiled code from one process to the next; None for torch's default.
         fallback_random: whether random numbers are drawn as without the compiler, so that losses can be compared.
     """
 

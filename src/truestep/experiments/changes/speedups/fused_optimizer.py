@@ -98,7 +98,7 @@ class ForeachOptimizer(_Implementation):
 
 
 def _tensors(parameters: Any) -> Iterator[Any]:
-    """Yield the tensors of what an optimizer is given: tensors, named tensors, or groups of either."""
+    """Yield the tensors of an optimizer's argument: tensors, named tensors, or groups of either."""
     for entry in parameters if isinstance(parameters, list | tuple | dict) else [parameters]:
         if isinstance(entry, dict):
             inside = entry.get("params", ())

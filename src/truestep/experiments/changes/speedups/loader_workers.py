@@ -142,7 +142,7 @@ class LargerBatch(LoaderArguments):
 
 
 def _of_toolkit(dataset: Any) -> bool:
-    """Whether a loader is the one inside of the toolkit's, which is told by `run.loader`'s arguments."""
+    """Return True for the loader inside the toolkit's loader, which the arguments of `run.loader` set."""
     from truestep.loop.loading import feed
 
     return type(dataset).__module__ == feed.__name__

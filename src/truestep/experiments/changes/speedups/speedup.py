@@ -1,4 +1,4 @@
-"""What a speed-up is: a change that a script could have made itself, with the lines for it."""
+"""Base class of speed-ups: changes that a script could make itself, with the lines for it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ class Tuning(Change):
     """One recommended speed-up, made from outside.
 
     Attributes:
-        summary: what it does, in one line.
+        summary: its effect, in one line.
         lines: what to write into the script for it.
         tolerance: how far losses may lie from those without it, as a part of their mean; 0 where they must be equal.
         accelerator: whether it makes sense on an accelerator only.
