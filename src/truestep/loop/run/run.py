@@ -71,6 +71,7 @@ class Run(SetupMethods, TrainingMethods, ObservationMethods):
         SeveralProcesses: this is one of several processes, as under torchrun. Rank 0 raises it; the others exit with 1.
 
     Example:
+        >>> from torch import nn
         >>> run = Run(seed=1, max_epochs=2, device="cpu")
         >>> model = run.model(nn.Linear(2, 1))
         >>> optimizer = run.optimizer(torch.optim.SGD(model.parameters(), lr=0.1))

@@ -92,6 +92,7 @@ class TrainingMethods:
             OpenWindow: gradients of the loop before wait for an update.
 
         Example:
+            >>> from truestep import Run
             >>> run = Run(accumulate=2, device="cpu", watch=False)
             >>> model = run.model(nn.Linear(1, 1))
             >>> optimizer = run.optimizer(torch.optim.SGD(model.parameters(), lr=0.1))
