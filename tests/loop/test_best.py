@@ -85,7 +85,7 @@ def test_what_a_killed_run_evaluated_is_kept(tmp_path):
 
 def test_a_run_does_not_resume_from_weights_alone(tmp_path):
     train(tmp_path, "before")
-    with pytest.raises(BadCheckpoint, match=r"weights that were evaluated(.|\n)*init_from="):
+    with pytest.raises(BadCheckpoint, match=r"evaluated weights(.|\n)*init_from="):
         Run(out=tmp_path, resume=tmp_path / "checkpoints" / "best", device="cpu", watch=False)
     begun = Run(out=tmp_path / "new", init_from=tmp_path / "checkpoints" / "best", device="cpu", watch=False)
     begun.close()

@@ -19,6 +19,7 @@ class Called:
     """Notices calls of modules between `look` and `stop`.
 
     Example:
+        >>> import torch
         >>> called = Called()
         >>> called.look()
         >>> _ = torch.nn.Identity()(1)
