@@ -3,6 +3,7 @@
 Two things differ: the seed of hashes is 0 in a process that asks for none, and `sys.flags` are those of the tests.
 """
 
+import importlib.util
 import json
 import os
 import re
@@ -15,7 +16,10 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 import warm
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="processes are started warm on Linux")
+pytestmark = pytest.mark.skipif(
+    sys.platform != "linux" or importlib.util.find_spec("triton") is not None,
+    reason="processes are started warm on Linux, and without triton",
+)
 
 SCRIPTS = {
     "names": """

@@ -6,6 +6,7 @@ import atexit
 import contextlib
 import ctypes
 import functools
+import importlib.util
 import json
 import os
 import re
@@ -42,8 +43,11 @@ _one_at_a_time = threading.RLock()
 
 
 def install() -> None:
-    """Let `subprocess` start each Python of the tests warm, where that makes no difference. Linux only."""
-    if sys.platform == "linux":
+    """Let `subprocess` start each Python of the tests warm, where that makes no difference. Linux only.
+
+    Not with triton, which prints what it has not freed at the exit of a process that was forked.
+    """
+    if sys.platform == "linux" and importlib.util.find_spec("triton") is None:
         subprocess.Popen._execute_child = _execute_child  # type: ignore[attr-defined]
 
 
