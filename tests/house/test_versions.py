@@ -55,9 +55,9 @@ def test_another_torch_and_python_have_an_environment_and_constraints_beside_the
     assert "python3 -m venv .venv\n" in usual
     assert "-c constraints.txt -e '.[dev]'" in usual
     assert "ruff check" in usual
-    other = commands("test", "TORCH=2.15.0", "PYTHON=/opt/bin/python3.13")
+    other = commands("test", "TORCH=2.15.0", "PYTHON=build/bin/python3.13")
     folder = ".venv-torch-2.15.0-python3.13"
-    assert f"/opt/bin/python3.13 -m venv {folder}\n" in other
+    assert f"build/bin/python3.13 -m venv {folder}\n" in other
     assert f"sed 's/^torch==.*/torch==2.15.0/' constraints.txt >{folder}/constraints.txt" in other
     assert f"{folder}/bin/python -m pip install --quiet -c {folder}/constraints.txt -e '.[dev]'" in other
     assert f"{folder}/bin/python -m pytest" in other

@@ -266,7 +266,7 @@ def clipped(parameters: Iterable[torch.Tensor], max_norm: float) -> torch.Tensor
     """Scale the gradients of parameters down to `max_norm` together; return their norm before.
 
     Raises:
-        BadSettings: a gradient is sparse, for which torch has no norm.
+        BadSettings: a gradient is sparse; torch before 2.15 has no norm of sparse tensors.
     """
     given = list(parameters)
     try:
@@ -277,7 +277,7 @@ def clipped(parameters: Iterable[torch.Tensor], max_norm: float) -> torch.Tensor
             raise
         raise BadSettings(
             f"the gradient of a parameter of shape {tuple(sparse.shape)} is sparse, and cannot be clipped",
-            expected="dense gradients with clip_norm: torch has no norm of sparse ones",
+            expected="expected dense gradients with clip_norm: this torch has no norm of sparse ones",
             remedy="make nn.Embedding with sparse=False, or leave clip_norm out",
         ) from error
 
