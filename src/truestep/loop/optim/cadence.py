@@ -184,7 +184,7 @@ class Cadence:
             if horizon.needs_total:
                 raise UnboundSchedule(
                     f'the schedule "{schedule.name}" takes its length from the run, which does not know it',
-                    expected="max_steps, or max_epochs and a loader of known length",
+                    expected="expected max_steps, or max_epochs and a loader of known length",
                     remedy="pass max_steps=... to Run, or total_steps=... to the schedule",
                 )
             return

@@ -72,7 +72,7 @@ def planned(name: str, scheduler: Any, every: str, metric: str) -> Schedule:
     if plateau and not metric:
         raise BadSchedule(
             f"{kind} was given no metric",
-            expected="the name of a value that run.log() gets once per epoch",
+            expected="expected the name of a value that run.log() gets once per epoch",
             remedy='pass metric="val_loss", every="epoch"',
         )
     if plateau and every == "step":
@@ -84,7 +84,7 @@ def planned(name: str, scheduler: Any, every: str, metric: str) -> Schedule:
     if metric and not plateau:
         raise BadSchedule(
             f"{kind} does not follow a metric",
-            expected=f'no metric, got metric="{metric}"',
+            expected=f'expected no metric, got metric="{metric}"',
             remedy="leave metric= out",
         )
     groups = [{key: group[key] for key in group if key != "params"} for group in scheduler.optimizer.param_groups]
@@ -115,6 +115,6 @@ def step_after_epoch(schedules: Iterable[Schedule], logs: Logs) -> None:
         else:
             raise MetricMissing(
                 f'the schedule "{schedule.name}" follows "{schedule.metric}", which was not logged in this epoch',
-                expected=f"a value every epoch; logged so far: {sorted(logs.last)}",
+                expected=f"expected a value every epoch; logged so far: {sorted(logs.last)}",
                 remedy=f'write run.log({{"{schedule.metric}": value}}) in the body of the epoch',
             )

@@ -127,7 +127,7 @@ class Updates:
         if self.window.is_open and self.group != group:
             raise OpenWindow(
                 f'the window of "{self.name}" is open for losses of {_names(self.group)}',
-                expected=f"the same optimizers until it closes, got {_names(group)}",
+                expected=f"expected the same optimizers until it closes, got {_names(group)}",
                 remedy="pass the same optimizers with every loss of a window, or call run.flush() before",
             )
         self.group = group
@@ -224,7 +224,7 @@ class Updates:
         if scaler is not None:
             raise ScaledGradients(
                 f"{type(optimizer).__name__}.step() was called on gradients that carry the scale of fp16",
-                expected=f"gradients out of the scale of {scaler.get_scale():g}",
+                expected=f"expected gradients out of the scale of {scaler.get_scale():g}",
                 remedy="call run.optimizer_step() instead: it unscales, steps and updates the scale",
             )
         self.unscale_()
@@ -312,7 +312,7 @@ def load_optimizer(name: str, optimizer: torch.optim.Optimizer, state: dict[str,
         own = [len(group["params"]) for group in optimizer.param_groups]
         raise BadCheckpoint(
             f'the optimizer "{name}" has other parameter groups than when it was saved',
-            expected=f"groups of {saved} parameters, got {own}",
+            expected=f"expected groups of {saved} parameters, got {own}",
             remedy="add before the loop what an epoch added that has ended: if run.epoch > 1: add_param_group(...)",
         )
     groups = optimizer.param_groups

@@ -116,7 +116,7 @@ class Window:
         if self.micro_steps and (weight is None) != (self.reference is None):
             raise BadLoss(
                 "one window holds losses with weight= and without: their sum has no mean",
-                expected="all losses of a window with weight=, or all without",
+                expected="expected all losses of a window with weight=, or all without",
                 remedy="pass weight= with every loss",
             )
         if weight is not None and getattr(weight, "is_cpu", True):
@@ -164,7 +164,7 @@ def _number(weight: Number) -> float:
     if not 0 <= number < inf:
         raise BadLoss(
             f"a loss was given the weight {weight!r}",
-            expected="a number of at least 0, which is finite",
+            expected="expected a number of at least 0, which is finite",
             remedy="pass what the summed loss holds: weight=mask.sum(), or weight=len(x)",
         )
     return number

@@ -78,7 +78,7 @@ def _check_order(loader: Loader | GivenLoader) -> None:
         what, flag = ("in another order", "shuffle") if loader.shuffle else ("without the last ones", "drop_last")
         raise BadLoader(
             f"loader {loader.name!r} gives its samples {what}, so predictions would not fit the data set",
-            expected=f"a loader with {flag}=False",
+            expected=f"expected a loader with {flag}=False",
             remedy="make a loader of its own for predictions: run.loader(dataset, batch_size=...)",
         )
 
@@ -90,7 +90,7 @@ def _first(batch: Any) -> Any:
         return batch
     raise BadLoader(
         f"batches are {type(batch).__name__}, and what of them the model takes is not known",
-        expected="a tensor, or a tuple whose first field goes into the model",
+        expected="expected a tensor, or a tuple whose first field goes into the model",
         remedy='pass forward=lambda batch: model(batch["x"]) to run.predict()',
     )
 
@@ -103,7 +103,7 @@ def _joined(outputs: list[Any]) -> Any:
             shapes = sorted({str(tuple(output.shape)) for output in outputs})
             raise BadLoader(
                 "the outputs of batches cannot be joined",
-                expected=f"tensors that differ in their first dimension only, got shapes {', '.join(shapes[:4])}",
+                expected=f"expected tensors that differ in the first dimension only, got {', '.join(shapes[:4])}",
                 remedy="pass join=False for a list with one output per batch",
             )
         return torch.cat(outputs)
@@ -116,6 +116,6 @@ def _joined(outputs: list[Any]) -> Any:
         return None
     raise BadLoader(
         f"the model gives {type(first).__name__}, which cannot be joined",
-        expected="tensors, or tuples, lists and mappings of them",
+        expected="expected tensors, or tuples, lists and mappings of them",
         remedy="pass forward=, which returns the tensor that is wanted, or join=False",
     )

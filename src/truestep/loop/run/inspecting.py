@@ -48,7 +48,7 @@ class Inspecting:
         if not chosen:
             raise BadPart(
                 "the run has no model",
-                expected="a model given to run.model(), or to this call",
+                expected="expected a model given to run.model(), or to this call",
                 remedy="write run.inspect(model)",
             )
         inspecting = inspect(*chosen, when=when, updates=updates, names=self._models)

@@ -48,7 +48,7 @@ def open_logs(folder: Path | None, settings: Settings, measure: Callable[[], dic
         if tracking.waits:
             raise BadSettings(
                 "trackers were given, but the run has no folder",
-                expected="out=, which trackers are filled from when a run resumes",
+                expected="expected out=, which trackers are filled from when a run resumes",
                 remedy='pass out="runs/name"',
             )
         return Logs(None, every=every, alerts=Alerts(None, show=say, defaults=alerts))

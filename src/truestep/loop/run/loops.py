@@ -77,7 +77,7 @@ class Loops:
         if limits.max_epochs is None and limits.max_steps is None:
             raise BadSettings(
                 "the run has no end",
-                expected="max_epochs or max_steps",
+                expected="expected max_epochs or max_steps",
                 remedy="pass max_epochs=... to Run",
             )
         checkpointer.begin()
@@ -132,7 +132,9 @@ class Loops:
         progress = self._progress
         total = count if count is not None else progress.limits.max_steps
         if total is None:
-            raise BadSettings("the run has no end", expected="a number of steps", remedy="write run.steps(1000)")
+            raise BadSettings(
+                "the run has no end", expected="expected a number of steps", remedy="write run.steps(1000)"
+            )
         self._stepper.no_open_window("the next training loop")
         self._checkpointer.begin()
         current = progress.position.claim("steps")

@@ -70,13 +70,14 @@ class Models:
     def swa(self, model: nn.Module, start: int, *, every: Literal["epoch", "step"], name: str | None) -> SWA:
         """Add an equal average of weights; see `Run.swa`."""
         if every not in ("epoch", "step"):
-            raise BadSettings(f'every is "{every}"', expected='"epoch" or "step"', remedy='pass every="epoch"')
+            raise BadSettings(f'every is "{every}"', expected='expected "epoch" or "step"', remedy='pass every="epoch"')
         limit = self._settings.max_epochs if every == "epoch" else self._settings.max_steps
         whole = isinstance(start, int) and not isinstance(start, bool)
         if not whole or start < 0 or (limit is not None and start >= limit):
             raise BadSettings(
                 f"start is {start!r}",
-                expected=f"a whole number of at least 0{f' and below {limit}, the end of the run' if limit else ''}",
+                expected="expected a whole number of at least 0"
+                + (f" and below {limit}, the end of the run" if limit else ""),
                 remedy=f"pass the first {every} that is averaged",
             )
         self._check_place(model, "swa")
@@ -91,7 +92,7 @@ class Models:
                 f"run.{call}() was given a model on {', '.join(sorted(devices))}"
                 if devices
                 else f"run.{call}() was given a model without parameters",
-                expected=f"a model on the run's device, {self._device}",
+                expected=f"expected a model on the run's device, {self._device}",
                 remedy=f"write model = run.model(model) before run.{call}(model)",
             )
 
@@ -113,6 +114,6 @@ def _check_values(model: object) -> None:
     if empty:
         raise BadPart(
             f"run.model() was given a {type(model).__name__} on the meta device",
-            expected=f"tensors with values, got {len(empty)} without, such as {empty[0]!r}",
+            expected=f"expected tensors with values, got {len(empty)} without, such as {empty[0]!r}",
             remedy="write model.to_empty(device=run.device), and give its weights values, before run.model(model)",
         )

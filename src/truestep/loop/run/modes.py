@@ -53,6 +53,6 @@ def _check_model(model: object) -> None:
     if not isinstance(model, nn.Module):
         raise BadPart(
             f"a {type(model).__name__} was given in the place of a model",
-            expected="one nn.Module after the other",
+            expected="expected one nn.Module after the other",
             remedy="write run.train(loader, first, second), and likewise for other calls with models",
         )

@@ -99,26 +99,28 @@ class Parts:
             name = self.next_name(kind, len(shelf))
         if not name or "/" in name or name.startswith("."):
             raise BadPart(
-                f'"{name}" cannot name a {kind}', expected="a name that a file can have", remedy="use letters and dots"
+                f'"{name}" cannot name a {kind}',
+                expected="expected a name that a file can have",
+                remedy="use letters and dots",
             )
         if isinstance(part, type):
             raise BadPart(
                 f"run.{kind}() was given the class {part.__name__}",
-                expected=f"an object, got {part!r}",
+                expected=f"expected an object, got {part!r}",
                 remedy=f"call it: run.{kind}({part.__name__}(...))",
             )
         whole = part.scheduler if isinstance(part, Schedule) else part
         if id(whole) in self._names:
             raise BadPart(
                 f'this {type(whole).__name__} belongs to the run already, as "{self._names[id(whole)]}"',
-                expected="each part once",
+                expected="expected each part once",
                 remedy=f"leave the second call of run.{kind}() out",
             )
         files = (self.models, self.averaging.shelf)  # a checkpoint has a file for each of both
         if name in shelf or (any(shelf is one for one in files) and any(name in one for one in files)):
             raise BadPart(
                 f'there is a {kind} called "{name}" already',
-                expected=f"a new name beside {sorted(shelf) or sorted(self.models)}",
+                expected=f"expected a new name beside {sorted(shelf) or sorted(self.models)}",
                 remedy=f'pass another name="..." for this {kind}',
             )
         shelf[name] = part
@@ -147,7 +149,7 @@ class Parts:
             if updates.window.is_open:
                 raise OpenWindow(
                     f'"{updates.name}" was dropped while gradients wait for its update',
-                    expected="a closed window",
+                    expected="expected a closed window",
                     remedy="call run.flush() before run.drop() to update with what there is, or run.discard()",
                 )
             for schedule in list(updates.schedules):
@@ -172,7 +174,7 @@ class Parts:
                     return
         raise BadPart(
             f"this {type(part).__name__} does not belong to the run",
-            expected="a model, an optimizer, a schedule, an average or a registered object of the run",
+            expected="expected a model, an optimizer, a schedule, an average or a registered object of the run",
             remedy="pass what run.model(), run.optimizer(), run.scheduler(), run.ema() or run.register() returned",
         )
 

@@ -159,10 +159,12 @@ class Run(SetupMethods, TrainingMethods, ObservationMethods):
         """
         if self._folder is None:
             raise BadSettings(
-                "the run has no folder to save into", expected="out=", remedy='pass out="runs/name" to Run'
+                "the run has no folder to save into", expected="expected out=", remedy='pass out="runs/name" to Run'
             )
         if mode not in ("min", "max"):
-            raise BadSettings(f'mode is "{mode}"', expected='"min" or "max"', remedy='pass mode="min" for a loss')
+            raise BadSettings(
+                f'mode is "{mode}"', expected='expected "min" or "max"', remedy='pass mode="min" for a loss'
+            )
         if isinstance(metric, torch.Tensor):
             metric = metric.detach()
         self._checkpointer.request(None if metric is None else float(metric), mode)

@@ -108,7 +108,9 @@ class Stepper:
                     return updates
             raise BadPart(
                 f"this {type(optimizer).__name__} does not belong to the run",
-                expected=f"one of {sorted(self.updates)}" if self.updates else "an optimizer given to run.optimizer()",
+                expected=f"expected one of {sorted(self.updates)}"
+                if self.updates
+                else "expected an optimizer given to run.optimizer()",
                 remedy="write optimizer = run.optimizer(optimizer) before the loop",
             )
         if len(self.updates) == 1:
@@ -116,12 +118,12 @@ class Stepper:
         if not self.updates:
             raise BadPart(
                 "the run has no optimizer",
-                expected="an optimizer given to run.optimizer()",
+                expected="expected an optimizer given to run.optimizer()",
                 remedy="write optimizer = run.optimizer(torch.optim.AdamW(model.parameters())) before the loop",
             )
         raise BadPart(
             f"the run has {len(self.updates)} optimizers",
-            expected=f"which one to update, of {sorted(self.updates)}",
+            expected=f"expected which one to update, of {sorted(self.updates)}",
             remedy="pass the one that this loss updates, or a list: run.step(loss, optimizer=[...])",
         )
 
@@ -137,14 +139,14 @@ class Stepper:
         if not group or len(set(group)) < len(group):
             raise BadPart(
                 f"optimizer= has {len(group)} optimizers, {len(set(group))} of them different",
-                expected="each optimizer that the loss updates, once",
+                expected="expected each optimizer that the loss updates, once",
                 remedy="pass run.step(loss, optimizer=[first, second])",
             )
         if len({updates.window.accumulate for updates in group}) > 1:
             lengths = ", ".join(f'{updates.window.accumulate} of "{updates.name}"' for updates in group)
             raise BadPart(
                 "one loss was to update optimizers with windows of several lengths",
-                expected=f"one number of micro-steps, got {lengths}",
+                expected=f"expected one number of micro-steps, got {lengths}",
                 remedy="pass the same accumulate= for all of them",
             )
         return group
@@ -230,7 +232,7 @@ class Stepper:
         if len(group) > 1 or updates.scaler is not None or updates.window.accumulate > 1 or updates.window.is_open:
             raise BadSettings(
                 "a function was given to run.step() in a run with fp16, accumulation, or for several optimizers",
-                expected='precision "fp32" or "bf16", and accumulate=1: its optimizer evaluates whole steps',
+                expected='expected precision "fp32" or "bf16", and accumulate=1: its optimizer evaluates whole steps',
                 remedy="pass run.optimizer(optimizer, accumulate=1), and another precision than fp16",
             )
 
@@ -356,7 +358,7 @@ class Stepper:
             window = waiting[0].window
             raise OpenWindow(
                 f"gradients of {window.micro_steps} of {window.accumulate} micro-steps wait for an update at {where}",
-                expected=f'closed windows, got an open one for "{waiting[0].name}"',
+                expected=f'expected closed windows, got an open one for "{waiting[0].name}"',
                 remedy="call run.flush() after the loop to update with what there is, or run.discard() to drop it",
             )
 
@@ -445,11 +447,11 @@ def _check_loss(loss: object) -> None:
             return
         raise BadLoss(
             f"a step was given a loss of {loss.numel()} elements",
-            expected=f"a tensor of one element, got one of shape {tuple(loss.shape)}",
+            expected=f"expected a tensor of one element, got one of shape {tuple(loss.shape)}",
             remedy="reduce it: run.step(loss.mean())",
         )
     what = f"a {type(loss).__name__}" if loss is not None else "None"
     remedy = "pass the loss that the model computed, without .item() or float()"
     if isinstance(loss, dict | tuple | list):
         remedy = "pass the part that is to be minimized, or the sum of its parts"
-    raise BadLoss(f"a step was given {what} as its loss", expected="a tensor of one element", remedy=remedy)
+    raise BadLoss(f"a step was given {what} as its loss", expected="expected a tensor of one element", remedy=remedy)
