@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from truestep.events._event import Event, Site
+from truestep.events._event import Event, Repeats, Site
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -13,6 +13,7 @@ class BackwardEnded(Event):
     """``loss.backward()`` or ``torch.autograd.backward`` ran (``torch.autograd.grad`` is `GradientsTaken`)."""
 
     absent: ClassVar[str] = "no backward pass"
+    repeats: ClassVar[Repeats] = "by call"
     site: Site | None = None
     root: str = ""
     """Kind of the operation that computed the loss, such as "NllLossBackward0"; "leaf" for a tensor without a graph."""
@@ -49,6 +50,7 @@ class TapeRead(Event):
     """At a sampled backward, the autograd tape was read (before the engine ran)."""
 
     absent: ClassVar[str] = "no readable autograd tape"
+    costly: ClassVar[bool] = True
     site: Site | None = None
     nodes: int = 0
     reached: tuple[int, ...] = ()
@@ -139,6 +141,7 @@ class GraphsKept(Event):
     """Graphs of past steps were still alive, and their number grew with the steps."""
 
     absent: ClassVar[str] = "fewer than 24 backward passes"
+    costly: ClassVar[bool] = True
     alive: int
     of: int
     """Number of marked past graphs."""

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Literal
+
+Repeats = Literal["never", "by call", "by value"]
+"""How coasting recognizes a repeated event."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,3 +35,8 @@ class Event:
 
     absent: ClassVar[str] = "not seen"
     """Reason that a report gives for a run without any event of this kind."""
+    repeats: ClassVar[Repeats] = "never"
+    """How coasting recognizes an event of a repeated step: by the key of its call, if it depends on the state of
+    gradients, or by comparing it. A step with an event that never repeats is observed in full."""
+    costly: ClassVar[bool] = False
+    """True if its close reading stops once supervision exceeds its budget."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from truestep.events._event import Event, Site
+from truestep.events._event import Event, Repeats, Site
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -13,6 +13,7 @@ class GradientsZeroed(Event):
     """``zero_grad()`` of an optimizer or a module was called by the user."""
 
     absent: ClassVar[str] = "no call of zero_grad"
+    repeats: ClassVar[Repeats] = "by call"
     site: Site | None = None
     optimizer: int | None = None
     model: int | None = None
@@ -28,6 +29,7 @@ class OptimizerStepped(Event):
     """An optimizer stepped (the outermost ``step`` if nested). The counts are numbers of observed parameters."""
 
     absent: ClassVar[str] = "no optimizer step"
+    repeats: ClassVar[Repeats] = "by call"
     optimizer: int
     site: Site | None = None
     observed: int = 0
@@ -87,6 +89,7 @@ class ParametersUnchanged(Event):
     """At a sampled step: trainable parameters that have kept their values since they were first observed."""
 
     absent: ClassVar[str] = "fewer than 10 optimizer steps"
+    costly: ClassVar[bool] = True
     parameters: tuple[int, ...]
     steps: int
     """Number of optimizer steps since then."""
@@ -163,6 +166,7 @@ class GradientsClipped(Event):
     """``clip_grad_norm_`` or ``clip_grad_value_`` ran."""
 
     absent: ClassVar[str] = "no gradient clipping"
+    repeats: ClassVar[Repeats] = "by call"
     kind: str = "norm"
     site: Site | None = None
     given: int = 1
@@ -251,6 +255,7 @@ class SchedulerStepped(Event):
     """A scheduler's ``step`` was called by the user (the outermost one if nested)."""
 
     absent: ClassVar[str] = "no scheduler step"
+    repeats: ClassVar[Repeats] = "by value"
     scheduler: int
     site: Site | None = None
     optimizer_steps: int = 0

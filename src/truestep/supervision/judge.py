@@ -14,8 +14,6 @@ from truestep.supervision.extent import Extent
 Key = tuple[int, int]
 """A transition: number of the previous chunk, and number of the chunk."""
 
-_COSTLY: tuple[type[Event], ...] = (ev.TapeRead, ev.ParametersUnchanged, ev.GraphsKept)
-
 
 class Judge:
     """The rules of one run.
@@ -109,7 +107,7 @@ class Judge:
                 verdict = Verdict(rule.id, Outcome.NOT_OBSERVED, "the rule failed")
             elif blind and verdict.outcome is Outcome.CLEAR:
                 verdict = Verdict(rule.id, Outcome.NOT_OBSERVED, blind)
-            elif given_up and verdict.outcome is Outcome.CLEAR and any(need in _COSTLY for need in rule.needs):
+            elif given_up and verdict.outcome is Outcome.CLEAR and any(need.costly for need in rule.needs):
                 verdict = Verdict(rule.id, Outcome.NOT_OBSERVED, given_up)
             made.append(verdict)
         return made

@@ -16,18 +16,7 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from truestep.events import (
-    BackwardEnded,
-    BatchDrawn,
-    Event,
-    GradientsClipped,
-    GradientsZeroed,
-    LossComputed,
-    ModelCalled,
-    ModeSet,
-    OptimizerStepped,
-    SchedulerStepped,
-)
+from truestep.events import Event, OptimizerStepped
 from truestep.probes.gradients.gradient_states import FRESH, HAND, MIXED, NONE, USED, Held, Panel
 
 if TYPE_CHECKING:
@@ -37,10 +26,6 @@ LIGHT_STEPS = 15
 """Steps between two full rounds, or the next smaller multiple of a round (at least one round)."""
 _REST = 64
 """Full steps before another attempt, after a round that could not be learned or was left at once."""
-_KEYED = (GradientsZeroed, BackwardEnded, OptimizerStepped, GradientsClipped)
-"""Events that depend on the state of gradients: while coasting, their call can only be recognized by its key."""
-_TOLD = (BatchDrawn, LossComputed, ModelCalled, ModeSet, SchedulerStepped)
-"""Events without a look at gradients: if the key is not enough, the event itself is compared."""
 
 
 def _nothing_repeats() -> int:
@@ -225,7 +210,7 @@ class Coast:
             return False
         for step in self._round:
             for event, key in zip(step.events, step.keys, strict=True):
-                if not isinstance(event, _TOLD) and (not isinstance(event, _KEYED) or key is None):
+                if event.repeats == "never" or (event.repeats == "by call" and key is None):
                     return False
                 if isinstance(event, OptimizerStepped) and (event.closure or event.scaler):
                     return False
