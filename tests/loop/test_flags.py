@@ -12,7 +12,7 @@ import pytest
 
 import truestep as ts
 from truestep.errors import BadSettings, PackageMissing
-from truestep.loop.settings import flags
+from truestep.loop.settings import names
 
 
 @dataclass
@@ -92,8 +92,8 @@ def test_names_of_other_trainers_are_flags(flag, name, value):
 
 def test_every_other_name_stands_for_a_setting():
     fields = typing.get_type_hints(ts.Settings)
-    assert set(flags.ALIASES.values()) <= set(fields)
-    assert not set(flags.ALIASES) & set(fields)
+    assert set(names.ALIASES.values()) <= set(fields)
+    assert not set(names.ALIASES) & set(fields)
 
 
 def test_a_name_of_another_trainer_that_is_a_setting_of_the_program_stays_that():

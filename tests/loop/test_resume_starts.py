@@ -15,7 +15,7 @@ from torch import nn
 from truestep import Run
 from truestep.errors import InexactResume
 from truestep.loop.checkpoint.checkpoints import find
-from truestep.loop.run import starts
+from truestep.loop.position import starts
 
 
 class Cut(Exception):

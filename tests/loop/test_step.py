@@ -464,11 +464,11 @@ def test_a_resumed_run_of_another_precision_starts_a_fresh_scale(pair):
     ours, _ = pair
     saved = Run(device="cpu", precision="bf16")
     saved.optimizer(OPTIMIZERS["sgd"](ours.parameters()))
-    state = saved._stepper.of(None).state_dict()
+    state = saved._stepper.index.of(None).state_dict()
     run = Run(device="cpu", precision="fp16")
     run.optimizer(OPTIMIZERS["sgd"](ours.parameters()))
-    run._stepper.of(None).load_state_dict(state)
-    assert run._stepper.of(None).scaler.get_scale() == 2.0**16
+    run._stepper.index.of(None).load_state_dict(state)
+    assert run._stepper.index.of(None).scaler.get_scale() == 2.0**16
 
 
 def test_bf16_is_the_loop_under_autocast(pair):

@@ -7,17 +7,13 @@
 
     loops                    Loops: the generators of epochs, batches and steps
     checkpointer             Checkpointer: saves, restores and stops between two steps
-    stepper                  Stepper: the step, its windows and optimizers
+    stepper, step_alerts     Stepper: the step, its windows and optimizers; losses and norms for the alerts
     logging                  RunLog: log, alerts, speed and progress line
-    progress                 Progress: global step, epoch and position, shared by all parts above
     models, evaluation, inspecting      models and averages; evaluation and prediction; inspection and profiles
 
-    position, passes         Position: the passes of the loops, and the way back to them after a resume
-    habits, asking           record of passes between epochs; `for` or `next()`
-    starts                   states at the beginning of an epoch's body
     run_state                RunState: contents of checkpoints, order of restoring
-    registry, given_loaders  the parts of a run by name; DataLoaders
-    modes                    train and eval mode
+    registry                 Parts: the parts of a run by name; State: the values of the user
 
-A step: `training_methods`, `stepper`, `optim/updates`, `optim/window`, `progress`.
+Below them are the other rooms of `loop/`, above all `position/` (step, epoch and pass) and `optim/` (one optimizer).
+A step: `training_methods`, `stepper`, `optim/updates`, `optim/window`, `position/progress`.
 """

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from truestep.loop.position.starts import Starts
 from truestep.loop.process.strategy import check_one_process
 from truestep.loop.process.terminal import say
 from truestep.loop.rng.seed import rng_state, set_rng_state
-from truestep.loop.run.starts import Starts
 from truestep.loop.settings.limits import Clock
 
 if TYPE_CHECKING:
     from truestep.loop.loading.given import GivenLoader
     from truestep.loop.loading.loader import Loader
     from truestep.loop.log.progress_line import ProgressLine
+    from truestep.loop.position.position import Place
+    from truestep.loop.position.progress import Progress
     from truestep.loop.process.signals import Signals
-    from truestep.loop.run.position import Place
-    from truestep.loop.run.progress import Progress
     from truestep.loop.run.registry import Parts, State
     from truestep.loop.run.run_state import RunState
     from truestep.loop.run.stepper import Stepper
@@ -68,7 +68,7 @@ class Checkpointer:
             self._saved_step = progress.global_step
             self._restored_limits = list(contents.loops["limits"])
             self.starts.load_state_dict(contents.loops["starts"])
-        contents.keep(progress.position.habits)
+        contents.keep(progress.position.carried)
 
     # --- restoring ---
 

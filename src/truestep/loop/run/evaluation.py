@@ -16,9 +16,9 @@ from truestep.loop.loading.loader import Loader, check_loader
 from truestep.loop.log.mean import Mean
 from truestep.loop.optim.precision import Precision
 from truestep.loop.process.device import to_device
-from truestep.loop.run.modes import evaluating
 from truestep.loop.run.stepper import Stepper
 from truestep.model.boundary import Told
+from truestep.model.modes import evaluating
 
 
 class Evaluation:

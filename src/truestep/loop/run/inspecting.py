@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
     from truestep.debugging import Inspection, Profile
     from truestep.loop.optim.updates import Updates
+    from truestep.loop.position.progress import Progress
     from truestep.loop.run.loops import Loops
-    from truestep.loop.run.progress import Progress
 
 
 class Inspecting:

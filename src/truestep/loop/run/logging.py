@@ -22,9 +22,9 @@ from truestep.loop.log.logs import Logs
 from truestep.loop.log.progress_line import ProgressLine
 from truestep.loop.log.throughput import Look, Pace
 from truestep.loop.optim.precision import Precision
+from truestep.loop.position.passes import Pass
+from truestep.loop.position.progress import Progress
 from truestep.loop.process.terminal import say
-from truestep.loop.run.passes import Pass
-from truestep.loop.run.progress import Progress
 from truestep.loop.run.registry import Parts
 from truestep.loop.settings.settings import Settings
 from truestep.trackers.tracking import Tracking

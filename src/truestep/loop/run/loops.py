@@ -19,18 +19,18 @@ from truestep.loop.loading.loader import Loader, check_loader
 from truestep.loop.log.throughput import samples_in
 from truestep.loop.optim.cadence import Measure
 from truestep.loop.optim.schedulers import step_after_epoch
+from truestep.loop.position.given_loaders import GivenLoaders
+from truestep.loop.position.next_calls import requested_by_next
+from truestep.loop.position.passes import Pass, early_again, length_of, numbers
 from truestep.loop.process.at_exit import closed_at_exit
 from truestep.loop.process.device import to_device
-from truestep.loop.run.asking import asked_by_hand
-from truestep.loop.run.given_loaders import GivenLoaders
-from truestep.loop.run.passes import Pass, early_again, length_of, numbers
 
 if TYPE_CHECKING:
     import torch
 
+    from truestep.loop.position.progress import Progress
     from truestep.loop.run.checkpointer import Checkpointer
     from truestep.loop.run.logging import RunLog
-    from truestep.loop.run.progress import Progress
     from truestep.loop.run.registry import Parts
     from truestep.loop.run.stepper import Stepper
 
@@ -161,7 +161,7 @@ class Loops:
         position = progress.position
         self._checkpointer.signals.install()
         try:
-            self._begin_pass(current, by_hand=asked_by_hand())
+            self._begin_pass(current, by_hand=requested_by_next())
             batch = next(batches, _END)
             while batch is not _END and not progress.has_all_steps:
                 following: Any = None
@@ -172,10 +172,10 @@ class Loops:
                 moved = to_device(batch, self._device, non_blocking=True)
                 if not self._introduced:
                     self._introduce(moved if size else None)
-                step, waiting = progress.global_step, 0 if size else stepper.waiting_micro_steps
+                step, waiting = progress.global_step, 0 if size else stepper.index.waiting_micro_steps
                 yield moved
                 # A body of `run.steps()` that only added to a window which is still open has not completed its step.
-                complete = bool(size) or progress.global_step > step or stepper.waiting_micro_steps <= waiting
+                complete = bool(size) or progress.global_step > step or stepper.index.waiting_micro_steps <= waiting
                 if complete:
                     current.finished = current.given
                 else:
@@ -195,7 +195,7 @@ class Loops:
                 if length is not None:
                     batch = next(batches, _END)
             if position.is_first(current):
-                if stepper.open_windows:  # the loader had fewer batches than its length
+                if stepper.index.open_windows:  # the loader had fewer batches than its length
                     stepper.close_rest()
                     self._boundary()
                 stepper.cadence.loop_ended(in_epoch=position.in_epoch)
@@ -236,7 +236,7 @@ class Loops:
 
     def _boundary(self) -> None:
         self._stepper.settle()
-        if not self._stepper.open_windows:
+        if not self._stepper.index.open_windows:
             self._checkpointer.boundary()
 
     def _end_epoch(self) -> None:

@@ -30,6 +30,7 @@ from truestep.loop.checkpoint.declared import facts_of_settings
 from truestep.loop.checkpoint.run_folder import RunFolder
 from truestep.loop.optim.cadence import Cadence
 from truestep.loop.optim.precision import Precision
+from truestep.loop.position.progress import Progress
 from truestep.loop.process import provenance
 from truestep.loop.process.device import pick
 from truestep.loop.process.signals import Signals
@@ -43,7 +44,6 @@ from truestep.loop.run.logging import RunLog
 from truestep.loop.run.loops import Loops
 from truestep.loop.run.models import Models
 from truestep.loop.run.observation_methods import ObservationMethods
-from truestep.loop.run.progress import Progress
 from truestep.loop.run.registry import Parts, State
 from truestep.loop.run.run_state import RunState
 from truestep.loop.run.setup_methods import SetupMethods

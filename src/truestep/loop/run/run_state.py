@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from truestep.loop.checkpoint.checkpoints import Checkpoints
     from truestep.loop.log.logs import Logs
     from truestep.loop.optim.averaging import Followed
-    from truestep.loop.run.habits import Habits
+    from truestep.loop.position.carried_passes import CarriedPasses
     from truestep.loop.run.registry import Parts, State
 
 
@@ -174,11 +174,11 @@ class RunState:
         """Warn where an optimizer trains parameters that no checkpoint would hold."""
         warn_of_left_out(self._parts, self._user)
 
-    def keep(self, habits: Habits) -> None:
+    def keep(self, carried: CarriedPasses) -> None:
         """Write the record of passes beside the checkpoints."""
         if self._checkpoints is not None:
             resumed = None if self._resumed is None else self._resumed.path.resolve().parent
-            habits.keep_in(self._checkpoints.folder, resumed)
+            carried.keep_in(self._checkpoints.folder, resumed)
 
     def wait(self) -> None:
         """Return when everything is on the disk."""

@@ -18,9 +18,9 @@ from truestep.loop.optim.schedulers import planned
 from truestep.loop.rng.stateful_generators import stateful
 
 if TYPE_CHECKING:
+    from truestep.loop.position.progress import Progress
     from truestep.loop.process.strategy import Strategy
     from truestep.loop.run.models import Model, Models
-    from truestep.loop.run.progress import Progress
     from truestep.loop.run.registry import Parts
     from truestep.loop.run.run_state import RunState
     from truestep.loop.run.stepper import Stepper
@@ -161,7 +161,7 @@ class SetupMethods:
             BadSchedule: a cadence that there is not, or a plateau without metric.
         """
         schedule = planned(name or "", scheduler, every, metric)
-        updates = self._stepper.of(schedule.scheduler.optimizer)
+        updates = self._stepper.index.of(schedule.scheduler.optimizer)
         schedule.name = self._parts.add(self._parts.schedules, "schedule", name, schedule)
         updates.schedules.append(schedule)
         self._parts.declared[schedule.name, "schedule"] = facts_of_schedule(scheduler, schedule.every, updates.name)

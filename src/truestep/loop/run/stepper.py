@@ -6,14 +6,16 @@ divisor of the losses) and `Progress` (the global step).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 import torch
 
-from truestep.errors import BadLoss, BadPart, BadSettings, OpenWindow
+from truestep.errors import BadLoss, BadSettings, OpenWindow
 from truestep.loop.optim.reached import note_unused
 from truestep.loop.optim.updates import Updates, clipped
+from truestep.loop.optim.updates_index import UpdatesIndex
+from truestep.loop.run.step_alerts import StepAlerts
 
 if TYPE_CHECKING:
     from torch import nn
@@ -22,11 +24,11 @@ if TYPE_CHECKING:
     from truestep.loop.optim.averaging import Averaging
     from truestep.loop.optim.cadence import Cadence
     from truestep.loop.optim.precision import Precision
+    from truestep.loop.optim.updates_index import Optimizers
+    from truestep.loop.position.progress import Progress
     from truestep.loop.process.strategy import Strategy
-    from truestep.loop.run.progress import Progress
 
 Closure = Callable[[], torch.Tensor]
-Optimizers = torch.optim.Optimizer | Sequence[torch.optim.Optimizer] | None
 Weight = int | float | torch.Tensor | None
 
 
@@ -38,12 +40,14 @@ class Stepper:
         models: of the run, by name.
         progress: counts the steps.
         averaging: the averages of weights, updated after each optimizer step.
-        cadence: the planned number of updates.
+        cadence: compares the number of updates with the plan.
         precision: makes the scalers of fp16.
         strategy: distributes backward passes over processes.
         logs: keeps losses and norms for the alerts.
 
     Attributes:
+        cadence: planned and actual number of updates.
+        index: finds the updates of an optimizer, and those with an open window.
         grad_norm: norm of the gradients before the last clipping, a tensor of no dimension; None before the first.
     """
 
@@ -58,12 +62,13 @@ class Stepper:
         strategy: Strategy,
         logs: Logs,
     ) -> None:
-        self.updates = updates
+        self._updates = updates
         self.cadence = cadence
         self.grad_norm: torch.Tensor | None = None
-        self._models, self._progress, self._averaging = models, progress, averaging
-        self._precision, self._strategy, self._logs = precision, strategy, logs
-        self._joint: dict[tuple[Updates, ...], tuple[tuple[int, ...], list[torch.nn.Parameter]]] = {}
+        self.index = UpdatesIndex(updates, models)
+        self._alerts = StepAlerts(updates, progress, logs)
+        self._progress, self._averaging = progress, averaging
+        self._precision, self._strategy = precision, strategy
 
     # --- the optimizers ---
 
@@ -85,7 +90,7 @@ class Stepper:
             clip_norm: maximum norm of the gradients of all its parameters; None for no limit.
             clips_alone: True if `clip_norm` limits its gradients alone when a loss updates several optimizers.
         """
-        self.updates[name] = Updates(
+        self._updates[name] = Updates(
             name,
             optimizer,
             accumulate=accumulate,
@@ -96,72 +101,6 @@ class Stepper:
             applied=self._averaging.applied,
         )
 
-    def of(self, optimizer: torch.optim.Optimizer | None) -> Updates:
-        """Return the updates of an optimizer; None stands for the only one.
-
-        Raises:
-            BadPart: no optimizer, several of them, or one that does not belong to the run.
-        """
-        if optimizer is not None:
-            for updates in self.updates.values():
-                if updates.optimizer is optimizer:
-                    return updates
-            raise BadPart(
-                f"this {type(optimizer).__name__} does not belong to the run",
-                expected=f"expected one of {sorted(self.updates)}"
-                if self.updates
-                else "expected an optimizer given to run.optimizer()",
-                remedy="write optimizer = run.optimizer(optimizer) before the loop",
-            )
-        if len(self.updates) == 1:
-            return next(iter(self.updates.values()))
-        if not self.updates:
-            raise BadPart(
-                "the run has no optimizer",
-                expected="expected an optimizer given to run.optimizer()",
-                remedy="write optimizer = run.optimizer(torch.optim.AdamW(model.parameters())) before the loop",
-            )
-        raise BadPart(
-            f"the run has {len(self.updates)} optimizers",
-            expected=f"expected which one to update, of {sorted(self.updates)}",
-            remedy="pass the one that this loss updates, or a list: run.step(loss, optimizer=[...])",
-        )
-
-    def group(self, optimizer: Optimizers) -> tuple[Updates, ...]:
-        """Return the updates of the optimizers of one loss.
-
-        Raises:
-            BadPart: an empty list, an optimizer twice, or windows of different lengths.
-        """
-        if not isinstance(optimizer, list | tuple):
-            return self.of(optimizer).alone  # type: ignore[arg-type]
-        group = tuple([self.of(one) for one in optimizer])
-        if not group or len(set(group)) < len(group):
-            raise BadPart(
-                f"optimizer= has {len(group)} optimizers, {len(set(group))} of them different",
-                expected="expected each optimizer that the loss updates, once",
-                remedy="pass run.step(loss, optimizer=[first, second])",
-            )
-        if len({updates.window.accumulate for updates in group}) > 1:
-            lengths = ", ".join(f'{updates.window.accumulate} of "{updates.name}"' for updates in group)
-            raise BadPart(
-                "one loss was to update optimizers with windows of several lengths",
-                expected=f"expected one number of micro-steps, got {lengths}",
-                remedy="pass the same accumulate= for all of them",
-            )
-        return group
-
-    def _joint_parameters(self, group: tuple[Updates, ...]) -> list[torch.nn.Parameter]:
-        """Return the parameters of several optimizers, in the order of the run's models."""
-        shape = tuple(len(updates.optimizer.param_groups) for updates in group)
-        known = self._joint.get(group)
-        if known is None or known[0] != shape:
-            own = {id(parameter): parameter for updates in group for parameter in updates.parameters()}
-            of_models = (parameter for model in self._models.values() for parameter in model.parameters())
-            ordered = {id(parameter): parameter for parameter in of_models if id(parameter) in own}
-            known = self._joint[group] = shape, list({**ordered, **own}.values())
-        return known[1]
-
     # --- the step ---
 
     def step(self, loss: torch.Tensor | Closure, weight: Weight = None, optimizer: Optimizers = None) -> bool:
@@ -169,12 +108,12 @@ class Stepper:
 
         Arguments as in `Run.step`.
         """
-        group = self.group(optimizer)
+        group = self.index.group(optimizer)
         if not isinstance(loss, torch.Tensor) and callable(loss):
             self._step_closure(group, loss)
             return True
         _check_loss(loss)
-        self._watch_loss(loss, group)
+        self._alerts.watch_loss(loss, group)
         self._backward(loss, weight, group)
         window = group[0].window
         if not window.is_full:
@@ -186,9 +125,9 @@ class Stepper:
 
     def backward(self, loss: torch.Tensor, weight: Weight = None, optimizer: Optimizers = None) -> None:
         """Take one micro-step without an update."""
-        group = self.group(optimizer)
+        group = self.index.group(optimizer)
         _check_loss(loss)
-        self._watch_loss(loss, group)
+        self._alerts.watch_loss(loss, group)
         self._backward(loss, weight, group)
 
     def _close(self, group: tuple[Updates, ...]) -> None:
@@ -219,11 +158,11 @@ class Stepper:
         else:
             for updates in group:
                 updates.unscale_()
-            norm = clipped(self._joint_parameters(group), max_norm)
+            norm = clipped(self.index.joint_parameters(group), max_norm)
             for updates in group:
                 updates.grad_norm = norm
         self.grad_norm = norm
-        self._watch_norm(group, norm)
+        self._alerts.watch_norm(group, norm)
         return norm
 
     def _step_closure(self, group: tuple[Updates, ...], closure: Closure) -> None:
@@ -257,7 +196,7 @@ class Stepper:
         # the count.
         first, own = group[0], None
         window = first.window
-        several = len(self.updates) > 1
+        several = len(self._updates) > 1
         if several:
             own = self._prepare(loss, group)
         elif not window.is_open and first.has_new_groups():
@@ -282,7 +221,7 @@ class Stepper:
 
     def _prepare(self, loss: torch.Tensor, group: tuple[Updates, ...]) -> list[torch.Tensor] | None:
         """Join the optimizers that a loss updates; return the parameters that it may reach, None for all of them."""
-        every = self.updates.values()
+        every = self._updates.values()
         for updates in group:
             updates.join(group)
         if not group[0].window.is_open:
@@ -300,11 +239,11 @@ class Stepper:
 
     def clip_grad_norm_(self, max_norm: float, optimizer: Optimizers = None) -> torch.Tensor:
         """Scale gradients down to `max_norm`; return the norm before, a tensor of no dimension."""
-        return self._clip_to(max_norm, self.group(optimizer))
+        return self._clip_to(max_norm, self.index.group(optimizer))
 
     def optimizer_step(self, optimizer: Optimizers = None) -> bool:
         """Update, step the schedules and close the window; return False if the scaler skipped the update."""
-        group = self.group(optimizer)
+        group = self.index.group(optimizer)
         waiting = [updates for updates in group[0].group if updates.window.is_open and updates not in group]
         last = None if waiting else group[-1]  # the scale is updated once, after all optimizers that share it
         applied = [updates.apply(last=updates is last) for updates in group]
@@ -315,29 +254,14 @@ class Stepper:
 
     # --- windows ---
 
-    @property
-    def open_windows(self) -> list[Updates]:
-        """Updates with an open window."""
-        return [updates for updates in self.updates.values() if updates.window.is_open]
-
-    @property
-    def open_groups(self) -> list[tuple[Updates, ...]]:
-        """Updates with an open window, grouped by the losses that they share."""
-        return list(dict.fromkeys(tuple(u for u in one.group if u.window.is_open) for one in self.open_windows))
-
-    @property
-    def waiting_micro_steps(self) -> int:
-        """Number of micro-steps in the open windows."""
-        return sum([updates.window.micro_steps for updates in self.updates.values()])
-
     def flush(self) -> None:
         """Update with the gradients of all open windows, and close them."""
-        for group in self.open_groups:
+        for group in self.index.open_groups:
             self._close(group)
 
     def close_rest(self) -> None:
         """Close the windows that are open at the end of a loop; discard those of a step beyond `max_steps`."""
-        for group in self.open_groups:
+        for group in self.index.open_groups:
             group[0].window.warn_of_rest()
             if self._progress.has_all_steps and self._progress.begins_step(group[0].window):
                 group[0].discard()
@@ -353,7 +277,7 @@ class Stepper:
         Raises:
             OpenWindow: a window is open, and no loop is under way that could complete it.
         """
-        waiting = self.open_windows
+        waiting = self.index.open_windows
         if waiting and not self._progress.position.active:
             window = waiting[0].window
             raise OpenWindow(
@@ -367,7 +291,7 @@ class Stepper:
     def begin_loop(self) -> None:
         """Begin to count the micro-steps of the first body of a loop."""
         self._progress.end_body()
-        for updates in self.updates.values():
+        for updates in self._updates.values():
             updates.window.begin_body()
 
     def end_body(self, *, complete: bool) -> None:
@@ -376,7 +300,7 @@ class Stepper:
         Args:
             complete: False if the next body continues the same step.
         """
-        for updates in self.updates.values():
+        for updates in self._updates.values():
             updates.window.end_body()
         if complete and self.cadence.is_watching:
             self.cadence.body_ended()
@@ -384,60 +308,16 @@ class Stepper:
     def settle(self) -> None:
         """Bring averages and schedules up to date between two bodies."""
         self._averaging.settle()
-        for updates in self.updates.values():
+        for updates in self._updates.values():
             updates.schedule()
         self._progress.end_body()
 
     def end_epoch(self) -> None:
         """Bring schedules up to date, and compare the updates of the epoch with the plan."""
-        for updates in self.updates.values():
+        for updates in self._updates.values():
             updates.schedule()
         self._progress.end_body()
         self.cadence.epoch_ended(self._progress.epoch, self._progress.global_step)
-
-    # --- losses and norms for the alerts ---
-
-    def _watch_loss(self, loss: torch.Tensor, group: tuple[Updates, ...]) -> None:
-        """Keep a loss for the alerts; losses of several optimizers have no alert for spikes: they oppose each other."""
-        progress = self._progress
-        if not self._logs.alerts.defaults or progress.position.is_resuming or loss.numel() != 1:
-            return
-        name = "the loss"
-        kinds: tuple[str, ...] = ("not-finite",)
-        if len(self.updates) > len(group):
-            name = f"the loss of {_names(group)}"
-        elif progress.over_loader:
-            kinds = ("not-finite", "spike")
-        self._watch(name, loss, kinds, group, copied=True)
-
-    def _watch_norm(self, group: tuple[Updates, ...], norm: torch.Tensor) -> None:
-        """Keep a norm for the alerts; with a scaler infinite norms are normal, since it finds its scale by them."""
-        if not self._logs.alerts.defaults or self._progress.position.is_resuming:
-            return
-        name = "grad_norm" if len(self.updates) == len(group) else f"grad_norm of {_names(group)}"
-        kinds: tuple[str, ...] = ("norm-spike",) if group[0].scaler is not None else ("not-finite", "norm-spike")
-        self._watch(name, norm, kinds, group)
-
-    def _watch(
-        self,
-        name: str,
-        value: torch.Tensor,
-        kinds: tuple[str, ...],
-        group: tuple[Updates, ...],
-        *,
-        copied: bool = False,
-    ) -> None:
-        for updates in group:
-            if updates.lr_jumped:
-                kinds = (*kinds, "jumped")
-                break
-        progress = self._progress
-        step = progress.step_of(group[0].window)
-        self._logs.watch(name, value, kinds, step=step, epoch=progress.position.epoch, copied=copied)
-
-
-def _names(group: tuple[Updates, ...]) -> str:
-    return " and ".join([updates.name for updates in group])
 
 
 def _check_loss(loss: object) -> None:

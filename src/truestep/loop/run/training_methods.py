@@ -10,17 +10,18 @@ import torch
 from torch import nn
 from torch.utils.data import DataLoader
 
-from truestep.loop.run.modes import train_mode
 from truestep.model.boundary import Told
+from truestep.model.modes import train_mode
 
 if TYPE_CHECKING:
     from truestep.loop.loading.given import GivenLoader
     from truestep.loop.loading.loader import Loader
     from truestep.loop.optim.precision import Precision
+    from truestep.loop.optim.updates_index import Optimizers
+    from truestep.loop.position.progress import Progress
     from truestep.loop.run.logging import RunLog
     from truestep.loop.run.loops import Loops
-    from truestep.loop.run.progress import Progress
-    from truestep.loop.run.stepper import Closure, Optimizers, Stepper
+    from truestep.loop.run.stepper import Closure, Stepper
 
 
 class TrainingMethods:
@@ -143,7 +144,7 @@ class TrainingMethods:
 
     def unscale_(self, optimizer: Optimizers = None) -> None:
         """Make the gradients those of the window's mean, out of the scale of fp16; once per window."""
-        for updates in self._stepper.group(optimizer):
+        for updates in self._stepper.index.group(optimizer):
             updates.unscale_()
 
     def clip_grad_norm_(self, max_norm: float, optimizer: Optimizers = None) -> torch.Tensor:
@@ -161,7 +162,7 @@ class TrainingMethods:
 
     def zero_grad(self, optimizer: Optimizers = None) -> None:
         """Clear the gradients of one optimizer or several; an open window is dropped."""
-        for updates in self._stepper.group(optimizer):
+        for updates in self._stepper.index.group(optimizer):
             updates.discard()
 
     def flush(self) -> None:
@@ -170,7 +171,7 @@ class TrainingMethods:
 
     def discard(self) -> None:
         """Drop the gradients of open windows."""
-        for updates in self._stepper.open_windows:
+        for updates in self._stepper.index.open_windows:
             updates.discard()
 
     def autocast(self) -> AbstractContextManager[object]:

@@ -18,36 +18,18 @@ import types
 import typing
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
+from typing import Any, Literal, TypeVar, cast
 
 from truestep.errors import BadSettings, PackageMissing
+from truestep.loop.settings.names import ALIASES, check_fields, check_names
 
-if TYPE_CHECKING:
-    from truestep.loop.settings.settings import Settings
-
-AnySettings = TypeVar("AnySettings", bound="Settings")
-
-ALIASES = {
-    "gradient_accumulation_steps": "accumulate",
-    "accumulate_grad_batches": "accumulate",
-    "max_grad_norm": "clip_norm",
-    "gradient_clip_val": "clip_norm",
-    "save_top_k": "keep_last",
-    "save_total_limit": "keep_last",
-    "log_interval": "log_every_n_steps",
-    "logging_steps": "log_every_n_steps",
-    "num_train_epochs": "max_epochs",
-    "output_dir": "out",
-    "resume_from_checkpoint": "resume",
-    "manual_seed": "seed",
-}
-"""Names of settings in other trainers, and their names here; both are accepted as flags and in files."""
+Kind = TypeVar("Kind")
 
 PREFIX = "TRUESTEP_"
 _TRUE, _FALSE = ("1", "true", "yes", "on"), ("0", "false", "no", "off")
 
 
-def read_settings(kind: type[AnySettings], given: Mapping[str, Any], args: Sequence[str] | None) -> AnySettings:
+def read_settings(kind: type[Kind], given: Mapping[str, Any], args: Sequence[str] | None) -> Kind:
     """Return an instance of a settings class, with values from all sources.
 
     Args:
@@ -69,8 +51,8 @@ def read_settings(kind: type[AnySettings], given: Mapping[str, Any], args: Seque
             expected=f"expected it in the environment of {sys.executable}",
             remedy="install it with `pip install 'truestep[settings]'`",
         ) from None
-    kind.check_fields()
-    kind.check_names(given, "write {}=")
+    check_fields(kind)
+    check_names(kind, given, "write {}=")
     types_of = _types(kind)
     flags = [_plain_flag(flag, types_of) for flag in (sys.argv[1:] if args is None else args)]
     takes_file = "config" not in types_of
@@ -131,7 +113,7 @@ def _config(flags: list[str]) -> Path | None:
     return path
 
 
-def _from_file(kind: type[Settings], types_of: Mapping[str, Any], path: Path) -> dict[str, Any]:
+def _from_file(kind: type, types_of: Mapping[str, Any], path: Path) -> dict[str, Any]:
     try:
         text = path.read_text(encoding="utf-8")
         table = json.loads(text) if path.suffix == ".json" else tomllib.loads(text)
@@ -149,7 +131,7 @@ def _from_file(kind: type[Settings], types_of: Mapping[str, Any], path: Path) ->
             f"{path} must hold a table of settings, got a {type(table).__name__}", remedy='write {"seed": 1}'
         )
     plain = {ALIASES.get(name, name): value for name, value in _underscored(table).items()}
-    kind.check_names(plain, f'write "{{}}" in {path}')
+    check_names(kind, plain, f'write "{{}}" in {path}')
     return {name: _converted(value, types_of[name], f'"{name}" in {path}') for name, value in plain.items()}
 
 

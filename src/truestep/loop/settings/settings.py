@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import difflib
-import inspect
 import os
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, fields, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Self
 
 from truestep.errors import BadSettings
+from truestep.loop.settings.flags import read_settings
 from truestep.loop.settings.limits import seconds
+from truestep.loop.settings.names import check_fields, check_names
 
 
 def _watch() -> bool:
@@ -89,7 +89,7 @@ class Settings:
     watch: bool = field(default_factory=_watch)
 
     def __post_init__(self) -> None:
-        self.check_fields()
+        check_fields(type(self))
         for name in ("max_epochs", "max_steps", "save_every_n_steps", "accumulate", "keep_last", "log_every_n_steps"):
             value = getattr(self, name)
             if value is not None and (not isinstance(value, int) or isinstance(value, bool) or value < 1):
@@ -144,8 +144,6 @@ class Settings:
             SystemExit: a flag, the file or a variable is invalid (exit code 2, with the reason on stderr), or `--help`
                 was given.
         """
-        from truestep.loop.settings.flags import read_settings
-
         return read_settings(cls, defaults, args)
 
     def changed(self, **changes: Any) -> Self:
@@ -154,7 +152,7 @@ class Settings:
         Raises:
             BadSettings: a name is unknown.
         """
-        self.check_names(changes, "write {}=")
+        check_names(type(self), changes, "write {}=")
         return replace(self, **changes)
 
     def sealed(self) -> Self:
@@ -170,42 +168,3 @@ class Settings:
                 remedy=f"set {name} before Run(settings), or keep values that change in run.state",
             )
         super().__setattr__(name, value)
-
-    @classmethod
-    def check_fields(cls) -> None:
-        """Raise an error if an annotation of the class is not a field, because the decorator is missing.
-
-        Raises:
-            BadSettings: the class is not decorated with `@dataclass`.
-        """
-        known = {field.name for field in fields(cls)}
-        for name in inspect.get_annotations(cls):
-            if name not in known and not name.startswith("_"):
-                raise BadSettings(
-                    f"{name} of {cls.__name__} is not a setting, because {cls.__name__} is not a dataclass",
-                    expected="expected a dataclass that extends truestep.Settings",
-                    remedy=f"write @dataclass above class {cls.__name__}",
-                )
-
-    @classmethod
-    def check_names(cls, names: Iterable[str], remedy: str) -> None:
-        """Raise an error if a name is not a setting.
-
-        Args:
-            names: the names to check.
-            remedy: remedy of the error, with `{}` for the nearest name.
-
-        Raises:
-            BadSettings: a name is unknown.
-        """
-        from truestep.loop.settings.flags import ALIASES
-
-        known = [field.name for field in fields(cls)]
-        for name in names:
-            if name not in known:
-                near = [ALIASES[name]] if name in ALIASES else difflib.get_close_matches(name, known, n=1)
-                raise BadSettings(
-                    f'"{name}" is not a setting of a run',
-                    expected=f"expected one of {', '.join(known)}",
-                    remedy=remedy.format(near[0]) if near else "leave it out",
-                )

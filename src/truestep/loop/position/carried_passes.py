@@ -17,16 +17,16 @@ from truestep.loop.checkpoint.files import DurableFile, failures_of, flush_folde
 NAME = "passes.json"
 
 
-class Habits:
+class CarriedPasses:
     """Record for each loader: True if its passes continue from epoch to epoch.
 
     Example:
-        >>> habits = Habits()
-        >>> habits.note("extra", 1, goes_on=False)
-        >>> habits.goes_on("extra", 2), habits.goes_on("other", 2)
+        >>> carried = CarriedPasses()
+        >>> carried.note("extra", 1, goes_on=False)
+        >>> carried.goes_on("extra", 2), carried.goes_on("other", 2)
         (False, None)
-        >>> habits.note("extra", 2, goes_on=True)
-        >>> habits.goes_on("extra", 2), habits.goes_on("extra", 3)  # now one, now the other
+        >>> carried.note("extra", 2, goes_on=True)
+        >>> carried.goes_on("extra", 2), carried.goes_on("extra", 3)  # now one, now the other
         (True, None)
     """
 

@@ -11,7 +11,7 @@ _FOR_ITER = dis.opmap["FOR_ITER"]
 _CACHE = dis.opmap.get("CACHE", 0)
 
 
-def asked_by_hand(depth: int = 1) -> bool:
+def requested_by_next(depth: int = 1) -> bool:
     """Return True if the generator that calls this was asked by `next()`, and not by a `for`.
 
     Generators and iterators of the program between both are skipped: only their caller counts.
@@ -21,7 +21,7 @@ def asked_by_hand(depth: int = 1) -> bool:
 
     Example:
         >>> def asked():
-        ...     yield asked_by_hand()
+        ...     yield requested_by_next()
         >>> next(asked()), [answer for answer in zip(asked())]
         (True, [(False,)])
     """

@@ -8,13 +8,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from truestep.loop.log.progress_line import Completion
-from truestep.loop.run.position import Position
+from truestep.loop.position.position import Position
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from truestep.loop.optim.window import Window
-    from truestep.loop.run.passes import Pass
+    from truestep.loop.position.passes import Pass
     from truestep.loop.settings.limits import Limits
 
 

@@ -17,9 +17,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 from truestep.errors import BadCheckpoint, InexactResume
+from truestep.loop.position.carried_passes import CarriedPasses
+from truestep.loop.position.passes import Pass
 from truestep.loop.process.stacklevel import outside
-from truestep.loop.run.habits import Habits
-from truestep.loop.run.passes import Pass
 
 if TYPE_CHECKING:
     from truestep.loop.loading.given import GivenLoader
@@ -78,7 +78,7 @@ class Position:
         """Passes that yielded a batch in this epoch, the first one first."""
         self.first: Pass | None = None
         """The leading pass: the first one that a `for` iterates over, or else the first one. Every step reads it."""
-        self.habits = Habits()
+        self.carried = CarriedPasses()
         self._waiting: list[Pass] = []  # claimed, or of an earlier epoch, without a batch in this epoch
         self._dropped: set[str] = set()  # loaders with an earlier pass that ended without a batch in this epoch
         self._passes: dict[str, int] = {}
@@ -158,7 +158,7 @@ class Position:
         certain = [known for known in ours if known["used_in"] == self.epoch or known["epoch"] == -1]
         if certain:
             return certain[0]
-        goes_on = self.habits.goes_on(name, self.epoch)
+        goes_on = self.carried.goes_on(name, self.epoch)
         if goes_on is None:
             warnings.warn(
                 f'a pass over "{name}" was under way when epoch {self.epoch - 1} ended, and the run was stopped before '
@@ -175,7 +175,7 @@ class Position:
     def _note_dropped(self) -> None:
         """Record the dropped passes now that the program continues: an exception drops iterators, too."""
         while self._dropped:
-            self.habits.note(self._dropped.pop(), self.epoch, goes_on=False)
+            self.carried.note(self._dropped.pop(), self.epoch, goes_on=False)
 
     def _is_carried(self, current: Pass) -> bool:
         """Return True if a pass was begun in an earlier epoch and not used in the current one yet."""
@@ -254,7 +254,7 @@ class Position:
             self.active.append(current)
             self._waiting.remove(current)
             if self._is_carried(current) and (current.begun or not current.resumed):
-                self.habits.note(current.name, self.epoch, goes_on=True)
+                self.carried.note(current.name, self.epoch, goes_on=True)
             current.begun, current.by_hand = True, by_hand
             self._lead()
             current.used_in = self.epoch if self.in_epoch else current.used_in
@@ -327,7 +327,7 @@ class Position:
                 for current in (*self.active, *self._waiting)
             ]
             + self._restored.active,
-            "habits": self.habits.state_dict(),
+            "habits": self.carried.state_dict(),
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
@@ -336,7 +336,7 @@ class Position:
         self._passes = dict(state["passes"])
         self._finished = dict(state["finished"])
         self._before = dict(state["before"])
-        self.habits.load_state_dict(state["habits"])
+        self.carried.load_state_dict(state["habits"])
         self._restored = _Restored(
             place=state["place"],
             active=[dict(current) for current in state["active"]],
