@@ -11,7 +11,7 @@ from programs import DATA
 
 from truestep import data
 from truestep.data import idx_files
-from truestep.data._pixels import fits_in_memory
+from truestep.data.pictures.pixels import fits_in_memory
 from truestep.errors import BadData
 
 FASHION = DATA / "fashion-mnist"

@@ -10,7 +10,7 @@ from PIL import Image
 from torch.utils.data import DataLoader
 
 from truestep import data
-from truestep.data import _packed
+from truestep.data.pictures import packed
 from truestep.errors import BadData, PackageMissing
 from truestep.loop.loading.in_memory import in_memory
 from truestep.loop.loading.loader import Loader
@@ -56,8 +56,8 @@ def test_packed_images_are_the_same_as_decoded_ones(folder, tmp_path):
 
 def test_a_packed_file_is_used_again_until_an_image_changes(folder, tmp_path, monkeypatch):
     packs = []
-    write = _packed.write
-    monkeypatch.setattr(_packed, "write", lambda *args: (packs.append(args[0]), write(*args)))
+    write = packed.write
+    monkeypatch.setattr(packed, "write", lambda *args: (packs.append(args[0]), write(*args)))
     pack = tmp_path / "deep" / "pictures.pack"
     for _ in range(2):
         data.images(folder, size=4, pack=pack)
@@ -73,7 +73,7 @@ def test_a_packed_file_is_used_again_until_an_image_changes(folder, tmp_path, mo
 
 
 @pytest.mark.parametrize(
-    "damage", [lambda held: held[:-20] + _packed._MARK, lambda held: held[7:], lambda held: held[:-30] + held[-16:]]
+    "damage", [lambda held: held[:-20] + packed._MARK, lambda held: held[7:], lambda held: held[:-30] + held[-16:]]
 )
 def test_a_damaged_packed_file_is_made_again(folder, tmp_path, damage):
     pack = tmp_path / "p"

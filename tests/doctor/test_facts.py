@@ -7,11 +7,11 @@ from types import SimpleNamespace
 
 import pytest
 
-from truestep.doctor import cgroups, folders, graphics, inside_torch, machine
-from truestep.doctor.ask_torch import ask, read
-from truestep.doctor.compilers import compiler
-from truestep.doctor.folders import folder
-from truestep.doctor.variables import variables
+from truestep.doctor.readers import cgroups, folders, graphics, inside_torch, system
+from truestep.doctor.readers.ask_torch import ask, read
+from truestep.doctor.readers.compilers import compiler
+from truestep.doctor.readers.folders import folder
+from truestep.doctor.readers.variables import variables
 
 MIB, GIB = 2**20, 2**30
 VERSION_2 = "31 23 0:28 / /sys/fs/cgroup rw,nosuid - cgroup2 cgroup2 rw,nsdelegate\n"
@@ -102,7 +102,7 @@ class TestMachine:
         root = tree(
             tmp_path, {"proc/meminfo": "MemTotal:       1048576 kB\nMemAvailable:    524288 kB\nHugePages_Total: 0\n"}
         )
-        memory = machine.memory(root)
+        memory = system.memory(root)
         assert (memory.total, memory.available, memory.limit, memory.free) == (GIB, GIB // 2, None, GIB // 2)
 
     def test_a_limit_above_the_memory_there_is_limits_nothing(self, tmp_path):
@@ -116,7 +116,7 @@ class TestMachine:
                 "sys/fs/cgroup/memory.current": "0\n",
             },
         )
-        assert machine.memory(root).limit is None
+        assert system.memory(root).limit is None
 
     @pytest.mark.parametrize(
         ("text", "name", "bf16"),
@@ -131,7 +131,7 @@ class TestMachine:
         ],
     )
     def test_processors(self, tmp_path, text, name, bf16):
-        found = machine.processors(tree(tmp_path, {"proc/cpuinfo": text}))
+        found = system.processors(tree(tmp_path, {"proc/cpuinfo": text}))
         assert found.bf16 == bf16
         assert name is None or found.name == name
         assert found.usable == found.allowed <= found.present
@@ -140,14 +140,14 @@ class TestMachine:
         monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1, 2, 3}, raising=False)
         place = "sys/devices/system/cpu/cpu{}/topology/thread_siblings_list"
         root = tree(tmp_path, {place.format(number): f"{number % 2},{number % 2 + 2}\n" for number in range(4)})
-        found = machine.processors(root)
+        found = system.processors(root)
         assert (found.allowed, found.cores, found.useful) == (4, 2, 2)
 
     def test_container(self, tmp_path, monkeypatch):
         monkeypatch.delenv("KUBERNETES_SERVICE_HOST", raising=False)
-        assert not machine.in_container(tmp_path)
+        assert not system.in_container(tmp_path)
         (tmp_path / ".dockerenv").touch()
-        assert machine.in_container(tmp_path)
+        assert system.in_container(tmp_path)
 
 
 class TestGraphics:

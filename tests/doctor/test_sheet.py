@@ -14,7 +14,7 @@ import truestep.doctor
 from truestep.cli.doctor import show
 from truestep.doctor import advise, document, sheet, summary
 from truestep.doctor.facts import Handles, Memory, Package, Processors, Shared, Torch
-from truestep.doctor.packages import EXTRAS, read
+from truestep.doctor.readers.packages import EXTRAS, read
 
 SCHEMA = json.loads(Path(truestep.doctor.__file__).with_name("doctor.schema.json").read_text(encoding="utf-8"))
 CONTAINER = machine(

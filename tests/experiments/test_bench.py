@@ -10,7 +10,7 @@ from truestep.errors import UsageError
 from truestep.experiments.running.bench import Bench
 from truestep.experiments.running.outcome import LOSSES, Outcome, Step, Variant
 from truestep.experiments.running.outcome_cache import Kept
-from truestep.supervision.launch import Target
+from truestep.supervision.launching.launch import Target
 
 SCRIPT = """
 import pathlib, sys

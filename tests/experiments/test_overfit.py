@@ -17,7 +17,7 @@ from truestep.experiments.charts.picture import svg
 from truestep.experiments.overfit.overfit import Answer, judge, overfit
 from truestep.experiments.running.bench import Bench
 from truestep.experiments.running.outcome import Variant
-from truestep.supervision.launch import Target
+from truestep.supervision.launching.launch import Target
 
 SCRIPT = """
 import argparse, sys

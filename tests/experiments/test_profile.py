@@ -19,7 +19,7 @@ from truestep.experiments.profile.bottleneck import leading, sentences, size
 from truestep.experiments.profile.profile import profile, read
 from truestep.experiments.running.bench import Bench
 from truestep.experiments.running.outcome import LOSSES, Outcome, Variant
-from truestep.supervision.launch import Target
+from truestep.supervision.launching.launch import Target
 from truestep.supervision.session import Stop
 
 SCRIPT = """

@@ -15,7 +15,7 @@ from truestep.experiments.prove.prove import last_figures, prove
 from truestep.experiments.running.bench import Bench
 from truestep.experiments.running.outcome import Variant
 from truestep.rules import all_rules
-from truestep.supervision.launch import Target
+from truestep.supervision.launching.launch import Target
 
 PROOFS = Path(__file__).parents[2] / "proofs"
 QUICK = {"missing-zero-grad"}

@@ -12,7 +12,7 @@ import pytest
 from truestep.errors import NoExperiment
 from truestep.experiments.resume.resume import Verdict, expanded, verify_resume
 from truestep.experiments.running.bench import Bench
-from truestep.supervision.launch import Target
+from truestep.supervision.launching.launch import Target
 
 PROGRAMS = Path(__file__).parent / "programs"
 

@@ -16,7 +16,7 @@ from truestep.experiments.tune.speedup_statistics import Judged, Says
 from truestep.experiments.tune.tune import CONTROL, chosen, tune
 from truestep.experiments.tune.tuned import Row, Tuned
 from truestep.experiments.tune.turns import Pair, Plan, take_turns
-from truestep.supervision.launch import Target
+from truestep.supervision.launching.launch import Target
 
 SCRIPT = """
 import sys, time

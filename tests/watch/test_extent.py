@@ -11,8 +11,8 @@ from truestep.findings import Chance, Coverage, Summary
 from truestep.rules import Progress
 from truestep.supervision.exchange import from_dict, to_dict
 from truestep.supervision.extent import Extent
+from truestep.supervision.launching.uncaught import described
 from truestep.supervision.ranks import merge
-from truestep.supervision.uncaught import described
 
 HERE = Site("train.py", 5)
 CROSS = ev.LossComputed(kind="cross_entropy", site=HERE, classes=10)

@@ -17,7 +17,7 @@ from truestep.errors import NoExperiment, UnwritableFolder, UsageError
 from truestep.experiments.running.bench import Bench
 from truestep.experiments.running.outcome import Variant
 from truestep.experiments.running.outcome_cache import Kept
-from truestep.supervision.program import Target, prepare
+from truestep.supervision.launching.program import Target, prepare
 
 Script = Annotated[
     str, typer.Argument(metavar="SCRIPT", help="Path of the script; with -m, a module name.", show_default=False)

@@ -10,15 +10,18 @@ import sys
 import tempfile
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal, TextIO
 
 import typer
 
-from truestep.cli._watch import Watch
 from truestep.config import Options, load_options
 from truestep.errors import TorchMissing, UnwritableFolder
-from truestep.supervision.launch import Target, launch
+from truestep.supervision.launching.launch import Target, launch
+from truestep.supervision.launching.watched_program import WatchedProgram
 from truestep.supervision.ranks import Ranks
+
+if TYPE_CHECKING:
+    from truestep.findings import Summary
 
 
 def run(
@@ -75,7 +78,7 @@ def run(
     )
     check(options)
     ranks = _ranks(options)
-    watch = Watch(options, script, ranks, sys.stderr)
+    watch = WatchedProgram(options, script, ranks, sys.stderr, write=_write, verdict=_verdict)
     target = Target(script, tuple(arguments or ()), module)
     launch(
         target,
@@ -84,6 +87,18 @@ def run(
         forked=watch.forked,
         crashed=watch.crashed,
     )
+
+
+def _write(summary: Summary, options: Options, stream: TextIO) -> str:
+    from truestep.report import write
+
+    return write(summary, options, stream)
+
+
+def _verdict(summary: Summary) -> str:
+    from truestep.report.coverage import verdict
+
+    return verdict(summary, 0)
 
 
 def check(options: Options) -> None:

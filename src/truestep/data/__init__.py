@@ -5,6 +5,14 @@
 
 Each set in memory or in a memory map is read a whole batch at a time (`Batched`), without workers. It is also a
 map-style data set for any `DataLoader`. A mistake in a file raises a `BadData` error with the file and the line.
+
+table, tables/                 `csv`: a CSV file as numbers
+image_folder, pictures/        `images`: a folder of images
+idx_files                      `idx`: files of MNIST and its relatives
+text_set, _lines, _vocabulary  `text`: lines of text with classes
+token_blocks                   `tokens`: blocks of a long text
+tensor_set                     `tensors`: tensors in memory
+_samples, _batched, _files     base class of the sets; whole batches; reading of files
 """
 
 from __future__ import annotations

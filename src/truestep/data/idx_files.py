@@ -11,8 +11,8 @@ from typing import Any
 import torch
 
 from truestep.data._files import contents
-from truestep.data._pixels import Numbers, Pixels, fits_in_memory
 from truestep.data._samples import Transform
+from truestep.data.pictures.pixels import Numbers, Pixels, fits_in_memory
 from truestep.data.tensor_set import TensorSet
 from truestep.errors import BadData, UnscaledImages
 

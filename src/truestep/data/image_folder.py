@@ -10,11 +10,11 @@ from typing import Self, overload
 import torch
 from torch.utils.data import Dataset
 
-from truestep.data import _packed
 from truestep.data._files import package
-from truestep.data._pictures import labelled_files, pixels_of
-from truestep.data._pixels import Numbers, Pixels
 from truestep.data._samples import Transform, checked, parted
+from truestep.data.pictures import packed
+from truestep.data.pictures.files import labelled_files, pixels_of
+from truestep.data.pictures.pixels import Numbers, Pixels
 from truestep.data.tensor_set import TensorSet
 from truestep.errors import BadData
 
@@ -175,7 +175,7 @@ def images(
     if pack is None:
         numbers = torch.tensor(labels, dtype=torch.int64)
         return ImageFolder(files, numbers, names, both, pixels, channels, transform)
-    held = _packed.opened(Path(pack), files, labels, _packed.origin(folder, files, names, channels, both))
+    held = packed.opened(Path(pack), files, labels, packed.origin(folder, files, names, channels, both))
     return TensorSet(held, transform=transform, classes=names, decode=pixels)
 
 

@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Literal, Self
 
-from truestep.data._cells import Cells, Layout
-from truestep.data._columns import Reader, Rows
-from truestep.data._learnt import Learnt, features, learn
-from truestep.data._plan import Choice, Plan, plan_of
 from truestep.data._samples import Transform, parted
+from truestep.data.tables.cells import Cells, Layout
+from truestep.data.tables.columns import Reader, Rows
+from truestep.data.tables.learnt import Learnt, features, learn
+from truestep.data.tables.plan import Choice, Plan, plan_of
 from truestep.data.tensor_set import TensorSet
 from truestep.errors import BadData
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from truestep.doctor.advice import Advice, Level
+from truestep.doctor.advice.advice import Advice, Level
+from truestep.doctor.advice.machine import on_folders, on_handles, on_memory, on_shared, on_threads
+from truestep.doctor.advice.torch_setup import on_accelerators, on_build, on_compiling, on_distributed, on_precision
+from truestep.doctor.advice.variables import on_variables
 from truestep.doctor.facts import Facts, Package
-from truestep.doctor.on_machine import on_folders, on_handles, on_memory, on_shared, on_threads
-from truestep.doctor.on_torch import on_accelerators, on_build, on_compiling, on_distributed, on_precision
-from truestep.doctor.on_variables import on_variables
 from truestep.doctor.versions import on_versions
 
 _TOPICS: tuple[Callable[[Facts], Iterator[Advice]], ...] = (

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-from truestep.doctor.advice import Advice
+from truestep.doctor.advice.advice import Advice
 from truestep.doctor.facts import Facts
 from truestep.doctor.sheet import summary
 from truestep.doctor.versions import checked

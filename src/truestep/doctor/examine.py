@@ -1,4 +1,4 @@
-"""All facts about this machine."""
+"""All facts about this system."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ import dataclasses
 from pathlib import Path
 
 from truestep import __version__
-from truestep.doctor import machine
-from truestep.doctor.ask_torch import ask
-from truestep.doctor.compilers import compiler
 from truestep.doctor.facts import Facts
-from truestep.doctor.folders import folder, temporary
-from truestep.doctor.graphics import graphics
-from truestep.doctor.packages import packages
-from truestep.doctor.variables import variables
+from truestep.doctor.readers import system
+from truestep.doctor.readers.ask_torch import ask
+from truestep.doctor.readers.compilers import compiler
+from truestep.doctor.readers.folders import folder, temporary
+from truestep.doctor.readers.graphics import graphics
+from truestep.doctor.readers.packages import packages
+from truestep.doctor.readers.variables import variables
 
 
 def examine(runs: Path) -> Facts:
-    """Return the facts about this machine. Takes a few seconds, mostly to import torch.
+    """Return the facts about this system. Takes a few seconds, mostly to import torch.
 
     Args:
         runs: the folder for runs; it need not exist yet.
@@ -25,14 +25,14 @@ def examine(runs: Path) -> Facts:
     torch, accelerators, speeds = ask()
     return Facts(
         truestep=__version__,
-        interpreter=machine.interpreter(),
+        interpreter=system.interpreter(),
         torch=torch,
         graphics=graphics(),
         accelerators=accelerators,
-        processors=dataclasses.replace(machine.processors(), speeds=speeds),
-        memory=machine.memory(),
-        shared=machine.shared(),
-        handles=machine.handles(),
+        processors=dataclasses.replace(system.processors(), speeds=speeds),
+        memory=system.memory(),
+        shared=system.shared(),
+        handles=system.handles(),
         folders=(folder("runs", runs), temporary()),
         compiler=compiler(),
         variables=variables(),

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from truestep.doctor.advice import Advice, Level, plural, size
+from truestep.doctor.advice.advice import Advice, Level, plural, size
 from truestep.doctor.facts import OLDEST_TORCH, Accelerator, Facts, Folder, Package, Speed
-from truestep.doctor.packages import EXTRAS
+from truestep.doctor.readers.packages import EXTRAS
 from truestep.doctor.versions import told
 
 

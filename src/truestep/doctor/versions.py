@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from truestep.doctor.advice import Advice, Level
+from truestep.doctor.advice.advice import Advice, Level
 from truestep.doctor.facts import OLDEST_TORCH, Facts, release
 
 CHECKED_TORCH = (OLDEST_TORCH, (2, 13), (2, 15))

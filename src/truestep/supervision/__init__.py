@@ -10,12 +10,8 @@ uncalled      findings that point at a method named without parentheses
 record        the record of a run, and its replay
 exchange      conversion of a summary to plain data and back
 ranks         one summary for the ranks of a distributed run
-launch        runs a program in this process, as `truestep run` does
-program       finds and checks the script, folder, archive or module to run
-first_import  callback after the program's own import of torch
-shadowed      modules that the program's own modules replace
-process_exit  SIGTERM, `os._exit` and forks
-uncaught      prints an uncaught exception as python does
+
+`launching/` runs a program in this process as python does.
 """
 
 from __future__ import annotations

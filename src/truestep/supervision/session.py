@@ -16,10 +16,10 @@ from truestep.events import Event, RunStarted
 from truestep.findings import Finding, PostMortem, Summary, Verdict, shown
 from truestep.rules import Rule, all_rules, rule
 from truestep.supervision.judge import Judge
+from truestep.supervision.launching.uncaught import described
 from truestep.supervision.record import Recorder
 from truestep.supervision.stream import Stream
 from truestep.supervision.summary import summarise, told
-from truestep.supervision.uncaught import described
 
 _FREE_S = 1.0
 """Seconds of observation that are free of the budget, since the first steps are slow anyway (compiling, loading)."""

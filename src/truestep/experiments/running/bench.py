@@ -21,7 +21,7 @@ from truestep.experiments.running.folder_copy import scratch
 from truestep.experiments.running.outcome import Interrupted, Outcome, Variant, read_outcome
 from truestep.experiments.running.outcome_cache import Kept, user_caches
 from truestep.experiments.running.outside_reads import read_reads
-from truestep.supervision.launch import Target
+from truestep.supervision.launching.launch import Target
 
 _LOOK_S = 0.1
 """Seconds between two checks of a child."""

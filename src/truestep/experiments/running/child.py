@@ -21,7 +21,7 @@ from truestep.experiments.running.child_processes import Children
 from truestep.experiments.running.outside_reads import READS, Reads
 from truestep.experiments.running.write_sandbox import confine
 from truestep.seams.patch import patch
-from truestep.supervision.launch import Target, launch
+from truestep.supervision.launching.launch import Target, launch
 
 _PARENT_DEATH_SIGNAL = 1
 """PR_SET_PDEATHSIG."""

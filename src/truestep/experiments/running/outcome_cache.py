@@ -16,7 +16,7 @@ from pathlib import Path
 
 from truestep.experiments.running.outcome import Outcome, Step, Variant
 from truestep.experiments.running.outside_reads import PACKAGE, packages, stamps
-from truestep.supervision.launch import Target
+from truestep.supervision.launching.launch import Target
 
 _SKIPPED = {
     ".git",

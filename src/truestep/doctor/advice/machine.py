@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from truestep.doctor.advice import GIB, MIB, Advice, Level, plural, size
+from truestep.doctor.advice.advice import GIB, MIB, Advice, Level, plural, size
 from truestep.doctor.facts import Facts, Folder
 
 _LEAST_SPACE = 256 * MIB

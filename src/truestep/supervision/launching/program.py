@@ -18,7 +18,7 @@ from importlib.machinery import SourceFileLoader, SourcelessFileLoader
 from types import CodeType, ModuleType
 
 from truestep.errors import NoSuchScript, ScriptSyntaxError
-from truestep.supervision.shadowed import forget_shadowed
+from truestep.supervision.launching.shadowed import forget_shadowed
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from truestep.data._cells import Cells
+from truestep.data.tables.cells import Cells
 from truestep.errors import BadData
 
 MISSING = "(missing)"

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Self
 
 import torch
 
-from truestep.data._cells import Cells
-from truestep.data._plan import MISSING, Plan, chosen
+from truestep.data.tables.cells import Cells
+from truestep.data.tables.plan import MISSING, Plan, chosen
 from truestep.errors import BadData, DigitsLost
 
 if TYPE_CHECKING:

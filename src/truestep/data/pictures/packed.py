@@ -15,7 +15,7 @@ from pathlib import Path
 
 import torch
 
-from truestep.data._pictures import pixels_of
+from truestep.data.pictures.files import pixels_of
 from truestep.errors import BadData
 
 _MARK = b"TSIMAGE1"

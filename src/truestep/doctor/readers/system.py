@@ -10,8 +10,8 @@ import shutil
 import sys
 from pathlib import Path
 
-from truestep.doctor import cgroups
 from truestep.doctor.facts import Handles, Interpreter, Memory, Processors, Shared
+from truestep.doctor.readers import cgroups
 
 _BF16 = ("avx512_bf16", "amx_bf16", "bf16")
 _ROOT = Path("/")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from truestep.doctor.advice import GIB, Advice, Level, plural, size
+from truestep.doctor.advice.advice import GIB, Advice, Level, plural, size
 from truestep.doctor.facts import OLDEST_TORCH, Accelerator, Facts, Speed, release
 
 _HIDING = {"CUDA": "CUDA_VISIBLE_DEVICES", "ROCm": "HIP_VISIBLE_DEVICES"}

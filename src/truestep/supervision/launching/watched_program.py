@@ -5,20 +5,20 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
 from truestep.config import Options
+from truestep.supervision.launching.uncaught import described
 from truestep.supervision.ranks import Ranks
-from truestep.supervision.uncaught import described
 
 if TYPE_CHECKING:
     from truestep.findings import Finding, Summary
     from truestep.supervision.session import Session
 
 
-class Watch:
+class WatchedProgram:
     """A session that starts when the program imports torch, and is reported on when the program ends.
 
     Args:
@@ -26,13 +26,25 @@ class Watch:
         script: the program as typed.
         ranks: rank of this process in a run of several processes; None in a run of one.
         stream: standard error, as it was before the program could replace it.
+        write: writes the report as `truestep.report.write` does.
+        verdict: returns the line for a run without observations.
     """
 
-    def __init__(self, options: Options, script: str, ranks: Ranks | None, stream: TextIO | None) -> None:
+    def __init__(
+        self,
+        options: Options,
+        script: str,
+        ranks: Ranks | None,
+        stream: TextIO | None,
+        *,
+        write: Callable[[Summary, Options, TextIO], str],
+        verdict: Callable[[Summary], str],
+    ) -> None:
         self._options = options
         self._script = script
         self._ranks = ranks
         self._stream = stream
+        self._write, self._verdict = write, verdict
         self._here = os.getcwd()
         self._session: Session | None = None
         self._failure = ""
@@ -72,21 +84,17 @@ class Watch:
             summary = self._ranks.gather(summary)
         watched = bool(summary.torch or summary.verdicts or summary.internal_errors)
         if watched or self._options.output is not None:
-            from truestep.report import write
-
             with contextlib.suppress(Exception):
                 if how not in ("interrupted", "exited"):
                     sys.stdout.flush()
             with _folder(self._here), _open(self._stream) as stream:
                 if self._options.format == "text" and stream.isatty():
                     stream.write("\n")  # separates the report from the script's output
-                wrote = write(summary, self._options, stream)
+                wrote = self._write(summary, self._options, stream)
             if wrote and not self._options.quiet:
                 self._say(wrote)
         if not watched and not self._options.quiet:
-            from truestep.report.coverage import verdict
-
-            self._say(verdict(summary, 0))
+            self._say(self._verdict(summary))
         return 1 if _fails(summary.shown(), self._options.fail_on) else None
 
     def _summary(self, how: str) -> Summary:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from truestep.doctor.advice import Advice, Level
+from truestep.doctor.advice.advice import Advice, Level
 from truestep.doctor.facts import Facts
 
 _OFF = {"", "0", "false", "no", "off"}

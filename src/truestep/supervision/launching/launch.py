@@ -15,10 +15,10 @@ from collections.abc import Callable
 from typing import NoReturn
 
 from truestep.errors import UsageError
-from truestep.supervision import uncaught
-from truestep.supervision.first_import import FirstImport
-from truestep.supervision.process_exit import Endings
-from truestep.supervision.program import Program, Target, prepare
+from truestep.supervision.launching import uncaught
+from truestep.supervision.launching.first_import import FirstImport
+from truestep.supervision.launching.process_exit import Endings
+from truestep.supervision.launching.program import Program, Target, prepare
 
 __all__ = ["Target", "launch"]
 

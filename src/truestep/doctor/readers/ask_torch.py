@@ -12,11 +12,12 @@ from importlib import metadata
 from typing import Any
 
 from truestep.doctor.facts import Accelerator, Speed, Torch
-from truestep.doctor.inside_torch import ANSWERS
+from truestep.doctor.readers.inside_torch import ANSWERS
 
 _PATIENCE_S = 90.0
 _CHILD = (
-    "import json, sys; sys.path[:] = json.loads(sys.argv[1]); from truestep.doctor.inside_torch import main; main()"
+    "import json, sys; sys.path[:] = json.loads(sys.argv[1]); "
+    "from truestep.doctor.readers.inside_torch import main; main()"
 )
 
 

@@ -9,8 +9,8 @@ import tempfile
 import time
 from pathlib import Path, PurePosixPath
 
-from truestep.doctor import cgroups
 from truestep.doctor.facts import Folder
+from truestep.doctor.readers import cgroups
 
 _PROBE = 8 * 2**20
 _NETWORK = {

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import torch
 
-from truestep.data._columns import Rows
-from truestep.data._plan import Plan, chosen
+from truestep.data.tables.columns import Rows
+from truestep.data.tables.plan import Plan, chosen
 from truestep.errors import BadData
 
 
