@@ -8,7 +8,7 @@ from itertools import pairwise
 from types import TracebackType
 from typing import Any
 
-_PACKAGE = os.path.dirname(os.path.dirname(__file__))
+_PACKAGE = os.path.dirname(os.path.dirname(os.path.dirname(__file__)))
 _FOLDERS = ("supervision", "probes", "seams", "rules", "cli", "report")
 _OURS = (*(os.path.join(_PACKAGE, folder, "") for folder in _FOLDERS), "<truestep,")
 
