@@ -14,7 +14,7 @@ from truestep.cli import verify_resume as resume_command
 from truestep.cli._errors import of_experiment
 from truestep.cli._stopping import Exit
 from truestep.errors import NoExperiment, TrueStepError
-from truestep.experiments.changes.speedups import TUNINGS
+from truestep.experiments.changes.speedups import SPEEDUPS
 from truestep.experiments.overfit import causes
 from truestep.experiments.overfit.overfit import Answer, Overfit, _check, judge
 from truestep.experiments.prove.figure import Figure, Says
@@ -224,11 +224,11 @@ def tuned():
     kinds = ("gain", "saves memory", "losses differ", "cannot tell", "failed")
     rows = [
         Row((name,), kinds[number % 5], judged, 1.234, 123.4, 1e-12, "it said " + "much " * 30 if number % 3 else "")
-        for number, name in enumerate(TUNINGS)
+        for number, name in enumerate(SPEEDUPS)
     ]
     found = Tuned("cuda", 0.0394, {"data": 0.03, "forward": 0.0094}, 375 * 2**20, rows, replace(rows[0]))
-    found.together, found.best = rows[:5], tuple(TUNINGS)[1:7]
-    found.whole, found.elsewhere, found.left_out = replace(rows[1], names=found.best), tuple(TUNINGS), list(TUNINGS)
+    found.together, found.best = rows[:5], tuple(SPEEDUPS)[1:7]
+    found.whole, found.elsewhere, found.left_out = replace(rows[1], names=found.best), tuple(SPEEDUPS), list(SPEEDUPS)
     return found
 
 

@@ -112,6 +112,7 @@ def test_the_remedied_program_follows_the_right_one(rule, folder):
 def test_every_remedy_is_of_a_rule():
     assert set(REMEDIES) <= set(all_rules())
     assert set(REMEDIES.values()) <= set(CHANGES)
+    assert len(REMEDIES) == sum(len(change.remedies) for change in CHANGES.values()), "one remedy for each rule"
 
 
 @pytest.mark.slow

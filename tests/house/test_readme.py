@@ -12,7 +12,7 @@ import truestep
 import truestep.testing
 from truestep.cli import COMMANDS
 from truestep.experiments.changes import REMEDIES
-from truestep.experiments.changes.speedups import TUNINGS
+from truestep.experiments.changes.speedups import SPEEDUPS
 from truestep.rules import all_rules
 
 ROOT = Path(__file__).parents[2]
@@ -66,7 +66,7 @@ def test_the_index_of_decisions_has_their_titles():
     ("name", "begin", "end", "expected"),
     [
         ("prove.md", "## Remedies", "A remedy does not reach", set(REMEDIES)),
-        ("tune.md", "## Speed-ups", "Explicit choices", set(TUNINGS) - {"nothing"}),
+        ("tune.md", "## Speed-ups", "Explicit choices", set(SPEEDUPS) - {"nothing"}),
     ],
 )
 def test_tables_of_the_reference_are_complete(name, begin, end, expected):

@@ -15,7 +15,7 @@ import typer
 from truestep.cli._experiment import Arguments, Format, Limit, Memory, Module, bench_of, explained
 from truestep.cli._stopping import Exit, stoppable
 from truestep.errors import UsageError
-from truestep.experiments.changes.speedups import TUNINGS
+from truestep.experiments.changes.speedups import SPEEDUPS
 from truestep.experiments.tune.speedup_statistics import MARGIN
 from truestep.experiments.tune.tune import CONTROL, chosen
 from truestep.experiments.tune.tune import tune as run_tune
@@ -103,7 +103,7 @@ def _list() -> str:
     from rich.table import Table
 
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), show_header=False)
-    for name, tuning in TUNINGS.items():
+    for name, tuning in SPEEDUPS.items():
         if name != CONTROL:
             where = "accelerator" if tuning.accelerator else "on request" if tuning.on_request else ""
             table.add_row(name, tuning.summary, where)
@@ -232,8 +232,8 @@ def _none(result: Tuned) -> str:
 def _lines(result: Tuned) -> str:
     names = list(result.best)
     names += [row.names[0] for row in result.rows if row.status == "saves memory"]
-    names += [row.names[0] for row in result.rows if row.status == "gain" and TUNINGS[row.names[0]].on_request]
-    blocks = [f"# {name}\n{TUNINGS[name].lines}" for name in names]
+    names += [row.names[0] for row in result.rows if row.status == "gain" and SPEEDUPS[row.names[0]].on_request]
+    blocks = [f"# {name}\n{SPEEDUPS[name].lines}" for name in names]
     return "write into the script:\n\n" + indent("\n".join(blocks), "    ") if blocks else ""
 
 
@@ -285,7 +285,7 @@ def _document(script: str, result: Tuned) -> dict[str, object]:
         "on_top": [plain(row) for row in result.together],
         "best": list(result.best),
         "together": plain(result.whole),
-        "lines": {name: TUNINGS[name].lines for name in result.best},
+        "lines": {name: SPEEDUPS[name].lines for name in result.best},
         "accelerator_only": list(result.elsewhere),
         "left_out": result.left_out,
         "enough_s": result.enough_s,

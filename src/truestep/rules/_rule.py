@@ -143,6 +143,10 @@ class Rule(ABC):
     """Rules that detect the same failure from another side: their findings are listed under this rule's."""
     leads_to: ClassVar[tuple[str, ...]] = ()
     """Rules for later effects of this failure: their findings are listed under this rule's unless they came earlier."""
+    costs_resources: ClassVar[bool] = False
+    """True if the failure costs time or memory although its severity is not SPEED."""
+    cost_between_steps: ClassVar[bool] = False
+    """True if the time passes between the steps, as in an evaluation: a median step time leaves it out."""
     preview: ClassVar[bool] = False
 
     def __init__(self) -> None:

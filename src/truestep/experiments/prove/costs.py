@@ -11,10 +11,6 @@ from truestep.experiments.running.outcome import Outcome
 from truestep.findings import Severity
 from truestep.rules import rule as rule_of
 
-_BESIDE_SPEED = ("no-grad-missing", "loss-kept-with-graph", "hidden-state-not-detached")
-"""Rules about time or memory that have another severity than SPEED."""
-_BETWEEN = ("no-grad-missing", "workers-respawned")
-"""Rules about time between the steps, which a median step time leaves out."""
 _LEAST_TIME, _LEAST_MEMORY = 0.05, 0.01
 """Smallest relative difference that counts: in a few runs, the background load of the machine can differ as much."""
 _LEAST_STEPS = 10
@@ -22,7 +18,8 @@ _LEAST_STEPS = 10
 
 def are_of(rule: str) -> bool:
     """Return True if a rule is about time or memory."""
-    return rule in _BESIDE_SPEED or rule_of(rule).severity is Severity.SPEED
+    kind = rule_of(rule)
+    return kind.costs_resources or kind.severity is Severity.SPEED
 
 
 def costs(rule: str, pairs: Sequence[tuple[Outcome, Outcome]]) -> list[Figure]:
@@ -34,7 +31,8 @@ def costs(rule: str, pairs: Sequence[tuple[Outcome, Outcome]]) -> list[Figure]:
     """
     if not are_of(rule):
         return []
-    steps = [[_milliseconds(outcome, between=rule in _BETWEEN) for outcome in pair] for pair in pairs]
+    between = rule_of(rule).cost_between_steps
+    steps = [[_milliseconds(outcome, between=between) for outcome in pair] for pair in pairs]
     bytes_ = [[outcome.peak_bytes / 1e6 or None for outcome in pair] for pair in pairs]
     rows = (("ms per step", steps, _LEAST_TIME), ("peak memory in MB", bytes_, _LEAST_MEMORY))
     figures = []

@@ -25,8 +25,6 @@ _NUMBER = re.compile(r"(?<![\w.])[-+]?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?(?![\w.]*\w)
 _TIMES = re.compile(r"\b(time|took|elapsed|eta|speed|duration|throughput|seconds?|secs?|ms)\b", re.IGNORECASE)
 _UNITS = re.compile(r"\s*(?:s|ms|sec|secs|seconds?|min|minutes?|h|hours?|it/s|/s|\w+/s(?:ec)?)\b", re.IGNORECASE)
 """Words before and units after a number that is a time or a speed: these numbers differ from run to run."""
-_LOSS_CHANGES = ("undo-activation", "align-target", "log-probabilities", "softmax-over-classes", "ignore-padding")
-"""Remedies that change the loss function: loss values before and after must not be compared."""
 
 LOSS = "loss at the end"
 """Name of the figure for the final loss; lower is better."""
@@ -225,7 +223,7 @@ def _curves(
 def _figures(pairs: Sequence[tuple[Outcome, Outcome]], change: str) -> list[Figure]:
     """Return the numbers that are known for both variants and every seed."""
     figures = []
-    if change not in _LOSS_CHANGES:
+    if not CHANGES[change].alters_loss:
         ends = [_ends(*pair) for pair in pairs]
         figures.append(Figure(LOSS, tuple(end[0] for end in ends), tuple(end[1] for end in ends)))
     if all(outcome.how == "finished" for pair in pairs for outcome in pair):  # only a whole run prints its last numbers

@@ -16,7 +16,8 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from truestep.errors import NoExperiment, UsageError
-from truestep.experiments.changes.speedups import TUNINGS, Tuning
+from truestep.experiments.changes.speedups import SPEEDUPS, Speedup
+from truestep.experiments.changes.speedups.nothing import Nothing
 from truestep.experiments.running.absent import without_steps
 from truestep.experiments.running.bench import Bench
 from truestep.experiments.running.outcome import LOSSES, Named, Outcome, Variant
@@ -26,7 +27,7 @@ from truestep.experiments.tune.trial_order import in_order
 from truestep.experiments.tune.tuned import Row, Tuned
 from truestep.experiments.tune.turns import Pair, Plan, take_turns
 
-CONTROL = "nothing"
+CONTROL = Nothing.name
 _SEEDED: Named = ("seeded", {"offset": 0})
 _CALM: Named = ("no-dropout", {})
 _WARM_UP = 5
@@ -37,16 +38,6 @@ _TURN_S = (0.1, 1.0)
 """Shortest and longest turn, in seconds."""
 _CHECKED_STEPS = 40
 _LESS_MEMORY = 0.95
-_QUIET = (
-    "set-to-none",
-    "channels-last",
-    "inference-mode",
-    "one-thread",
-    "persistent-workers",
-    "prefetch",
-    "whole-batches",
-)
-"""Speed-ups that can safely be combined: a single run shows which of them apply. The others are tried one by one."""
 
 
 def chosen(only: Sequence[str], skip: Sequence[str], larger_batch: bool = False) -> list[str]:
@@ -61,16 +52,16 @@ def chosen(only: Sequence[str], skip: Sequence[str], larger_batch: bool = False)
         UsageError: unknown name.
     """
     for name in (*only, *skip):
-        if name not in TUNINGS:
+        if name not in SPEEDUPS:
             raise UsageError(
                 f'unknown speed-up "{name}"',
-                expected=f"expected one of {', '.join(name for name in TUNINGS if name != CONTROL)}",
+                expected=f"expected one of {', '.join(name for name in SPEEDUPS if name != CONTROL)}",
                 remedy="see `truestep tune --list`",
             )
-    names = list(only) or [name for name, tuning in TUNINGS.items() if not tuning.on_request and name != CONTROL]
+    names = list(only) or [name for name, speedup in SPEEDUPS.items() if not speedup.on_request and name != CONTROL]
     if larger_batch and "larger-batch" not in names:
         names.append("larger-batch")
-    return [name for name in TUNINGS if name in names and name not in skip]
+    return [name for name in SPEEDUPS if name in names and name not in skip]
 
 
 def tune(
@@ -126,10 +117,10 @@ class _Tuning:
         self._look(pilot)
         result = self.result
         if result.device == "cpu":
-            result.elsewhere = tuple(name for name in names if TUNINGS[name].accelerator)
+            result.elsewhere = tuple(name for name in names if SPEEDUPS[name].accelerator)
         alone = [name for name in names if name not in result.elsewhere]
-        if result.device != "cpu" and "foreach-optimizer" in alone:
-            alone.remove("foreach-optimizer")  # the default of torch on accelerators
+        if result.device != "cpu":
+            alone = [name for name in alone if not SPEEDUPS[name].cpu]
         idle = self._idle(alone)
         result.rows += [Row((name,), "does not apply") for name in idle]
         alone = in_order([name for name in alone if name not in idle], result.phases)
@@ -149,7 +140,7 @@ class _Tuning:
 
     def _idle(self, names: Sequence[str]) -> list[str]:
         """Return the safe speed-ups that do not apply to this script."""
-        asked = [name for name in names if name in _QUIET]
+        asked = [name for name in names if SPEEDUPS[name].combines]
         if not asked:
             return []
         self._says("which speed-ups apply")
@@ -220,7 +211,7 @@ class _Tuning:
             return row
         judged = self._judge(names, pairs)
         saves = _memory(pairs[0]) or 1.0
-        for_memory = any(TUNINGS[name].saves == "memory" for name in names)
+        for_memory = any(SPEEDUPS[name].saves == "memory" for name in names)
         wanted = judged.says is Says.GAIN or (for_memory and saves < _LESS_MEMORY)
         if wanted and names != (CONTROL,):
             self._say(f"{text}, once more")
@@ -253,15 +244,15 @@ class _Tuning:
         return pair
 
     def _judge(self, names: tuple[str, ...], pairs: Sequence[Pair]) -> Judged:
-        factor = math.prod(TUNINGS[name].factor for name in names)
+        factor = math.prod(SPEEDUPS[name].factor for name in names)
         return judge([[ratio * factor for ratio in pair.ratios] for pair in pairs], self._margin)
 
     def _apart(self, names: tuple[str, ...]) -> tuple[float | None, str]:
         """Return the deviation of the losses from the unchanged script, and a complaint if it is too large, else ""."""
-        tolerance = max(TUNINGS[name].tolerance for name in names)
+        tolerance = max(SPEEDUPS[name].tolerance for name in names)
         if math.isinf(tolerance):
             return None, ""
-        compiled = any(name.startswith("compile") for name in names)  # our changes do not reach into compiled code
+        compiled = any(SPEEDUPS[name].compiles for name in names)
         reference = self._losses(compiled)
         outcome = self._check(_changes(names, self._cache, checked=True), compiled)
         apart = deviation(reference, outcome.losses)
@@ -303,9 +294,9 @@ class _Tuning:
         result.best = gains[0].names
         idle = [row.names[0] for row in result.rows if row.status == "does not apply"]
         waiting = [row.names[0] for row in gains[1:]]
-        waiting += [name for name in idle if TUNINGS[name].follows]
+        waiting += [name for name in idle if SPEEDUPS[name].follows]
         for name in waiting:
-            if set(TUNINGS[name].excludes) & set(result.best) or not _follows(name, result.best, gains):
+            if any(_exclude(name, other) for other in result.best) or not _follows(name, result.best, gains):
                 continue
             if not self._fits():
                 result.left_out.append(f"{name} on top of {', '.join(result.best)}")
@@ -320,12 +311,17 @@ class _Tuning:
 
 
 def _on_request(row: Row) -> bool:
-    return any(TUNINGS[name].on_request for name in row.names)
+    return any(SPEEDUPS[name].on_request for name in row.names)
+
+
+def _exclude(name: str, other: str) -> bool:
+    """Return True if two speed-ups cannot be combined."""
+    return other in SPEEDUPS[name].excludes or name in SPEEDUPS[other].excludes
 
 
 def _follows(name: str, best: Sequence[str], gains: Sequence[Row]) -> bool:
     """Return True if the best speed-ups include one that this one builds on, or if it gained alone."""
-    return bool(set(TUNINGS[name].follows) & set(best)) or any(row.names == (name,) for row in gains)
+    return bool(set(SPEEDUPS[name].follows) & set(best)) or any(row.names == (name,) for row in gains)
 
 
 def _without_times(names: tuple[str, ...], pair: Pair) -> Row | None:
@@ -363,11 +359,11 @@ def _changes(names: Iterable[str], cache: str | None = None, *, checked: bool = 
     """
     wanted = set(names)
 
-    def arguments(name: str, tuning: type[Tuning]) -> dict[str, Any]:
-        compiled = {"cache": cache} if name.startswith("compile") and cache else {}
-        return (dict(tuning.checked) if checked else {}) | compiled
+    def arguments(speedup: type[Speedup]) -> dict[str, Any]:
+        compiled = {"cache": cache} if speedup.compiles and cache else {}
+        return (dict(speedup.checked) if checked else {}) | compiled
 
-    return (_SEEDED, *((name, arguments(name, tuning)) for name, tuning in TUNINGS.items() if name in wanted))
+    return (_SEEDED, *((name, arguments(speedup)) for name, speedup in SPEEDUPS.items() if name in wanted))
 
 
 @contextmanager

@@ -1,6 +1,7 @@
 """Base classes and shared code of changes.
 
 change: base class of all changes
+discovery: find the changes of a package
 aimed: base of changes at the lines of findings
 calls: base of changes around calls of modules
 schedules: base of changes of schedules

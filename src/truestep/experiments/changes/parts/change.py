@@ -13,12 +13,14 @@ class Change(ABC):
     Attributes:
         name: name of the change.
         remedies: ids of the rules with failures that it fixes from outside.
+        alters_loss: True if it changes the loss function, so that losses with and without it cannot be compared.
         silences: True if the rule no longer finds the failure once the remedy is applied.
         applied: number of times that it changed something; 0 if it does not apply to the script.
     """
 
     name: ClassVar[str]
     remedies: ClassVar[tuple[str, ...]] = ()
+    alters_loss: ClassVar[bool] = False
     silences: ClassVar[bool] = False
 
     def __init__(self) -> None:

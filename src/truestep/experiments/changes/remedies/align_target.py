@@ -16,6 +16,7 @@ class AlignTarget(Change):
 
     name = "align-target"
     remedies = ("broadcast-target",)
+    alters_loss = True
 
     def install(self, stack: ExitStack) -> None:
         from torch.nn import functional

@@ -25,6 +25,7 @@ class IgnorePadding(Change):
 
     name = "ignore-padding"
     remedies = ("padding-in-loss",)
+    alters_loss = True
 
     def install(self, stack: ExitStack) -> None:
         from torch.nn import functional

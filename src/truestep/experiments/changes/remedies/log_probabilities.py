@@ -28,6 +28,7 @@ class LogProbabilities(Change):
 
     name = "log-probabilities"
     remedies = ("logits-into-probability-loss",)
+    alters_loss = True
 
     def install(self, stack: ExitStack) -> None:
         import torch

@@ -21,6 +21,7 @@ class SoftmaxOverClasses(Change):
 
     name = "softmax-over-classes"
     remedies = ("softmax-wrong-dim",)
+    alters_loss = True
 
     def install(self, stack: ExitStack) -> None:
         import torch

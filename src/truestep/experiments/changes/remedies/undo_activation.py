@@ -18,6 +18,7 @@ class UndoActivation(Change):
 
     name = "undo-activation"
     remedies = ("softmax-before-cross-entropy", "sigmoid-before-bce-with-logits")
+    alters_loss = True
 
     def install(self, stack: ExitStack) -> None:
         import torch

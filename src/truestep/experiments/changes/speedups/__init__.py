@@ -1,55 +1,35 @@
-"""Speed-ups that everybody recommends, each as a change that can be made from outside, in the order of installing."""
+"""Recommended speed-ups that can be applied from outside: every module of this folder, found by listing it.
+
+bf16_autocast: forward passes and losses under autocast to bf16
+channels_last: convolutions and images in memory format channels_last
+compiled: torch.compile, in its modes
+copies_to_gpu: pinned batches, and copies to the GPU that do not block
+flags: switches of torch: tf32, cuDNN's choice of kernels, number of threads
+fused_optimizer: optimizers with fused or foreach kernels
+gradients_to_none: zero_grad drops gradients
+inference_mode: evaluations under inference mode
+larger_batch: twice the batch size
+loader_workers: workers of loaders, their lifetime and their prefetching
+nothing: the control
+recomputation: activations recomputed in the backward pass
+whole_batches: batches read by one index
+
+loader_arguments: base of speed-ups that change arguments of loaders
+model_changes: base of speed-ups that change a model at its first call
+speedup: base of all
+"""
 
 from __future__ import annotations
 
-from truestep.experiments.changes.speedups.bf16_autocast import Bf16Autocast
-from truestep.experiments.changes.speedups.channels_last import ChannelsLast
-from truestep.experiments.changes.speedups.compiled import Compile, CompileMaxAutotune, CompileReduceOverhead
-from truestep.experiments.changes.speedups.flags import AllThreads, CudnnBenchmark, OneThread, Tf32
-from truestep.experiments.changes.speedups.fused_optimizer import ForeachOptimizer, FusedOptimizer
-from truestep.experiments.changes.speedups.gradients_to_none import GradientsToNone
-from truestep.experiments.changes.speedups.inference_mode import InferenceMode
-from truestep.experiments.changes.speedups.loader_workers import (
-    LargerBatch,
-    LoaderWorkers,
-    PersistentWorkers,
-    PinMemory,
-    Prefetch,
-)
-from truestep.experiments.changes.speedups.non_blocking import NonBlocking
-from truestep.experiments.changes.speedups.nothing import Nothing
-from truestep.experiments.changes.speedups.recomputation import ActivationCheckpointing
-from truestep.experiments.changes.speedups.speedup import Tuning
-from truestep.experiments.changes.speedups.whole_batches import SamplesOnce, WholeBatches
+from truestep.experiments.changes.parts.discovery import changes_in
+from truestep.experiments.changes.speedups.speedup import Speedup
 
-_TUNINGS: tuple[type[Tuning], ...] = (
-    Nothing,
-    FusedOptimizer,
-    ForeachOptimizer,
-    Tf32,
-    CudnnBenchmark,
-    OneThread,
-    AllThreads,
-    GradientsToNone,
-    PinMemory,
-    NonBlocking,
-    PersistentWorkers,
-    Prefetch,
-    LoaderWorkers,
-    WholeBatches,
-    SamplesOnce,
-    LargerBatch,
-    ChannelsLast,
-    ActivationCheckpointing,
-    Compile,
-    CompileReduceOverhead,
-    CompileMaxAutotune,
-    Bf16Autocast,
-    InferenceMode,
-)
-"""Order of installation: loader settings come before workers, and autocast wraps compiled code."""
+SPEEDUPS: dict[str, type[Speedup]] = {
+    kind.name: kind
+    for kind in sorted(
+        (kind for kind in changes_in(__name__) if issubclass(kind, Speedup)), key=lambda kind: kind.stage
+    )
+}
+"""All speed-ups by name, in the order of their installation."""
 
-TUNINGS: dict[str, type[Tuning]] = {tuning.name: tuning for tuning in _TUNINGS}
-"""All speed-ups by name."""
-
-__all__ = ["TUNINGS", "Tuning"]
+__all__ = ["SPEEDUPS", "Speedup"]

@@ -6,19 +6,20 @@ from contextlib import ExitStack
 from typing import Any
 
 from truestep import seams
-from truestep.experiments.changes.speedups.speedup import Tuning
+from truestep.experiments.changes.speedups.speedup import Speedup
 from truestep.experiments.running.outermost_calls import RootCalls
 
 
-class Bf16Autocast(Tuning):
-    """Autocast begins with the first call of a model and ends where the backward pass begins: the loss is inside.
+class Bf16Autocast(Speedup):
+    """Autocast from the first call of a model to the backward pass, so that the loss is inside.
 
-    Under `torch.no_grad()` it holds for the call alone. A script that is under autocast already keeps its own.
+    Under `torch.no_grad()` it applies to the call only. A script that uses autocast keeps its own.
     """
 
     name = "bf16-autocast"
     summary = "forward passes and losses under torch.autocast to bf16"
     lines = "with torch.autocast(device.type, dtype=torch.bfloat16):\n    loss = criterion(model(x), y)"
+    priority = 60
     tolerance = 3e-2
 
     def install(self, stack: ExitStack) -> None:

@@ -7,25 +7,28 @@ import weakref
 from contextlib import ExitStack
 from typing import Any, ClassVar
 
-from truestep.experiments.changes.speedups.speedup import Tuning
+from truestep.experiments.changes.speedups.speedup import Speedup, Stage
 from truestep.experiments.running.one_time import aside
 from truestep.experiments.running.outermost_calls import RootCalls
 from truestep.seams.wrappers import is_compiled
 
 
-class Compile(Tuning):
-    """Each model is compiled at its first call under gradients. The time that compiling takes is counted apart.
+class Compile(Speedup):
+    """Each model is compiled at its first call with gradients enabled. Compilation is one-time work, not step time.
 
     Args:
-        cache: folder that keeps compiled code from one process to the next; None for torch's default.
-        fallback_random: whether random numbers are drawn as without the compiler, so that losses can be compared.
+        cache: folder for compiled code, shared between processes; None for torch's default.
+        fallback_random: True draws random numbers as without the compiler, so that losses can be compared.
     """
 
     name = "compile"
     summary = "models compiled by torch.compile"
     lines = "model = torch.compile(model)"
+    priority = 55
+    stage = Stage.COMPILER
     tolerance = 1e-2
-    excludes = ("compile-reduce-overhead", "compile-max-autotune")
+    compiles = True
+    excludes: ClassVar[tuple[str, ...]] = ("compile-reduce-overhead", "compile-max-autotune")
     checked: ClassVar[dict[str, Any]] = {"fallback_random": True}
     mode: ClassVar[str | None] = None
 
@@ -56,7 +59,7 @@ class _Compiling(RootCalls):
         if module in self._met or not torch.is_grad_enabled() or not self.is_model(module):
             return
         self._met.add(module)
-        if module._compiled_call_impl is not None or is_compiled(module):  # the script compiles it itself
+        if module._compiled_call_impl is not None or is_compiled(module):  # compiled by the script
             return
         with aside():
             self._prepare()
@@ -96,22 +99,24 @@ class _Compiling(RootCalls):
 
 
 class CompileReduceOverhead(Compile):
-    """The same with CUDA graphs, which launch all kernels of a step at once."""
+    """torch.compile with CUDA graphs, which launch all kernels of a step at once."""
 
     name = "compile-reduce-overhead"
     summary = "models compiled with CUDA graphs (mode reduce-overhead)"
     lines = 'model = torch.compile(model, mode="reduce-overhead")'
     accelerator = True
-    excludes = ("compile", "compile-max-autotune")
+    priority = 0
+    excludes = ("compile-max-autotune",)
     mode = "reduce-overhead"
 
 
 class CompileMaxAutotune(Compile):
-    """The same, with kernels that are chosen by trying them."""
+    """torch.compile with kernels that are selected by measuring them."""
 
     name = "compile-max-autotune"
     summary = "models compiled with kernels chosen by trying them (mode max-autotune)"
     lines = 'model = torch.compile(model, mode="max-autotune")'
     accelerator = True
-    excludes = ("compile", "compile-reduce-overhead")
+    priority = 0
+    excludes = ()
     mode = "max-autotune"

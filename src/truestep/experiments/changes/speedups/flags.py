@@ -1,4 +1,4 @@
-"""Switches of torch that a script sets once: tf32, cuDNN's search for kernels, the number of threads."""
+"""Switches of torch that a script sets once: tf32, cuDNN's choice of kernels, the number of threads."""
 
 from __future__ import annotations
 
@@ -6,16 +6,18 @@ import os
 from contextlib import ExitStack
 from typing import Any
 
-from truestep.experiments.changes.speedups.speedup import Tuning
+from truestep.experiments.changes.speedups.speedup import Speedup, Stage
 from truestep.seams.patch import patch
 
 
-class Tf32(Tuning):
-    """Products of fp32 matrices are computed in tf32, with 10 bits of mantissa. A script that says so keeps its own."""
+class Tf32(Speedup):
+    """Products of fp32 matrices are computed in tf32, with 10 bits of mantissa, unless the script sets a precision."""
 
     name = "tf32"
     summary = 'matrix products in tf32: torch.set_float32_matmul_precision("high")'
     lines = 'torch.set_float32_matmul_precision("high")'
+    priority = 65
+    stage = Stage.SWITCHES
     tolerance = 1e-2
     accelerator = True
 
@@ -36,12 +38,13 @@ class Tf32(Tuning):
         set_precision = patch(stack, torch, "set_float32_matmul_precision", set_float32_matmul_precision)
 
 
-class CudnnBenchmark(Tuning):
-    """cuDNN tries its kernels at the first call of each shape, and keeps the fastest."""
+class CudnnBenchmark(Speedup):
+    """cuDNN measures its kernels at the first call with each shape, and uses the fastest."""
 
     name = "cudnn-benchmark"
     summary = "cuDNN chooses kernels by trying them: torch.backends.cudnn.benchmark"
     lines = "torch.backends.cudnn.benchmark = True"
+    stage = Stage.SWITCHES
     tolerance = 1e-3
     accelerator = True
 
@@ -54,11 +57,13 @@ class CudnnBenchmark(Tuning):
             self.applied = 1
 
 
-class _Threads(Tuning):
+class _Threads(Speedup):
+    phases = ("forward", "backward", "other", "optimizer")
+    stage = Stage.SWITCHES
     tolerance = 1e-3
 
     def wanted(self) -> int:
-        """Return how many threads."""
+        """Return the number of threads."""
         raise NotImplementedError
 
     def install(self, stack: ExitStack) -> None:
@@ -76,11 +81,13 @@ class _Threads(Tuning):
 
 
 class OneThread(_Threads):
-    """Operations run in one thread, whatever the script says."""
+    """Operations run in one thread, even if the script sets another number."""
 
     name = "one-thread"
     summary = "one thread for each operation: small models wait for threads longer than they compute"
     lines = "torch.set_num_threads(1)"
+    priority = 30
+    combines = True
     excludes = ("all-threads",)
 
     def wanted(self) -> int:
@@ -88,18 +95,17 @@ class OneThread(_Threads):
 
 
 class AllThreads(_Threads):
-    """Operations run in as many threads as there are processors for this process, whatever the script says."""
+    """Operations run in one thread per processor of this process, even if the script sets another number."""
 
     name = "all-threads"
     summary = "as many threads for each operation as this process has processors"
     lines = "torch.set_num_threads(len(os.sched_getaffinity(0)))"
-    excludes = ("one-thread",)
 
     def wanted(self) -> int:
         return processors()
 
 
 def processors() -> int:
-    """Return how many processors this process may use."""
+    """Return the number of processors that this process may use."""
     found: Any = getattr(os, "sched_getaffinity", None)
     return len(found(0)) if found is not None else os.cpu_count() or 1

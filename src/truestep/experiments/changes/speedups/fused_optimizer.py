@@ -1,4 +1,4 @@
-"""Optimizers that take a step in one kernel: `fused=True`, or in a few: `foreach=True`."""
+"""Optimizers with a step of one kernel (`fused=True`) or of a few kernels (`foreach=True`)."""
 
 from __future__ import annotations
 
@@ -8,15 +8,19 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 from typing import Any, ClassVar
 
-from truestep.experiments.changes.speedups.speedup import Tuning
+from truestep.experiments.changes.speedups.speedup import Speedup, Stage
 from truestep.seams.patch import patch
 
 _HOW = ("fused", "foreach", "differentiable", "capturable")
-"""Arguments by which a script chooses an implementation itself."""
+"""Arguments by which a script selects an implementation."""
 
 
-class _Implementation(Tuning):
+class _Implementation(Speedup):
+    phases = ("optimizer",)
+    stage = Stage.OPTIMIZER
+    tolerance = 1e-3
     argument: ClassVar[str]
+    """Argument that selects the implementation."""
 
     def install(self, stack: ExitStack) -> None:
         import torch
@@ -55,16 +59,17 @@ class _Implementation(Tuning):
         return __init__
 
     def _can(self, parameters: Any) -> bool:
+        """Return True if the implementation supports these parameters."""
         raise NotImplementedError
 
 
 class FusedOptimizer(_Implementation):
-    """Optimizers of torch that have a fused kernel use it, where all their parameters are on a device that has one."""
+    """torch's optimizers with a fused kernel use it if all their parameters are on a device that supports it."""
 
     name = "fused-optimizer"
     summary = "fused=True for Adam, AdamW, SGD and Adagrad: one kernel for a step"
     lines = "optimizer = torch.optim.Adam(model.parameters(), ..., fused=True)\n# AdamW, SGD and Adagrad likewise"
-    tolerance = 1e-3
+    priority = 70
     excludes = ("foreach-optimizer",)
     argument = "fused"
 
@@ -81,13 +86,12 @@ class FusedOptimizer(_Implementation):
 
 
 class ForeachOptimizer(_Implementation):
-    """Optimizers of torch take their step over lists of tensors; on a GPU torch does so by itself."""
+    """torch's optimizers step over lists of tensors, as is torch's default on a GPU."""
 
     name = "foreach-optimizer"
     summary = "foreach=True for torch's optimizers: operations over lists of tensors"
     lines = "optimizer = torch.optim.AdamW(model.parameters(), ..., foreach=True)"
-    tolerance = 1e-3
-    excludes = ("fused-optimizer",)
+    cpu = True
     argument = "foreach"
 
     def _can(self, parameters: Any) -> bool:
@@ -98,7 +102,7 @@ class ForeachOptimizer(_Implementation):
 
 
 def _tensors(parameters: Any) -> Iterator[Any]:
-    """Yield the tensors of an optimizer's argument: tensors, named tensors, or groups of either."""
+    """Yield the tensors in the first argument of an optimizer: tensors, named tensors, or groups of either."""
     for entry in parameters if isinstance(parameters, list | tuple | dict) else [parameters]:
         if isinstance(entry, dict):
             inside = entry.get("params", ())

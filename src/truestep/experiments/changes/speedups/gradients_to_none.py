@@ -1,4 +1,4 @@
-"""Gradients that are dropped instead of filled with zeros."""
+"""Gradients set to None instead of filled with zeros."""
 
 from __future__ import annotations
 
@@ -6,16 +6,19 @@ import functools
 from contextlib import ExitStack
 from typing import Any
 
-from truestep.experiments.changes.speedups.speedup import Tuning
+from truestep.experiments.changes.speedups.speedup import Speedup, Stage
 from truestep.seams.patch import patch
 
 
-class GradientsToNone(Tuning):
-    """`zero_grad(set_to_none=False)` of optimizers and modules drops gradients, as torch does unless told otherwise."""
+class GradientsToNone(Speedup):
+    """`zero_grad(set_to_none=False)` of optimizers and modules drops gradients, as is torch's default."""
 
     name = "set-to-none"
     summary = "zero_grad() drops gradients, where the script says set_to_none=False"
     lines = "optimizer.zero_grad(set_to_none=True)   # torch's default"
+    phases = ("optimizer",)
+    stage = Stage.SWITCHES
+    combines = True
 
     def install(self, stack: ExitStack) -> None:
         import torch

@@ -1,20 +1,22 @@
-"""Evaluations under inference mode, where autograd keeps no account of anything."""
+"""Evaluations under inference mode, in which autograd tracks nothing."""
 
 from __future__ import annotations
 
 from contextlib import ExitStack
 from typing import Any
 
-from truestep.experiments.changes.speedups.speedup import Tuning
+from truestep.experiments.changes.speedups.speedup import Speedup
 from truestep.experiments.running.outermost_calls import RootCalls
 
 
-class InferenceMode(Tuning):
+class InferenceMode(Speedup):
     """Calls of models in eval mode under `torch.no_grad()` are made under `torch.inference_mode()`."""
 
     name = "inference-mode"
     summary = "torch.inference_mode() instead of torch.no_grad() in evaluations"
     lines = "with torch.inference_mode():   # instead of torch.no_grad(), in evaluations"
+    phases = ("evaluation",)
+    combines = True
 
     def install(self, stack: ExitStack) -> None:
         _Inferring(self).listen(stack)

@@ -1,18 +1,19 @@
-"""The control: a speed-up that changes nothing. Its apparent gain is noise."""
+"""The control: a speed-up without any change. Its apparent gain is noise."""
 
 from __future__ import annotations
 
 from contextlib import ExitStack
 
-from truestep.experiments.changes.speedups.speedup import Tuning
+from truestep.experiments.changes.speedups.speedup import Speedup, Stage
 
 
-class Nothing(Tuning):
-    """No change at all."""
+class Nothing(Speedup):
+    """No change."""
 
     name = "nothing"
     summary = "no change: what it seems to give is the noise of this machine"
     lines = ""
+    stage = Stage.OPTIMIZER
 
     def install(self, stack: ExitStack) -> None:
         self.applied = 1

@@ -1,4 +1,4 @@
-"""Data in memory read a batch at a time: by index from tensors, which the samples are read into once."""
+"""Batches read by one index: from tensors in memory, or from tensors into which all samples are read once."""
 
 from __future__ import annotations
 
@@ -9,24 +9,24 @@ import weakref
 from contextlib import ExitStack
 from typing import Any
 
-from truestep.experiments.changes.speedups.loader_workers import LoaderArguments
-from truestep.experiments.changes.speedups.speedup import Tuning
+from truestep.experiments.changes.speedups.loader_arguments import LoaderArguments
+from truestep.experiments.changes.speedups.speedup import Stage
 from truestep.experiments.running.one_time import aside
 from truestep.seams.patch import patch
 
 _WORKERS = ("loader-workers", "persistent-workers", "prefetch")
 _CHUNK = 512
-"""Samples that are collated at once."""
+"""Number of samples per call of collate."""
 _TRIED = 64
-"""Samples that are read twice, to see whether a data set gives the same again."""
+"""Number of samples that are read twice, to check that a data set returns equal samples again."""
 _MOST_S = 120.0
-"""Reading all samples may take so long."""
+"""Longest time for reading all samples, in seconds."""
 _ALONE = {"num_workers": 0, "persistent_workers": False, "prefetch_factor": None, "multiprocessing_context": None}
-"""What a loader is given that needs no workers."""
+"""Arguments of a loader without workers."""
 
 
 class WholeBatches(LoaderArguments):
-    """A `TensorDataset`, or a `Subset` of one, is read by one index per batch, without workers."""
+    """Batches of a `TensorDataset`, or of a `Subset` of one, are read by one index, without workers."""
 
     name = "whole-batches"
     summary = "batches of a TensorDataset read by one index instead of sample by sample"
@@ -35,6 +35,9 @@ class WholeBatches(LoaderArguments):
         "for rows in torch.randperm(len(x)).split(batch_size):   # plain torch\n"
         "    xb, yb = x[rows], y[rows]"
     )
+    priority = 95
+    stage = Stage.WORKERS
+    combines = True
     excludes = ("samples-once", *_WORKERS)
 
     def install(self, stack: ExitStack) -> None:
@@ -55,10 +58,10 @@ class WholeBatches(LoaderArguments):
 
 
 class SamplesOnce(LoaderArguments):
-    """Every sample is read once, before the first batch, and batches are read from the tensors that this gives.
+    """All samples are read once into tensors, before the first batch, and batches are read from these by one index.
 
-    It is done for map-style data sets that give the same sample again, draw no random numbers, and whose samples are
-    tensors, arrays and numbers that take at most a quarter of the free memory. The time of reading is counted apart.
+    It applies to map-style data sets that return equal samples again and draw no random numbers, with samples of
+    tensors, arrays and numbers that take at most a quarter of the free memory. The time of reading is one-time work.
     """
 
     name = "samples-once"
@@ -69,7 +72,9 @@ class SamplesOnce(LoaderArguments):
         "for rows in torch.randperm(len(x)).split(batch_size):   # plain torch\n"
         "    xb, yb = x[rows], y[rows]"
     )
-    excludes = ("whole-batches", *_WORKERS)
+    priority = 90
+    stage = Stage.WORKERS
+    excludes = _WORKERS
 
     def __init__(self) -> None:
         super().__init__()
@@ -94,13 +99,13 @@ class SamplesOnce(LoaderArguments):
                 with aside():
                     self._read[dataset] = _all(dataset)
                 return self._read[dataset]
-        except TypeError:  # a list, which nothing can be kept for
+        except TypeError:  # a list has no weak references
             return None
         return None
 
 
 def _fetch(stack: ExitStack, reader: Any) -> None:
-    """Let loaders with torch's own way of making batches fetch them whole."""
+    """Let loaders with the default collate function read each batch by one index."""
     from torch.utils.data import default_collate
     from torch.utils.data._utils.fetch import _MapDatasetFetcher
 
@@ -140,7 +145,7 @@ class _Columns:
 
 
 def _all(dataset: Any) -> _Columns | None:
-    """Return all samples; None where a data set draws, changes, is too large or gives no tensors."""
+    """Return all samples; None if a data set draws random numbers, changes, is too large or has other samples."""
     import torch
     from torch.utils.data import IterableDataset, default_collate
 
@@ -153,7 +158,7 @@ def _all(dataset: Any) -> _Columns | None:
         first = default_collate([dataset[index] for index in tried])
         each_s = (time.perf_counter() - begun) / len(tried)
         again = default_collate([dataset[index] for index in tried])
-    except Exception:  # whatever the script's own data set raises, it raises again where the script reads
+    except Exception:  # the script gets the same exception when it reads the sample
         _restore(before)
         return None
     drawn = not _equal(before, _states())
@@ -182,7 +187,7 @@ def _all(dataset: Any) -> _Columns | None:
 
 
 def _fields(batch: Any) -> list[Any] | None:
-    """Return the tensors of a collated batch; None where it holds anything else."""
+    """Return the tensors of a collated batch; None if it holds anything else."""
     import torch
 
     fields = [batch] if isinstance(batch, torch.Tensor) else list(batch.values() if isinstance(batch, dict) else batch)
@@ -221,11 +226,8 @@ def _restore(states: tuple[Any, ...]) -> None:
 
 
 def _free_bytes() -> int:
-    """Return the free memory of this machine."""
+    """Return the free memory of this machine, or 4 GiB if unknown."""
     try:
         return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     except (ValueError, OSError, AttributeError):
         return 2**32
-
-
-__all__ = ["SamplesOnce", "Tuning", "WholeBatches"]

@@ -1,20 +1,36 @@
-"""Copies to the GPU that the program does not wait for."""
+"""Batches in pinned memory, and copies of them to the GPU that do not block."""
 
 from __future__ import annotations
 
 from contextlib import ExitStack
 from typing import Any
 
-from truestep.experiments.changes.speedups.speedup import Tuning
+from truestep.experiments.changes.speedups.loader_arguments import LoaderArguments, is_of_toolkit
+from truestep.experiments.changes.speedups.speedup import Speedup, Stage
 from truestep.seams.patch import patch
 
 
-class NonBlocking(Tuning):
-    """`tensor.to` and `tensor.cuda` do not wait where the tensor is pinned and goes to a GPU; the way back waits."""
+class PinMemory(LoaderArguments):
+    """Batches are in pinned memory, from which copies to the GPU are faster."""
+
+    name = "pin-memory"
+    summary = "pin_memory=True of DataLoader: faster copies to the GPU"
+    lines = "DataLoader(..., pin_memory=True)"
+    priority = 40
+    accelerator = True
+
+    def others(self, given: dict[str, Any]) -> dict[str, Any]:
+        return {} if given.get("pin_memory") or is_of_toolkit(given["dataset"]) else {"pin_memory": True}
+
+
+class NonBlocking(Speedup):
+    """`tensor.to` and `tensor.cuda` do not block if they copy a pinned tensor to a GPU; copies to the CPU block."""
 
     name = "non-blocking"
     summary = "non_blocking=True for copies of pinned batches to the GPU"
     lines = "x = x.to(device, non_blocking=True)   # with pin_memory=True"
+    phases = ("data",)
+    stage = Stage.LOADER
     accelerator = True
     follows = ("pin-memory",)
 
@@ -38,7 +54,7 @@ class NonBlocking(Tuning):
 
 
 def _goes_up(tensor: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
-    """Whether a call copies a pinned tensor to a GPU."""
+    """Return True if a call copies a pinned tensor to a GPU."""
     import torch
 
     device = kwargs.get("device", args[0] if args else None)

@@ -11,14 +11,15 @@ from torch import nn
 from torch.nn import functional
 from torch.utils.data import DataLoader, Dataset, IterableDataset, Subset, TensorDataset
 
-from truestep.experiments.changes.speedups import TUNINGS
+from truestep.experiments.changes.speedups import SPEEDUPS
+from truestep.experiments.instruments._clock import PHASES
 from truestep.experiments.running.one_time import Aside
 
 
 @contextmanager
 def tuned(*names, **arguments):
     with ExitStack() as stack:
-        made = [tuning(**arguments) for name, tuning in TUNINGS.items() if name in names]
+        made = [speedup(**arguments) for name, speedup in SPEEDUPS.items() if name in names]
         for change in made:
             change.install(stack)
         yield made[0] if len(made) == 1 else {change.name: change for change in made}
@@ -44,12 +45,14 @@ def losses(steps=5, kind=torch.optim.AdamW, net=None, zero=True, **options):
 
 
 def test_every_speed_up_says_what_it_does_and_what_to_write():
-    for name, tuning in TUNINGS.items():
-        assert tuning.summary
-        assert not tuning.summary.endswith(".")
-        assert tuning.lines or name == "nothing"
-        assert set(tuning.excludes) | set(tuning.follows) <= set(TUNINGS)
-        assert all(name in TUNINGS[other].excludes for other in tuning.excludes), name
+    for name, speedup in SPEEDUPS.items():
+        assert speedup.summary
+        assert not speedup.summary.endswith(".")
+        assert speedup.lines or name == "nothing"
+        assert set(speedup.excludes) | set(speedup.follows) <= set(SPEEDUPS)
+        assert not [other for other in speedup.excludes if name in SPEEDUPS[other].excludes], "declared on one of both"
+        assert set(speedup.phases) <= set(PHASES)
+        assert not (speedup.accelerator and speedup.cpu)
 
 
 @pytest.mark.parametrize("kind", [torch.optim.Adam, torch.optim.AdamW, torch.optim.SGD, torch.optim.Adagrad])
@@ -301,8 +304,8 @@ def test_workers_read_the_same_batches_and_streams_get_none():
 def test_workers_that_stay_read_further_ahead_and_can_be_compared():
     plain = batches(Squares(), num_workers=1)
     with ExitStack() as stack:
-        persistent = TUNINGS["persistent-workers"](draws=True)
-        prefetch = TUNINGS["prefetch"]()
+        persistent = SPEEDUPS["persistent-workers"](draws=True)
+        prefetch = SPEEDUPS["prefetch"]()
         persistent.install(stack)
         prefetch.install(stack)
         loader = DataLoader(Squares(), num_workers=1)
