@@ -11,9 +11,8 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from truestep.cli import _proof
 from truestep.cli.rules import describe
-from truestep.rules import Rule, all_rules
+from truestep.rules import Rule, _proof, all_rules
 from truestep.rules._page import parse
 
 HERE = Path(__file__).resolve().parent

@@ -4,9 +4,9 @@ import sys
 import pytest
 from rich.console import Console
 
-from truestep.cli import _proof, explain
+from truestep.cli import explain
 from truestep.errors import TorchMissing, UnknownRule, UsageError
-from truestep.rules import all_rules
+from truestep.rules import _proof, all_rules
 from truestep.rules._rule import HEADINGS
 
 pytestmark = pytest.mark.cold

@@ -9,7 +9,6 @@ import pytest
 
 from truestep.cli import overfit as overfit_command
 from truestep.cli import prove as prove_command
-from truestep.cli import tune as tune_command
 from truestep.cli import verify_resume as resume_command
 from truestep.cli._errors import of_experiment
 from truestep.cli._stopping import Exit
@@ -20,6 +19,10 @@ from truestep.experiments.overfit.overfit import Answer, Overfit, _check, judge
 from truestep.experiments.prove.figure import Figure, Says
 from truestep.experiments.prove.prove import LOSS, Proof
 from truestep.experiments.prove.prove import Answer as Proved
+from truestep.experiments.reports import overfit as overfit_report
+from truestep.experiments.reports import prove as prove_report
+from truestep.experiments.reports import resume as resume_report
+from truestep.experiments.reports import tune as tune_report
 from truestep.experiments.resume.missing import FIXES, Missing
 from truestep.experiments.resume.resume import Kill, Resume, Trial, Verdict
 from truestep.experiments.running import absent
@@ -91,7 +94,7 @@ ALIKE = Figure(LOSS, (1.0, 2.0, 3.0), (1.001, 1.999, 3.001))
     ],
 )
 def test_absence_is_only_said_where_it_was_shown(figures, answer):
-    said = prove_command.sentence(proof(*figures))
+    said = prove_report.sentence(proof(*figures))
     assert proof(*figures).answer is answer
     assert ("does not matter" in said) is (answer is Proved.DOES_NOT)
     assert said.startswith("cannot tell") is (answer is Proved.UNSURE)
@@ -100,12 +103,12 @@ def test_absence_is_only_said_where_it_was_shown(figures, answer):
 def test_the_number_of_seeds_that_would_tell_follows_from_the_spread():
     assert MIXED.says is Says.UNSURE
     few = MIXED.seeds
-    assert f"--seeds {few}" in prove_command.sentence(proof(MIXED))
+    assert f"--seeds {few}" in prove_report.sentence(proof(MIXED))
     wider = Figure("accuracy …", (60.0, 84.0, 99.0), (93.1, 92.4, 94.7))
     assert 3 < few < wider.seeds
     hopeless = Figure("x", (1.0, 2.0, 3.0), (3.0, 2.0, 1.0), least=0.0001)
     assert hopeless.seeds is None
-    assert "200 would not be enough" in prove_command.sentence(proof(hopeless))
+    assert "200 would not be enough" in prove_report.sentence(proof(hopeless))
 
 
 def test_more_numbers_ask_for_more_certainty():
@@ -244,25 +247,25 @@ def resumed():
 
 def texts():
     found = tuned()
-    yield "tune", tune_command.text("a/folder/of/experiments/with/a/long/name/train_the_model.py", found)
-    yield "tune, none", tune_command.text("train.py", replace(found, best=(), whole=None, enough_s=1234.0))
-    yield "tune, list", tune_command._list()
+    yield "tune", tune_report.text("a/folder/of/experiments/with/a/long/name/train_the_model.py", found)
+    yield "tune, none", tune_report.text("train.py", replace(found, best=(), whole=None, enough_s=1234.0))
+    yield "tune, list", tune_report.catalogue()
     result = resumed()
     for verdict in Verdict:
         trials = tuple(replace(trial, verdict=verdict) for trial in result.trials)
-        yield f"verify-resume, {verdict}", resume_command._text(replace(result, trials=trials))
+        yield f"verify-resume, {verdict}", resume_report.text(replace(result, trials=trials))
     for figures in ((MIXED, ALIKE, APART), (MIXED,), (ALIKE,), ()):
         long = tuple(replace(figure, name=figure.name * 12) for figure in figures)
-        yield f"prove, {len(figures)}", prove_command._text(proof(*long, interrupted=True))
+        yield f"prove, {len(figures)}", prove_report.text(proof(*long, interrupted=True))
     seen = Outcome(PLAIN, "stopped", (Step(0, 1.0, None, 0.1),), told={"watched": {"findings": list(all_rules())}})
-    yield "prove, rest", "\n".join(prove_command._rest(seen, list(all_rules()), True))
-    yield "prove, nothing", "\n".join(prove_command._rest(outcome([1.0]), [], False))
+    yield "prove, rest", "\n".join(prove_report.rest(seen, list(all_rules()), True))
+    yield "prove, nothing", "\n".join(prove_report.rest(outcome([1.0]), [], False))
     for answer in Answer:
         losses = (2.0, 1.0, 0.5)
         sentence = f"this loop {answer}: " + "word " * 40
         why = ("the targets change " + "word " * 30,) if answer is Answer.STUCK else ()
-        yield f"overfit, {answer}", overfit_command._text(Overfit(answer, sentence, losses, outcome(), outcome(), why))
-    yield "overfit, interrupted", overfit_command._until((123456.789, 1e-12))
+        yield f"overfit, {answer}", overfit_report.text(Overfit(answer, sentence, losses, outcome(), outcome(), why))
+    yield "overfit, interrupted", overfit_report.until((123456.789, 1e-12))
     for how in ("crashed", "killed", "finished"):
         error = absent.without_steps(outcome(how=how, children="torch.multiprocessing.spawn"), "word " * 30)
         yield f"error, {how}", of_experiment(f"NoExperiment: {error}")

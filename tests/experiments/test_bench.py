@@ -256,7 +256,7 @@ def test_a_picture_is_an_svg_or_a_png(tmp_path, name, happened):
 
 def test_pictures_are_written_as_what_they_are_named(tmp_path):
     from truestep.cli._experiment import write_picture
-    from truestep.experiments.charts.picture import svg
+    from truestep.experiments.reports.picture import svg
 
     picture = svg({"as it is": [[1.0, 2.0], [2.0, 3.0]], "mended": [[1.0, 0.5]]}, "a < b")
     assert picture.count("<polygon") == 1

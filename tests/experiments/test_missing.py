@@ -287,7 +287,7 @@ def test_an_epoch_that_never_ends_and_begins_anew_leaves_open_a_count_of_steps()
     ],
 )
 def test_a_file_of_a_checkpoint_of_several_is_not_renamed_alone(others, advice):
-    from truestep.cli.verify_resume import _explained
+    from truestep.experiments.reports.resume import explained
 
     writes = tuple(Write("torch.save", path, 5) for path in others)
     whole = Trace(steps(0, 20), writes)
@@ -295,4 +295,4 @@ def test_a_file_of_a_checkpoint_of_several_is_not_renamed_alone(others, advice):
     outcome = Outcome(Variant("resumed"), "crashed", said="FileNotFoundError: c-5/state.json")
     trial = judge(whole, Trace(whole.steps[:5], writes[:-1]), Trace(()), kill, "finished", outcome)
     assert trial.verdict is Verdict.CRASHED
-    assert advice in " ".join(_explained(trial).split())
+    assert advice in " ".join(explained(trial).split())

@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from truestep.errors import NoExperiment
-from truestep.experiments.charts.curve import drawn
-from truestep.experiments.charts.picture import svg
 from truestep.experiments.overfit.overfit import Answer, judge, overfit
+from truestep.experiments.reports.curve import drawn
+from truestep.experiments.reports.picture import svg
 from truestep.experiments.running.bench import Bench
 from truestep.experiments.running.outcome import Variant
 from truestep.supervision.launching.launch import Target

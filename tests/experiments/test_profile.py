@@ -12,11 +12,11 @@ import pytest
 import torch
 from rich.console import Console
 
-from truestep.cli._profile_text import of_profiled
 from truestep.errors import NoExperiment
 from truestep.experiments.instruments import INSTRUMENTS
 from truestep.experiments.profile.bottleneck import leading, sentences, size
 from truestep.experiments.profile.profile import profile, read
+from truestep.experiments.reports.profile import text as of_profiled
 from truestep.experiments.running.bench import Bench
 from truestep.experiments.running.outcome import LOSSES, Outcome, Variant
 from truestep.supervision.launching.launch import Target

@@ -229,12 +229,12 @@ def test_figures_are_those_of_the_last_line_with_a_fraction(said, figures):
 
 @pytest.mark.parametrize(("after", "raised"), [((2.0, 2.1, 1.95), True), ((0.5, 0.6, 0.4), False)])
 def test_a_remedy_that_raises_the_loss_is_told(after, raised):
-    from truestep.cli.prove import _text
     from truestep.experiments.prove.prove import LOSS, Proof
+    from truestep.experiments.reports.prove import text as text_of
 
     curves = (((1.0, 1.0),) * 3, ((2.0, 2.0),) * 3)
     figure = Figure(LOSS, (1.0, 1.1, 0.9), after)
-    text = " ".join(_text(Proof("clip-after-step", "clip-first", (figure,), (), curves, curves)).split())
+    text = " ".join(text_of(Proof("clip-after-step", "clip-first", (figure,), (), curves, curves)).split())
     assert "the finding makes a difference here" in text
     assert ("the training loss ends higher with the remedy" in text) is raised
 
@@ -248,8 +248,8 @@ def test_a_remedy_that_raises_the_loss_is_told(after, raised):
     ],
 )
 def test_where_there_is_nothing_to_prove_that_is_told(how, others, told):
-    from truestep.cli.prove import _rest
+    from truestep.experiments.reports.prove import rest
     from truestep.experiments.running.outcome import Outcome, Step
 
-    (said,) = _rest(Outcome(Variant("x"), how, (Step(0, 1.0, None, 0.1),)), others, bool(others))
+    (said,) = rest(Outcome(Variant("x"), how, (Step(0, 1.0, None, 0.1),)), others, bool(others))
     assert " ".join(said.split()).startswith(told)

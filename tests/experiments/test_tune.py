@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import pytest
 
-from truestep.cli.tune import text
 from truestep.errors import NoExperiment, UsageError
+from truestep.experiments.reports.tune import text
 from truestep.experiments.running.bench import Bench
 from truestep.experiments.running.outcome import Outcome, Variant
 from truestep.experiments.tune import tune as module

@@ -13,10 +13,9 @@ from rich.syntax import Syntax
 from rich.table import Table
 from rich.text import Text
 
-from truestep.cli import _proof
 from truestep.errors import UnknownRule, UsageError
 from truestep.report.excerpt import wrap
-from truestep.rules import Rule, all_rules, rule
+from truestep.rules import Rule, _proof, all_rules, rule
 from truestep.rules._page import Block, parse
 
 _STYLES = {"error": "bold red", "warning": "bold yellow", "speed": "bold cyan"}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import os
 import sys
@@ -27,10 +26,8 @@ from truestep.cli._experiment import (
 )
 from truestep.cli._stopping import stoppable
 from truestep.errors import UsageError
-from truestep.experiments.charts.picture import svg
-from truestep.experiments.profile.bottleneck import sentences, size, unit_of
-from truestep.experiments.profile.profile import Profiled
 from truestep.experiments.profile.profile import profile as run_profile
+from truestep.experiments.reports import profile as report
 
 
 @stoppable
@@ -72,17 +69,15 @@ def profile(
                 expected="expected at least one profiled step",
                 remedy="lower --warmup and --steps, or give arguments with which the script trains longer",
             )
-        write_picture(picture, _picture(found))
+        write_picture(picture, report.picture(found))
     if format == "json":
-        print(json.dumps(_document(found), indent=2))
+        print(json.dumps(report.document(found), indent=2))
         return 0
     from rich.console import Console
 
-    from truestep.cli._profile_text import of_profiled
-
     # The brackets in lines of code are not markup.
     console = Console(file=sys.stdout, width=80, highlight=False, markup=False, emoji=False)
-    console.print(of_profiled(found, os.getcwd(), trace if found.slower[0] is not None else None))
+    console.print(report.text(found, os.getcwd(), trace if found.slower[0] is not None else None))
     return 0
 
 
@@ -92,21 +87,3 @@ def _check_trace(trace: Path) -> None:
             f"--trace must end in .json or .json.gz, got {trace.name}",
             remedy=f"write --trace {trace.stem or 'trace'}.json.gz",
         )
-
-
-def _picture(found: Profiled) -> str:
-    assert found.memory is not None
-    unit, of = unit_of(found.memory.peak)
-    held = [taken / of for taken in found.memory.curve]
-    peak = f"{size(found.memory.peak)} at the peak, in {found.memory.phase}"
-    return svg({"memory": [held]}, f"memory over one step, in {unit}: {peak}", ends=("begins", "ends"))
-
-
-def _document(found: Profiled) -> dict[str, object]:
-    told = dataclasses.asdict(found)
-    outcome = told.pop("outcome")
-    return told | {
-        "sentences": sentences(found, os.getcwd()),
-        "how": outcome["how"],
-        "seconds": round(found.outcome.seconds, 3),
-    }

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import json
-import math
 import sys
 import time
-from textwrap import indent, wrap
+from textwrap import wrap
 from typing import Annotated
 
 import typer
@@ -15,13 +14,10 @@ import typer
 from truestep.cli._experiment import Arguments, Format, Limit, Memory, Module, bench_of, explained
 from truestep.cli._stopping import Exit, stoppable
 from truestep.errors import UsageError
-from truestep.experiments.changes.speedups import SPEEDUPS
-from truestep.experiments.tune.speedup_statistics import MARGIN
-from truestep.experiments.tune.tune import CONTROL, chosen
+from truestep.experiments.reports.text import WIDTH
+from truestep.experiments.reports.tune import catalogue, document, text
+from truestep.experiments.tune.tune import chosen
 from truestep.experiments.tune.tune import tune as run_tune
-from truestep.experiments.tune.tuned import Row, Tuned
-
-_WIDTH = 80
 
 
 @stoppable
@@ -56,7 +52,7 @@ def tune(
     overwrites nothing. Exit code 0 if speed-ups were measured, 3 if none could be, 2 for a usage error.
     """
     if listed:
-        print(_list())
+        print(catalogue())
         return 0
     if script is None:
         raise UsageError(
@@ -70,7 +66,7 @@ def tune(
     with explained(bench):
         result = run_tune(bench, names, budget, progress)
     progress.end()
-    print(json.dumps(_document(script, result), indent=2) if format == "json" else text(script, result))
+    print(json.dumps(document(script, result), indent=2) if format == "json" else text(script, result))
     if result.interrupted:
         return Exit.INTERRUPTED
     return Exit.UNSURE if result.left_out and not result.tried else Exit.FINE
@@ -89,7 +85,7 @@ class _Progress:
     def __call__(self, said: str) -> None:
         passed = int(time.monotonic() - self._begun)
         with contextlib.suppress(OSError):
-            lines = wrap(f"{passed // 60}:{passed % 60:02} {said}", _WIDTH, subsequent_indent="  ")
+            lines = wrap(f"{passed // 60}:{passed % 60:02} {said}", WIDTH, subsequent_indent="  ")
             sys.stderr.write("\n".join(lines) + "\n")
             sys.stderr.flush()
 
@@ -97,197 +93,3 @@ class _Progress:
         """Print an empty line between the progress and the report."""
         with contextlib.suppress(OSError):
             sys.stderr.write("\n")
-
-
-def _list() -> str:
-    from rich.table import Table
-
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), show_header=False)
-    for name, tuning in SPEEDUPS.items():
-        if name != CONTROL:
-            where = "accelerator" if tuning.accelerator else "on request" if tuning.on_request else ""
-            table.add_row(name, tuning.summary, where)
-    return _rendered(table)
-
-
-def _rendered(table: object) -> str:
-    from rich.console import Console
-
-    console = Console(width=_WIDTH, highlight=False, force_terminal=False)
-    with console.capture() as captured:
-        console.print(table)
-    return "\n".join(line.rstrip() for line in captured.get().splitlines())
-
-
-def text(script: str, result: Tuned) -> str:
-    """Return the report as text of 80 columns."""
-    parts = [_head(script, result)]
-    timed = [row for row in result.rows if row.judged is not None]
-    if timed or result.control:
-        parts.append(_table([*timed, *([result.control] if result.control else [])]))
-    if result.together:
-        parts.append("added to the best one:\n\n" + _table(result.together, first="added"))
-    parts.append("\n".join(wrap(_verdict(result), _WIDTH, break_on_hyphens=False)))
-    if lines := _lines(result):
-        parts.append(lines)
-    parts += _asides(result)
-    return "\n\n".join(part for part in parts if part)
-
-
-def _head(script: str, result: Tuned) -> str:
-    shares = ", ".join(
-        f"{name} {seconds / result.step_s:.0%}"
-        for name, seconds in sorted(result.phases.items(), key=lambda item: -item[1])
-        if seconds / result.step_s >= 0.005
-    )
-    memory = f"; {result.peak_bytes / 2**20:,.0f} MiB at most" if result.peak_bytes else ""
-    return "\n".join(
-        wrap(
-            f"{script} on {result.device}: {_time(result.step_s)} a step: {shares}{memory}",
-            _WIDTH,
-            break_on_hyphens=False,
-        )
-    )
-
-
-def _time(seconds: float) -> str:
-    return f"{seconds * 1e3:.3g} ms" if seconds < 1 else f"{seconds:.3g} s"
-
-
-def _table(rows: list[Row], first: str = "") -> str:
-    from rich.table import Table
-
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    for title in (first, "speed", "interval", "memory", "once", "losses", ""):
-        left = title in ("", first)
-        table.add_column(title, justify="left" if left else "right", no_wrap=not left, overflow="fold")
-    for row in rows:
-        judged = row.judged
-        assert judged is not None
-        table.add_row(
-            "script against itself" if row.names == (CONTROL,) else ", ".join(row.names),
-            _ratio(judged.ratio),
-            f"{_ratio(judged.low)[:-1]}-{_ratio(judged.high)}",
-            "" if row.memory is None else f"{row.memory:.0%}",
-            f"{row.once_s:.1f} s" if row.once_s >= 0.05 else "",
-            _apart(row),
-            row.status if row.names != (CONTROL,) else "even" if _is_even(row) else "not even",
-        )
-    return _rendered(table)
-
-
-def _is_even(control: Row) -> bool:
-    """Return True if the script, measured against itself, differs by less than a gain or loss that would count."""
-    judged = control.judged
-    return judged is not None and judged.high <= 1 + 2 * MARGIN and judged.low >= 1 / (1 + 2 * MARGIN)
-
-
-def _ratio(ratio: float) -> str:
-    return f"{ratio:.2f}x" if math.isfinite(ratio) else "?"
-
-
-def _apart(row: Row) -> str:
-    if row.apart is None:
-        return ""
-    return "equal" if row.apart == 0 else f"{row.apart:.1g}"
-
-
-def _verdict(result: Tuned) -> str:
-    if result.interrupted:
-        return "interrupted: these are the measurements up to then"
-    busy = result.control is not None and not _is_even(result.control)
-    told = (
-        "; the script against itself was not even: the machine is busy, and small gains are lost in the noise"
-        if busy
-        else ""
-    )
-    if not result.best:
-        return _none(result) + told
-    row = result.whole or next(row for row in result.rows if row.names == result.best)
-    judged = row.judged
-    if judged is None:
-        return f"together, {', '.join(result.best)} {row.status}: {row.note}"
-    unsure = "" if row.status == "gain" else f" ({row.status}{': ' + row.note if row.note else ''})"
-    verb = "give" if len(result.best) > 1 else "gives"
-    return (
-        f"{' and '.join(result.best)} {verb} {_ratio(judged.ratio)} "
-        f"({_ratio(judged.low)} to {_ratio(judged.high)}){unsure}{told}"
-    )
-
-
-def _none(result: Tuned) -> str:
-    """Return the conclusion where nothing gains, with the number of speed-ups that were and were not tried."""
-    tried, left = len(result.tried), len(result.left_out)
-    budget = f"--budget {10 * math.ceil(result.enough_s / 10)} would be about enough"
-    if left and not tried:
-        return f"cannot tell: the budget was spent before any of {left} speed-ups was tried; {budget}"
-    if not tried:
-        return "no speed-up applies to this script"
-    which = "the 1 speed-up" if tried == 1 else f"the {tried} speed-ups"
-    verb = "makes" if tried == 1 else "make"
-    said = f"{which} tried {verb} this script no faster beyond the noise"
-    return f"{said}; {left} {'was' if left == 1 else 'were'} not tried: {budget}" if left else said
-
-
-def _lines(result: Tuned) -> str:
-    names = list(result.best)
-    names += [row.names[0] for row in result.rows if row.status == "saves memory"]
-    names += [row.names[0] for row in result.rows if row.status == "gain" and SPEEDUPS[row.names[0]].on_request]
-    blocks = [f"# {name}\n{SPEEDUPS[name].lines}" for name in names]
-    return "write into the script:\n\n" + indent("\n".join(blocks), "    ") if blocks else ""
-
-
-def _asides(result: Tuned) -> list[str]:
-    said = [
-        f"{', '.join(row.names)}: {row.note if row.status == 'losses differ' else f'{row.status}: {row.note}'}"
-        for row in [*result.rows, *result.together]
-        if row.note
-    ]
-    idle = [row.names[0] for row in result.rows if row.status == "does not apply"]
-    if idle:
-        said.append(f"does not apply here: {', '.join(idle)}")
-    if result.elsewhere:
-        said.append(f"not tried, since it matters on an accelerator only: {', '.join(result.elsewhere)}")
-    if result.left_out:
-        said.append(f"not tried, since the budget was spent: {', '.join(result.left_out)}")
-    return (
-        ["\n".join("\n".join(wrap(line, _WIDTH, subsequent_indent="  ", break_on_hyphens=False)) for line in said)]
-        if said
-        else []
-    )
-
-
-def _document(script: str, result: Tuned) -> dict[str, object]:
-    def plain(row: Row | None) -> dict[str, object] | None:
-        if row is None:
-            return None
-        judged = row.judged
-        sure = judged is not None and all(map(math.isfinite, (judged.ratio, judged.low, judged.high)))
-        return {
-            "names": list(row.names),
-            "status": row.status,
-            "speed": round(judged.ratio, 4) if judged and sure else None,
-            "interval": [round(judged.low, 4), round(judged.high, 4)] if judged and sure else None,
-            "memory": None if row.memory is None else round(row.memory, 4),
-            "once_s": round(row.once_s, 3),
-            "losses_apart": row.apart if row.apart is None or math.isfinite(row.apart) else str(row.apart),
-            "note": row.note,
-        }
-
-    return {
-        "script": script,
-        "device": result.device,
-        "step_s": result.step_s,
-        "phases_s": result.phases,
-        "peak_bytes": result.peak_bytes,
-        "rows": [plain(row) for row in result.rows],
-        "control": plain(result.control),
-        "on_top": [plain(row) for row in result.together],
-        "best": list(result.best),
-        "together": plain(result.whole),
-        "lines": {name: SPEEDUPS[name].lines for name in result.best},
-        "accelerator_only": list(result.elsewhere),
-        "left_out": result.left_out,
-        "enough_s": result.enough_s,
-        "interrupted": result.interrupted,
-    }

@@ -8,5 +8,5 @@ overfit: can the loop learn a single batch?
 tune: which speed-ups help?
 resume: does a resumed run equal the uninterrupted one?
 profile: where do time and memory go?
-charts: curves as text and SVG
+reports: results as text, JSON and charts
 """

@@ -1,8 +1,10 @@
-"""A profile as text of 80 columns."""
+"""The report of `truestep profile`: text, JSON, and a picture."""
 
 from __future__ import annotations
 
+import dataclasses
 import linecache
+import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from textwrap import wrap
@@ -12,11 +14,12 @@ from rich.text import Text
 
 from truestep.debugging._tables import counted, share, table
 from truestep.debugging._times_table import module_table, ms, phase_table
-from truestep.experiments.charts.curve import drawn
 from truestep.experiments.profile.bottleneck import near, sentences, size, unit_of
 from truestep.experiments.profile.profile import Memory, Profiled
+from truestep.experiments.reports.curve import drawn
+from truestep.experiments.reports.picture import svg
+from truestep.experiments.reports.text import WIDTH
 
-WIDTH = 80
 _LEAST = 0.02
 """Rows with a smaller share of a step are not shown."""
 _SLOW = 2.0
@@ -24,7 +27,7 @@ _SLOW = 2.0
 _LINES, _OPERATIONS, _OWNERS, _REASONS = 10, 8, 5, 5
 
 
-def of_profiled(found: Profiled, folder: str, trace: Path | None = None) -> RenderableType:
+def text(found: Profiled, folder: str, trace: Path | None = None) -> RenderableType:
     """Return the report on a profile: phases, lines, modules, operations, memory, compilation, bottleneck.
 
     Args:
@@ -184,3 +187,23 @@ def _reason(entry: dict[str, object], folder: str, text: str) -> Iterator[Render
 def _tail(text: str, most: int) -> str:
     """Return the last `most` characters: the end of a path says more than its beginning."""
     return text if len(text) <= most else f"…{text[-most + 1 :]}"
+
+
+def document(found: Profiled) -> dict[str, object]:
+    """Return the profile as values for JSON."""
+    told = dataclasses.asdict(found)
+    outcome = told.pop("outcome")
+    return told | {
+        "sentences": sentences(found, os.getcwd()),
+        "how": outcome["how"],
+        "seconds": round(found.outcome.seconds, 3),
+    }
+
+
+def picture(found: Profiled) -> str:
+    """Return a chart of memory over one step as SVG; memory must have been measured."""
+    assert found.memory is not None
+    unit, of = unit_of(found.memory.peak)
+    held = [taken / of for taken in found.memory.curve]
+    peak = f"{size(found.memory.peak)} at the peak, in {found.memory.phase}"
+    return svg({"memory": [held]}, f"memory over one step, in {unit}: {peak}", ends=("begins", "ends"))

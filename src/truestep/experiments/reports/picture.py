@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from statistics import fmean
 
-from truestep.experiments.charts.curve import axis, short
+from truestep.experiments.reports.curve import axis, short
 
 _COLOURS = ("#c2410c", "#2b6cb0", "#2f855a", "#6b46c1")
 _FONT = "DejaVu Sans, Verdana, Arial, sans-serif"

@@ -1,5 +1,0 @@
-"""Charts of losses.
-
-curve: as text for a terminal
-picture: as SVG
-"""
