@@ -23,7 +23,7 @@ from torch import nn
 from truestep.probes import Scene, all_probes
 from truestep.rules import all_rules
 from truestep.supervision.judge import Judge
-from truestep.supervision.stream import Stream
+from truestep.supervision.stream import EventStream
 
 DATA = Path(os.environ.get("TRUESTEP_DATA", "../shared/data"))
 Loop = Callable[[int], None]
@@ -105,7 +105,7 @@ class Supervision:
 
     def __init__(self) -> None:
         self.judge = Judge(all_rules().values())
-        self.stream = Stream(self.judge)
+        self.stream = EventStream(self.judge)
         self.scene = Scene(torch, self.stream.take)
         self.scene.step_ended = self.stream.step
         self.scene.full = self.stream.relieve

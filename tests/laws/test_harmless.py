@@ -24,7 +24,7 @@ from truestep.findings import Outcome
 from truestep.rules import Rule, all_rules
 from truestep.supervision import Session
 from truestep.supervision.judge import Judge
-from truestep.supervision.stream import Stream
+from truestep.supervision.stream import EventStream
 
 ENTRIES = {
     "OptimizerProbe": {"told", "before", "after"},
@@ -388,7 +388,7 @@ def test_every_method_of_a_rule_may_raise(method: str, monkeypatch: pytest.Monke
     assert len(summary.verdicts) == len(all_rules())
 
 
-@pytest.mark.parametrize("owner", [Judge, Stream])
+@pytest.mark.parametrize("owner", [Judge, EventStream])
 def test_what_keeps_the_events_may_raise(owner: type, monkeypatch: pytest.MonkeyPatch) -> None:
     def raising(*args: object, **kwargs: object) -> object:
         raise Planted

@@ -24,7 +24,7 @@ from truestep.supervision import Session
 from truestep.supervision import record as records
 from truestep.supervision.judge import Judge
 from truestep.supervision.record import LIMIT_BYTES, Recorder, read
-from truestep.supervision.stream import SHOWINGS, Stream
+from truestep.supervision.stream import SHOWINGS, EventStream
 
 ROOT = Path(__file__).resolve().parents[2]
 PROOFS = (
@@ -157,9 +157,9 @@ class Lines:
         self.lines.append(("forget",))
 
 
-def stream() -> tuple[Stream, Judge, Lines]:
+def stream() -> tuple[EventStream, Judge, Lines]:
     judge, log = Judge(all_rules().values()), Lines()
-    return Stream(judge, log), judge, log
+    return EventStream(judge, log), judge, log
 
 
 SITE = ev.Site("train.py", 7)
@@ -168,7 +168,7 @@ STEP = ev.OptimizerStepped(optimizer=1, site=SITE, observed=2, mixed=2)
 CLEAN = ev.OptimizerStepped(optimizer=1, site=SITE, observed=2, fresh=2)
 
 
-def feed(to: Stream, steps: int, *events: ev.Event) -> None:
+def feed(to: EventStream, steps: int, *events: ev.Event) -> None:
     for _ in range(steps):
         for event in events[:-1]:
             to.take(event)

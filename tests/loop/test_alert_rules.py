@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from truestep.loop.log.alert_rules import Bound, NormSpike, NotFinite, Rising, Spike
+from truestep.loop.log.alert_rules import Bound, NormSpike, NotFiniteValue, Rising, Spike
 
 STEPS = 3000
 T = np.arange(STEPS)
@@ -52,7 +52,9 @@ HEALTHY = {
 
 
 @pytest.mark.parametrize("shape", HEALTHY)
-@pytest.mark.parametrize("rule", [lambda: Spike(fallen=True), NormSpike, NotFinite], ids=["spike", "norm", "finite"])
+@pytest.mark.parametrize(
+    "rule", [lambda: Spike(fallen=True), NormSpike, NotFiniteValue], ids=["spike", "norm", "finite"]
+)
 def test_healthy_series_are_quiet(shape, rule):
     for seed in range(3):
         assert told(rule(), HEALTHY[shape](np.random.default_rng(seed))) == []
@@ -102,7 +104,7 @@ def test_a_jump_of_the_learning_rate_explains_a_spike():
 
 def test_nan_is_told_once_and_again_after_it_was_away():
     values = [1.0] * 5 + [math.nan] * 50 + [1.0] * 120 + [math.inf]
-    assert told(NotFinite(), values) == [(5, "is nan"), (175, "is inf")]
+    assert told(NotFiniteValue(), values) == [(5, "is nan"), (175, "is inf")]
 
 
 @pytest.mark.parametrize("rule", [Spike(fallen=True), NormSpike(), Rising(5)])
@@ -138,7 +140,7 @@ def test_a_bound_is_told_when_it_is_passed():
     assert told(Bound(0.5, below=True), [0.6, 0.4]) == [(1, "is 0.4, below 0.5")]
 
 
-@pytest.mark.parametrize("make", [NotFinite, Spike, NormSpike, lambda: Rising(4), lambda: Bound(1.4)])
+@pytest.mark.parametrize("make", [NotFiniteValue, Spike, NormSpike, lambda: Rising(4), lambda: Bound(1.4)])
 @pytest.mark.parametrize("cut", [3, 150, 777])
 def test_a_rule_goes_on_where_it_was(make, cut):
     values = falling(np.random.default_rng(1), 0.3)

@@ -12,7 +12,7 @@ from truestep import Run
 from truestep.loop.log import progress_line as progress_module
 from truestep.loop.log.banner import introduction
 from truestep.loop.log.progress_line import Completion, ProgressLine
-from truestep.loop.log.throughput import Pace
+from truestep.loop.log.throughput import Throughput
 from truestep.loop.process import terminal
 
 WIPE = "\r\x1b[2K"
@@ -210,7 +210,7 @@ def test_frozen_and_lazy_parameters_are_introduced():
 def test_the_clock_runs_in_training_loops_only(monkeypatch):
     now = [0.0]
     monkeypatch.setattr("truestep.loop.log.throughput.time.perf_counter", lambda: now[0])
-    pace = Pace(torch.device("cpu"), peak=1000.0)
+    pace = Throughput(torch.device("cpu"), peak=1000.0)
     pace.flops_per_sample = 5.0
     pace.enter()
     before = pace.look(0)

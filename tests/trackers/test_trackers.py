@@ -16,7 +16,7 @@ from torch import nn
 
 from truestep import Run
 from truestep.errors import BadSettings, PackageMissing
-from truestep.trackers.line import Line, read
+from truestep.trackers.line import LogLine, read
 from truestep.trackers.tracking import Tracking
 
 PROGRAM = Path(__file__).parent / "programs" / "tracked.py"
@@ -211,7 +211,7 @@ def test_one_name_may_be_given_alone(tmp_path):
 
 
 def test_lines_come_back_as_they_were(tmp_path):
-    lines = [Line(1, 0, {"a": float("inf"), "b": "text", "c": 3}), Line(2, 1, {"a": 0.1})]
+    lines = [LogLine(1, 0, {"a": float("inf"), "b": "text", "c": 3}), LogLine(2, 1, {"a": 0.1})]
     (tmp_path / "x").write_text("\n".join(line.text() for line in lines) + '\n{"step": 3, "epo')
     assert list(read(tmp_path / "x")) == lines
     assert list(read(tmp_path / "missing")) == []

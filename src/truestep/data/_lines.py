@@ -14,7 +14,7 @@ Side = Literal["first", "last"]
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class LabelledLine:
     """One line of a file.
 
     Attributes:
@@ -35,7 +35,7 @@ _HEADER = frozenset({"label", "labels", "class", "category", "target", "sentimen
 
 def labelled_lines(
     source: str | Path | Mapping[str, str | Path], encoding: str, label: Side, *, header: bool = False
-) -> tuple[list[Line], tuple[str, ...]]:
+) -> tuple[list[LabelledLine], tuple[str, ...]]:
     """Return the lines of the source of `text`, and the classes in the order of their labels.
 
     Raises:
@@ -68,7 +68,7 @@ def labelled_lines(
     return lines, tuple(sorted({line.label for line in lines}))
 
 
-def _begins_with_header(lines: Sequence[Line]) -> bool:
+def _begins_with_header(lines: Sequence[LabelledLine]) -> bool:
     """Return True if the label of the first line is a usual column name, and no other line has that label."""
     first = lines[0].label
     return len(lines) > 1 and first.lower() in _HEADER and all(line.label != first for line in lines[1:])
@@ -90,12 +90,16 @@ def _classes_of(folder: Path) -> dict[str, Path]:
     )
 
 
-def _by_file(files: Mapping[str, Path], encoding: str) -> tuple[list[Line], tuple[str, ...]]:
-    lines = [Line(text, name, path, number) for name, path in files.items() for number, text in _filled(path, encoding)]
+def _by_file(files: Mapping[str, Path], encoding: str) -> tuple[list[LabelledLine], tuple[str, ...]]:
+    lines = [
+        LabelledLine(text, name, path, number)
+        for name, path in files.items()
+        for number, text in _filled(path, encoding)
+    ]
     return lines, tuple(files)
 
 
-def _tabbed(path: Path, encoding: str, label: Side) -> Iterator[Line]:
+def _tabbed(path: Path, encoding: str, label: Side) -> Iterator[LabelledLine]:
     for number, line in _filled(path, encoding):
         tabs = line.count("\t")
         if tabs != 1:
@@ -115,7 +119,7 @@ def _tabbed(path: Path, encoding: str, label: Side) -> Iterator[Line]:
                 expected="expected a text and its label with one tab between them",
                 remedy="write its label, or delete the line",
             )
-        yield Line(text, name.strip(), path, number)
+        yield LabelledLine(text, name.strip(), path, number)
 
 
 def _filled(path: Path, encoding: str) -> Iterator[tuple[int, str]]:
@@ -129,7 +133,7 @@ def _filled(path: Path, encoding: str) -> Iterator[tuple[int, str]]:
         yield number, line.removesuffix("\r")
 
 
-def labels_of(lines: Sequence[Line], classes: Sequence[str]) -> list[int]:
+def labels_of(lines: Sequence[LabelledLine], classes: Sequence[str]) -> list[int]:
     """Return the index of each line's label in the classes.
 
     Raises:

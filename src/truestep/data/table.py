@@ -9,9 +9,9 @@ from typing import Literal, Self
 
 from truestep.data._samples import Transform, parted
 from truestep.data.tables.cells import Cells, Layout
-from truestep.data.tables.columns import Reader, Rows
+from truestep.data.tables.columns import Reader, TableRows
 from truestep.data.tables.learnt import Learnt, features, learn
-from truestep.data.tables.plan import Choice, Plan, plan_of
+from truestep.data.tables.plan import Choice, TablePlan, plan_of
 from truestep.data.tensor_set import TensorSet
 from truestep.errors import BadData
 
@@ -30,7 +30,12 @@ class Table(TensorSet):
     """
 
     def __init__(
-        self, rows: Rows, plan: Plan, layout: Layout, learnt: Learnt | None = None, transform: Transform | None = None
+        self,
+        rows: TableRows,
+        plan: TablePlan,
+        layout: Layout,
+        learnt: Learnt | None = None,
+        transform: Transform | None = None,
     ) -> None:
         self._table = rows
         self._plan = plan

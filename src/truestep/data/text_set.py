@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, Self
 
 import torch
 
-from truestep.data._lines import Line, Side, labelled_lines, labels_of
+from truestep.data._lines import LabelledLine, Side, labelled_lines, labels_of
 from truestep.data._samples import Samples, Transform
 from truestep.data._vocabulary import Encode, Tokenizer, Words, count_words, vocabulary
 from truestep.errors import BadData
@@ -201,7 +201,7 @@ class _Tokenized(NamedTuple):
 
 
 def _tokenized(
-    lines: Sequence[Line], tokenizer: Any, vocab: Sequence[str] | None, min_count: int, max_length: int | None
+    lines: Sequence[LabelledLine], tokenizer: Any, vocab: Sequence[str] | None, min_count: int, max_length: int | None
 ) -> _Tokenized:
     words: tuple[str, ...] = ()
     encode: Encode
@@ -215,7 +215,7 @@ def _tokenized(
     return _Tokenized(flat, torch.tensor(list(map(len, tokens)), dtype=torch.int64), encode, words)
 
 
-def _tokens(line: Line, encode: Encode) -> list[int]:
+def _tokens(line: LabelledLine, encode: Encode) -> list[int]:
     tokens = encode(line.text)
     if not tokens:
         raise BadData(

@@ -25,7 +25,7 @@ class Values:
         self.dtype, self.device = tensor.dtype, tensor.device
         self.measured = Measured(tensor)
         self.gradient: Measured | None = None
-        self.call: Seen | None = None
+        self.call: CallRecord | None = None
         """The first call that returned it, if it waits for a gradient."""
 
     def seen(self, path: str) -> TensorSeen:
@@ -35,7 +35,7 @@ class Values:
 
 
 @dataclass(eq=False, slots=True)
-class Seen:
+class CallRecord:
     """One call of a module, running or ended."""
 
     name: str
@@ -44,7 +44,7 @@ class Seen:
     takes: str
     error: int
     """`id` of the exception that was being handled when the call began."""
-    parent: Seen | None = None
+    parent: CallRecord | None = None
     gives: str = "-"
     raised: bool = False
     inputs: list[tuple[str, Values]] = field(default_factory=list)
@@ -109,9 +109,9 @@ class Record:
         self._hidden: list[Hidden] = []
         self._parameters: list[ParameterRecord] = []
         self._buffers: list[ParameterRecord] = []
-        self._calls: dict[str, list[Seen]] = {}
-        self._events: list[tuple[str, Seen]] = []
-        self._gradients: list[tuple[Seen | ParameterRecord, Measured, int]] = []
+        self._calls: dict[str, list[CallRecord]] = {}
+        self._events: list[tuple[str, CallRecord]] = []
+        self._gradients: list[tuple[CallRecord | ParameterRecord, Measured, int]] = []
 
     # --- called by the hooks ---
 
@@ -136,12 +136,12 @@ class Record:
         self.measured.append(record.value)
         self._buffers.append(record)
 
-    def began(self, call: Seen) -> None:
+    def began(self, call: CallRecord) -> None:
         """Record that a call began."""
         self._calls.setdefault(call.name, []).append(call)
         self._events.append(("in", call))
 
-    def ended(self, call: Seen) -> None:
+    def ended(self, call: CallRecord) -> None:
         """Record that a call returned."""
         self._events.append(("out", call))
 
@@ -280,6 +280,6 @@ def _count(statistics: Statistics | None, what: str) -> int:
     return statistics.nans if what == "NaN" else statistics.infs
 
 
-def _found(what: str, where: str, whose: Seen | ParameterRecord, count: int, of: int, text: str) -> NotFinite:
-    kind_ = whose.kind if isinstance(whose, Seen) else ""
+def _found(what: str, where: str, whose: CallRecord | ParameterRecord, count: int, of: int, text: str) -> NotFinite:
+    kind_ = whose.kind if isinstance(whose, CallRecord) else ""
     return NotFinite(what, where, whose.name, kind_, count, of, f"first {what} {text}: {count:,} of {of:,} values")

@@ -14,7 +14,7 @@ from torch import nn
 
 from truestep import seams
 from truestep.debugging._nested import shape, tensors
-from truestep.debugging._record import ParameterRecord, Record, Seen, Values
+from truestep.debugging._record import CallRecord, ParameterRecord, Record, Values
 from truestep.debugging._visible import joined, kind, titles, visible
 from truestep.debugging.inspection import Inspection
 from truestep.debugging.statistics import local
@@ -69,7 +69,7 @@ def inspect(
 
 @contextmanager
 def _inspecting(models: dict[str, nn.Module], updates: bool) -> Iterator[Inspection]:
-    seen, watcher = Inspection(), _Watcher(models, updates)
+    seen, watcher = Inspection(), _Observer(models, updates)
     try:
         with ExitStack() as stack:
             watcher.attach(stack)
@@ -81,15 +81,15 @@ def _inspecting(models: dict[str, nn.Module], updates: bool) -> Iterator[Inspect
         watcher.record.write_into(seen)
 
 
-class _Watcher:
+class _Observer:
     """The hooks of one inspection, which write into a `Record`."""
 
     def __init__(self, models: dict[str, nn.Module], updates: bool) -> None:
         self.record = Record(", ".join(kind(model) for model in models.values()))
         self._models = models
         self._updates = updates
-        self._running: list[Seen] = []
-        self._raised: tuple[int, Seen] | None = None
+        self._running: list[CallRecord] = []
+        self._raised: tuple[int, CallRecord] | None = None
         self._values: dict[int, tuple[Callable[[], torch.Tensor | None], int, Values]] = {}
         self._parameters: dict[int, ParameterRecord] = {}
         self._before: dict[int, dict[int, torch.Tensor]] = {}
@@ -165,7 +165,7 @@ class _Watcher:
         self._raised = None  # an earlier exception was handled
         args, kwargs = given
         takes = shape(args[0]) if len(args) == 1 and not kwargs else shape([*args, *kwargs.values()])
-        call = Seen(name, kind(module), len(self._running), takes, error=id(sys.exc_info()[1]))
+        call = CallRecord(name, kind(module), len(self._running), takes, error=id(sys.exc_info()[1]))
         call.parent = self._running[-1] if self._running else None
         self._running.append(call)
         self.record.began(call)

@@ -101,7 +101,7 @@ class OperationTime:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class EventPlace:
     """The phase and modules of an event.
 
     Attributes:
@@ -246,23 +246,23 @@ class Timings:
             if event.scope not in (_BACKWARD_FUNCTION, _RANGE) and not event.name.startswith(_NO_OPERATION):
                 yield event
 
-    def places(self) -> dict[int, Place]:
+    def places(self) -> dict[int, EventPlace]:
         """Return the place of each event by its id, also of events between steps."""
         around = self._modules_around(self._all)
-        found: dict[int, Place] = {}
-        made_by: dict[int, Place] = {}
+        found: dict[int, EventPlace] = {}
+        made_by: dict[int, EventPlace] = {}
         for event in self._all:
             outer = found.get(id(event.cpu_parent))
             phase = (outer.phase if outer is not None else "") or _phase(event.name)
             if event.name.startswith(_ENGINE):
                 made = made_by.get(event.sequence_nr)
-                place = Place("backward", made.modules if made else (), made.made_by if made else None)
+                place = EventPlace("backward", made.modules if made else (), made.made_by if made else None)
             elif phase == "backward" and outer is not None:
-                place = Place(phase, outer.modules, outer.made_by)
+                place = EventPlace(phase, outer.modules, outer.made_by)
             else:
-                place = Place(phase, around[id(event)])
+                place = EventPlace(phase, around[id(event)])
                 if event.thread == self._thread and event.sequence_nr >= 0:
-                    made_by[event.sequence_nr] = Place(phase, place.modules, event)
+                    made_by[event.sequence_nr] = EventPlace(phase, place.modules, event)
             found[id(event)] = place
         return found
 

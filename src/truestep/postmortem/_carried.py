@@ -91,7 +91,7 @@ def _carried_attribute(crash: Crash) -> tuple[str, str, Any] | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class KeptTensor:
     """A module attribute that keeps a graph from one call to the next."""
 
     name: str
@@ -101,7 +101,7 @@ class Kept:
     """The line that would cut the graph."""
 
 
-def kept_by_module(crash: Crash) -> Kept | None:
+def kept_by_module(crash: Crash) -> KeptTensor | None:
     """Return the attribute that carries a graph from one call of a model to the next, if ``forward`` sets it."""
     held = _carried_attribute(crash)
     if held is None:
@@ -125,4 +125,4 @@ def kept_by_module(crash: Crash) -> Kept | None:
     plain = type(_values.attribute(owner, key)) not in (tuple, list)
     cut = f"self.{key} = " + (f"self.{key}.detach()" if plain else f"tuple(s.detach() for s in self.{key})")
     mark = Mark(file.site(settings[0].statement, forward.co_name), f"keeps `self.{key}` with the graph behind it")
-    return Kept(name, mark, cut)
+    return KeptTensor(name, mark, cut)

@@ -42,7 +42,7 @@ _NOT_WRITES = {"requires_grad_", "detach_", "retain_grad_", "share_memory_", "re
 
 
 @dataclass(frozen=True, slots=True)
-class Write:
+class InPlaceWrite:
     """A line that overwrites a tensor."""
 
     site: Site
@@ -94,7 +94,7 @@ def _written(
     )
 
 
-def _is_one_tensor(writes: list[Write], bumps: int | None) -> bool:
+def _is_one_tensor(writes: list[InPlaceWrite], bumps: int | None) -> bool:
     """Return True if several lines write into one variable; if it is gone, they must account for its version."""
     if len({(write.name, write.site.path, write.site.function) for write in writes}) > 1:
         return False
@@ -108,7 +108,7 @@ def _readable(op: str) -> str:
     return "" if name in _VIEWS else name.lower()
 
 
-def _writes_in(frame: Frame, sizes: tuple[int, ...], got: int) -> Iterator[Write]:
+def _writes_in(frame: Frame, sizes: tuple[int, ...], got: int) -> Iterator[InPlaceWrite]:
     """Yield the lines of a frame that write in place into a tensor it still holds, if shape and version agree."""
     if frame.scope is None or frame.file is None:
         return
@@ -117,7 +117,7 @@ def _writes_in(frame: Frame, sizes: tuple[int, ...], got: int) -> Iterator[Write
         if value is MISSING or not _values.is_tensor(value) or value._version != got or value.is_leaf:
             continue
         if tuple(value.shape) == sizes or (isinstance(node, ast.Assign | ast.AugAssign) and _subscripted(node)):
-            yield Write(frame.place(node), node, ast.unparse(target), _instead(node, target))
+            yield InPlaceWrite(frame.place(node), node, ast.unparse(target), _instead(node, target))
 
 
 def _written_targets(scope: ast.AST) -> Iterator[tuple[ast.expr, ast.AST]]:
@@ -147,7 +147,7 @@ def _subscripted(node: ast.Assign | ast.AugAssign) -> bool:
     return isinstance(node.targets[0] if isinstance(node, ast.Assign) else node.target, ast.Subscript)
 
 
-def _writes_behind(crash: Crash) -> Iterator[Write]:
+def _writes_behind(crash: Crash) -> Iterator[InPlaceWrite]:
     """Yield the lines that write in place in functions that have returned: forward methods of the models."""
     for file, code in _forwards(crash):
         scope = file.scope(code)
@@ -158,7 +158,7 @@ def _writes_behind(crash: Crash) -> Iterator[Write]:
                 name = ast.unparse(target)
                 before = [s.value for s in file.settings(scope, name) if _code.end(s.statement) <= _code.start(node)]
                 made = before[-1] if before else None
-                yield Write(file.site(node, code.co_name), node, name, _instead(node, target), made)
+                yield InPlaceWrite(file.site(node, code.co_name), node, name, _instead(node, target), made)
 
 
 def _is_number(scope: ast.AST, target: ast.expr, node: ast.AST) -> bool:
@@ -188,7 +188,7 @@ def _forwards(crash: Crash) -> Iterator[tuple[File, CodeType]]:
                 yield file, code
 
 
-def _modules_in_place(crash: Crash) -> Iterator[Write]:
+def _modules_in_place(crash: Crash) -> Iterator[InPlaceWrite]:
     """Yield the lines that created modules which write in place, such as ``nn.ReLU(inplace=True)``."""
     for _, root, _ in crash.modules():
         for _, module in _values.tree(root):
@@ -198,10 +198,10 @@ def _modules_in_place(crash: Crash) -> Iterator[Write]:
             site = crash.built(module, name)
             if site is not None:
                 kind = type(module).__name__
-                yield Write(site, ast.Pass(), "", f"write `nn.{kind}()` without `inplace=True`")
+                yield InPlaceWrite(site, ast.Pass(), "", f"write `nn.{kind}()` without `inplace=True`")
 
 
-def _made_by(crash: Crash, op: str, writes: list[Write]) -> list[Write]:
+def _made_by(crash: Crash, op: str, writes: list[InPlaceWrite]) -> list[InPlaceWrite]:
     """Return the writes into outputs of the operation that the message names."""
     crash.check()
     name = _readable(op).replace("_", "")
@@ -209,7 +209,7 @@ def _made_by(crash: Crash, op: str, writes: list[Write]) -> list[Write]:
     return list(sites.values())
 
 
-def _agrees(op: str, write: Write) -> bool:
+def _agrees(op: str, write: InPlaceWrite) -> bool:
     if not write.name:  # modules with inplace=True: only these operations save their output for backward
         return op in _SAVE_THEIR_OUTPUT
     match write.made_by:
@@ -223,7 +223,7 @@ def _agrees(op: str, write: Write) -> bool:
             return True
 
 
-def _is_own(write: Write) -> bool:
+def _is_own(write: InPlaceWrite) -> bool:
     """Return True if the tensor came from a module or function of the program, with operations unknown here."""
     made = write.made_by
     return isinstance(made, ast.Call) and not ast.unparse(made.func).startswith(("torch.", "F."))

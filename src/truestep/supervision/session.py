@@ -18,7 +18,7 @@ from truestep.rules import Rule, all_rules, rule
 from truestep.supervision.judge import Judge
 from truestep.supervision.launching.uncaught import described
 from truestep.supervision.record import Recorder
-from truestep.supervision.stream import Stream
+from truestep.supervision.stream import EventStream
 from truestep.supervision.summary import summarise, told
 
 _FREE_S = 1.0
@@ -118,7 +118,7 @@ class Session:
         )
         if self.options.record is not None:
             self._recorder = Recorder(self.options.record, self._started)
-        self._stream = Stream(self._judge, self._recorder)
+        self._stream = EventStream(self._judge, self._recorder)
         self._scene = scene = Scene(torch, self._stream.take if self._also is None else self._emit)
         scene.step_ended = self._step
         scene.full = self._stream.relieve

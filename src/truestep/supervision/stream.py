@@ -34,7 +34,7 @@ class Log(Protocol):
     def forget(self) -> None: ...
 
 
-class Stream:
+class EventStream:
     """Takes events one by one, and closes a chunk at each step.
 
     Args:

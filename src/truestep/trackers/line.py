@@ -11,7 +11,7 @@ from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class LogLine:
     """The values logged at one time.
 
     Attributes:
@@ -20,7 +20,7 @@ class Line:
         values: numbers and strings by name; tensors until they are read.
 
     Example:
-        >>> Line(3, 0, {"loss": 0.5, "norm": math.inf}).text()
+        >>> LogLine(3, 0, {"loss": 0.5, "norm": math.inf}).text()
         '{"step": 3, "epoch": 0, "loss": 0.5, "norm": "inf"}'
     """
 
@@ -42,7 +42,7 @@ class Line:
         return {name: value for name, value in self.values.items() if isinstance(value, str)}
 
 
-def read(path: Path) -> Iterator[Line]:
+def read(path: Path) -> Iterator[LogLine]:
     """Yield the lines of a file, without incomplete ones.
 
     Args:
@@ -57,7 +57,7 @@ def read(path: Path) -> Iterator[Line]:
                 step, epoch = values.pop("step"), values.pop("epoch")
             except (ValueError, KeyError, AttributeError):
                 continue
-            yield Line(step, epoch, {name: _number(value) for name, value in values.items()})
+            yield LogLine(step, epoch, {name: _number(value) for name, value in values.items()})
 
 
 def _plain(value: Any) -> Any:

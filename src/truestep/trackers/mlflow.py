@@ -14,7 +14,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from truestep.trackers.line import Line
+from truestep.trackers.line import LogLine
 from truestep.trackers.tracking import Ending, Start
 
 _FOLDER = "truestep.folder"
@@ -52,7 +52,7 @@ class MLflow:
                 if run.info.status == "RUNNING":
                     self._client.set_terminated(run.info.run_id, "KILLED")
 
-    def write(self, lines: Iterable[Line]) -> None:
+    def write(self, lines: Iterable[LogLine]) -> None:
         """Write lines, with many values per call."""
         now = int(time.time() * 1000)
         texts: dict[str, str] = {}
@@ -62,7 +62,7 @@ class MLflow:
         for name, text in texts.items():
             self._client.set_tag(self._id, name, text)
 
-    def _metrics(self, lines: Iterable[Line], now: int, texts: dict[str, str]) -> Iterator[Any]:
+    def _metrics(self, lines: Iterable[LogLine], now: int, texts: dict[str, str]) -> Iterator[Any]:
         for line in lines:
             texts.update(line.texts())
             for name, number in line.numbers().items():

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from truestep.trackers.line import Line
+from truestep.trackers.line import LogLine
 from truestep.trackers.tracking import Ending, Start
 
 
@@ -34,7 +34,7 @@ class TensorBoard:
             self._writer.add_text("settings", rows, 0)
         self.write(line for line in start.history() if not before or line.step >= start.step)
 
-    def write(self, lines: Iterable[Line]) -> None:
+    def write(self, lines: Iterable[LogLine]) -> None:
         """Write lines, and flush them to the disk."""
         for line in lines:
             for name, number in line.numbers().items():

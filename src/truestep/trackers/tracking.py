@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, Literal, Protocol
 
 from truestep.errors import BadSettings, PackageMissing
-from truestep.trackers.line import Line
+from truestep.trackers.line import LogLine
 
 Ending = Literal["finished", "crashed", "interrupted"]
 
@@ -36,13 +36,13 @@ class Start:
     folder: Path
     settings: Mapping[str, Any]
     step: int = 0
-    history: Callable[[], Iterable[Line]] = field(default=tuple)
+    history: Callable[[], Iterable[LogLine]] = field(default=tuple)
 
 
 class Tracker(Protocol):
     """A destination for copies of lines."""
 
-    def write(self, lines: Iterable[Line]) -> None:
+    def write(self, lines: Iterable[LogLine]) -> None:
         """Copy lines; their steps never decrease."""
 
     def close(self, ending: Ending) -> None:
@@ -100,7 +100,7 @@ class Tracking:
                 module = importlib.import_module(f"truestep.trackers.{name}")
                 self._open[name] = module.begin(start)
 
-    def write(self, lines: Sequence[Line]) -> None:
+    def write(self, lines: Sequence[LogLine]) -> None:
         """Copy lines to every tracker."""
         for name, tracker in list(self._open.items()):
             with self._guarded(name):

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from truestep.trackers.line import Line
+from truestep.trackers.line import LogLine
 from truestep.trackers.tracking import Ending, Start
 
 
@@ -39,7 +39,7 @@ class WeightsAndBiases:
         )
         self.write(start.history())
 
-    def write(self, lines: Iterable[Line]) -> None:
+    def write(self, lines: Iterable[LogLine]) -> None:
         """Write lines; lines of one step form one row."""
         for line in lines:
             self._run.log({"epoch": line.epoch, **line.values}, step=line.step)

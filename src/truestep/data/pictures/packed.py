@@ -26,7 +26,7 @@ _AHEAD = 256
 
 
 @dataclass(frozen=True, slots=True)
-class Origin:
+class PackOrigin:
     """The sources and settings of a packed file. If they change, the file is written again."""
 
     files: str
@@ -38,17 +38,17 @@ class Origin:
 
 def origin(
     folder: Path, files: Sequence[Path], classes: Sequence[str], channels: int, size: tuple[int, int] | None
-) -> Origin:
+) -> PackOrigin:
     """Return the origin of a packed file of these images."""
     hashed = hashlib.sha256()
     for path in files:
         told = path.stat()
         hashed.update(f"{path.relative_to(folder).as_posix()}\0{told.st_size}\0{told.st_mtime_ns}\n".encode())
-    return Origin(hashed.hexdigest(), tuple(classes), channels, size)
+    return PackOrigin(hashed.hexdigest(), tuple(classes), channels, size)
 
 
 def opened(
-    path: Path, files: Sequence[Path], labels: Sequence[int], made_of: Origin
+    path: Path, files: Sequence[Path], labels: Sequence[int], made_of: PackOrigin
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """Return the images of a packed file (uint8, mapped) and the labels (int64); write the file if it is missing.
 
@@ -68,7 +68,7 @@ def opened(
     return held
 
 
-def read(path: Path, wanted: Origin) -> tuple[torch.Tensor, torch.Tensor] | None:
+def read(path: Path, wanted: PackOrigin) -> tuple[torch.Tensor, torch.Tensor] | None:
     """Return the images of a packed file (uint8, mapped) and the labels (int64).
 
     Returns:
@@ -116,7 +116,7 @@ def _crc32(path: Path, length: int) -> str:
     return f"{crc:08x}"
 
 
-def write(path: Path, files: Sequence[Path], labels: Sequence[int], made_of: Origin) -> None:
+def write(path: Path, files: Sequence[Path], labels: Sequence[int], made_of: PackOrigin) -> None:
     """Decode images and write them to a packed file, which appears whole or not at all.
 
     Raises:
@@ -164,7 +164,7 @@ def _tail(path: Path) -> bytes:
         return file.read()
 
 
-def _decoded(files: Sequence[Path], made_of: Origin) -> Iterator[torch.Tensor]:
+def _decoded(files: Sequence[Path], made_of: PackOrigin) -> Iterator[torch.Tensor]:
     """Yield the decoded images. Threads decode a few images ahead: Pillow releases the GIL while it decodes."""
     decode = partial(pixels_of, channels=made_of.channels, size=made_of.size)
     with ThreadPoolExecutor() as pool:

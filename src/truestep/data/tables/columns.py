@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Self
 import torch
 
 from truestep.data.tables.cells import Cells
-from truestep.data.tables.plan import MISSING, Plan, chosen
+from truestep.data.tables.plan import MISSING, TablePlan, chosen
 from truestep.errors import BadData, DigitsLost
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Rows:
+class TableRows:
     """The rows of a table as tensors, before missing values are filled in.
 
     Attributes:
@@ -48,10 +48,10 @@ class Reader:
     """Converts cells to rows; an error has the place of the cell."""
 
     cells: Cells
-    plan: Plan
+    plan: TablePlan
     dropped: set[int] = field(default_factory=set)
 
-    def rows(self) -> Rows:
+    def rows(self) -> TableRows:
         """Return the rows, without those to drop.
 
         Raises:
@@ -61,7 +61,7 @@ class Reader:
         numbers = [self._number(name, ("median", "mean", "drop", "a number")) for name in plan.numbers]
         onehot = [self._places(name, found) for name, found in plan.onehot.items()]
         codes = [self._places(name, found) for name, found in plan.codes.items()]
-        made = Rows(self._stacked(numbers), self._stacked(onehot), self._stacked(codes), self._target())
+        made = TableRows(self._stacked(numbers), self._stacked(onehot), self._stacked(codes), self._target())
         if not self.dropped:
             return made
         kept = torch.tensor([row not in self.dropped for row in range(len(made))]).nonzero().flatten()

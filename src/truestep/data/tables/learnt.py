@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import torch
 
-from truestep.data.tables.columns import Rows
-from truestep.data.tables.plan import Plan, chosen
+from truestep.data.tables.columns import TableRows
+from truestep.data.tables.plan import TablePlan, chosen
 from truestep.errors import BadData
 
 
@@ -20,7 +20,7 @@ class Learnt:
     std: torch.Tensor
 
 
-def learn(rows: Rows, plan: Plan) -> Learnt:
+def learn(rows: TableRows, plan: TablePlan) -> Learnt:
     """Return the fill values, means and standard deviations of the columns of numbers.
 
     Raises:
@@ -50,7 +50,7 @@ def _median(values: torch.Tensor) -> torch.Tensor:
     return (ordered[(len(values) - 1) // 2] + ordered[len(values) // 2]) / 2
 
 
-def features(rows: Rows, plan: Plan, learnt: Learnt) -> torch.Tensor:
+def features(rows: TableRows, plan: TablePlan, learnt: Learnt) -> torch.Tensor:
     """Return the features, float32 of shape (rows, features): numbers first, then one column per category."""
     numbers = rows.numbers.to(torch.float64)
     filled = torch.where(numbers.isnan(), learnt.fill, numbers)

@@ -19,7 +19,7 @@ Choice = str | float
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class TablePlan:
     """The kind of each column.
 
     Attributes:
@@ -73,7 +73,7 @@ def plan_of(
     classes: Sequence[str] | str | None,
     *,
     standardize: bool,
-) -> Plan:
+) -> TablePlan:
     """Return the plan for the arguments of `csv`.
 
     Raises:
@@ -116,7 +116,7 @@ def plan_of(
     _refuse_unnamed(cells, drop)
     out = {goal, *drop}
     sorts = {name: categories_of(cells, name, wanted, choices) for name, wanted in kinds.items() if name not in out}
-    return Plan(
+    return TablePlan(
         tuple(name for name in names if name not in out and name not in kinds),
         {name: found for name, found in sorts.items() if kinds[name] != "codes"},
         {name: found for name, found in sorts.items() if kinds[name] == "codes"},

@@ -8,14 +8,14 @@ from itertools import pairwise
 from statistics import median
 from typing import Any
 
-from truestep.debugging.timings import BETWEEN, MODULE, Place, Timings
+from truestep.debugging.timings import BETWEEN, MODULE, EventPlace, Timings
 from truestep.experiments.instruments._marks import Marks
 from truestep.experiments.instruments._memory import Allocation, Timeline, allocations
 from truestep.experiments.instruments._sampler import Line, Sample
 
 _OPERATIONS = 40
 _OWNERS = 12
-_NONE = Place("", ())
+_NONE = EventPlace("", ())
 
 
 class Reading:
@@ -235,7 +235,7 @@ class Reading:
                 }
         return found
 
-    def _phase(self, event: Any, place: Place) -> str:
+    def _phase(self, event: Any, place: EventPlace) -> str:
         if any(start <= event.time_range.start < end for start, end in self._evaluated):
             return "evaluation"
         return place.phase or "other"
@@ -269,7 +269,7 @@ def _without(start: float, end: float, holes: Iterable[tuple[float, float]]) -> 
     return [*found, (start, end)] if start < end else found
 
 
-def _module(place: Place) -> str:
+def _module(place: EventPlace) -> str:
     return place.modules[-1].removeprefix(MODULE) if place.modules else ""
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from truestep.errors import BadCheckpoint
-from truestep.loop.checkpoint.declared import Change, Facts, take_schedule_values
+from truestep.loop.checkpoint.declared import DeclaredChange, Facts, take_schedule_values
 from truestep.loop.optim.schedule_length import bind
 from truestep.schedules import horizon_of
 
@@ -23,7 +23,7 @@ _OWN_LR = ("OneCycleLR", "CyclicLR")
 _TAKEN_FLAGS = ("nesterov", "maximize")
 
 
-def compare(was: Facts, now: Facts, loops: Mapping[str, Any]) -> list[Change]:
+def compare(was: Facts, now: Facts, loops: Mapping[str, Any]) -> list[DeclaredChange]:
     """Return the changes in the declarations of parts that exist in both the checkpoint and the program.
 
     Args:
@@ -52,7 +52,7 @@ def compare(was: Facts, now: Facts, loops: Mapping[str, Any]) -> list[Change]:
     return found
 
 
-def refuse(changes: Iterable[Change], path: Path, step: int) -> None:
+def refuse(changes: Iterable[DeclaredChange], path: Path, step: int) -> None:
     """Raise an error if the run cannot resume with one of the changes.
 
     Args:
@@ -76,7 +76,7 @@ def refuse(changes: Iterable[Change], path: Path, step: int) -> None:
     )
 
 
-def table(changes: Iterable[Change]) -> str:
+def table(changes: Iterable[DeclaredChange]) -> str:
     """Return the changes as a table: name, old value, new value and decision."""
     rows = [("", "was", "is", "")]
     rows += [(change.what, change.was or "-", change.now or "-", change.taken) for change in changes]
@@ -92,7 +92,7 @@ def table(changes: Iterable[Change]) -> str:
 
 def _settings(
     was: Facts, now: Facts, passed: Mapping[str, int], shuffled: set[str], *, schedules: bool
-) -> Iterator[Change]:
+) -> Iterator[DeclaredChange]:
     stretched = "; schedules over the whole run are as long as it" if schedules else ""
     for name in now:
         if was.get(name) == now[name]:
@@ -110,10 +110,10 @@ def _settings(
                 taken = f"taken: the run is over, at {passed[name]} {name.removeprefix('max_')}"
         elif name in ("precision", "deterministic", "device"):
             taken = "taken"
-        yield Change(name, before, now[name], taken, refused, ends)
+        yield DeclaredChange(name, before, now[name], taken, refused, ends)
 
 
-def _loader(name: str, was: Facts, now: Facts, under_way: bool) -> Iterator[Change]:
+def _loader(name: str, was: Facts, now: Facts, under_way: bool) -> Iterator[DeclaredChange]:
     for fact, before in was.items():
         after = now[fact]
         if before == after:
@@ -125,18 +125,18 @@ def _loader(name: str, was: Facts, now: Facts, under_way: bool) -> Iterator[Chan
             taken = "taken: the batches are the same"
         elif fact != "drop_last" and under_way and not grown:
             taken, refused = "a pass is under way, in which samples would come twice or never", True
-        yield Change(what, str(before), str(after), taken, refused)
+        yield DeclaredChange(what, str(before), str(after), taken, refused)
 
 
-def _optimizer(name: str, was: Facts, now: Facts, schedules: list[Facts]) -> Iterator[Change]:
+def _optimizer(name: str, was: Facts, now: Facts, schedules: list[Facts]) -> Iterator[DeclaredChange]:
     if was["class"] != now["class"]:
-        yield Change(
+        yield DeclaredChange(
             f'the class of "{name}"', _short(was["class"]), _short(now["class"]), "its saved state does not fit", True
         )
         return
     for fact in ("accumulate", "clip_norm"):
         if was[fact] != now[fact]:
-            yield Change(f'{fact} of "{name}"', str(was[fact]), str(now[fact]), "taken")
+            yield DeclaredChange(f'{fact} of "{name}"', str(was[fact]), str(now[fact]), "taken")
     several = len(now["groups"]) > 1
     for number, (before, after) in enumerate(zip(was["groups"], now["groups"], strict=False)):
         group = f", group {number}" if several else ""
@@ -144,7 +144,7 @@ def _optimizer(name: str, was: Facts, now: Facts, schedules: list[Facts]) -> Ite
             if _same(before[key], after[key]):
                 continue
             taken = _takes(now["class"], key, before[key], after[key], schedules)
-            yield Change(f'{key} of "{name}"{group}', _number(before[key]), _number(after[key]), taken)
+            yield DeclaredChange(f'{key} of "{name}"{group}', _number(before[key]), _number(after[key]), taken)
 
 
 def _takes(kind: str, key: str, before: Any, after: Any, schedules: list[Facts]) -> str:
@@ -163,19 +163,21 @@ def _takes(kind: str, key: str, before: Any, after: Any, schedules: list[Facts])
     return "taken"
 
 
-def _schedule(name: str, was: Facts, now: Facts) -> Iterator[Change]:
+def _schedule(name: str, was: Facts, now: Facts) -> Iterator[DeclaredChange]:
     ours = "." not in was["class"] and "." not in now["class"]
     if was["class"] != now["class"]:
         taken = "taken: continues from the same step" if ours else "its saved state does not fit"
-        yield Change(f'the kind of "{name}"', _short(was["class"]), _short(now["class"]), taken, not ours)
+        yield DeclaredChange(f'the kind of "{name}"', _short(was["class"]), _short(now["class"]), taken, not ours)
         if not ours:
             return
     if was["every"] != now["every"]:
-        yield Change(f'every of "{name}"', was["every"], now["every"], "it has counted in the other unit so far", True)
+        yield DeclaredChange(
+            f'every of "{name}"', was["every"], now["every"], "it has counted in the other unit so far", True
+        )
     for value in was["values"].keys() & now["values"].keys():
         if was["values"][value] != now["values"][value]:
             before, after = (text if len(text) < 40 else "..." for text in (was["values"][value], now["values"][value]))
-            yield Change(f'{value} of "{name}"', before, after, "taken")
+            yield DeclaredChange(f'{value} of "{name}"', before, after, "taken")
 
 
 def _short(kind: str) -> str:
@@ -196,7 +198,11 @@ def _same(one: Any, other: Any) -> bool:
 
 
 def take(
-    changes: Iterable[Change], was: Facts, now: Facts, updates: Mapping[str, Updates], schedules: Mapping[str, Schedule]
+    changes: Iterable[DeclaredChange],
+    was: Facts,
+    now: Facts,
+    updates: Mapping[str, Updates],
+    schedules: Mapping[str, Schedule],
 ) -> None:
     """Set the new declared values in optimizers and schedules, after their state was loaded.
 

@@ -48,7 +48,7 @@ Facts = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class DeclaredChange:
     """One changed declaration.
 
     Attributes:

@@ -60,10 +60,10 @@ def plain(value: Any, take: Take = torch.Tensor.detach, where: str = "state") ->
           expected numbers, text, tensors, arrays, and containers of these
           leave it out of the state, and create it again when the run resumes
     """
-    return _Walk(take).value(value, where)
+    return _Conversion(take).value(value, where)
 
 
-class _Walk:
+class _Conversion:
     def __init__(self, take: Take) -> None:
         self._take = take
         self._above: set[int] = set()

@@ -48,7 +48,7 @@ class Ask(NamedTuple):
     wanted: bool
 
 
-class Stream:
+class IterableBatches:
     """Draws batches from an iterable data set, in this process or in a worker.
 
     Before each item is drawn, python's, numpy's and torch's global generators are seeded with `mix(seed, epoch,
@@ -169,7 +169,7 @@ class StreamReader:
             dataset = distributed.split_dataset_by_node(dataset, batching.rank, batching.world_size)
             splits_ranks = True
         splits_workers = asks_for(dataset, "get_worker_info")
-        self._stream = Stream(
+        self._stream = IterableBatches(
             dataset, batching, assembly, splits_workers=splits_workers, splits_ranks=splits_ranks, device=device
         )
         self._lanes = workers.num_workers if splits_workers and workers.num_workers else 1

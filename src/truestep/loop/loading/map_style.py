@@ -23,7 +23,7 @@ class Request(NamedTuple):
     indices: list[int]
 
 
-class Samples:
+class MapStyleBatches:
     """Fetches, collates and transforms batches under their own seeds, in this process or in a worker.
 
     Before each sample, python's, numpy's and torch's global generators are seeded with `mix(seed, epoch, index)`, so
@@ -95,7 +95,7 @@ class SampleReader:
     ) -> None:
         self._dataset: Sequence[Any] = dataset
         self._batching = batching
-        self._feed = Feed(Samples(dataset, batching, assembly, device), workers, batching.seed, batching.name)
+        self._feed = Feed(MapStyleBatches(dataset, batching, assembly, device), workers, batching.seed, batching.name)
 
     def __len__(self) -> int:
         return self._batching.batches(len(self._dataset))

@@ -59,11 +59,11 @@ class _Kept:
             setattr(self, key, deque(value, own.maxlen) if isinstance(own, deque) else value)
 
 
-class NotFinite(_Kept):
+class NotFiniteValue(_Kept):
     """NaN or infinity; alerts again after a hundred finite values.
 
     Example:
-        >>> rule = NotFinite()
+        >>> rule = NotFiniteValue()
         >>> [rule.look(value) for value in (1.0, math.nan, math.nan)]
         [None, 'is nan', None]
     """

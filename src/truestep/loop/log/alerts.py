@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from truestep.errors import BadSettings
-from truestep.loop.log.alert_rules import AlertRule, Bound, NormSpike, NotFinite, Rising, Spike
+from truestep.loop.log.alert_rules import AlertRule, Bound, NormSpike, NotFiniteValue, Rising, Spike
 from truestep.loop.log.line_file import LineFile
 
 VALIDATION_LOSS = re.compile(r"(?:^|[_/.\- ])(?:val|valid|validation|eval)[_/.\- ]loss$")
@@ -88,7 +88,7 @@ class Alerts:
         below: float | None = None,
     ) -> None:
         """Check a logged value for NaN and infinity, and by the given rules. See `Run.alert`."""
-        rules: dict[str, AlertRule] = {"not-finite": NotFinite()}
+        rules: dict[str, AlertRule] = {"not-finite": NotFiniteValue()}
         for kind, times in (("rising", rising), ("falling", falling)):
             if times is None:
                 continue
@@ -135,7 +135,7 @@ class Alerts:
             if rules is None:
                 if not self.defaults or not VALIDATION_LOSS.search(name):
                     continue
-                rules = self._watch(name, {"not-finite": NotFinite(), "rising": Rising(5)})
+                rules = self._watch(name, {"not-finite": NotFiniteValue(), "rising": Rising(5)})
             if not isinstance(value, str):
                 self._look(rules, step, epoch, name, float(value))
 
@@ -203,7 +203,7 @@ class Alerts:
 
 
 _OWN: dict[str, Callable[[], AlertRule]] = {
-    "not-finite": NotFinite,
+    "not-finite": NotFiniteValue,
     "spike": lambda: Spike(fallen=True),
     "norm-spike": NormSpike,
 }

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from truestep.trackers.line import Line, read
+from truestep.trackers.line import LogLine, read
 from truestep.trackers.tracking import Ending, Start, Tracking
 
 
@@ -54,18 +54,20 @@ class Outlets:
         if self._tracking.waits:
             self._tracking.open(Start(self._folder, self._settings, self._step, self._history))
 
-    def write(self, lines: Sequence[Line]) -> None:
+    def write(self, lines: Sequence[LogLine]) -> None:
         """Copy lines of the log, and write speed and memory."""
         measured = self._measure()
         last = lines[-1]
         if measured and self._writable:
             try:
                 with self._system.open("a", encoding="utf-8") as file:
-                    file.write(Line(last.step, last.epoch, {"time": round(time.time(), 3), **measured}).text() + "\n")
+                    file.write(
+                        LogLine(last.step, last.epoch, {"time": round(time.time(), 3), **measured}).text() + "\n"
+                    )
             except OSError as error:
                 self._writable = False
                 self._tell(f"truestep: {self._system.name} is left ({error}); the training and metrics.jsonl go on")
-        self._tracking.write([*lines, *_as_system(Line(last.step, last.epoch, measured))])
+        self._tracking.write([*lines, *_as_system(LogLine(last.step, last.epoch, measured))])
 
     def size(self) -> int:
         """Return the size of `system.jsonl` in bytes."""
@@ -86,12 +88,12 @@ class Outlets:
         """End the trackers."""
         self._tracking.close(ending)
 
-    def _history(self) -> Iterator[Line]:
+    def _history(self) -> Iterator[LogLine]:
         system = (line for kept in read(self._system) for line in _as_system(kept))
         return heapq.merge(read(self._folder / "metrics.jsonl"), system, key=lambda line: line.step)
 
 
-def _as_system(line: Line) -> list[Line]:
+def _as_system(line: LogLine) -> list[LogLine]:
     """Return speed and memory as a line for trackers, with the prefix `system/`; [] if nothing was measured."""
     values = {f"system/{name}": value for name, value in line.values.items() if name != "time"}
-    return [Line(line.step, line.epoch, values)] if values else []
+    return [LogLine(line.step, line.epoch, values)] if values else []

@@ -24,7 +24,7 @@ from truestep.loop.log.line_file import LineFile
 from truestep.loop.log.log_copies import Outlets
 from truestep.loop.process.stacklevel import outside
 from truestep.loop.process.terminal import say
-from truestep.trackers.line import Line
+from truestep.trackers.line import LogLine
 from truestep.trackers.tracking import Ending
 
 _MOST_WATCHED = 500
@@ -32,7 +32,7 @@ _MOST_WATCHED = 500
 
 
 @dataclass(frozen=True, slots=True)
-class _Watched(Line):
+class _Watched(LogLine):
     """A value for alerts, which is not written to the log.
 
     Attributes:
@@ -63,7 +63,7 @@ class Logs:
         self.alerts = alerts if alerts is not None else Alerts(None, show=_nowhere, defaults=False)
         self.outlets = outlets
         self.stalls = Stalls()
-        self._kept: list[Line] = []
+        self._kept: list[LogLine] = []
         self._lines = 0
         self._flushing = False
         self._cut_short = False
@@ -114,7 +114,7 @@ class Logs:
                 )
         if own:
             kept.update({name: value for name, value in own.items() if name not in kept})
-        self._kept.append(Line(step, epoch, kept))
+        self._kept.append(LogLine(step, epoch, kept))
         self._lines += 1
         if self._lines >= self.every:
             self.flush()
@@ -144,7 +144,7 @@ class Logs:
 
     def waits(self, name: str) -> bool:
         """Return True if a value of that name was logged and not read yet."""
-        return any(name in line.values for line in self._kept if type(line) is Line)
+        return any(name in line.values for line in self._kept if type(line) is LogLine)
 
     def flush(self) -> None:
         """Read the tensors, write the lines, and check the values for alerts and early stopping."""
@@ -152,7 +152,7 @@ class Logs:
             return
         kept, self._kept, self._lines = self._kept, [], 0
         _read_tensors(kept)
-        lines = [line for line in kept if type(line) is Line]
+        lines = [line for line in kept if type(line) is LogLine]
         for line in lines:
             self.last.update({name: value for name, value in line.values.items() if not isinstance(value, str)})
         self._flushing = True  # a callback of an alert can call run.log()
@@ -280,7 +280,7 @@ def _single(value: torch.Tensor) -> torch.Tensor:
     return value if value.dim() == 0 else value.reshape(())
 
 
-def _read_tensors(lines: list[Line]) -> None:
+def _read_tensors(lines: list[LogLine]) -> None:
     """Replace tensors by numbers, in one copy per device and dtype."""
     found: dict[tuple[torch.device, torch.dtype], list[tuple[dict[str, Any], str]]] = {}
     for line in lines:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from truestep.loop.process.terminal import StatusLine, is_terminal, say, terminal_width
 
 if TYPE_CHECKING:
-    from truestep.loop.log.throughput import Look, Pace
+    from truestep.loop.log.throughput import Look, Throughput
 
 _REDRAWN_S = 0.5
 _LINE_S = 30.0
@@ -73,7 +73,7 @@ class ProgressLine:
         last: returns the values last read from the log, by name.
     """
 
-    def __init__(self, *, shown: bool, pace: Pace, last: Callable[[], Mapping[str, float]]) -> None:
+    def __init__(self, *, shown: bool, pace: Throughput, last: Callable[[], Mapping[str, float]]) -> None:
         self.shown = shown
         self.due = 0.0 if shown else float("inf")
         """Time of the next drawing, by `time.perf_counter`."""

@@ -14,7 +14,7 @@ from typing import Any
 import torch
 
 
-class Pace:
+class Throughput:
     """The clock of a run's training loops.
 
     Args:
@@ -60,7 +60,7 @@ class Look:
         step: number of steps.
     """
 
-    def __init__(self, pace: Pace, step: int) -> None:
+    def __init__(self, pace: Throughput, step: int) -> None:
         self._pace = pace
         self.step, self.samples, self.seconds = step, pace.samples, pace.seconds
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(eq=False, slots=True)
-class Pass:
+class LoopPass:
     """One pass over a loader.
 
     Attributes:
@@ -57,13 +57,15 @@ class Pass:
         return place if self.stream is None else {**place, "dataset": self.stream}
 
 
-def numbers(current: Pass, total: int) -> Iterator[int]:
+def numbers(current: LoopPass, total: int) -> Iterator[int]:
     """Yield the number of the current step, which increases when a body has completed the step."""
     while current.finished < total:
         yield current.finished
 
 
-def early_again(current: Pass, loader: Loader | GivenLoader, early: tuple[int, int], position: int) -> Iterator[Any]:
+def early_again(
+    current: LoopPass, loader: Loader | GivenLoader, early: tuple[int, int], position: int
+) -> Iterator[Any]:
     """Yield the batches that the body of the epoch reads before its loop once more; then continue at `position`."""
     first, last = early
     yield from islice(loader.epoch(current.number, first), last - first)

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from truestep.errors import BadCheckpoint, InexactResume
 from truestep.loop.position.carried_passes import CarriedPasses
-from truestep.loop.position.passes import Pass
+from truestep.loop.position.passes import LoopPass
 from truestep.loop.process.stacklevel import outside
 
 if TYPE_CHECKING:
@@ -74,12 +74,12 @@ class Position:
         """True in the body of `run.epochs()`."""
         self.is_resuming = False
         """True until the program has reached the place where the checkpoint was made."""
-        self.active: list[Pass] = []
+        self.active: list[LoopPass] = []
         """Passes that yielded a batch in this epoch, the first one first."""
-        self.first: Pass | None = None
+        self.first: LoopPass | None = None
         """The leading pass: the first one that a `for` iterates over, or else the first one. Every step reads it."""
         self.carried = CarriedPasses()
-        self._waiting: list[Pass] = []  # claimed, or of an earlier epoch, without a batch in this epoch
+        self._waiting: list[LoopPass] = []  # claimed, or of an earlier epoch, without a batch in this epoch
         self._dropped: set[str] = set()  # loaders with an earlier pass that ended without a batch in this epoch
         self._passes: dict[str, int] = {}
         self._finished: dict[str, int] = {}
@@ -91,7 +91,7 @@ class Position:
         """Return True if the checkpoint was made at such a place and the program has not reached it yet."""
         return self._restored.place == place
 
-    def claim(self, name: str) -> Pass | None:
+    def claim(self, name: str) -> LoopPass | None:
         """Return the pass of a loop over the loader with this name; None if it was completed before the resume.
 
         Loops claim in the call of `run.train(...)` and begin at their first batch, so that each of several zipped loops
@@ -114,14 +114,14 @@ class Position:
             if is_place:
                 restored.finished.clear()
             epoch = known["epoch"]  # stays the epoch in which the pass was begun
-            current = Pass(name, known["number"], finished, finished, resumed=True, is_place=is_place, epoch=epoch)
+            current = LoopPass(name, known["number"], finished, finished, resumed=True, is_place=is_place, epoch=epoch)
             current.stream = stream
             current.used_in, current.early = known["used_in"], tuple(known["early"])
             current.by_hand = known.get("by_hand", False)
         elif self.is_resuming:
             self.refuse(f'a loop over "{name}"')
         else:
-            current = Pass(name, self._passes.get(name, 0), epoch=epoch, used_in=epoch)
+            current = LoopPass(name, self._passes.get(name, 0), epoch=epoch, used_in=epoch)
             self._passes[name] = current.number + 1
             if any(other.name == name and self._is_carried(other) for other in self._waiting):
                 self._dropped.add(name)
@@ -129,7 +129,7 @@ class Position:
         self._waiting.append(current)
         return current
 
-    def is_spent(self, current: Pass, length: int | None) -> bool:
+    def is_spent(self, current: LoopPass, length: int | None) -> bool:
         """Return True if a resumed pass had yielded its last batch and the program has already gone past its end.
 
         A pass over which `next()` iterates ends at the request after its last batch. A program that then begins another
@@ -177,7 +177,7 @@ class Position:
         while self._dropped:
             self.carried.note(self._dropped.pop(), self.epoch, goes_on=False)
 
-    def _is_carried(self, current: Pass) -> bool:
+    def _is_carried(self, current: LoopPass) -> bool:
         """Return True if a pass was begun in an earlier epoch and not used in the current one yet."""
         return self.in_epoch and current.epoch != -1 and current.used_in != self.epoch
 
@@ -209,7 +209,7 @@ class Position:
             remedy='resume with the same loops, and with the same names: run.loader(..., name="...")',
         )
 
-    def follow(self, current: Pass, iterator: Iterator[Any]) -> None:
+    def follow(self, current: LoopPass, iterator: Iterator[Any]) -> None:
         """End a pass with an iterator that is dropped before its first batch: such a generator runs no `finally`."""
 
         def dropped(_: object) -> None:
@@ -218,7 +218,7 @@ class Position:
 
         current.iterator = weakref.ref(iterator, dropped)
 
-    def leave(self, current: Pass) -> None:
+    def leave(self, current: LoopPass) -> None:
         """End a pass: at its last batch, or because the loop was left."""
         if current.is_over:
             return
@@ -241,7 +241,7 @@ class Position:
         by_loop = (current for current in self.active if not current.by_hand)
         self.first = next(by_loop, self.active[0] if self.active else None)
 
-    def is_first(self, current: Pass, *, by_hand: bool = False) -> bool:
+    def is_first(self, current: LoopPass, *, by_hand: bool = False) -> bool:
         """Return True if this is the leading pass; a pass that was not under way is under way from now on.
 
         Args:
@@ -289,7 +289,7 @@ class Position:
         self._finished.clear()
         self._restored.finished.clear()
 
-    def done(self, current: Pass) -> int:
+    def done(self, current: LoopPass) -> int:
         """Return the number of used batches of a pass, at the boundary of the leading one."""
         return current.finished if current is self.first else current.given
 

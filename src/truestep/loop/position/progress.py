@@ -1,6 +1,6 @@
 """The global step, the epoch and the position of a run: the state that steps and loops share.
 
-`Progress` knows neither optimizers nor loaders. `Stepper` counts windows in it, `Loops` moves its position.
+`RunProgress` knows neither optimizers nor loaders. `Stepper` counts windows in it, `Loops` moves its position.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from truestep.loop.optim.window import Window
-    from truestep.loop.position.passes import Pass
+    from truestep.loop.position.passes import LoopPass
     from truestep.loop.settings.limits import Limits
 
 
-class Progress:
+class RunProgress:
     """The progress of a run.
 
     Args:
@@ -31,7 +31,7 @@ class Progress:
     Example:
         >>> from truestep.loop.optim.window import Window
         >>> from truestep.loop.settings.limits import Limits
-        >>> progress, generator, critic = Progress(Limits(max_steps=2)), Window(), Window()
+        >>> progress, generator, critic = RunProgress(Limits(max_steps=2)), Window(), Window()
         >>> progress.count(generator), progress.count(critic), progress.global_step
         (None, None, 1)
         >>> progress.count(generator), progress.global_step, progress.has_all_steps  # a second time: another step
@@ -98,7 +98,7 @@ class Progress:
         """Let the next window that closes begin a new step."""
         self._closed.clear()
 
-    def completion(self, current: Pass | None = None, length: int | None = None) -> Completion:
+    def completion(self, current: LoopPass | None = None, length: int | None = None) -> Completion:
         """Return how much of the run is done.
 
         Args:

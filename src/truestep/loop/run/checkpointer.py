@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from truestep.loop.loading.loader import Loader
     from truestep.loop.log.progress_line import ProgressLine
     from truestep.loop.position.position import Place
-    from truestep.loop.position.progress import Progress
+    from truestep.loop.position.progress import RunProgress
     from truestep.loop.process.signals import Signals
     from truestep.loop.run.registry import Parts, State
     from truestep.loop.run.run_state import RunState
@@ -40,7 +40,7 @@ class Checkpointer:
 
     def __init__(
         self,
-        progress: Progress,
+        progress: RunProgress,
         stepper: Stepper,
         parts: Parts,
         user: State,

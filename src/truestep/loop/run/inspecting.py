@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from truestep.debugging import Inspection, Profile
     from truestep.loop.optim.updates import Updates
-    from truestep.loop.position.progress import Progress
+    from truestep.loop.position.progress import RunProgress
     from truestep.loop.run.loops import Loops
 
 
@@ -34,7 +34,7 @@ class Inspecting:
         models: dict[str, nn.Module],
         updates: Mapping[str, Updates],
         loops: Loops,
-        progress: Progress,
+        progress: RunProgress,
         folder: Path | None,
     ) -> None:
         self._models, self._updates = models, updates

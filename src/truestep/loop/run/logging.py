@@ -20,10 +20,10 @@ from truestep.loop.log.flops import flops_per_sample, peak_flops
 from truestep.loop.log.log_copies import Outlets
 from truestep.loop.log.logs import Logs
 from truestep.loop.log.progress_line import ProgressLine
-from truestep.loop.log.throughput import Look, Pace
+from truestep.loop.log.throughput import Look, Throughput
 from truestep.loop.optim.precision import Precision
-from truestep.loop.position.passes import Pass
-from truestep.loop.position.progress import Progress
+from truestep.loop.position.passes import LoopPass
+from truestep.loop.position.progress import RunProgress
 from truestep.loop.process.terminal import say
 from truestep.loop.run.registry import Parts
 from truestep.loop.settings.settings import Settings
@@ -77,10 +77,10 @@ class RunLog:
     """
 
     def __init__(
-        self, folder: Path | None, settings: Settings, precision: Precision, parts: Parts, progress: Progress
+        self, folder: Path | None, settings: Settings, precision: Precision, parts: Parts, progress: RunProgress
     ) -> None:
         self.logs = open_logs(folder, settings, self._measured)
-        self.pace = Pace(precision.device, peak_flops(precision.device, precision.name))
+        self.pace = Throughput(precision.device, peak_flops(precision.device, precision.name))
         self.line = ProgressLine(shown=settings.progress, pace=self.pace, last=lambda: self.logs.last)
         self._precision, self._parts, self._progress = precision, parts, progress
         self._looked: Look | None = None
@@ -126,7 +126,7 @@ class RunLog:
         if self.line.shown:
             self.line.introduce(introduction(self._parts.models, batch, self._precision.name))
 
-    def count_batch(self, samples: int, current: Pass, length: int | None) -> None:
+    def count_batch(self, samples: int, current: LoopPass, length: int | None) -> None:
         """Count the batch of a body that ended, and draw the progress line if it is due.
 
         Args:

@@ -21,14 +21,14 @@ from truestep.loop.optim.cadence import Measure
 from truestep.loop.optim.schedulers import step_after_epoch
 from truestep.loop.position.given_loaders import GivenLoaders
 from truestep.loop.position.next_calls import requested_by_next
-from truestep.loop.position.passes import Pass, early_again, length_of, numbers
+from truestep.loop.position.passes import LoopPass, early_again, length_of, numbers
 from truestep.loop.process.at_exit import closed_at_exit
 from truestep.loop.process.device import to_device
 
 if TYPE_CHECKING:
     import torch
 
-    from truestep.loop.position.progress import Progress
+    from truestep.loop.position.progress import RunProgress
     from truestep.loop.run.checkpointer import Checkpointer
     from truestep.loop.run.logging import RunLog
     from truestep.loop.run.registry import Parts
@@ -54,7 +54,7 @@ class Loops:
 
     def __init__(
         self,
-        progress: Progress,
+        progress: RunProgress,
         stepper: Stepper,
         checkpointer: Checkpointer,
         log: RunLog,
@@ -143,12 +143,12 @@ class Loops:
             return iter(())
         return self._shown(current, self._iterate(current, numbers(current, total), total, 0))
 
-    def _shown(self, current: Pass, batches: Iterator[Any]) -> Iterator[Any]:
+    def _shown(self, current: LoopPass, batches: Iterator[Any]) -> Iterator[Any]:
         self._progress.position.follow(current, batches)
         return batches if self.around is None else self.around(batches)
 
     @closed_at_exit
-    def _iterate(self, current: Pass, batches: Iterator[Any], length: int | None, size: int) -> Iterator[Any]:
+    def _iterate(self, current: LoopPass, batches: Iterator[Any], length: int | None, size: int) -> Iterator[Any]:
         """Yield the batches of a pass; end a step between two of them if the pass is the leading one.
 
         Args:
@@ -202,7 +202,7 @@ class Loops:
         finally:
             self._end_pass(current)
 
-    def _begin_pass(self, current: Pass, *, by_hand: bool) -> None:
+    def _begin_pass(self, current: LoopPass, *, by_hand: bool) -> None:
         """Begin a pass at the request for its first batch."""
         checkpointer = self._checkpointer
         if self._progress.position.is_first(current, by_hand=by_hand):
@@ -213,7 +213,7 @@ class Loops:
         if current.is_place:
             checkpointer.arrive()
 
-    def _end_pass(self, current: Pass) -> None:
+    def _end_pass(self, current: LoopPass) -> None:
         """End a pass after its last batch, or when its loop was left."""
         checkpointer, position = self._checkpointer, self._progress.position
         was_first = position.first is current

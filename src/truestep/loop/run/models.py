@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 Model = TypeVar("Model", bound=nn.Module)
 
 
-class Models:
+class RunModels:
     """Adds models and averages to a run.
 
     Args:

@@ -30,7 +30,7 @@ from truestep.loop.checkpoint.declared import facts_of_settings
 from truestep.loop.checkpoint.run_folder import RunFolder
 from truestep.loop.optim.cadence import Cadence
 from truestep.loop.optim.precision import Precision
-from truestep.loop.position.progress import Progress
+from truestep.loop.position.progress import RunProgress
 from truestep.loop.process import provenance
 from truestep.loop.process.device import pick
 from truestep.loop.process.signals import Signals
@@ -42,7 +42,7 @@ from truestep.loop.run.evaluation import Evaluation
 from truestep.loop.run.inspecting import Inspecting
 from truestep.loop.run.logging import RunLog
 from truestep.loop.run.loops import Loops
-from truestep.loop.run.models import Models
+from truestep.loop.run.models import RunModels
 from truestep.loop.run.observation_methods import ObservationMethods
 from truestep.loop.run.registry import Parts, State
 from truestep.loop.run.run_state import RunState
@@ -116,7 +116,7 @@ class Run(SetupMethods, TrainingMethods, ObservationMethods):
         """Build the parts, each from those below it."""
         settings, parts, device = self.settings, self._parts, self.device
         path = None if folder is None else folder.path
-        self._progress = progress = Progress(_limits(settings))
+        self._progress = progress = RunProgress(_limits(settings))
         self._log = log = RunLog(path, settings, self.precision, parts, progress)
         stack.callback(log.logs.close, "crashed")  # unless the run was closed before
         stack.callback(log.line.close)
@@ -140,7 +140,7 @@ class Run(SetupMethods, TrainingMethods, ObservationMethods):
         self._checkpointer = Checkpointer(progress, stepper, parts, self.state, contents, signals, log.line)
         stack.callback(self._checkpointer.starts.end_all)
         self._loops = Loops(progress, stepper, self._checkpointer, log, parts, device)
-        self._models = Models(parts, contents, settings, device, self.strategy)
+        self._models = RunModels(parts, contents, settings, device, self.strategy)
         self._evaluation = Evaluation(device, self.precision, stepper, parts.means)
         self._inspecting = Inspecting(parts.models, parts.updates, self._loops, progress, path)
 

@@ -15,7 +15,7 @@ from truestep.errors import BadCheckpoint, KeysDoNotMatch
 from truestep.loop.checkpoint.checkpoint import Checkpoint
 from truestep.loop.checkpoint.comparison import compare, refuse, renew_lr, table, take
 from truestep.loop.checkpoint.content import Content, Evaluated, stamp_of
-from truestep.loop.checkpoint.declared import Change, Facts, facts_of_loader
+from truestep.loop.checkpoint.declared import DeclaredChange, Facts, facts_of_loader
 from truestep.loop.checkpoint.unsaved_models import check_all_kept, warn_of_left_out
 from truestep.loop.checkpoint.weight_files import source_of_weights
 from truestep.loop.checkpoint.weights import load_weights
@@ -285,7 +285,7 @@ class RunState:
 
     # --- differences ---
 
-    def _changes(self, loaded: dict[str, Any], resumed: Checkpoint) -> list[Change]:
+    def _changes(self, loaded: dict[str, Any], resumed: Checkpoint) -> list[DeclaredChange]:
         """Return the declared values that differ from those of the checkpoint.
 
         Raises:
@@ -297,7 +297,7 @@ class RunState:
         refuse(changes, resumed.path, resumed.step)
         return changes
 
-    def _compare(self) -> list[Change]:
+    def _compare(self) -> list[DeclaredChange]:
         """Return which parts are new and which were dropped; refuse to resume without those that were saved.
 
         Raises:
@@ -312,7 +312,7 @@ class RunState:
             "registered object": (parts.registered, loaded["registered"]),
         }
         dropped = {name for _, name in parts.dropped}
-        changes: list[Change] = []
+        changes: list[DeclaredChange] = []
         for kind, (present, saved) in shelves.items():
             if missing := set(saved) - set(present) - dropped:
                 raise BadCheckpoint(
@@ -321,9 +321,11 @@ class RunState:
                     remedy=f"give the run {sorted(missing)[0]!r} too, also where an earlier epoch had added it; "
                     "run.drop() then lets it go",
                 )
-            changes += [Change(f'{kind} "{name}"', "", "new", "begins here") for name in sorted({*present} - {*saved})]
             changes += [
-                Change(f'{kind} "{name}"', "saved", "", "dropped")
+                DeclaredChange(f'{kind} "{name}"', "", "new", "begins here") for name in sorted({*present} - {*saved})
+            ]
+            changes += [
+                DeclaredChange(f'{kind} "{name}"', "saved", "", "dropped")
                 for name in sorted(dropped & set(saved) - set(present))
             ]
         return changes
@@ -339,7 +341,7 @@ class RunState:
                 )
             renew_lr(schedule.scheduler)
 
-    def _take(self, changes: list[Change], loaded: dict[str, Any], resumed: Checkpoint) -> None:
+    def _take(self, changes: list[DeclaredChange], loaded: dict[str, Any], resumed: Checkpoint) -> None:
         """Apply the values that are declared differently, and print them."""
         if not changes:
             return
@@ -361,6 +363,6 @@ def _declared(parts: Parts, settings: Facts) -> Facts:
     }
 
 
-def _tell(changes: list[Change], resumed: Checkpoint) -> None:
+def _tell(changes: list[DeclaredChange], resumed: Checkpoint) -> None:
     place = f"{resumed.path}, step {resumed.step}, epoch {resumed.epoch}"
     say(f"truestep: the run goes on from {place}, with changes:\n{table(changes)}")

@@ -18,9 +18,9 @@ from truestep.loop.optim.schedulers import planned
 from truestep.loop.rng.stateful_generators import stateful
 
 if TYPE_CHECKING:
-    from truestep.loop.position.progress import Progress
+    from truestep.loop.position.progress import RunProgress
     from truestep.loop.process.strategy import Strategy
-    from truestep.loop.run.models import Model, Models
+    from truestep.loop.run.models import Model, RunModels
     from truestep.loop.run.registry import Parts
     from truestep.loop.run.run_state import RunState
     from truestep.loop.run.stepper import Stepper
@@ -42,9 +42,9 @@ class SetupMethods:
     strategy: Strategy
     _parts: Parts
     _contents: RunState
-    _progress: Progress
+    _progress: RunProgress
     _stepper: Stepper
-    _models: Models
+    _models: RunModels
 
     def model(
         self,

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
     from truestep.loop.log.logs import Logs
     from truestep.loop.optim.updates import Updates
-    from truestep.loop.position.progress import Progress
+    from truestep.loop.position.progress import RunProgress
 
 
 class StepAlerts:
@@ -22,7 +22,7 @@ class StepAlerts:
         logs: read the values later, many in one copy.
     """
 
-    def __init__(self, updates: Mapping[str, Updates], progress: Progress, logs: Logs) -> None:
+    def __init__(self, updates: Mapping[str, Updates], progress: RunProgress, logs: Logs) -> None:
         self._updates, self._progress, self._logs = updates, progress, logs
 
     def watch_loss(self, loss: torch.Tensor, group: tuple[Updates, ...]) -> None:

@@ -1,7 +1,7 @@
 """The step of a run: windows, backward passes, clipping and updates of its optimizers.
 
 Read `Stepper.step` from top to bottom. The rest of a step is in `Updates` (the update of one optimizer), `Window` (the
-divisor of the losses) and `Progress` (the global step).
+divisor of the losses) and `RunProgress` (the global step).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from truestep.loop.optim.cadence import Cadence
     from truestep.loop.optim.precision import Precision
     from truestep.loop.optim.updates_index import Optimizers
-    from truestep.loop.position.progress import Progress
+    from truestep.loop.position.progress import RunProgress
     from truestep.loop.process.strategy import Strategy
 
 Closure = Callable[[], torch.Tensor]
@@ -55,7 +55,7 @@ class Stepper:
         self,
         updates: dict[str, Updates],
         models: Mapping[str, nn.Module],
-        progress: Progress,
+        progress: RunProgress,
         averaging: Averaging,
         cadence: Cadence,
         precision: Precision,

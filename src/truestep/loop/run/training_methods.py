@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from truestep.loop.loading.loader import Loader
     from truestep.loop.optim.precision import Precision
     from truestep.loop.optim.updates_index import Optimizers
-    from truestep.loop.position.progress import Progress
+    from truestep.loop.position.progress import RunProgress
     from truestep.loop.run.logging import RunLog
     from truestep.loop.run.loops import Loops
     from truestep.loop.run.stepper import Closure, Stepper
@@ -28,7 +28,7 @@ class TrainingMethods:
     """Epochs, loops and the lines of a step."""
 
     precision: Precision
-    _progress: Progress
+    _progress: RunProgress
     _stepper: Stepper
     _loops: Loops
     _log: RunLog
