@@ -66,7 +66,6 @@ def test_training_goes_on_and_the_checkpoint_holds_what_was_there(tmp_path, gate
     assert found.model("model")["weight"].tolist() == [0, 0, 0]
     assert found.state()["moment"].tolist() == [0, 0, 0]
     assert found.state()["counts"] == {"seen": [1]}
-    assert checkpoints.last_stall_s > 0
 
 
 def test_one_save_is_under_way_at_a_time(tmp_path, gate):

@@ -204,7 +204,7 @@ def test_a_fraction_is_rounded_to_whole_steps():
 def test_a_schedule_of_unknown_length_is_built_with_the_lr_that_was_given():
     scheduler = schedules.warmup_cosine(optimizer(0.3, 0.02))
     assert scheduler.get_last_lr() == [0.3, 0.02]
-    assert schedule_length.is_unbound(scheduler)
+    assert schedule_length.horizon_of(scheduler).needs_total
 
 
 @pytest.mark.parametrize(
@@ -223,7 +223,7 @@ def test_stepping_a_schedule_of_unknown_length_says_what_to_pass(made):
 @pytest.mark.parametrize("made", [schedules.inverse_sqrt, schedules.constant])
 def test_a_schedule_without_an_end_and_with_counted_warm_up_needs_no_length(made):
     scheduler = made(optimizer(), 3)
-    assert not schedule_length.is_unbound(scheduler)
+    assert not schedule_length.horizon_of(scheduler).needs_total
     assert len(lrs_of(scheduler, 10)) == 10
 
 

@@ -68,12 +68,6 @@ def labelled_lines(
     return lines, tuple(sorted({line.label for line in lines}))
 
 
-def _begins_with_header(lines: Sequence[LabelledLine]) -> bool:
-    """Return True if the label of the first line is a usual column name, and no other line has that label."""
-    first = lines[0].label
-    return len(lines) > 1 and first.lower() in _HEADER and all(line.label != first for line in lines[1:])
-
-
 def _classes_of(folder: Path) -> dict[str, Path]:
     """Return the files of a folder by class: the name without suffix, or the suffix if only that differs."""
     files = sorted(path for path in folder.iterdir() if path.is_file() and not path.name.startswith("."))

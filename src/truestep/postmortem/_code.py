@@ -9,7 +9,6 @@ from types import CodeType
 
 from truestep.events import Site
 
-Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 _NESTED = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
 _BRANCHES = (
     ast.If, ast.For, ast.AsyncFor, ast.While, ast.Try, ast.TryStar, ast.Match, ast.match_case, ast.ExceptHandler,

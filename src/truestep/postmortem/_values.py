@@ -85,13 +85,16 @@ def evaluate(node: ast.AST | None, names: dict[str, Any]) -> Any:
 
 def children(module: Any) -> dict[str, Any]:
     """Return the direct submodules of a module."""
-    found = attributes(module).get("_modules")
-    return {name: part for name, part in found.items() if part is not None} if type(found) is dict else {}
+    return _registered(module, "_modules")
 
 
 def parameters(module: Any) -> dict[str, Any]:
     """Return the direct parameters of a module."""
-    found = attributes(module).get("_parameters")
+    return _registered(module, "_parameters")
+
+
+def _registered(module: Any, table: str) -> dict[str, Any]:
+    found = attributes(module).get(table)
     return {name: part for name, part in found.items() if part is not None} if type(found) is dict else {}
 
 

@@ -21,7 +21,6 @@ PRODUCT = (
     r"|^size mismatch, got input \(\d+\), mat \(\d+x\d+\), vec \(\d+\)"
 )
 CHANNELS = r"^Given groups=\d+, weight of size \[[\d, ]+\], expected input\[[\d, ]+\] to have (?P<want>\d+) channels"
-NORM = r"^running_mean should contain (?P<got>\d+) elements not (?P<want>\d+)"
 ROWS = r"^Expected input batch_size \((?P<a>\d+)\) to match target batch_size \((?P<b>\d+)\)"
 BROADCAST = r"^The size of tensor a \((?P<a>\d+)\) must match the size of tensor b \((?P<b>\d+)\) at non-singleton"
 SLUG = "shapes-do-not-fit"

@@ -14,7 +14,6 @@ from __future__ import annotations
 import math
 import os
 import re
-import time
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -194,8 +193,6 @@ class Checkpoints:
         self.asynchronous = asynchronous
         self.origin = ""
         """Path that the run was started from, if that was another checkpoint; written into each manifest."""
-        self.last_stall_s = 0.0
-        """Duration of the last `save` in the training thread, in seconds."""
         self._background = Background("truestep-checkpoint")
         self._proved = False
         self._judged: tuple[int, float | None, str] = (-1, None, "min")
@@ -247,7 +244,6 @@ class Checkpoints:
             UnwritableFolder: the folder has become read-only.
             BaseException: error of the last asynchronous save.
         """
-        begun = time.perf_counter()
         self.wait()
         if mode not in ("min", "max"):
             raise BadSettings(
@@ -273,7 +269,6 @@ class Checkpoints:
             self._background.start(lambda: self._write(final, content, manifest, evaluated))
         else:
             self._write(final, content, manifest, evaluated)
-        self.last_stall_s = time.perf_counter() - begun
         return final
 
     def would_be_best(self, metric: float, mode: str) -> bool:

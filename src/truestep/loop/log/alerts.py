@@ -77,34 +77,11 @@ class Alerts:
         self._rules: dict[str, dict[str, AlertRule]] = {}
         self._loaded: dict[str, dict[str, Any]] = {}
 
-    def ask(
-        self,
-        name: str,
-        *,
-        rising: int | None = None,
-        falling: int | None = None,
-        spike: bool = False,
-        above: float | None = None,
-        below: float | None = None,
-    ) -> None:
-        """Check a logged value for NaN and infinity, and by the given rules. See `Run.alert`."""
-        rules: dict[str, AlertRule] = {"not-finite": NotFiniteValue()}
-        for kind, times in (("rising", rising), ("falling", falling)):
-            if times is None:
-                continue
-            if not isinstance(times, int) or isinstance(times, bool) or times < 1:
-                raise BadSettings(
-                    f"{kind} must be a positive integer (times in a row), got {times!r}", remedy=f"pass {kind}=5"
-                )
-            rules[kind] = Rising(times, falling=kind == "falling")
-        if spike:
-            rules["spike"] = Spike()
-        if above is not None:
-            rules["above"] = Bound(float(above))
-        if below is not None:
-            rules["below"] = Bound(float(below), below=True)
+    def ask(self, name: str, **conditions: Any) -> None:
+        """Check a logged value for NaN and infinity, and by the conditions that are not None. See `Run.alert`."""
+        asked = {kind: _ASKED[kind](value) for kind, value in conditions.items() if value is not None}
         self._rules.pop(name, None)
-        self._watch(name, rules)
+        self._watch(name, {"not-finite": NotFiniteValue(), **asked})
 
     # --- values ---
 
@@ -192,16 +169,29 @@ class Alerts:
         self.found[:] = [Alert(**alert) for alert in state["found"]]
         self._loaded = {key: dict(known) for key, known in state["rules"].items()}
         for key, rules in self._rules.items():
-            known = self._loaded.pop(key, {})
-            for what, rule in rules.items():
-                if what in known:
-                    rule.load_state_dict(known[what])
+            self._watch(key, rules)
         if self._file is not None:
             self._file.waiting = list(state.get("waiting", ()))
             if self._file.size > state["bytes"]:
                 os.truncate(self._file.path, state["bytes"])
 
 
+def _times(kind: str, times: Any) -> int:
+    if not isinstance(times, int) or isinstance(times, bool) or times < 1:
+        raise BadSettings(
+            f"{kind} must be a positive integer (times in a row), got {times!r}", remedy=f"pass {kind}=5"
+        )
+    return times
+
+
+_ASKED: dict[str, Callable[[Any], AlertRule]] = {
+    "rising": lambda times: Rising(_times("rising", times)),
+    "falling": lambda times: Rising(_times("falling", times), falling=True),
+    "spike": lambda _: Spike(),
+    "above": lambda limit: Bound(float(limit)),
+    "below": lambda limit: Bound(float(limit), below=True),
+}
+"""Rules by the argument of `Run.alert` that adds them."""
 _OWN: dict[str, Callable[[], AlertRule]] = {
     "not-finite": NotFiniteValue,
     "spike": lambda: Spike(fallen=True),

@@ -58,12 +58,6 @@ def bind(scheduler: Any, total_steps: int) -> bool:
     return True
 
 
-def is_unbound(scheduler: object) -> bool:
-    """Return True if a schedule still needs the length of the run."""
-    horizon = horizon_of(scheduler)
-    return horizon is not None and horizon.needs_total
-
-
 def mismatch(scheduler: Any, total: int, every: Every, other_total: int) -> str | None:
     """Return a sentence about a mismatch between the length of a scheduler and that of the run.
 

@@ -166,7 +166,8 @@ class ObservationMethods:
         Raises:
             BadSettings: an argument that means nothing.
         """
-        self._log.logs.alerts.ask(name, rising=rising, falling=falling, spike=spike, above=above, below=below)
+        conditions = {"rising": rising, "falling": falling, "spike": spike or None, "above": above, "below": below}
+        self._log.logs.alerts.ask(name, **conditions)
 
     def on_alert(self, callback: Callable[[Alert], object]) -> None:
         """Call a function with every alert, as it is found. An exception in it ends the training.
