@@ -178,9 +178,7 @@ class Alerts:
 
 def _times(kind: str, times: Any) -> int:
     if not isinstance(times, int) or isinstance(times, bool) or times < 1:
-        raise BadSettings(
-            f"{kind} must be a positive integer (times in a row), got {times!r}", remedy=f"pass {kind}=5"
-        )
+        raise BadSettings(f"{kind} must be a positive integer (times in a row), got {times!r}", remedy=f"pass {kind}=5")
     return times
 
 
