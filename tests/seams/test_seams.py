@@ -7,13 +7,14 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
-from typing import Any
+from pathlib import Path
+from typing import Any, get_args
 
 import pytest
 import torch
 import torch.autograd
 import torch.utils.data.dataloader as dataloader
-from torch import nn
+from torch import nn, serialization
 from torch.amp.grad_scaler import GradScaler
 from torch.optim import Optimizer
 from torch.optim import optimizer as optimizers
@@ -21,10 +22,11 @@ from torch.utils.checkpoint import checkpoint
 
 from truestep import seams
 from truestep.seams import patch, weaving
+from truestep.seams.saving import Function
 
 Install = Callable[[ExitStack], object]
 OWNERS: list[Any] = [torch.autograd, nn.Module, Optimizer, GradScaler, dataloader.DataLoader]
-OWNERS += [dataloader._BaseDataLoaderIter, optimizers]
+OWNERS += [dataloader._BaseDataLoaderIter, optimizers, serialization]
 TABLES = [optimizers._global_optimizer_pre_hooks, optimizers._global_optimizer_post_hooks]
 
 
@@ -39,6 +41,7 @@ INSTALLS: dict[str, Install] = {
     "module_call": lambda stack: seams.module_call.wrap(stack, enter=ignore, leave=ignore, depth=Depth()),
     "loader": lambda stack: seams.loader.watch(stack, drew=ignore, ended=ignore),
     "loader, iter": lambda stack: seams.loader.wrap_iter(stack, iter),
+    "saving": lambda stack: seams.saving.wrap(stack, "_save", ignore),
     "scaler": lambda stack: seams.scaler.scales(stack),
 }
 
@@ -127,6 +130,12 @@ class TestTorchHas:
         assert all(name in vars(base) for name in ("__next__", "_next_index", "_reset"))
         assert not any("__next__" in vars(kind) for kind in base.__subclasses__())
 
+    def test_for_saving(self) -> None:
+        names = {name: list(inspect.signature(getattr(serialization, name)).parameters) for name in get_args(Function)}
+        assert names["_save"][:2] == ["obj", "zip_file"]
+        assert names["_legacy_save"][:2] == ["obj", "f"]
+        assert len(names["_open_zipfile_writer"]) == 1
+
     def test_for_scaler(self) -> None:
         assert {"scale", "unscale_", "_unscale_grads_", "step", "update"} <= vars(GradScaler).keys()
 
@@ -206,6 +215,30 @@ class TestStep:
 
         assert seams.tracing.mark_untraced(hook) is hook
         assert hook._torchdynamo_disable is True  # type: ignore[attr-defined]
+
+
+class TestSaving:
+    @pytest.mark.parametrize(
+        ("zipped", "names"), [(True, ["_save", "_load"]), (False, ["_legacy_save", "_legacy_load"])]
+    )
+    def test_sees_writes_and_reads_of_each_format(
+        self, stack: ExitStack, tmp_path: Path, zipped: bool, names: list[str]
+    ) -> None:
+        seen: list[Any] = []
+
+        def observed(name: Function) -> None:
+            def wrapper(*args: Any, **kwargs: Any) -> Any:
+                seen.append(name)
+                return original(*args, **kwargs)
+
+            original = seams.saving.wrap(stack, name, wrapper)
+
+        for name in get_args(Function):
+            observed(name)
+        torch.save({"step": 1}, tmp_path / "state.pt", _use_new_zipfile_serialization=zipped)
+        assert torch.load(tmp_path / "state.pt") == {"step": 1}
+        assert [name for name in seen if name != "_open_zipfile_writer"] == names
+        assert ("_open_zipfile_writer" in seen) is zipped
 
 
 class TestZeroGrad:

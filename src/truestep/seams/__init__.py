@@ -8,9 +8,10 @@
 | `loader` | batches and passes of loaders |
 | `wrappers` | models inside torch.compile, DDP and others |
 | `tracing` | code that TorchDynamo leaves alone |
+| `saving` | files of state |
 | `refs` | weak references to tensors |
 """
 
-from truestep.seams import backward, loader, module_call, scaler, step, tracing, wrappers, zero_grad
+from truestep.seams import backward, loader, module_call, saving, scaler, step, tracing, wrappers, zero_grad
 
-__all__ = ["backward", "loader", "module_call", "scaler", "step", "tracing", "wrappers", "zero_grad"]
+__all__ = ["backward", "loader", "module_call", "saving", "scaler", "step", "tracing", "wrappers", "zero_grad"]

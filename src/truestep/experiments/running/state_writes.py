@@ -8,6 +8,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
+from truestep import seams
 from truestep.seams.patch import patch
 
 Seen = Callable[[str, str, Callable[[], None]], None]
@@ -42,22 +43,20 @@ def watch_writes(stack: ExitStack, seen: Seen) -> None:
 
 def watch_reads(stack: ExitStack, seen: Callable[[], None]) -> None:
     """Call a function before each `torch.load`, until the stack unwinds."""
-    from torch import serialization
 
-    def told(load: Any) -> Any:
-        def loaded(*args: Any, **kwargs: Any) -> Any:
-            seen()
-            return load(*args, **kwargs)
+    def _load(*args: Any, **kwargs: Any) -> Any:
+        seen()
+        return load(*args, **kwargs)
 
-        return loaded
+    def _legacy_load(*args: Any, **kwargs: Any) -> Any:
+        seen()
+        return legacy_load(*args, **kwargs)
 
-    for name in ("_load", "_legacy_load"):
-        patch(stack, serialization, name, told(getattr(serialization, name)))
+    load = seams.saving.wrap(stack, "_load", _load)
+    legacy_load = seams.saving.wrap(stack, "_legacy_load", _legacy_load)
 
 
 def _watch_torch(stack: ExitStack, seen: Seen) -> None:
-    from torch import serialization
-
     def _save(obj: Any, zip_file: Any, *args: Any, **kwargs: Any) -> Any:
         result = save(obj, zip_file, *args, **kwargs)
         path = paths.pop(id(zip_file), "")
@@ -78,9 +77,9 @@ def _watch_torch(stack: ExitStack, seen: Seen) -> None:
         return opener
 
     paths: dict[int, str] = {}
-    save = patch(stack, serialization, "_save", _save)
-    legacy_save = patch(stack, serialization, "_legacy_save", _legacy_save)
-    open_writer = patch(stack, serialization, "_open_zipfile_writer", _open_zipfile_writer)
+    save = seams.saving.wrap(stack, "_save", _save)
+    legacy_save = seams.saving.wrap(stack, "_legacy_save", _legacy_save)
+    open_writer = seams.saving.wrap(stack, "_open_zipfile_writer", _open_zipfile_writer)
 
 
 def _watch_safetensors(stack: ExitStack, seen: Seen) -> None:

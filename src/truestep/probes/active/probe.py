@@ -32,7 +32,6 @@ from truestep.probes.active.trial import Trial
 from truestep.probes.active.unsaved import Unsaved
 from truestep.probes.context.local_variables import argument
 from truestep.probes.context.probe import Probe
-from truestep.seams.patch import patch
 from truestep.seams.refs import Ref
 
 _ATTEMPTS = 3
@@ -45,7 +44,6 @@ class ActiveProbe(Probe):
     """Emits the results of the checks, and `CheckSkipped` for a check that was not possible."""
 
     def install(self, stack: ExitStack) -> None:
-        from torch import serialization
         from torch.utils.data._utils.collate import default_collate
 
         scene = self.scene
@@ -79,7 +77,7 @@ class ActiveProbe(Probe):
             return batch
 
         original = seams.loader.wrap_next(stack, __next__)
-        original_save = patch(stack, serialization, "_save", _save)
+        original_save = seams.saving.wrap(stack, "_save", _save)
         scene.evaluated, scene.met = self.evaluated, self.met
         stack.callback(setattr, scene, "evaluated", None)
         stack.callback(setattr, scene, "met", None)

@@ -9,6 +9,7 @@ from contextlib import ExitStack
 from types import FrameType
 from typing import Any
 
+from truestep import seams
 from truestep.events import CheckpointLoaded, CheckpointSaved, Event, Site, StateLoaded
 from truestep.probes.context.probe import Probe
 from truestep.probes.files.state_dicts import Changed, States, read, shapes
@@ -21,8 +22,6 @@ class CheckpointProbe(Probe):
     """Emits `CheckpointSaved`, `CheckpointLoaded` and `StateLoaded`."""
 
     def install(self, stack: ExitStack) -> None:
-        from torch import serialization
-
         probe, scene = self, self.scene
         module = scene.torch.nn.Module
         compiling = scene.torch.compiler.is_dynamo_compiling
@@ -59,8 +58,8 @@ class CheckpointProbe(Probe):
             probe.loaded(self, result, state, changed, None if strict else sys._getframe(1))
             return result
 
-        original_save = patch(stack, serialization, "_save", _save)
-        original_load = patch(stack, serialization, "_load", _load)
+        original_save = seams.saving.wrap(stack, "_save", _save)
+        original_load = seams.saving.wrap(stack, "_load", _load)
         original_taken = patch(stack, module, "state_dict", state_dict)
         original_state = patch(stack, module, "load_state_dict", load_state_dict)
 
