@@ -9,7 +9,7 @@ import torch
 
 from truestep.loop.checkpoint.checkpoint import Checkpoint
 from truestep.loop.checkpoint.checkpoints import Checkpoints
-from truestep.loop.checkpoint.files import DurableFile
+from truestep.loop.checkpoint.disk.files import DurableFile
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*use of fork:DeprecationWarning")  # python 3.12 names all threads
 OPERATIONS = ["fsync", "rename", "replace", "unlink", "rmdir", "mkdir", "symlink"]

@@ -13,13 +13,13 @@ import torch
 from truestep.errors import FolderInUse, UnwritableFolder
 from truestep.loop.checkpoint import content
 from truestep.loop.checkpoint.checkpoints import Checkpoints, find
-from truestep.loop.checkpoint.lock import FolderLock
+from truestep.loop.checkpoint.disk.lock import FolderLock
 
 RUN = """
 import sys
 from pathlib import Path
 from truestep.errors import FolderInUse
-from truestep.loop.checkpoint.lock import FolderLock
+from truestep.loop.checkpoint.disk.lock import FolderLock
 
 try:
     FolderLock(Path(sys.argv[1]))

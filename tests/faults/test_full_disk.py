@@ -11,8 +11,8 @@ import torch
 
 from truestep import Run
 from truestep.errors import DiskFull
-from truestep.loop.checkpoint import files
 from truestep.loop.checkpoint.checkpoints import Checkpoints
+from truestep.loop.checkpoint.disk import files
 from truestep.loop.log.line_file import LineFile
 
 LIMITED = """

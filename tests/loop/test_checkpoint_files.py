@@ -8,9 +8,9 @@ import pytest
 import torch
 
 from truestep.errors import DiskFull, UnwritableFolder
-from truestep.loop.checkpoint import files
 from truestep.loop.checkpoint.checkpoints import Checkpoints
-from truestep.loop.checkpoint.files import (
+from truestep.loop.checkpoint.disk import files
+from truestep.loop.checkpoint.disk.files import (
     DurableFile,
     crc32_of,
     failures_of,

@@ -11,8 +11,8 @@ import torch
 from truestep.errors import DiskFull
 from truestep.loop.checkpoint import content
 from truestep.loop.checkpoint.checkpoints import Checkpoints
+from truestep.loop.checkpoint.disk.writer_thread import Background
 from truestep.loop.checkpoint.snapshot import Snapshot
-from truestep.loop.checkpoint.writer_thread import Background
 
 EXITING = """
 import sys, time

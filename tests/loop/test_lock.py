@@ -9,13 +9,13 @@ import sys
 import pytest
 
 from truestep.errors import FolderInUse, UnwritableFolder
-from truestep.loop.checkpoint.lock import FolderLock
+from truestep.loop.checkpoint.disk.lock import FolderLock
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*use of fork:DeprecationWarning")  # python 3.12 names all threads
 HOLDER = """
 import os, sys, time
 from pathlib import Path
-from truestep.loop.checkpoint.lock import FolderLock
+from truestep.loop.checkpoint.disk.lock import FolderLock
 
 lock = FolderLock(Path(sys.argv[1]))
 worker = os.fork()

@@ -8,8 +8,8 @@ import torch
 from torch import nn
 
 from truestep.errors import BadCheckpoint
+from truestep.loop.checkpoint.disk.tensor_file import fits, read_tensors, write_tensors
 from truestep.loop.checkpoint.snapshot import Snapshot
-from truestep.loop.checkpoint.tensor_file import fits, read_tensors, write_tensors
 
 DTYPES = [
     torch.float64, torch.float32, torch.float16, torch.bfloat16, torch.int64, torch.int32, torch.int16, torch.int8,

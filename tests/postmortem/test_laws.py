@@ -21,7 +21,7 @@ torch = pytest.importorskip("torch")
 
 import truestep
 from truestep import postmortem
-from truestep.postmortem import _crash
+from truestep.postmortem.evidence import crash
 from truestep.supervision import Session
 
 PROGRAMS = Path(__file__).with_name("programs") / "died"
@@ -29,8 +29,8 @@ CHOSEN = ["gan_steps_between", "lstm_state", "convolutions_then_linear", "block_
 
 
 def modules() -> list[Any]:
-    names = [info.name for info in pkgutil.iter_modules(postmortem.__path__)]
-    return [importlib.import_module(f"truestep.postmortem.{name}") for name in names]
+    names = [info.name for info in pkgutil.walk_packages(postmortem.__path__, "truestep.postmortem.")]
+    return [importlib.import_module(name) for name in names]
 
 
 def internals() -> Iterator[tuple[Any, str]]:
@@ -220,7 +220,7 @@ def test_no_code_of_the_program_runs() -> None:
 
 
 def test_the_time_is_limited(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_crash, "LIMIT_S", -1.0)
+    monkeypatch.setattr(crash, "LIMIT_S", -1.0)
     session, error = died("gan_steps_between")
     session.examine(error)
     summary = session.stop("crashed")

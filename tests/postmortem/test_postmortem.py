@@ -128,7 +128,7 @@ ELSEWHERE = {
 
 @pytest.mark.parametrize("text", ELSEWHERE)
 def test_messages_of_accelerators_and_older_versions_are_known(text: str) -> None:
-    from truestep.postmortem._families import FAMILIES
+    from truestep.postmortem.families import FAMILIES
 
     family = next(family for family in FAMILIES if family.pattern.search(text))
     assert family.explain.__module__ == f"truestep.postmortem.{ELSEWHERE[text]}"

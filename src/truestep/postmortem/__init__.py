@@ -1,6 +1,7 @@
 """Post-mortems: the cause of a torch error that ended a run, found from the values that its frames still hold.
 
-One family of errors per file. An unknown error, or uncertain evidence, gives no post-mortem.
+One family of errors per file, listed in `families`; `evidence/` reads the frames for all of them. An unknown error, or
+uncertain evidence, gives no post-mortem.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ def examine(error: BaseException, scene: Scene) -> PostMortem | None:
         scene: the state of the probes.
     """
     try:
-        from truestep.postmortem._families import explain
+        from truestep.postmortem.families import explain
 
         return explain(error, scene)
     except Exception:

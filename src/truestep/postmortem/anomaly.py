@@ -11,8 +11,8 @@ import torch
 
 from truestep.events import Site
 from truestep.findings import Mark, PostMortem
-from truestep.postmortem import _values
-from truestep.postmortem._crash import MISSING, Crash, Frame
+from truestep.postmortem.evidence import frame_values
+from truestep.postmortem.evidence.crash import MISSING, Crash, Frame
 
 MESSAGE = r"^Function '(?P<op>\w+?)Backward\d*' returned nan values in its \d+th output"
 _LARGEST = 1 << 24
@@ -45,7 +45,7 @@ def _variables(frame: Frame, made: list[ast.AST]) -> Iterator[tuple[str, Any, as
             if isinstance(node, ast.Name | ast.Attribute) and ast.unparse(node) not in seen:
                 seen.add(ast.unparse(node))
                 value = frame.value(node)
-                if value is not MISSING and _values.is_tensor(value) and _is_read(value):
+                if value is not MISSING and frame_values.is_tensor(value) and _is_read(value):
                     yield ast.unparse(node), value, node
 
 
@@ -78,7 +78,7 @@ def _no_slope(crash: Crash, frame: Frame, made: list[ast.AST]) -> PostMortem | N
         for node in ast.walk(one):
             given = _under_root(frame, node)
             value = MISSING if given is None else frame.value(given)
-            if given is not None and value is not MISSING and _values.is_tensor(value) and _is_read(value):
+            if given is not None and value is not MISSING and frame_values.is_tensor(value) and _is_read(value):
                 if _holds_zero(value):
                     found.append((frame.place(node), ast.unparse(given)))
     if len(found) != 1:

@@ -9,9 +9,9 @@ import torch
 from torch.utils.data import DataLoader, TensorDataset
 
 from truestep.findings import Mark, PostMortem
-from truestep.postmortem import _values
-from truestep.postmortem._crash import Crash, Frame
-from truestep.postmortem._values import shape
+from truestep.postmortem.evidence import frame_values
+from truestep.postmortem.evidence.crash import Crash, Frame
+from truestep.postmortem.evidence.frame_values import shape
 
 MESSAGE = r"^Expected more than 1 value per channel when training, got input size torch\.Size\(\[(?P<sizes>[\d, ]+)\]\)"
 
@@ -19,7 +19,7 @@ MESSAGE = r"^Expected more than 1 value per channel when training, got input siz
 def explain(crash: Crash, match: re.Match[str]) -> PostMortem | None:
     layer = crash.inner_value("forward")
     sizes = tuple(int(size) for size in match["sizes"].split(","))
-    if layer is None or not _values.is_module(layer) or "Norm" not in type(layer).__name__:
+    if layer is None or not frame_values.is_module(layer) or "Norm" not in type(layer).__name__:
         return None
     name = crash.name_of(layer)
     what = f"`{name}`" if name else f"a {type(layer).__name__}"
@@ -57,7 +57,7 @@ def _loader(crash: Crash) -> tuple[str, Any, Frame] | None:
     for frame in crash.frames:
         for name, value in frame.names.items():
             if type(value) is DataLoader:
-                own = _values.attributes(value)
+                own = frame_values.attributes(value)
                 size = own.get("batch_size")
                 if type(size) is int and size > 1 and own.get("drop_last") is False and _leaves_one(value, size):
                     found[id(value)] = (name, value, frame)
@@ -71,10 +71,10 @@ def _leaves_one(loader: Any, size: int) -> bool:
 
 def _rest(loader: Any) -> tuple[int, int] | None:
     """Return the number of samples of a loader with a data set class of torch, and its batch size."""
-    own = _values.attributes(loader)
+    own = frame_values.attributes(loader)
     dataset = own.get("dataset")
     if type(dataset) is not TensorDataset:
         return None
-    tensors = _values.attributes(dataset).get("tensors")
+    tensors = frame_values.attributes(dataset).get("tensors")
     first = tensors[0] if type(tensors) is tuple and tensors else None
     return (int(first.shape[0]), int(own["batch_size"])) if isinstance(first, torch.Tensor) else None

@@ -11,10 +11,10 @@ from typing import Any
 
 from truestep.events import Site
 from truestep.findings import Mark, PostMortem
-from truestep.postmortem import _code, _values
-from truestep.postmortem._code import File
-from truestep.postmortem._crash import MISSING, Crash, Frame
-from truestep.postmortem._stale_weights import SLUG, stepped
+from truestep.postmortem.evidence import frame_values, source_code
+from truestep.postmortem.evidence.crash import MISSING, Crash, Frame
+from truestep.postmortem.evidence.source_code import File
+from truestep.postmortem.evidence.stale_weights import SLUG, stepped
 
 MESSAGE = (
     r"modified by an inplace operation: \[[\w.]+ \[(?P<shape>[\d, ]*)\]\](?:, which is output \d+ of (?P<op>\w+),)? "
@@ -88,7 +88,7 @@ def _written(
         error="",
         message=f"{made} was overwritten after the forward pass had saved it",
         primary=crash.fails("fails here"),
-        related=tuple(Mark(site, f"writes into {name} {_values.shape(sizes)} in place") for site in sites[:4]),
+        related=tuple(Mark(site, f"writes into {name} {frame_values.shape(sizes)} in place") for site in sites[:4]),
         facts=(versions,),
         help=write.rewritten if op or "." not in write.name else "write into it after the backward pass",
     )
@@ -114,7 +114,7 @@ def _writes_in(frame: Frame, sizes: tuple[int, ...], got: int) -> Iterator[InPla
         return
     for target, node in _written_targets(frame.scope):
         value = frame.value(target)
-        if value is MISSING or not _values.is_tensor(value) or value._version != got or value.is_leaf:
+        if value is MISSING or not frame_values.is_tensor(value) or value._version != got or value.is_leaf:
             continue
         if tuple(value.shape) == sizes or (isinstance(node, ast.Assign | ast.AugAssign) and _subscripted(node)):
             yield InPlaceWrite(frame.place(node), node, ast.unparse(target), _instead(node, target))
@@ -122,7 +122,7 @@ def _writes_in(frame: Frame, sizes: tuple[int, ...], got: int) -> Iterator[InPla
 
 def _written_targets(scope: ast.AST) -> Iterator[tuple[ast.expr, ast.AST]]:
     """Yield the targets of writes in place in a scope, with the statement or call that writes."""
-    for node in _code.walk(scope):
+    for node in source_code.walk(scope):
         match node:
             case ast.AugAssign(target=ast.Name() | ast.Attribute() as target):
                 yield target, node
@@ -156,7 +156,11 @@ def _writes_behind(crash: Crash) -> Iterator[InPlaceWrite]:
         for target, node in _written_targets(scope):
             if isinstance(target, ast.Name | ast.Attribute) and not _is_number(scope, target, node):
                 name = ast.unparse(target)
-                before = [s.value for s in file.settings(scope, name) if _code.end(s.statement) <= _code.start(node)]
+                before = [
+                    s.value
+                    for s in file.settings(scope, name)
+                    if source_code.end(s.statement) <= source_code.start(node)
+                ]
                 made = before[-1] if before else None
                 yield InPlaceWrite(file.site(node, code.co_name), node, name, _instead(node, target), made)
 
@@ -164,7 +168,7 @@ def _writes_behind(crash: Crash) -> Iterator[InPlaceWrite]:
 def _is_number(scope: ast.AST, target: ast.expr, node: ast.AST) -> bool:
     """Return True if the target is a number, a list or a dict, as far as the code shows."""
     key = ast.unparse(target)
-    values = [s.value for s in _code.all_settings(scope) if s.key == key and s.value is not None]
+    values = [s.value for s in source_code.all_settings(scope) if s.key == key and s.value is not None]
     plain = (ast.Constant, ast.List, ast.Dict, ast.ListComp, ast.DictComp, ast.Tuple, ast.JoinedStr)
     return any(isinstance(value, plain) for value in values)
 
@@ -176,7 +180,7 @@ def _forwards(crash: Crash) -> Iterator[tuple[File, CodeType]]:
     for frame in crash.frames:
         functions += [value for value in frame.names.values() if type(value) is FunctionType]
     for _, root, _ in crash.modules():
-        for _, module in _values.tree(root):
+        for _, module in frame_values.tree(root):
             crash.check()
             functions += [value for value in vars(type(module)).values() if type(value) is FunctionType]
     for function in functions:
@@ -191,8 +195,8 @@ def _forwards(crash: Crash) -> Iterator[tuple[File, CodeType]]:
 def _modules_in_place(crash: Crash) -> Iterator[InPlaceWrite]:
     """Yield the lines that created modules which write in place, such as ``nn.ReLU(inplace=True)``."""
     for _, root, _ in crash.modules():
-        for _, module in _values.tree(root):
-            if _values.attributes(module).get("inplace") is not True:
+        for _, module in frame_values.tree(root):
+            if frame_values.attributes(module).get("inplace") is not True:
                 continue
             name = crash.name_of(module)
             site = crash.built(module, name)

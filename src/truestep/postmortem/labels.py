@@ -9,10 +9,10 @@ import torch
 from torch import nn
 
 from truestep.findings import Mark, PostMortem
-from truestep.postmortem import _values
-from truestep.postmortem._crash import Crash
-from truestep.postmortem._parties import Party, parties, source
-from truestep.postmortem._values import count, shape
+from truestep.postmortem.evidence import frame_values
+from truestep.postmortem.evidence.crash import Crash
+from truestep.postmortem.evidence.frame_values import count, shape
+from truestep.postmortem.evidence.parties import Party, parties, source
 
 LABEL = r"^Target (?P<label>-?\d+) is out of bounds"
 ROW = r"^index out of range in self"
@@ -54,7 +54,7 @@ def label(crash: Crash, match: re.Match[str]) -> PostMortem | None:
 def row(crash: Crash, match: re.Match[str]) -> PostMortem | None:
     layer = crash.inner_value("forward")
     given = crash.inner_value("forward", "input")
-    if not isinstance(layer, nn.Embedding) or not _values.is_tensor(given):
+    if not isinstance(layer, nn.Embedding) or not frame_values.is_tensor(given):
         return None
     rows, span = int(layer.num_embeddings), _span(given)
     if span is None or 0 <= span[0] <= span[1] < rows:

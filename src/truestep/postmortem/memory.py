@@ -10,10 +10,10 @@ from typing import Any
 import torch
 
 from truestep.findings import PostMortem
-from truestep.postmortem import _values
-from truestep.postmortem._crash import Crash
-from truestep.postmortem._parties import operands
-from truestep.postmortem._values import count, dtype, shape
+from truestep.postmortem.evidence import frame_values
+from truestep.postmortem.evidence.crash import Crash
+from truestep.postmortem.evidence.frame_values import count, dtype, shape
+from truestep.postmortem.evidence.parties import operands
 
 CPU = r"DefaultCPUAllocator: can't allocate memory: you tried to allocate (?P<bytes>\d+) bytes"
 CUDA = r"^(?:CUDA|HIP|XPU) out of memory\. Tried to allocate (?P<amount>[\d.]+ [KMGT]iB)"
@@ -69,7 +69,7 @@ def _made(crash: Crash) -> str:
     """Return a sentence on the shape that the two operands broadcast to, if it is larger than both; else ""."""
     nodes = operands(crash.last)
     values = [crash.last.value(node) for node in nodes]
-    if len(values) != 2 or not all(map(_values.is_tensor, values)):
+    if len(values) != 2 or not all(map(frame_values.is_tensor, values)):
         return ""
     a, b = values
     sizes = [max(x, y) for x, y in zip(_padded(a, b), _padded(b, a), strict=True)]
@@ -91,7 +91,7 @@ def _owners(crash: Crash) -> list[tuple[str, int]]:
         size = 0
         for tensor in tensors:
             crash.check()
-            if not _values.is_tensor(tensor) or tensor.is_meta or tensor.layout is not torch.strided:
+            if not frame_values.is_tensor(tensor) or tensor.is_meta or tensor.layout is not torch.strided:
                 continue
             storage = tensor.untyped_storage()
             if storage.data_ptr() not in counted:  # views share the memory of their base
@@ -106,17 +106,17 @@ def _owners(crash: Crash) -> list[tuple[str, int]]:
     for name, module, _ in modules:
         add(f"the gradients of `{name}`", [weight.grad for weight in _weights(module) if weight.grad is not None])
     for name, optimizer, _ in crash.optimizers():
-        states = _values.attributes(optimizer).get("state", {})
+        states = frame_values.attributes(optimizer).get("state", {})
         add(f"the state of `{name}`", [v for state in states.values() if type(state) is dict for v in state.values()])
     for frame in crash.frames:
         for name, value in frame.names.items():
-            if not _values.is_module(value):
-                add(f"`{name}`", [tensor for _, tensor in _values.held({name: value})])
+            if not frame_values.is_module(value):
+                add(f"`{name}`", [tensor for _, tensor in frame_values.held({name: value})])
     return sorted(found, key=lambda entry: -entry[1])
 
 
 def _weights(module: Any) -> list[Any]:
-    return [weight for _, one in _values.tree(module) for weight in _values.parameters(one).values()]
+    return [weight for _, one in frame_values.tree(module) for weight in frame_values.parameters(one).values()]
 
 
 def _kept_graphs(crash: Crash) -> tuple[str, int] | None:
@@ -125,7 +125,7 @@ def _kept_graphs(crash: Crash) -> tuple[str, int] | None:
     for frame in crash.frames:
         for name, value in frame.names.items():
             if type(value) is list:
-                number = sum(_values.is_tensor(item) and item.grad_fn is not None for item in value)
+                number = sum(frame_values.is_tensor(item) and item.grad_fn is not None for item in value)
                 if number >= 8 and (best is None or number > best[1]):
                     best = (f"`{name}`", number)
     return best

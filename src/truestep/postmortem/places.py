@@ -9,9 +9,9 @@ from typing import Any
 from torch import nn
 
 from truestep.findings import Mark, PostMortem
-from truestep.postmortem import _values
-from truestep.postmortem._crash import Crash
-from truestep.postmortem._parties import Party, listed, moved, parties, source, thrown_away
+from truestep.postmortem.evidence import frame_values
+from truestep.postmortem.evidence.crash import Crash
+from truestep.postmortem.evidence.parties import Party, listed, moved, parties, source, thrown_away
 
 MESSAGE = (
     r"^Expected all tensors to be on the same device"
@@ -117,7 +117,7 @@ def _weights(crash: Crash, party: Party, state: str) -> list[Mark]:
 def _types(crash: Crash, one: Party, two: Party) -> PostMortem | None:
     if not one.name and not two.name:
         return None
-    a, b = _values.dtype(one.tensor), _values.dtype(two.tensor)
+    a, b = frame_values.dtype(one.tensor), frame_values.dtype(two.tensor)
     marks = []
     for party, kind in ((one, a), (two, b)):
         if party.layer is not None:
@@ -160,12 +160,12 @@ def _convert(one: Party, two: Party, a: str, b: str) -> str:
 
 
 def _labels(crash: Crash, one: Party, two: Party) -> PostMortem | None:
-    kind = _values.dtype(two.tensor)
+    kind = frame_values.dtype(two.tensor)
     name = two.name or "the target"
     made = source(crash, two, f"`{name}` comes from here, {kind}")
     like = tuple(two.tensor.shape) == tuple(one.tensor.shape)
     facts = (
-        (("note", f"targets of the shape of the input {_values.shape(one.tensor.shape)} are probabilities"),)
+        (("note", f"targets of the shape of the input {frame_values.shape(one.tensor.shape)} are probabilities"),)
         if like
         else ()
     )
@@ -181,7 +181,7 @@ def _labels(crash: Crash, one: Party, two: Party) -> PostMortem | None:
 
 
 def _rows_by_float(crash: Crash, one: Party, two: Party) -> PostMortem | None:
-    kind = _values.dtype(one.tensor)
+    kind = frame_values.dtype(one.tensor)
     if not one.tensor.is_floating_point():
         return None
     made = source(crash, one, f"{_called(one)} comes from here, {kind}")

@@ -11,9 +11,9 @@ import torch
 
 from truestep.events import Site
 from truestep.findings import Mark, PostMortem
-from truestep.postmortem import _code, _values
-from truestep.postmortem._crash import MISSING, Crash, Frame
-from truestep.postmortem._values import shape
+from truestep.postmortem.evidence import frame_values, source_code
+from truestep.postmortem.evidence.crash import MISSING, Crash, Frame
+from truestep.postmortem.evidence.frame_values import shape
 
 NOT_SCALAR = r"^grad can be implicitly created only for scalar outputs"
 NO_GRAPH = r"^element 0 of tensors does not require grad and does not have a grad_fn"
@@ -42,7 +42,7 @@ def _begun(crash: Crash) -> tuple[Frame, ast.expr] | None:
 def not_scalar(crash: Crash, match: re.Match[str]) -> PostMortem | None:
     root = crash.inner_value("backward")
     begun = _begun(crash)
-    if begun is None or not _values.is_tensor(root) or root.numel() == 1:
+    if begun is None or not frame_values.is_tensor(root) or root.numel() == 1:
         return None
     frame, node = begun
     name = ast.unparse(node)
@@ -70,7 +70,11 @@ def _unreduced(frame: Frame, node: ast.expr) -> ast.Call | None:
         if any(key.arg == "reduction" and _is_none(key.value) for key in call.keywords):
             return call
         value = frame.value(call.func)
-        if value is not MISSING and _values.is_module(value) and _values.attributes(value).get("reduction") == "none":
+        if (
+            value is not MISSING
+            and frame_values.is_module(value)
+            and frame_values.attributes(value).get("reduction") == "none"
+        ):
             return call
     return None
 
@@ -91,7 +95,7 @@ def _calls(frame: Frame, node: ast.expr) -> Iterator[ast.Call]:
 def no_graph(crash: Crash, match: re.Match[str]) -> PostMortem | None:
     begun = _begun(crash)
     root = crash.inner_value("backward")
-    if begun is None or not _values.is_tensor(root) or root.requires_grad:
+    if begun is None or not frame_values.is_tensor(root) or root.requires_grad:
         return None
     frame, node = begun
     found = _switched_off(crash, frame, node) or _frozen(crash, frame, node) or _cut(frame, node)
@@ -116,7 +120,7 @@ def _switched_off(crash: Crash, frame: Frame, node: ast.expr) -> Reason | None:
     """Explain the loss by disabled gradients: in a block around its line, or by a switch that is still off."""
     if frame.file is None or frame.scope is None:
         return None
-    models: list[ast.expr] = [call for call in _calls(frame, node) if _values.is_module(frame.value(call.func))]
+    models: list[ast.expr] = [call for call in _calls(frame, node) if frame_values.is_module(frame.value(call.func))]
     made = models or [setting.value for setting in [frame.reached(ast.unparse(node))] if setting and setting.value]
     blocks = [_block(frame, one) for one in made]
     if blocks and None not in blocks:
@@ -133,7 +137,7 @@ def _switched_off(crash: Crash, frame: Frame, node: ast.expr) -> Reason | None:
                 return f"was computed under `@{text}`", (mark,), f"remove `@{text}` from `{other.code.co_name}`"
     if not torch.is_grad_enabled():
         for other in reversed(crash.frames):
-            for call in _code.calls(other.scope) if other.scope is not None else ():
+            for call in source_code.calls(other.scope) if other.scope is not None else ():
                 match call:
                     case ast.Call(func=ast.Attribute(attr="set_grad_enabled"), args=[ast.Constant(value=False)]):
                         mark = Mark(other.place(call), "switches gradients off, and they are still off")
@@ -169,7 +173,7 @@ def _frozen(crash: Crash, frame: Frame, node: ast.expr) -> Reason | None:
     used: dict[str, Any] = {}
     for call in _calls(frame, node):
         value = frame.value(call.func)
-        if value is not MISSING and _values.is_module(value):
+        if value is not MISSING and frame_values.is_module(value):
             weights = list(_weights(value))
             if weights:
                 used[ast.unparse(call.func)] = weights
@@ -189,7 +193,7 @@ def _freezes(crash: Crash) -> Site | None:
     """Return the only visible line that freezes weights."""
     found = []
     for frame in crash.frames:
-        for node in _code.walk(frame.scope) if frame.scope is not None else ():
+        for node in source_code.walk(frame.scope) if frame.scope is not None else ():
             match node:
                 case ast.Assign(targets=[ast.Attribute(attr="requires_grad")], value=ast.Constant(value=False)):
                     found.append(frame.place(node))
@@ -242,27 +246,27 @@ def _leads_past(frame: Frame, node: ast.expr, cut: ast.expr) -> bool:
                 continue
             if isinstance(inner, ast.Call):
                 value = frame.value(inner.func)
-                if value is not MISSING and _values.is_module(value) and any(True for _ in _weights(value)):
+                if value is not MISSING and frame_values.is_module(value) and any(True for _ in _weights(value)):
                     return True
             elif isinstance(inner, ast.Name | ast.Attribute):
                 value = frame.value(inner)
-                if value is not MISSING and _values.is_tensor(value) and value.requires_grad:
+                if value is not MISSING and frame_values.is_tensor(value) and value.requires_grad:
                     return True
     return False
 
 
 def _weights(module: Any) -> Iterator[Any]:
-    for _, one in _values.tree(module):
-        yield from _values.parameters(one).values()
+    for _, one in frame_values.tree(module):
+        yield from frame_values.parameters(one).values()
 
 
 def _is_on_the_way(frame: Frame, owner: ast.expr) -> bool:
     """Return True if the cut is applied to a model's output, as far as the code shows: a call, or its variable."""
     if isinstance(owner, ast.Call):
         value = frame.value(owner.func)
-        return value is not MISSING and _values.is_module(value)
+        return value is not MISSING and frame_values.is_module(value)
     value = frame.value(owner)
-    return value is not MISSING and _values.is_tensor(value) and value.requires_grad
+    return value is not MISSING and frame_values.is_tensor(value) and value.requires_grad
 
 
 def _holds_names(node: ast.expr) -> bool:

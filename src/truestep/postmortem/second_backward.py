@@ -7,10 +7,10 @@ import re
 from typing import Any
 
 from truestep.findings import Mark, PostMortem
-from truestep.postmortem import _code, _values
-from truestep.postmortem._carried import backwards, carried_names, detached, kept_by_module, read_for
-from truestep.postmortem._crash import MISSING, Crash, Frame, Origin
-from truestep.postmortem._tape import behind
+from truestep.postmortem.evidence import frame_values, source_code
+from truestep.postmortem.evidence.carried import backwards, carried_names, detached, kept_by_module, read_for
+from truestep.postmortem.evidence.crash import MISSING, Crash, Frame, Origin
+from truestep.postmortem.evidence.tape import behind
 
 MESSAGE = r"^Trying to backward through the graph a second time"
 SLUG = "graph-freed"
@@ -36,7 +36,7 @@ _SAVES_NOTHING = {
 
 def explain(crash: Crash, match: re.Match[str]) -> PostMortem | None:
     root = crash.inner_value("backward")
-    if not _values.is_tensor(root) or root.grad_fn is None:
+    if not frame_values.is_tensor(root) or root.grad_fn is None:
         return None
     for frame in reversed(crash.frames):
         if frame.node is None or frame.file is None or frame.scope is None:
@@ -61,11 +61,11 @@ def _same(crash: Crash, frame: Frame, root: Any) -> PostMortem | None:
         if frame.value(begun) is not root:
             continue
         name = ast.unparse(begun)
-        if frame.node is not None and _code.end(call) <= _code.start(frame.node):
+        if frame.node is not None and source_code.end(call) <= source_code.start(frame.node):
             if not frame.file.always(call, [frame.node, *frame.file.above(frame.node)]):
                 continue
             setting = frame.reached(name)
-            if setting is None or _code.end(setting.statement) > _code.start(call):
+            if setting is None or source_code.end(setting.statement) > source_code.start(call):
                 continue
             where = "the first backward pass, which freed the graph"
         elif call is frame.node:
@@ -104,9 +104,11 @@ def _shared(crash: Crash, frame: Frame, root: Any) -> PostMortem | None:
     found: tuple[ast.Call, ast.expr, set[Any]] | None = None
     for call, begun in backwards(frame):
         other = frame.value(begun)
-        if not _values.is_tensor(other) or other is root or other.grad_fn is None:
+        if not frame_values.is_tensor(other) or other is root or other.grad_fn is None:
             continue
-        if _code.end(call) > _code.start(frame.node) or any(word.arg == "retain_graph" for word in call.keywords):
+        if source_code.end(call) > source_code.start(frame.node) or any(
+            word.arg == "retain_graph" for word in call.keywords
+        ):
             continue
         if not _ran_before(frame, call, begun):
             continue
@@ -140,9 +142,9 @@ def _once(frame: Frame, call: ast.Call, first: str, name: str, other: str) -> st
     assert frame.node is not None
     between = [
         one
-        for one in _code.calls(frame.scope or frame.node)
+        for one in source_code.calls(frame.scope or frame.node)
         if isinstance(one.func, ast.Attribute) and one.func.attr in ("step", "zero_grad")
-        if _code.end(call) <= _code.start(one) and _code.end(one) <= _code.start(frame.node)
+        if source_code.end(call) <= source_code.start(one) and source_code.end(one) <= source_code.start(frame.node)
     ]
     if between or not other.isidentifier():
         return f"compute `{first}` from `{name}.detach()`, unless it also trains the model behind `{name}`"
@@ -157,7 +159,7 @@ def _ran_before(frame: Frame, call: ast.Call, begun: ast.expr) -> bool:
     if not frame.file.always(call, around):
         return False
     setting = frame.reached(ast.unparse(begun))
-    return setting is not None and _code.end(setting.statement) <= _code.start(call)
+    return setting is not None and source_code.end(setting.statement) <= source_code.start(call)
 
 
 def _latest(crash: Crash, nodes: set[Any]) -> tuple[str, Origin | None] | None:
@@ -165,7 +167,7 @@ def _latest(crash: Crash, nodes: set[Any]) -> tuple[str, Origin | None] | None:
     best: tuple[int, str, Origin | None] | None = None
     for frame in reversed(crash.frames):
         for name, value in frame.names.items():
-            if not _values.is_tensor(value) or value.grad_fn is None or value.grad_fn not in nodes:
+            if not frame_values.is_tensor(value) or value.grad_fn is None or value.grad_fn not in nodes:
                 continue
             number = value.grad_fn._sequence_nr()
             if best is None or number > best[0]:
@@ -211,7 +213,7 @@ def _from_outside(crash: Crash, frame: Frame, root: Any, loop: ast.AST) -> PostM
     best: tuple[int, str, Any] | None = None
     for name in used:
         value = frame.names.get(name, MISSING)
-        if not _values.is_tensor(value) or value.grad_fn is None or value.grad_fn not in graph:
+        if not frame_values.is_tensor(value) or value.grad_fn is None or value.grad_fn not in graph:
             continue
         setting = frame.reached(name)
         if setting is None or setting.statement in inside or setting.value is None:

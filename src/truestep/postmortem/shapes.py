@@ -10,10 +10,10 @@ from typing import Any
 from torch import nn
 
 from truestep.findings import Mark, PostMortem
-from truestep.postmortem import _values
-from truestep.postmortem._crash import MISSING, Crash, Frame
-from truestep.postmortem._parties import operands
-from truestep.postmortem._values import count, shape
+from truestep.postmortem.evidence import frame_values
+from truestep.postmortem.evidence.crash import MISSING, Crash, Frame
+from truestep.postmortem.evidence.frame_values import count, shape
+from truestep.postmortem.evidence.parties import operands
 
 PRODUCT = (
     r"^(?:\w+: )?mat1 and mat2 shapes cannot be multiplied \((?P<a>\d+)x(?P<b>\d+) and (?P<c>\d+)x(?P<d>\d+)\)"
@@ -30,10 +30,10 @@ def product(crash: Crash, match: re.Match[str]) -> PostMortem | None:
     layer = crash.inner_value("forward")
     if type(layer) is nn.Linear:
         given = crash.inner_value("forward", "input")
-        if _values.is_tensor(given) and given.dim():
+        if frame_values.is_tensor(given) and given.dim():
             return _linear(crash, layer, given)
         return None
-    return None if layer is not None and _values.is_module(layer) else _operands(crash, match)
+    return None if layer is not None and frame_values.is_module(layer) else _operands(crash, match)
 
 
 # --- Linear ----------------------------------------------------------------------------------------------------------
@@ -97,7 +97,7 @@ def _before(crash: Crash, layer: Any) -> str | None:
     for holder in crash.inside("forward"):
         if type(holder) is not nn.Sequential:
             continue
-        parts = list(_values.children(holder).items())
+        parts = list(frame_values.children(holder).items())
         at = next((number for number, (_, part) in enumerate(parts) if part is layer), 0)
         if at:
             before = parts[at - 1][1]
@@ -115,7 +115,7 @@ def _source(crash: Crash, frame: Frame) -> Mark | None:
     if origin is None or (origin.site.path, origin.site.line) == (frame.site.path, frame.site.line):
         return None
     value = frame.value(argument)
-    sizes = f" {shape(value.shape)}" if _values.is_tensor(value) else ""
+    sizes = f" {shape(value.shape)}" if frame_values.is_tensor(value) else ""
     return Mark(origin.site, f"`{ast.unparse(argument)}`{sizes} comes from here")
 
 
@@ -125,7 +125,7 @@ def _source(crash: Crash, frame: Frame) -> Mark | None:
 def _tensors(frame: Frame) -> list[tuple[str, Any, ast.expr]] | None:
     pair = operands(frame)
     found = [(ast.unparse(node), frame.value(node), node) for node in pair]
-    if len(found) != 2 or not all(value is not MISSING and _values.is_tensor(value) for _, value, _ in found):
+    if len(found) != 2 or not all(value is not MISSING and frame_values.is_tensor(value) for _, value, _ in found):
         return None
     return found if not _runs_code_of_torch(frame) else None
 
@@ -199,7 +199,7 @@ def channels(crash: Crash, match: re.Match[str]) -> PostMortem | None:
     """Explain a convolution that was given a wrong number of channels."""
     layer = crash.inner_value("forward")
     given = crash.inner_value("forward", "input")
-    if layer is None or not type(layer).__name__.startswith("Conv") or not _values.is_tensor(given):
+    if layer is None or not type(layer).__name__.startswith("Conv") or not frame_values.is_tensor(given):
         return None
     wanted, sizes = int(match["want"]), tuple(given.shape)
     dimensions = 2 if type(layer) is nn.Conv2d else 1 if type(layer) is nn.Conv1d else 3
@@ -234,13 +234,13 @@ def rows(crash: Crash, match: re.Match[str]) -> PostMortem | None:
     given = (crash.inner_value("cross_entropy", "input"), crash.inner_value("cross_entropy", "target"))
     if given[0] is None:
         given = (crash.inner_value("nll_loss", "input"), crash.inner_value("nll_loss", "target"))
-    if not all(map(_values.is_tensor, given)):
+    if not all(map(frame_values.is_tensor, given)):
         return None
     one, two = (
         name if len(name) <= 40 else word for (name, _, _), word in zip(found, ("input", "target"), strict=True)
     )
     a, b = given
-    related = _sources(crash, [(name, value, node) for name, value, node in found if _values.is_tensor(value)])
+    related = _sources(crash, [(name, value, node) for name, value, node in found if frame_values.is_tensor(value)])
     facts = [("got", f"`{one}` {shape(a.shape)}, `{two}` {shape(b.shape)}")]
     help = f"give one prediction per target: bring `{one}` to ({b.shape[0]}, classes)"
     return PostMortem(

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 
 from truestep.findings import Mark, PostMortem
-from truestep.postmortem import _values
-from truestep.postmortem._crash import Crash
-from truestep.postmortem._values import count
+from truestep.postmortem.evidence import frame_values
+from truestep.postmortem.evidence.crash import Crash
+from truestep.postmortem.evidence.frame_values import count
 
 MESSAGE = r"^Error\(s\) in loading state_dict for "
 _PREFIXES = {
@@ -70,7 +70,7 @@ def _sized(crash: Crash) -> PostMortem | None:
         return None
     related: list[Mark] = []
     for name, root, _ in crash.modules():
-        for path, one in _values.tree(root):
+        for path, one in frame_values.tree(root):
             if path == layer and not related:
                 built = crash.built(one, name)
                 if built is not None:

@@ -23,7 +23,7 @@ from pathlib import Path
 import torch
 
 from truestep.loop.checkpoint.checkpoints import Checkpoints, listed
-from truestep.loop.checkpoint.lock import FolderLock
+from truestep.loop.checkpoint.disk.lock import FolderLock
 
 BECOME_REAPER = 36  # prctl(2): workers whose parent was killed become children of this process
 PATIENCE_S = 60

@@ -4,17 +4,14 @@ checkpoint      one finished checkpoint, read from the disk
 checkpoints     the folder of checkpoints: save, keep the newest and the best, find
 content         the content of one checkpoint, collected before it is written
 snapshot        copies of tensors on the CPU
-manifest        manifest.json: sizes and checksums of the files of a checkpoint
-files           atomic and durable writing of files and folders
-tensor_file     writer and reader of the safetensors format
 safe_state      conversion of state to types that load with `weights_only=True`
 stateful        the protocol of objects with `state_dict` and `load_state_dict`
-writer_thread   the thread that writes asynchronous checkpoints
-lock            the lock on the folder of a run
 run_folder      the folder of a run, and the checkpoint that the run starts from
 declared        the declared settings, loaders, optimizers and schedules of a run
 comparison      comparison of the declarations of a checkpoint with those of the program
 unsaved_models  check for trained parameters that a checkpoint would leave out
 weight_files    weights from files of any origin
 weights         `load_weights`: weights into a model, with a report of mismatches
+
+`disk/` has the crash-safe writing of files and folders.
 """

@@ -10,11 +10,11 @@ from typing import Any
 import torch
 
 from truestep.errors import BadCheckpoint
-from truestep.loop.checkpoint import files as files
 from truestep.loop.checkpoint.content import BESIDE, STATE
-from truestep.loop.checkpoint.manifest import BadManifest, Manifest
+from truestep.loop.checkpoint.disk import files as files
+from truestep.loop.checkpoint.disk.manifest import BadManifest, Manifest
+from truestep.loop.checkpoint.disk.tensor_file import read_tensors
 from truestep.loop.checkpoint.safe_state import restored
-from truestep.loop.checkpoint.tensor_file import read_tensors
 
 
 class Checkpoint:

@@ -21,11 +21,11 @@ from pathlib import Path
 from typing import Any, Literal
 
 from truestep.errors import BadCheckpoint, BadSettings, BrokenCheckpoint
-from truestep.loop.checkpoint import files as files
 from truestep.loop.checkpoint.checkpoint import Checkpoint
 from truestep.loop.checkpoint.content import Content, Evaluated
-from truestep.loop.checkpoint.manifest import NAME, Manifest
-from truestep.loop.checkpoint.writer_thread import Background
+from truestep.loop.checkpoint.disk import files as files
+from truestep.loop.checkpoint.disk.manifest import NAME, Manifest
+from truestep.loop.checkpoint.disk.writer_thread import Background
 from truestep.loop.process.stacklevel import outside
 
 _NAME_OF_ONE = re.compile(r"step-\d{6,}")

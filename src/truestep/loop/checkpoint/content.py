@@ -15,11 +15,11 @@ from torch import nn
 
 from truestep import __version__
 from truestep.errors import UnsavableState
-from truestep.loop.checkpoint.files import DurableFile
-from truestep.loop.checkpoint.manifest import NAME, Manifest
+from truestep.loop.checkpoint.disk.files import DurableFile
+from truestep.loop.checkpoint.disk.manifest import NAME, Manifest
+from truestep.loop.checkpoint.disk.tensor_file import fits, write_tensors
 from truestep.loop.checkpoint.safe_state import plain
 from truestep.loop.checkpoint.snapshot import Snapshot
-from truestep.loop.checkpoint.tensor_file import fits, write_tensors
 
 BESIDE, STATE = "models.pt", "state.pt"
 

@@ -12,7 +12,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from truestep.loop.checkpoint.files import DurableFile, failures_of, flush_folder
+from truestep.loop.checkpoint.disk.files import DurableFile, failures_of, flush_folder
 
 NAME = "passes.json"
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from truestep.loop.checkpoint.files import failures_of
+from truestep.loop.checkpoint.disk.files import failures_of
 from truestep.loop.checkpoint.run_folder import PROVENANCE, set_aside
 
 if TYPE_CHECKING:

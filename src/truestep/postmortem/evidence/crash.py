@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 from truestep import source
 from truestep.events import Site
 from truestep.findings import Mark
-from truestep.postmortem import _code, _values
-from truestep.postmortem._code import File, Setting
-from truestep.postmortem._values import MISSING
+from truestep.postmortem.evidence import frame_values, source_code
+from truestep.postmortem.evidence.frame_values import MISSING
+from truestep.postmortem.evidence.source_code import File, Setting
 from truestep.probes.context.local_variables import argument, variables
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ class Frame:
         return self._names
 
     def value(self, node: ast.AST | None) -> Any:
-        return _values.evaluate(node, self.names)
+        return frame_values.evaluate(node, self.names)
 
     def place(self, node: ast.AST) -> Site:
         assert self.file is not None
@@ -76,7 +76,7 @@ class Frame:
     def statements(self) -> Iterator[ast.stmt]:
         """Yield the statements of the frame's code in source order."""
         if self.scope is not None:
-            yield from (node for node in _code.walk(self.scope) if isinstance(node, ast.stmt))
+            yield from (node for node in source_code.walk(self.scope) if isinstance(node, ast.stmt))
 
     def reached(self, key: str, before: ast.AST | None = None) -> Setting | None:
         """Return the statement that set a variable last; None if that depends on the run."""
@@ -207,10 +207,10 @@ class Crash:
         for frame in self.frames:
             for name, value in list(frame.names.items()):
                 holders = [(name, value)]
-                if name == "self" and not _values.is_module(value):
-                    holders += [(f"self.{key}", item) for key, item in _values.attributes(value).items()]
+                if name == "self" and not frame_values.is_module(value):
+                    holders += [(f"self.{key}", item) for key, item in frame_values.attributes(value).items()]
                 for path, item in holders:
-                    if _values.is_module(item) and id(item) not in seen:
+                    if frame_values.is_module(item) and id(item) not in seen:
                         seen.add(id(item))
                         yield path, item, frame
 
@@ -218,18 +218,18 @@ class Crash:
         """Yield the optimizers in variables."""
         for frame in reversed(self.frames):
             for name, value in list(frame.names.items()):
-                if _values.is_optimizer(value):
+                if frame_values.is_optimizer(value):
                     yield name, value, frame
                 elif name == "self":
-                    for key, item in _values.attributes(value).items():
-                        if _values.is_optimizer(item):
+                    for key, item in frame_values.attributes(value).items():
+                        if frame_values.is_optimizer(item):
                             yield f"self.{key}", item, frame
 
     def name_of(self, module: Any) -> str:
         """Return the qualified name of a module, from the outermost variable that leads to it; "" if none does."""
         for name, root, _ in self.modules():
             self.check()
-            for path, one in _values.tree(root, "" if name == "self" else name):
+            for path, one in frame_values.tree(root, "" if name == "self" else name):
                 if one is module and path:
                     return path
         return ""
@@ -241,8 +241,8 @@ class Crash:
                 settings = [s for s in frame.file.settings(frame.scope, name) if isinstance(s.value, ast.Call)]
                 if len(settings) == 1:
                     return frame.place(settings[0].node)
-            for _, owner in _values.tree(root):
-                key = next((key for key, part in _values.children(owner).items() if part is module), None)
+            for _, owner in frame_values.tree(root):
+                key = next((key for key, part in frame_values.children(owner).items() if part is module), None)
                 found = None if key is None else self._built_in(owner, key)
                 if found is not None:
                     return found

@@ -12,7 +12,7 @@ import weakref
 from pathlib import Path
 
 from truestep.errors import FolderInUse
-from truestep.loop.checkpoint.files import unwritable
+from truestep.loop.checkpoint.disk.files import unwritable
 
 _PATIENCE_S = 0.5
 _held: weakref.WeakSet[FolderLock] = weakref.WeakSet()

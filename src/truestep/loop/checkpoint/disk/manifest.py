@@ -56,7 +56,7 @@ class Manifest:
             >>> Manifest.parse(manifest.text().replace('"step": 3', '"step": 7'))
             Traceback (most recent call last):
             ...
-            truestep.loop.checkpoint.manifest.BadManifest: its checksum is wrong
+            truestep.loop.checkpoint.disk.manifest.BadManifest: its checksum is wrong
         """
         content: dict[str, Any] = {"format": FORMAT, **asdict(self)}
         if self.metric is not None and not math.isfinite(self.metric):

@@ -10,8 +10,8 @@ import torch
 
 from truestep.events import Site
 from truestep.findings import Mark
-from truestep.postmortem import _code, _values
-from truestep.postmortem._crash import MISSING, Crash, Frame
+from truestep.postmortem.evidence import frame_values, source_code
+from truestep.postmortem.evidence.crash import MISSING, Crash, Frame
 
 _ADDED_TO = {"addmm", "addmv", "addbmm", "baddbmm"}
 """Products that are added to a tensor: its argument comes before the operands."""
@@ -35,24 +35,24 @@ class Party:
 def parties(crash: Crash) -> list[Party]:
     """Return the two tensors of the failed operation; [] if they are not certain."""
     layer, given = next(
-        ((one, x) for one, x in crash.calls("forward", "input") if _values.parameters(one)), (None, None)
+        ((one, x) for one, x in crash.calls("forward", "input") if frame_values.parameters(one)), (None, None)
     )
     if layer is not None:
-        weight = next(iter(_values.parameters(layer).values()))
-        if not _values.is_tensor(given) or not _values.is_tensor(weight):
+        weight = next(iter(frame_values.parameters(layer).values()))
+        if not frame_values.is_tensor(given) or not frame_values.is_tensor(weight):
             return []
         return [_named(crash, given), Party(crash.name_of(layer), weight, layer=layer)]
     if crash.inner:
         for name in dict.fromkeys(frame.f_code.co_name for frame in reversed(crash.inner)):
             pair = crash.inner_value(name, "input"), crash.inner_value(name, "target")
-            if all(map(_values.is_tensor, pair)):
+            if all(map(frame_values.is_tensor, pair)):
                 roles = zip(pair, ("input", "target"), strict=True)
                 return [replace(_named(crash, one), role=role) for one, role in roles]
         if not isinstance(crash.last.node, ast.BinOp):
             return []
     nodes = operands(crash.last)
     values = [crash.last.value(node) for node in nodes]
-    if len(values) != 2 or any(value is MISSING or not _values.is_tensor(value) for value in values):
+    if len(values) != 2 or any(value is MISSING or not frame_values.is_tensor(value) for value in values):
         return []
     return [Party(ast.unparse(node), value, node) for node, value in zip(nodes, values, strict=True)]
 
@@ -63,10 +63,10 @@ def operands(frame: Frame) -> list[ast.expr]:
         case ast.BinOp(left=left, right=right):
             return [left, right]
         case ast.Call(func=ast.Attribute(value=owner, attr=name), args=[*_, one, two]) if name in _ADDED_TO:
-            return [one, two] if frame.value(owner) is torch or _values.is_tensor(frame.value(owner)) else []
+            return [one, two] if frame.value(owner) is torch or frame_values.is_tensor(frame.value(owner)) else []
         case ast.Call(func=ast.Attribute(value=owner), args=[one, two, *_]) if frame.value(owner) is torch:
             return [one, two]
-        case ast.Call(func=ast.Attribute(value=owner), args=[one]) if _values.is_tensor(frame.value(owner)):
+        case ast.Call(func=ast.Attribute(value=owner), args=[one]) if frame_values.is_tensor(frame.value(owner)):
             return [owner, one]
         case _:
             return []
@@ -109,8 +109,10 @@ def thrown_away(crash: Crash, party: Party) -> tuple[Site, str] | None:
     for statement in frame.statements():
         match statement:
             case ast.Expr(value=ast.Call(func=ast.Attribute(value=owner, attr=attr))) if attr in _MOVES:
-                after = setting is None or _code.end(setting.statement) <= _code.start(statement)
-                before = _code.end(statement) <= _code.start(failing) and frame.file.always(statement, around)
+                after = setting is None or source_code.end(setting.statement) <= source_code.start(statement)
+                before = source_code.end(statement) <= source_code.start(failing) and frame.file.always(
+                    statement, around
+                )
                 if ast.unparse(owner) == key and after and before:
                     return frame.place(statement), ast.unparse(statement)
             case _:
@@ -124,7 +126,7 @@ def moved(crash: Crash, layer: Any) -> tuple[Site, str] | None:
     for frame in crash.frames:
         if frame.scope is None:
             continue
-        for call in _code.calls(frame.scope):
+        for call in source_code.calls(frame.scope):
             if not isinstance(call.func, ast.Attribute) or call.func.attr not in _MOVES:
                 continue
             value = frame.value(call.func.value)
@@ -132,8 +134,8 @@ def moved(crash: Crash, layer: Any) -> tuple[Site, str] | None:
                 value = _built_by(frame, call)
             if (
                 value is not MISSING
-                and _values.is_module(value)
-                and any(one is layer for _, one in _values.tree(value))
+                and frame_values.is_module(value)
+                and any(one is layer for _, one in frame_values.tree(value))
             ):
                 found = frame.place(call), ast.unparse(call.func)
     return found
@@ -151,9 +153,9 @@ def _built_by(frame: Frame, call: ast.Call) -> Any:
 def listed(crash: Crash, layer: Any) -> str:
     """Return the plain list or dict of a module that holds a layer which is not registered."""
     for name, root, _ in crash.modules():
-        for path, owner in _values.tree(root, "" if name == "self" else name):
+        for path, owner in frame_values.tree(root, "" if name == "self" else name):
             crash.check()
-            for key, value in _values.attributes(owner).items():
+            for key, value in frame_values.attributes(owner).items():
                 items = value.values() if type(value) is dict else value if type(value) in (list, tuple) else ()
                 if not key.startswith("_") and any(one is layer for one in items):
                     return f"{path}.{key}" if path else f"self.{key}"

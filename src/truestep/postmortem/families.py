@@ -22,7 +22,7 @@ from truestep.postmortem import (
     shapes,
     states,
 )
-from truestep.postmortem._crash import Crash, TooLong
+from truestep.postmortem.evidence.crash import Crash, TooLong
 
 if TYPE_CHECKING:
     from truestep.probes import Scene

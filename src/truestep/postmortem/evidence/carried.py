@@ -8,15 +8,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from truestep.findings import Mark
-from truestep.postmortem import _code, _values
-from truestep.postmortem._crash import Crash, Frame
+from truestep.postmortem.evidence import frame_values, source_code
+from truestep.postmortem.evidence.crash import Crash, Frame
 
 
 def backwards(frame: Frame) -> Iterator[tuple[ast.Call, ast.expr]]:
     """Yield the calls of backward in a frame's code, each with its root expression."""
     if frame.scope is None:
         return
-    for call in _code.calls(frame.scope):
+    for call in source_code.calls(frame.scope):
         if isinstance(call.func, ast.Attribute) and call.func.attr == "backward":
             begun = call.func.value
             if isinstance(begun, ast.Call) and isinstance(begun.func, ast.Attribute) and begun.func.attr == "scale":
@@ -39,12 +39,12 @@ def carried_names(frame: Frame, loop: ast.AST) -> list[tuple[str, ast.AST, bool]
     """Return the variables with a graph that an iteration reads before it sets them, and the setting statements."""
     assert frame.file is not None
     found: dict[str, tuple[str, ast.AST, bool]] = {}
-    settings = [s for s in _code.all_settings(loop) if frame.file.statement(s.node) is not loop]
+    settings = [s for s in source_code.all_settings(loop) if frame.file.statement(s.node) is not loop]
     for setting in settings:
         key = setting.key
         if key in found or not _has_graph(frame.value(ast.parse(key, mode="eval").body)):
             continue
-        first = min(_code.start(s.statement) for s in settings if s.key == key)
+        first = min(source_code.start(s.statement) for s in settings if s.key == key)
         adds = isinstance(setting.statement, ast.AugAssign)
         if adds or _read_by(loop, key, first, setting.statement):
             found[key] = (key, setting.statement, adds)
@@ -55,7 +55,9 @@ def _read_by(loop: ast.AST, key: str, first: tuple[int, int], statement: ast.AST
     """Return True if an iteration reads a variable before, or in, the first statement that sets it."""
     for node in ast.walk(loop):
         if isinstance(node, ast.Name | ast.Attribute) and isinstance(node.ctx, ast.Load) and ast.unparse(node) == key:
-            if _code.start(node) < first or (statement in _around(loop, node) and _code.start(statement) == first):
+            if source_code.start(node) < first or (
+                statement in _around(loop, node) and source_code.start(statement) == first
+            ):
                 return True
     return False
 
@@ -66,8 +68,8 @@ def _around(loop: ast.AST, node: ast.AST) -> list[ast.AST]:
 
 def _has_graph(value: Any) -> bool:
     if type(value) in (tuple, list):
-        return any(_values.is_tensor(item) and item.grad_fn is not None for item in value[:8])
-    return _values.is_tensor(value) and value.grad_fn is not None
+        return any(frame_values.is_tensor(item) and item.grad_fn is not None for item in value[:8])
+    return frame_values.is_tensor(value) and value.grad_fn is not None
 
 
 def detached(name: str, frame: Frame) -> str:
@@ -81,9 +83,9 @@ def _carried_attribute(crash: Crash) -> tuple[str, str, Any] | None:
     """Return the only attribute of the program's modules that holds a graph: its name, its key and the module."""
     found: dict[int, tuple[str, str, Any]] = {}
     for root, module, _ in crash.modules():
-        for path, one in _values.tree(module, "" if root == "self" else root):
+        for path, one in frame_values.tree(module, "" if root == "self" else root):
             crash.check()
-            own = [*_values.attributes(one).items(), *_values._buffers(one).items()]
+            own = [*frame_values.attributes(one).items(), *frame_values._buffers(one).items()]
             for key, value in own:
                 if not key.startswith("_") and _has_graph(value):
                     found[id(one), key] = (f"{path}.{key}" if path else key, key, one)  # type: ignore[index]
@@ -117,12 +119,12 @@ def kept_by_module(crash: Crash) -> KeptTensor | None:
     settings = file.settings(scope, f"self.{key}")
     reads = [
         node
-        for node in _code.walk(scope)
+        for node in source_code.walk(scope)
         if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load) and ast.unparse(node) == f"self.{key}"
     ]
-    if len(settings) != 1 or not reads or _code.start(reads[0]) > _code.end(settings[0].statement):
+    if len(settings) != 1 or not reads or source_code.start(reads[0]) > source_code.end(settings[0].statement):
         return None
-    plain = type(_values.attribute(owner, key)) not in (tuple, list)
+    plain = type(frame_values.attribute(owner, key)) not in (tuple, list)
     cut = f"self.{key} = " + (f"self.{key}.detach()" if plain else f"tuple(s.detach() for s in self.{key})")
     mark = Mark(file.site(settings[0].statement, forward.co_name), f"keeps `self.{key}` with the graph behind it")
     return KeptTensor(name, mark, cut)

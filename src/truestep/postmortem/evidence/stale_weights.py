@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from truestep.findings import Mark, PostMortem
-from truestep.postmortem import _code, _values
-from truestep.postmortem._carried import carried_names, detached, kept_by_module, read_for
-from truestep.postmortem._crash import MISSING, Crash, Frame
+from truestep.postmortem.evidence import frame_values, source_code
+from truestep.postmortem.evidence.carried import carried_names, detached, kept_by_module, read_for
+from truestep.postmortem.evidence.crash import MISSING, Crash, Frame
 
 SLUG = "modified-in-place"
 
@@ -117,17 +117,17 @@ def _holds(optimizer: Any, weight: Any) -> bool:
 def _named(hit: list[tuple[str, Any]]) -> str:
     """Return the name and shape of the weight, or that it is one of several weights of this shape."""
     name, weight = hit[0]
-    shape = _values.shape(weight.shape)
+    shape = frame_values.shape(weight.shape)
     return f"`{name}` {shape}" if len(hit) == 1 else f"`{name}` or another of {len(hit)} weights of shape {shape}"
 
 
 def _weights(crash: Crash) -> Iterator[tuple[str, Any]]:
     seen: set[int] = set()
     for root, module, _ in crash.modules():
-        for path, one in _values.tree(module, "" if root == "self" else root):
+        for path, one in frame_values.tree(module, "" if root == "self" else root):
             crash.check()
-            for key, weight in _values.parameters(one).items():
-                if _values.is_tensor(weight) and id(weight) not in seen:
+            for key, weight in frame_values.parameters(one).items():
+                if frame_values.is_tensor(weight) and id(weight) not in seen:
                     seen.add(id(weight))
                     yield (f"{path}.{key}" if path else key), weight
 
@@ -141,12 +141,12 @@ def _steps(frame: Frame) -> Iterator[tuple[ast.Call, Any]]:
     """Yield the calls in a frame's code that step an optimizer, directly or through a scaler."""
     if frame.scope is None:
         return
-    for call in _code.calls(frame.scope):
+    for call in source_code.calls(frame.scope):
         if not isinstance(call.func, ast.Attribute) or call.func.attr != "step":
             continue
         for node in (call.func.value, *call.args[:1]):
             value = frame.value(node)
-            if value is not MISSING and _values.is_optimizer(value):
+            if value is not MISSING and frame_values.is_optimizer(value):
                 yield call, value
 
 
@@ -160,15 +160,17 @@ def _between(frame: Frame, step: ast.AST, weights: set[int]) -> ast.Call | None:
     begun = failing.func.value if isinstance(failing, ast.Call) and isinstance(failing.func, ast.Attribute) else failing
     made = [call for node in file.sources(scope, begun) for call in _calls_in(node) if _uses(frame, call, weights)]
     if not made:
-        everywhere = [call for call in _code.calls(scope) if _uses(frame, call, weights)]
+        everywhere = [call for call in source_code.calls(scope) if _uses(frame, call, weights)]
         made = everywhere if len(everywhere) == 1 and file.always(everywhere[0], around) else []
-    earlier = [call for call in made if _code.end(call) <= _code.start(failing)]
+    earlier = [call for call in made if source_code.end(call) <= source_code.start(failing)]
     if not earlier:
         return None
     forward = max(
-        (call for call in earlier if _code.end(call) <= _code.start(step)), default=earlier[-1], key=_code.start
+        (call for call in earlier if source_code.end(call) <= source_code.start(step)),
+        default=earlier[-1],
+        key=source_code.start,
     )
-    if _code.end(forward) <= _code.start(step) and _code.end(step) <= _code.start(failing):
+    if source_code.end(forward) <= source_code.start(step) and source_code.end(step) <= source_code.start(failing):
         return forward if file.always(step, around) else None
     # The step ran in an earlier iteration of a loop that does not contain the forward pass.
     outside = [loop for loop in loops if forward not in set(ast.walk(loop))]
@@ -181,6 +183,6 @@ def _calls_in(node: ast.AST) -> Iterator[ast.Call]:
 
 def _uses(frame: Frame, call: ast.Call, weights: set[int]) -> bool:
     value = frame.value(call.func)
-    if value is MISSING or not _values.is_module(value):
+    if value is MISSING or not frame_values.is_module(value):
         return False
-    return any(id(p) in weights for _, one in _values.tree(value) for p in _values.parameters(one).values())
+    return any(id(p) in weights for _, one in frame_values.tree(value) for p in frame_values.parameters(one).values())

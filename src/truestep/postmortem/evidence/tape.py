@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from truestep.postmortem._crash import Crash
+from truestep.postmortem.evidence.crash import Crash
 
 _MOST_NODES = 50_000
 _LEAF = "torch::autograd::AccumulateGrad"
