@@ -15,21 +15,21 @@ from truestep.cli._stopping import Exit
 from truestep.errors import NoExperiment, TrueStepError
 from truestep.experiments.changes.speedups import SPEEDUPS
 from truestep.experiments.overfit import causes
-from truestep.experiments.overfit.overfit import Answer, Overfit, _check, judge
-from truestep.experiments.prove.figure import Figure, Says
-from truestep.experiments.prove.prove import LOSS, Proof
-from truestep.experiments.prove.prove import Answer as Proved
+from truestep.experiments.overfit.overfit import LearningVerdict, Overfit, _check, judge
+from truestep.experiments.prove.figure import Figure, FigureVerdict
+from truestep.experiments.prove.prove import LOSS, ProofAnswer, RemedyProof
 from truestep.experiments.reports import overfit as overfit_report
 from truestep.experiments.reports import prove as prove_report
 from truestep.experiments.reports import resume as resume_report
 from truestep.experiments.reports import tune as tune_report
+from truestep.experiments.resume.kills import Kill
 from truestep.experiments.resume.missing import FIXES, Missing
-from truestep.experiments.resume.resume import Kill, Resume, Trial, Verdict
+from truestep.experiments.resume.resume import Resume
+from truestep.experiments.resume.trial import KillTrial, ResumeVerdict
 from truestep.experiments.running import absent
-from truestep.experiments.running.outcome import Outcome, Step, Variant
-from truestep.experiments.tune.speedup_statistics import Judged
-from truestep.experiments.tune.speedup_statistics import Says as Speed
-from truestep.experiments.tune.tuned import Row, Tuned
+from truestep.experiments.running.outcome import RunOutcome, Step, Variant
+from truestep.experiments.tune.speedup_statistics import Judged, SpeedVerdict
+from truestep.experiments.tune.tuned import SpeedupRow, Tuned
 from truestep.rules import all_rules
 
 DOCS = Path(__file__).parents[2] / "docs" / "reference"
@@ -74,7 +74,7 @@ def test_codes_of_errors_are_those_of_the_table():
 def proof(*figures, interrupted=False):
     curves = (((2.0, 1.0),) * 3, ((2.0, 1.0),) * 3)
     seeds = len(figures[0].as_it_is) if figures else 3
-    return Proof("clip-after-step", "clip-first", figures, (), curves, curves, seeds, interrupted=interrupted)
+    return RemedyProof("clip-after-step", "clip-first", figures, (), curves, curves, seeds, interrupted=interrupted)
 
 
 MIXED = Figure("accuracy …", (73.4, 84.0, 86.6), (93.1, 92.4, 94.7))
@@ -85,23 +85,23 @@ ALIKE = Figure(LOSS, (1.0, 2.0, 3.0), (1.001, 1.999, 3.001))
 @pytest.mark.parametrize(
     ("figures", "answer"),
     [
-        ((MIXED,), Proved.UNSURE),
-        ((ALIKE,), Proved.DOES_NOT),
-        ((APART, MIXED, ALIKE), Proved.MATTERS),
-        ((ALIKE, MIXED), Proved.UNSURE),
-        ((), Proved.UNSURE),
-        ((Figure(LOSS, (math.nan,) * 3, (math.nan,) * 3),), Proved.UNSURE),
+        ((MIXED,), ProofAnswer.UNSURE),
+        ((ALIKE,), ProofAnswer.DOES_NOT),
+        ((APART, MIXED, ALIKE), ProofAnswer.MATTERS),
+        ((ALIKE, MIXED), ProofAnswer.UNSURE),
+        ((), ProofAnswer.UNSURE),
+        ((Figure(LOSS, (math.nan,) * 3, (math.nan,) * 3),), ProofAnswer.UNSURE),
     ],
 )
 def test_absence_is_only_said_where_it_was_shown(figures, answer):
     said = prove_report.sentence(proof(*figures))
     assert proof(*figures).answer is answer
-    assert ("does not matter" in said) is (answer is Proved.DOES_NOT)
-    assert said.startswith("cannot tell") is (answer is Proved.UNSURE)
+    assert ("does not matter" in said) is (answer is ProofAnswer.DOES_NOT)
+    assert said.startswith("cannot tell") is (answer is ProofAnswer.UNSURE)
 
 
 def test_the_number_of_seeds_that_would_tell_follows_from_the_spread():
-    assert MIXED.says is Says.UNSURE
+    assert MIXED.says is FigureVerdict.UNSURE
     few = MIXED.seeds
     assert f"--seeds {few}" in prove_report.sentence(proof(MIXED))
     wider = Figure("accuracy …", (60.0, 84.0, 99.0), (93.1, 92.4, 94.7))
@@ -113,8 +113,8 @@ def test_the_number_of_seeds_that_would_tell_follows_from_the_spread():
 
 def test_more_numbers_ask_for_more_certainty():
     one = Figure("x", (1.0, 1.1, 0.9), (0.3, 0.7, 0.5))
-    assert one.says is Says.DIFFERS
-    assert replace(one, among=6).says is Says.UNSURE
+    assert one.says is FigureVerdict.DIFFERS
+    assert replace(one, among=6).says is FigureVerdict.UNSURE
 
 
 def test_a_finding_that_matters_decides_the_exit_code_then_one_that_cannot_be_told():
@@ -122,7 +122,7 @@ def test_a_finding_that_matters_decides_the_exit_code_then_one_that_cannot_be_to
     assert prove_command._code([sure, unsure, none]) == 1
     assert prove_command._code([unsure, none]) == 3
     assert prove_command._code([none]) == prove_command._code([]) == 0
-    assert prove_command._code([none], Proved.UNSURE) == 3
+    assert prove_command._code([none], ProofAnswer.UNSURE) == 3
 
 
 # --- what overfit says ---
@@ -130,7 +130,7 @@ def test_a_finding_that_matters_decides_the_exit_code_then_one_that_cannot_be_to
 
 def outcome(losses=(), how="stopped", **given):
     steps = tuple(Step(0, loss, None, 0.1 * number) for number, loss in enumerate(losses))
-    return Outcome(PLAIN, how, steps, **given)
+    return RunOutcome(PLAIN, how, steps, **given)
 
 
 @pytest.mark.parametrize(
@@ -223,10 +223,12 @@ def test_why_there_are_no_steps_is_said_in_one_way(given, happened, remedy):
 
 
 def tuned():
-    judged = Judged(10.25, 10.01, 110.3, Speed.GAIN)
+    judged = Judged(10.25, 10.01, 110.3, SpeedVerdict.GAIN)
     kinds = ("gain", "saves memory", "losses differ", "cannot tell", "failed")
     rows = [
-        Row((name,), kinds[number % 5], judged, 1.234, 123.4, 1e-12, "it said " + "much " * 30 if number % 3 else "")
+        SpeedupRow(
+            (name,), kinds[number % 5], judged, 1.234, 123.4, 1e-12, "it said " + "much " * 30 if number % 3 else ""
+        )
         for number, name in enumerate(SPEEDUPS)
     ]
     found = Tuned("cuda", 0.0394, {"data": 0.03, "forward": 0.0094}, 375 * 2**20, rows, replace(rows[0]))
@@ -238,8 +240,8 @@ def tuned():
 def resumed():
     kill = Kill(1234, "write", 3, "checkpoints/a-long-folder-of-checkpoints/checkpoint-123456/training_args.bin")
     missing = tuple(Missing(piece, "seen " * 30, restored=piece.startswith("random")) for piece in FIXES)
-    crashed = Trial(kill, Verdict.CRASHED, 1234, note="after 12 steps: " + "word " * 30, in_folder=True)
-    differs = Trial(kill, Verdict.DIFFERS, 1234, 1200, 1201, missing, losses=(1.0, 2.0))
+    crashed = KillTrial(kill, ResumeVerdict.CRASHED, 1234, note="after 12 steps: " + "word " * 30, in_folder=True)
+    differs = KillTrial(kill, ResumeVerdict.DIFFERS, 1234, 1200, 1201, missing, losses=(1.0, 2.0))
     return Resume(
         2000, "finished", 12, tuple(map(float, range(2000))), (crashed, differs, replace(differs, kill=Kill(9)))
     )
@@ -251,19 +253,19 @@ def texts():
     yield "tune, none", tune_report.text("train.py", replace(found, best=(), whole=None, enough_s=1234.0))
     yield "tune, list", tune_report.catalogue()
     result = resumed()
-    for verdict in Verdict:
+    for verdict in ResumeVerdict:
         trials = tuple(replace(trial, verdict=verdict) for trial in result.trials)
         yield f"verify-resume, {verdict}", resume_report.text(replace(result, trials=trials))
     for figures in ((MIXED, ALIKE, APART), (MIXED,), (ALIKE,), ()):
         long = tuple(replace(figure, name=figure.name * 12) for figure in figures)
         yield f"prove, {len(figures)}", prove_report.text(proof(*long, interrupted=True))
-    seen = Outcome(PLAIN, "stopped", (Step(0, 1.0, None, 0.1),), told={"watched": {"findings": list(all_rules())}})
+    seen = RunOutcome(PLAIN, "stopped", (Step(0, 1.0, None, 0.1),), told={"watched": {"findings": list(all_rules())}})
     yield "prove, rest", "\n".join(prove_report.rest(seen, list(all_rules()), True))
     yield "prove, nothing", "\n".join(prove_report.rest(outcome([1.0]), [], False))
-    for answer in Answer:
+    for answer in LearningVerdict:
         losses = (2.0, 1.0, 0.5)
         sentence = f"this loop {answer}: " + "word " * 40
-        why = ("the targets change " + "word " * 30,) if answer is Answer.STUCK else ()
+        why = ("the targets change " + "word " * 30,) if answer is LearningVerdict.STUCK else ()
         yield f"overfit, {answer}", overfit_report.text(Overfit(answer, sentence, losses, outcome(), outcome(), why))
     yield "overfit, interrupted", overfit_report.until((123456.789, 1e-12))
     for how in ("crashed", "killed", "finished"):

@@ -8,8 +8,8 @@ import pytest
 
 from truestep.errors import UsageError
 from truestep.experiments.running.bench import Bench
-from truestep.experiments.running.outcome import LOSSES, Outcome, Step, Variant
-from truestep.experiments.running.outcome_cache import Kept
+from truestep.experiments.running.outcome import LOSSES, RunOutcome, Step, Variant
+from truestep.experiments.running.outcome_cache import OutcomeCache
 from truestep.supervision.launching.launch import Target
 
 SCRIPT = """
@@ -63,18 +63,18 @@ def bench(folder, *arguments, script="train.py", **options):
 
 def test_an_outcome_that_is_kept_is_not_run_again(folder, tmp_path):
     begun = []
-    one = bench(folder, "3", kept=Kept(tmp_path / "kept"), begins=begun.append)
+    one = bench(folder, "3", kept=OutcomeCache(tmp_path / "kept"), begins=begun.append)
     first = one.run(PLAIN)
     assert one.run(PLAIN) == first
     assert len(begun) == 1
     assert one.kept.used == 0, "what this object kept is no earlier outcome"
-    later = replace(one, kept=Kept(tmp_path / "kept"))
+    later = replace(one, kept=OutcomeCache(tmp_path / "kept"))
     assert later.run(PLAIN) == first
     assert (len(begun), later.kept.used) == (1, 1)
 
 
 def test_what_an_outcome_depends_on_is_in_its_name(folder, tmp_path, monkeypatch):
-    kept = Kept(tmp_path / "kept")
+    kept = OutcomeCache(tmp_path / "kept")
 
     def key(arguments=("3",), steps=None, processes=1, variant=PLAIN):
         return kept.key(folder, Target("train.py", arguments), steps, processes, variant)
@@ -99,61 +99,61 @@ def test_what_an_outcome_depends_on_is_in_its_name(folder, tmp_path, monkeypatch
 
 def test_a_folder_with_more_files_than_are_looked_at_keeps_nothing(folder, tmp_path, monkeypatch):
     monkeypatch.setattr("truestep.experiments.running.outcome_cache._MOST_FILES", 1)
-    kept = Kept(tmp_path / "kept")
+    kept = OutcomeCache(tmp_path / "kept")
     assert kept.key(folder, Target("train.py"), None, 1, PLAIN) == ""
-    kept.add("", Outcome(PLAIN, "finished"), ())
+    kept.add("", RunOutcome(PLAIN, "finished"), ())
     assert kept.find("", PLAIN) is None
 
 
 def test_what_is_kept_is_found_by_others_unless_they_begin_afresh(tmp_path):
-    outcome = Outcome(PLAIN, "finished", (Step(0, 1.0, None, 0.5), Step(0, 0.5, 2.0, 0.7)), 3.0, 10)
-    kept = Kept(tmp_path)
+    outcome = RunOutcome(PLAIN, "finished", (Step(0, 1.0, None, 0.5), Step(0, 0.5, 2.0, 0.7)), 3.0, 10)
+    kept = OutcomeCache(tmp_path)
     kept.add("a", outcome, ())
     for how in ("killed", "crashed", "interrupted", "exited"):
         kept.add(how, replace(outcome, how=how), ())
         assert kept.find(how, PLAIN) is None
-    assert Kept(tmp_path).find("a", PLAIN) == outcome
-    afresh = Kept(tmp_path, fresh=True)
+    assert OutcomeCache(tmp_path).find("a", PLAIN) == outcome
+    afresh = OutcomeCache(tmp_path, fresh=True)
     assert afresh.find("a", PLAIN) is None
     afresh.add("a", outcome, ())
     assert afresh.find("a", PLAIN) == outcome
     (tmp_path / "a.json").write_text("{broken")
-    assert Kept(tmp_path).find("a", PLAIN) is None
+    assert OutcomeCache(tmp_path).find("a", PLAIN) is None
 
 
 def test_not_more_is_kept_than_there_is_room_for(tmp_path, monkeypatch):
     monkeypatch.setattr("truestep.experiments.running.outcome_cache._MOST_OUTCOMES", 2)
-    kept = Kept(tmp_path)
+    kept = OutcomeCache(tmp_path)
     for number in range(4):
-        kept.add(str(number), Outcome(PLAIN, "finished"), ())
+        kept.add(str(number), RunOutcome(PLAIN, "finished"), ())
         os.utime(tmp_path / f"{number}.json", (number, number))
     assert sorted(path.stem for path in tmp_path.glob("*.json")) == ["2", "3"]
 
 
 def test_a_folder_that_cannot_be_written_keeps_nothing(tmp_path):
     (tmp_path / "file").write_text("")
-    kept = Kept(tmp_path / "file" / "below")
-    kept.add("a", Outcome(PLAIN, "finished"), ())
-    assert Kept(tmp_path / "file" / "below").find("a", PLAIN) is None
+    kept = OutcomeCache(tmp_path / "file" / "below")
+    kept.add("a", RunOutcome(PLAIN, "finished"), ())
+    assert OutcomeCache(tmp_path / "file" / "below").find("a", PLAIN) is None
 
 
 def test_an_outcome_is_found_while_what_it_read_elsewhere_is_the_same(tmp_path):
     read, absent = tmp_path / "data.txt", tmp_path / "absent.txt"
     read.write_text("1")
     os.utime(read, (1, 1))
-    outcome = Outcome(PLAIN, "finished")
-    kept = Kept(tmp_path / "kept")
+    outcome = RunOutcome(PLAIN, "finished")
+    kept = OutcomeCache(tmp_path / "kept")
     kept.add("a", outcome, [str(read), str(absent)])
-    assert Kept(kept.folder).find("a", PLAIN) == outcome
+    assert OutcomeCache(kept.folder).find("a", PLAIN) == outcome
     absent.write_text("")
-    assert Kept(kept.folder).find("a", PLAIN) is None
+    assert OutcomeCache(kept.folder).find("a", PLAIN) is None
     absent.unlink()
     os.utime(read, (2, 2))
-    assert Kept(kept.folder).find("a", PLAIN) is None
+    assert OutcomeCache(kept.folder).find("a", PLAIN) is None
     kept.add("unknown", outcome, None)
     kept.add("changed under way", outcome, [str(read)], begun_ns=1)
-    assert Kept(kept.folder).find("unknown", PLAIN) is None
-    assert Kept(kept.folder).find("changed under way", PLAIN) is None
+    assert OutcomeCache(kept.folder).find("unknown", PLAIN) is None
+    assert OutcomeCache(kept.folder).find("changed under way", PLAIN) is None
     assert kept.find("unknown", PLAIN) == outcome, "within one command it is the same run"
 
 
@@ -190,7 +190,7 @@ def test_what_is_imported_and_opened_outside_of_the_folder_is_part_of_the_name(f
     begun = []
 
     def again():
-        one = bench(folder, kept=Kept(tmp_path / "kept"), begins=begun.append)
+        one = bench(folder, kept=OutcomeCache(tmp_path / "kept"), begins=begun.append)
         assert one.run(PLAIN).how == "finished"
         return len(begun)
 
@@ -204,7 +204,7 @@ def test_what_is_imported_and_opened_outside_of_the_folder_is_part_of_the_name(f
 
 def test_a_crash_is_not_kept(folder, tmp_path):
     (folder / "train.py").write_text("import torch\ntorch.load('../x.pt')\n")
-    one = bench(folder, kept=Kept(tmp_path / "kept"))
+    one = bench(folder, kept=OutcomeCache(tmp_path / "kept"))
     assert one.run(PLAIN).how == "crashed"
     (folder.parent / "x.pt").write_bytes(b"")
     assert "FileNotFoundError" not in one.run(PLAIN).said
@@ -238,10 +238,10 @@ def test_a_process_that_dies_ends_the_others(folder):
 
 def test_the_figures_of_an_outcome_are_those_of_the_first_optimizer():
     steps = [Step(number % 2, float(number), 1.0, number * 0.5) for number in range(20)]
-    outcome = Outcome(PLAIN, "finished", tuple(steps))
+    outcome = RunOutcome(PLAIN, "finished", tuple(steps))
     assert outcome.losses == tuple(float(number) for number in range(0, 20, 2))
     assert outcome.seconds_per_step == 1.0
-    assert Outcome(PLAIN, "finished", tuple(steps[:4])).seconds_per_step is None
+    assert RunOutcome(PLAIN, "finished", tuple(steps[:4])).seconds_per_step is None
 
 
 @pytest.mark.parametrize(
@@ -285,9 +285,9 @@ def test_an_experiment_is_not_one_of_several_processes(folder, monkeypatch):
     ],
 )
 def test_the_last_line_of_an_output_is_its_error_where_it_has_one(said, line):
-    assert Outcome(PLAIN, "crashed", said=said).last_line == line
+    assert RunOutcome(PLAIN, "crashed", said=said).last_line == line
 
 
 def test_outcomes_are_kept_in_the_cache_of_the_user(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    assert Kept().folder == tmp_path / "truestep" / "experiments"
+    assert OutcomeCache().folder == tmp_path / "truestep" / "experiments"

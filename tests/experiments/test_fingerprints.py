@@ -14,15 +14,15 @@ import torch
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
-from truestep.experiments.instruments import _digests
-from truestep.experiments.instruments.fingerprints import Fingerprints
+from truestep.experiments.instruments.state import digests
+from truestep.experiments.instruments.state.fingerprints import Fingerprints
 from truestep.experiments.resume.trace import read_trace
 from truestep.experiments.running.state_writes import watch_writes
 
 DTYPES = [torch.float32, torch.float64, torch.bfloat16, torch.float16, torch.int64, torch.uint8, torch.bool]
 
 
-@pytest.mark.parametrize("of", [_digests.of_tensor, _digests.on_device])
+@pytest.mark.parametrize("of", [digests.of_tensor, digests.on_device])
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
 def test_one_value_changes_the_checksum_and_so_does_the_order(of, dtype):
     tensor = torch.tensor([1, 0, 1, 1, 0, 0, 1], dtype=dtype)
@@ -39,25 +39,25 @@ def test_the_last_bit_of_a_weight_changes_the_checksum():
     tensor = torch.randn(1000, generator=torch.Generator().manual_seed(0))
     other = tensor.clone()
     other[500] = torch.nextafter(other[500], torch.tensor(9.0))
-    for of in (_digests.of_tensor, _digests.on_device):
+    for of in (digests.of_tensor, digests.on_device):
         assert of(other) != of(tensor)
 
 
 def test_kinds_of_tensors_have_a_checksum_of_their_values():
     square = torch.arange(16.0).reshape(4, 4)
-    assert _digests.of_tensor(square.t()) == _digests.of_tensor(square.t().contiguous()) != _digests.of_tensor(square)
-    assert _digests.of_tensor(square.to_sparse()) == _digests.of_tensor(square.clone().to_sparse())
-    assert _digests.of_tensor(square.to_sparse()) != _digests.of_tensor((2 * square).to_sparse())
-    assert _digests.of_tensor(torch.complex(square, square)) != _digests.of_tensor(torch.complex(square, square).conj())
-    assert _digests.of_tensor(torch.tensor(3.0)) != _digests.of_tensor(torch.tensor(4.0))
-    assert _digests.of_tensor(torch.empty(3, device="meta")) == _digests.of_tensor(torch.empty(5, device="meta"))
+    assert digests.of_tensor(square.t()) == digests.of_tensor(square.t().contiguous()) != digests.of_tensor(square)
+    assert digests.of_tensor(square.to_sparse()) == digests.of_tensor(square.clone().to_sparse())
+    assert digests.of_tensor(square.to_sparse()) != digests.of_tensor((2 * square).to_sparse())
+    assert digests.of_tensor(torch.complex(square, square)) != digests.of_tensor(torch.complex(square, square).conj())
+    assert digests.of_tensor(torch.tensor(3.0)) != digests.of_tensor(torch.tensor(4.0))
+    assert digests.of_tensor(torch.empty(3, device="meta")) == digests.of_tensor(torch.empty(5, device="meta"))
 
 
 def test_a_batch_of_any_form_has_a_checksum():
     batch = {"x": torch.ones(2), "texts": ["a", "b"], "n": (1, 2.0, None), "array": np.arange(3)}
-    assert _digests.of(batch) == _digests.of({**batch, "x": torch.ones(2), "array": np.arange(3)})
+    assert digests.of(batch) == digests.of({**batch, "x": torch.ones(2), "array": np.arange(3)})
     for name, value in (("x", torch.zeros(2)), ("texts", ["a", "c"]), ("n", (1, 2.5, None)), ("array", np.zeros(3))):
-        assert _digests.of({**batch, name: value}) != _digests.of(batch)
+        assert digests.of({**batch, name: value}) != digests.of(batch)
 
 
 def trained(folder, watched=True, wrap=lambda model: model):

@@ -5,25 +5,25 @@ import random
 
 import pytest
 
-from truestep.experiments.tune.speedup_statistics import Says, deviation, interval, judge
+from truestep.experiments.tune.speedup_statistics import SpeedVerdict, deviation, interval, judge
 
 
 @pytest.mark.parametrize(
     ("pairs", "says"),
     [
-        ([[1.3, 1.2, 1.25, 1.3, 1.27]], Says.GAIN),
-        ([[1.3] * 8, [1.2] * 8], Says.GAIN),
-        ([[1.3] * 8, [1.02] * 8], Says.UNSURE),
-        ([[1.3] * 8, [0.8] * 8], Says.UNSURE),
-        ([[1.02, 1.02, 1.02, 1.02, 1.02]], Says.EQUAL),
-        ([[1.0, 1.01, 0.99, 1.0, 1.02]], Says.EQUAL),
-        ([[0.5, 1.01, 0.9, 1.0, 1.02]], Says.EQUAL),
-        ([[0.5, 2.0, 0.9, 1.0, 1.5]], Says.UNSURE),
-        ([[0.5, 0.6, 0.7, 0.6, 0.5]], Says.SLOWER),
-        ([[5.0, 5.0, 5.0, 5.0]], Says.UNSURE),
-        ([[]], Says.UNSURE),
-        ([], Says.UNSURE),
-        ([[math.inf] * 8], Says.UNSURE),
+        ([[1.3, 1.2, 1.25, 1.3, 1.27]], SpeedVerdict.GAIN),
+        ([[1.3] * 8, [1.2] * 8], SpeedVerdict.GAIN),
+        ([[1.3] * 8, [1.02] * 8], SpeedVerdict.UNSURE),
+        ([[1.3] * 8, [0.8] * 8], SpeedVerdict.UNSURE),
+        ([[1.02, 1.02, 1.02, 1.02, 1.02]], SpeedVerdict.EQUAL),
+        ([[1.0, 1.01, 0.99, 1.0, 1.02]], SpeedVerdict.EQUAL),
+        ([[0.5, 1.01, 0.9, 1.0, 1.02]], SpeedVerdict.EQUAL),
+        ([[0.5, 2.0, 0.9, 1.0, 1.5]], SpeedVerdict.UNSURE),
+        ([[0.5, 0.6, 0.7, 0.6, 0.5]], SpeedVerdict.SLOWER),
+        ([[5.0, 5.0, 5.0, 5.0]], SpeedVerdict.UNSURE),
+        ([[]], SpeedVerdict.UNSURE),
+        ([], SpeedVerdict.UNSURE),
+        ([[math.inf] * 8], SpeedVerdict.UNSURE),
     ],
 )
 def test_a_gain_is_one_where_every_pair_of_processes_says_so(pairs, says):
@@ -31,13 +31,13 @@ def test_a_gain_is_one_where_every_pair_of_processes_says_so(pairs, says):
 
 
 def test_where_the_same_script_differs_from_itself_by_more_a_gain_must_be_more():
-    assert judge([[1.2] * 8]).says is Says.GAIN
-    assert judge([[1.2] * 8], margin=0.25).says is Says.UNSURE
+    assert judge([[1.2] * 8]).says is SpeedVerdict.GAIN
+    assert judge([[1.2] * 8], margin=0.25).says is SpeedVerdict.UNSURE
 
 
 def test_one_turn_of_eight_may_be_disturbed_and_two_may_not():
-    assert judge([[1.5] * 7 + [0.2]]).says is Says.GAIN
-    assert judge([[1.5] * 6 + [0.2, 0.3]]).says is Says.UNSURE
+    assert judge([[1.5] * 7 + [0.2]]).says is SpeedVerdict.GAIN
+    assert judge([[1.5] * 6 + [0.2, 0.3]]).says is SpeedVerdict.UNSURE
 
 
 @pytest.mark.parametrize(("count", "ends"), [(4, (0, math.inf)), (5, (0, 4)), (7, (0, 6)), (8, (1, 6)), (11, (2, 8))])
@@ -63,7 +63,7 @@ MEDIAN = sorted(
 def test_pure_noise_is_hardly_ever_a_gain():
     draw = random.Random(2)
     pairs = ([[math.exp(draw.gauss(0, 0.15)) for _ in range(8)] for _ in range(2)] for _ in range(2000))
-    gains = sum(judge(both).says is Says.GAIN for both in pairs)
+    gains = sum(judge(both).says is SpeedVerdict.GAIN for both in pairs)
     assert gains <= 6
 
 

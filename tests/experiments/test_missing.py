@@ -4,10 +4,11 @@ from dataclasses import replace
 
 import pytest
 
+from truestep.experiments.resume.kills import Kill, plan
 from truestep.experiments.resume.missing import missing
-from truestep.experiments.resume.resume import Kill, Verdict, judge, plan, went_on
-from truestep.experiments.resume.trace import Print, Trace, Write, compare, is_rounding, read_trace
-from truestep.experiments.running.outcome import Outcome, Variant
+from truestep.experiments.resume.trace import Print, StateWrite, Trace, compare, is_rounding, read_trace
+from truestep.experiments.resume.trial import ResumeVerdict, judge, went_on
+from truestep.experiments.running.outcome import RunOutcome, Variant
 
 EPOCH = 5
 
@@ -45,16 +46,22 @@ def steps(start, end, **facts):
     return tuple(made(step, **facts) for step in range(start, end))
 
 
-def judged(resumed, *, done=8, writes=(Write("torch.save", "a.pt", 5),), how="finished"):
+def judged(resumed, *, done=8, writes=(StateWrite("torch.save", "a.pt", 5),), how="finished"):
     whole = Trace(steps(0, 20), writes)
     killed = Trace(whole.steps[:done], writes)
-    outcome = Outcome(Variant("resumed"), how, said="it says\nValueError: why")
+    outcome = RunOutcome(Variant("resumed"), how, said="it says\nValueError: why")
     return judge(whole, killed, Trace(tuple(resumed)), Kill(done), "finished", outcome)
 
 
 def test_the_same_steps_are_exact_and_those_done_twice_are_counted():
     trial = judged(steps(6, 20))
-    assert (trial.verdict, trial.went_on, trial.again, trial.first, trial.missing) == (Verdict.EXACT, 6, 2, None, ())
+    assert (trial.verdict, trial.went_on, trial.again, trial.first, trial.missing) == (
+        ResumeVerdict.EXACT,
+        6,
+        2,
+        None,
+        (),
+    )
 
 
 @pytest.mark.parametrize(
@@ -80,7 +87,7 @@ def test_the_same_steps_are_exact_and_those_done_twice_are_counted():
 def test_one_piece_that_differs_at_first_is_the_one_that_is_missing(piece, facts):
     others = [made(step, weights=weights(step, 1), after=weights(step + 1, 1), loss=0.5) for step in range(7, 20)]
     trial = judged([made(6, after=weights(7, 1), **facts), *others])
-    assert (trial.verdict, trial.went_on, trial.first) == (Verdict.DIFFERS, 6, 7)
+    assert (trial.verdict, trial.went_on, trial.first) == (ResumeVerdict.DIFFERS, 6, 7)
     assert [one.piece for one in trial.missing if one.effect] == [piece]
 
 
@@ -123,7 +130,7 @@ def test_random_states_that_nobody_draws_from_are_not_missed():
 def test_random_states_that_move_nothing_differ_and_do_no_harm():
     resumed = [replace(step, random={**step.random, "torch": 500 + n}) for n, step in enumerate(steps(6, 20))]
     trial = judged(resumed)
-    assert trial.verdict is Verdict.EXACT
+    assert trial.verdict is ResumeVerdict.EXACT
     assert [(one.piece, one.effect) for one in trial.missing] == [("random torch", False)]
 
 
@@ -141,36 +148,36 @@ def test_an_order_that_differs_from_the_next_epoch_on_is_that_of_the_random_stat
 def test_epochs_that_are_counted_from_the_start_make_the_run_longer():
     more = steps(20, 25)
     trial = judged([*steps(5, 20), *more])
-    assert (trial.verdict, trial.beyond, trial.first) == (Verdict.DIFFERS, 5, 21)
+    assert (trial.verdict, trial.beyond, trial.first) == (ResumeVerdict.DIFFERS, 5, 21)
     assert [one.piece for one in trial.missing] == ["epochs"]
 
 
 def test_steps_that_are_never_done_are_told():
     trial = judged(steps(6, 15))
-    assert (trial.verdict, trial.beyond, trial.first) == (Verdict.DIFFERS, -5, 16)
+    assert (trial.verdict, trial.beyond, trial.first) == (ResumeVerdict.DIFFERS, -5, 16)
     assert "5 fewer steps" in trial.missing[0].detail
     nothing = judged([])
-    assert (nothing.verdict, nothing.note) == (Verdict.DIFFERS, "it takes no step: steps 9 to 20 are never done")
+    assert (nothing.verdict, nothing.note) == (ResumeVerdict.DIFFERS, "it takes no step: steps 9 to 20 are never done")
 
 
 def test_a_run_that_is_ended_by_its_count_of_steps_is_not_called_short():
-    assert judged(steps(6, 15), how="stopped").verdict is Verdict.EXACT
+    assert judged(steps(6, 15), how="stopped").verdict is ResumeVerdict.EXACT
 
 
 def test_a_run_that_begins_again_is_told_from_one_that_had_nothing_to_begin_with():
-    assert judged(steps(0, 20)).verdict is Verdict.ANEW
-    assert judged(steps(0, 20), writes=()).verdict is Verdict.NOTHING_SAVED
+    assert judged(steps(0, 20)).verdict is ResumeVerdict.ANEW
+    assert judged(steps(0, 20), writes=()).verdict is ResumeVerdict.NOTHING_SAVED
 
 
 def test_a_crash_says_its_last_line():
     trial = judged([], how="crashed")
-    assert (trial.verdict, trial.note) == (Verdict.CRASHED, "ValueError: why")
+    assert (trial.verdict, trial.note) == (ResumeVerdict.CRASHED, "ValueError: why")
 
 
 def test_weights_of_no_step_that_were_read_from_a_file_are_the_missing_ones():
     other = [replace(made(0), weights="f" * 16, sample=[50.0], reads=1)]
     trial = judged(other)
-    assert trial.verdict is Verdict.DIFFERS
+    assert trial.verdict is ResumeVerdict.DIFFERS
     assert [one.piece for one in trial.missing] == ["weights"]
 
 
@@ -224,7 +231,7 @@ def test_a_loader_that_draws_ahead_is_compared_by_its_last_batches():
 
 
 def test_kills_lie_after_the_first_save_and_one_in_a_later_one():
-    writes = tuple(Write("torch.save", "a.pt", step) for step in (0, 5, 10, 15, 20))
+    writes = tuple(StateWrite("torch.save", "a.pt", step) for step in (0, 5, 10, 15, 20))
     for seed in range(20):
         planned = plan(Trace(steps(0, 20), writes), 4, seed, during_save=True)
         (within,) = (kill for kill in planned if kill.moment == "write")
@@ -241,7 +248,7 @@ def test_kills_lie_after_the_first_save_and_one_in_a_later_one():
 def test_a_line_that_a_kill_cut_off_is_left_out(tmp_path):
     path = tmp_path / "prints.jsonl"
     path.write_text('{"write": {"kind": "rename", "path": "a"}}\n{"step": {"opti')
-    assert read_trace(path) == Trace((), (Write("rename", "a", 0),))
+    assert read_trace(path) == Trace((), (StateWrite("rename", "a", 0),))
     assert read_trace(tmp_path / "none") == Trace(())
 
 
@@ -289,10 +296,10 @@ def test_an_epoch_that_never_ends_and_begins_anew_leaves_open_a_count_of_steps()
 def test_a_file_of_a_checkpoint_of_several_is_not_renamed_alone(others, advice):
     from truestep.experiments.reports.resume import explained
 
-    writes = tuple(Write("torch.save", path, 5) for path in others)
+    writes = tuple(StateWrite("torch.save", path, 5) for path in others)
     whole = Trace(steps(0, 20), writes)
     kill = Kill(5, "write", len(others) - 1, others[-1])
-    outcome = Outcome(Variant("resumed"), "crashed", said="FileNotFoundError: c-5/state.json")
+    outcome = RunOutcome(Variant("resumed"), "crashed", said="FileNotFoundError: c-5/state.json")
     trial = judge(whole, Trace(whole.steps[:5], writes[:-1]), Trace(()), kill, "finished", outcome)
-    assert trial.verdict is Verdict.CRASHED
+    assert trial.verdict is ResumeVerdict.CRASHED
     assert advice in " ".join(explained(trial).split())

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from truestep.errors import NoExperiment
-from truestep.experiments.overfit.overfit import Answer, judge, overfit
+from truestep.experiments.overfit.overfit import LearningVerdict, judge, overfit
 from truestep.experiments.reports.curve import drawn
 from truestep.experiments.reports.picture import svg
 from truestep.experiments.running.bench import Bench
@@ -70,7 +70,7 @@ def bench(folder, *arguments, steps=150, script="train.py", **options):
 def test_a_loop_that_learns_is_told_to_learn_and_nothing_is_overwritten(folder):
     before = sorted(path.name for path in folder.iterdir())
     result = overfit(bench(folder, "--scaler"))
-    assert result.answer is Answer.LEARNS, result.outcome.said
+    assert result.answer is LearningVerdict.LEARNS, result.outcome.said
     assert "this loop can learn: the loss on one batch of 32 samples fell from 1." in result.sentence
     assert result.losses[0] == pytest.approx(math.log(4), rel=0.2), "out of the scale of fp16"
     assert len(result.losses) == 150
@@ -81,7 +81,7 @@ def test_a_loop_that_learns_is_told_to_learn_and_nothing_is_overwritten(folder):
 
 def test_a_loop_that_cannot_learn_is_stuck_and_its_failure_is_named(folder):
     result = overfit(bench(folder, "--wrong", "detached", steps=20))
-    assert result.answer is Answer.STUCK, result.sentence
+    assert result.answer is LearningVerdict.STUCK, result.sentence
     assert result.plain is not None
     assert "loss-without-parameters" in result.plain.report or "graph-cut" in result.plain.report, result.plain.report
     assert "train.py:27" in result.plain.report
@@ -90,7 +90,7 @@ def test_a_loop_that_cannot_learn_is_stuck_and_its_failure_is_named(folder):
 
 @pytest.mark.slow
 def test_a_loop_that_goes_astray_diverges(folder):
-    assert overfit(bench(folder, "--lr", "1e6", steps=60)).answer is Answer.DIVERGES
+    assert overfit(bench(folder, "--lr", "1e6", steps=60)).answer is LearningVerdict.DIVERGES
 
 
 def test_the_command_reports_and_exits_by_the_answer(folder):

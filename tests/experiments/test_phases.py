@@ -8,15 +8,15 @@ from torch import nn
 from torch.nn import functional as F
 from torch.utils.data import DataLoader, TensorDataset
 
-from truestep.experiments.instruments import _clock
-from truestep.experiments.instruments._clock import PHASES, PhaseClock
+from truestep.experiments.instruments.timing import clock as clock_module
+from truestep.experiments.instruments.timing.clock import PHASES, PhaseClock
 
 
 @pytest.fixture
 def clock(monkeypatch):
     """A clock whose time is the number of times that it was looked at."""
     ticks = iter(range(10**9))
-    monkeypatch.setattr(_clock.time, "perf_counter", lambda: float(next(ticks)))
+    monkeypatch.setattr(clock_module.time, "perf_counter", lambda: float(next(ticks)))
     made = PhaseClock()
     made.steps = []
     made.on_step(made.steps.append)

@@ -18,7 +18,7 @@ from truestep.experiments.profile.bottleneck import leading, sentences, size
 from truestep.experiments.profile.profile import profile, read
 from truestep.experiments.reports.profile import text as of_profiled
 from truestep.experiments.running.bench import Bench
-from truestep.experiments.running.outcome import LOSSES, Outcome, Variant
+from truestep.experiments.running.outcome import LOSSES, RunOutcome, Variant
 from truestep.supervision.launching.launch import Target
 from truestep.supervision.session import Stop
 
@@ -423,7 +423,7 @@ def window(**seconds):
 
 
 def result(**changes):
-    return read(told(**changes), Outcome(Variant("as it is"), "stopped"))
+    return read(told(**changes), RunOutcome(Variant("as it is"), "stopped"))
 
 
 def test_what_the_profiler_costs_is_taken_out_phase_by_phase():

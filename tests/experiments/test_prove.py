@@ -150,9 +150,9 @@ def test_a_rule_that_was_not_found_is_not_proved(rule, folder):
 
 def test_a_remedy_that_applies_to_nothing_is_told():
     from truestep.experiments.prove.prove import _check
-    from truestep.experiments.running.outcome import Outcome, Step
+    from truestep.experiments.running.outcome import RunOutcome, Step
 
-    ran = Outcome(Variant("x"), "finished", (Step(0, 1.0, None, 0.1),))
+    ran = RunOutcome(Variant("x"), "finished", (Step(0, 1.0, None, 0.1),))
     with pytest.raises(NoExperiment, match="found nothing to change"):
         _check("broadcast-target", "align-target", (ran, ran))
 
@@ -229,12 +229,12 @@ def test_figures_are_those_of_the_last_line_with_a_fraction(said, figures):
 
 @pytest.mark.parametrize(("after", "raised"), [((2.0, 2.1, 1.95), True), ((0.5, 0.6, 0.4), False)])
 def test_a_remedy_that_raises_the_loss_is_told(after, raised):
-    from truestep.experiments.prove.prove import LOSS, Proof
+    from truestep.experiments.prove.prove import LOSS, RemedyProof
     from truestep.experiments.reports.prove import text as text_of
 
     curves = (((1.0, 1.0),) * 3, ((2.0, 2.0),) * 3)
     figure = Figure(LOSS, (1.0, 1.1, 0.9), after)
-    text = " ".join(text_of(Proof("clip-after-step", "clip-first", (figure,), (), curves, curves)).split())
+    text = " ".join(text_of(RemedyProof("clip-after-step", "clip-first", (figure,), (), curves, curves)).split())
     assert "the finding makes a difference here" in text
     assert ("the training loss ends higher with the remedy" in text) is raised
 
@@ -249,7 +249,7 @@ def test_a_remedy_that_raises_the_loss_is_told(after, raised):
 )
 def test_where_there_is_nothing_to_prove_that_is_told(how, others, told):
     from truestep.experiments.reports.prove import rest
-    from truestep.experiments.running.outcome import Outcome, Step
+    from truestep.experiments.running.outcome import RunOutcome, Step
 
-    (said,) = rest(Outcome(Variant("x"), how, (Step(0, 1.0, None, 0.1),)), others, bool(others))
+    (said,) = rest(RunOutcome(Variant("x"), how, (Step(0, 1.0, None, 0.1),)), others, bool(others))
     assert " ".join(said.split()).startswith(told)

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from truestep.errors import NoExperiment
-from truestep.experiments.resume.resume import Verdict, expanded, verify_resume
+from truestep.experiments.resume.resume import expanded, verify_resume
+from truestep.experiments.resume.trial import ResumeVerdict
 from truestep.experiments.running.bench import Bench
 from truestep.supervision.launching.launch import Target
 
@@ -32,7 +33,7 @@ def verified(folder, *arguments, script="resumable.py", steps=2000, resume=(), *
 @pytest.mark.slow
 def test_a_script_that_saves_everything_is_exact_at_the_step_it_is_killed_in(folder):
     result = verified(folder, "--every", "3", at=[15])
-    assert result.verdict is Verdict.EXACT, result
+    assert result.verdict is ResumeVerdict.EXACT, result
     (trial,) = result.trials
     assert (trial.done, trial.went_on, trial.again, trial.first, trial.beyond) == (15, 14, 1, None, 0)
     assert sorted(path.name for path in folder.iterdir()) == ["resumable.py", "resumed_run.py"]
@@ -68,7 +69,7 @@ FORGOTTEN = {
 def test_what_is_forgotten_is_named_and_nothing_else(forgotten, folder):
     every = ("--every", "3") if forgotten in ("position", "weights") else ()
     result = verified(folder, "--forget", forgotten, *every, kills=1)
-    assert result.verdict is Verdict.DIFFERS
+    assert result.verdict is ResumeVerdict.DIFFERS
     for trial in result.trials:
         assert [one.piece for one in trial.missing if one.effect] == [FORGOTTEN[forgotten]], trial
         assert trial.first == trial.went_on + 1
@@ -80,44 +81,44 @@ def test_what_is_forgotten_is_named_and_nothing_else(forgotten, folder):
 @pytest.mark.slow
 def test_a_script_that_saves_everything_is_exact_at_any_step_and_during_saves(folder):
     result = verified(folder, "--every", "3", kills=4, seed=1)
-    assert result.verdict is Verdict.EXACT, result
+    assert result.verdict is ResumeVerdict.EXACT, result
     assert [trial.kill.moment for trial in result.trials].count("write") == 1
 
 
 @pytest.mark.slow
 def test_a_torn_file_is_one_that_the_resumed_run_cannot_read(folder):
     result = verified(folder, "--every", "3", "--plain-write", kills=2)
-    assert result.verdict is Verdict.CRASHED
+    assert result.verdict is ResumeVerdict.CRASHED
     torn = next(trial for trial in result.trials if trial.kill.moment == "write")
-    assert (torn.verdict, torn.kill.path) == (Verdict.CRASHED, "checkpoint.pt")
+    assert (torn.verdict, torn.kill.path) == (ResumeVerdict.CRASHED, "checkpoint.pt")
     assert torn.said.count("torch.load")
-    assert next(trial for trial in result.trials if trial is not torn).verdict is Verdict.EXACT
+    assert next(trial for trial in result.trials if trial is not torn).verdict is ResumeVerdict.EXACT
 
 
 @pytest.mark.slow
 def test_a_script_that_starts_anew_is_told_from_one_that_saved_nothing(folder):
     (anew,) = verified(folder, "--fresh-start", "--every", "3", kills=1).trials
-    assert (anew.verdict, anew.went_on) == (Verdict.ANEW, 0)
+    assert (anew.verdict, anew.went_on) == (ResumeVerdict.ANEW, 0)
     assert "checkpoint.pt was written" in anew.note
     (nothing,) = verified(folder, "--never", kills=1).trials
-    assert (nothing.verdict, nothing.went_on) == (Verdict.NOTHING_SAVED, 0)
+    assert (nothing.verdict, nothing.went_on) == (ResumeVerdict.NOTHING_SAVED, 0)
     assert nothing.note == f"{nothing.done} steps are lost"
 
 
 @pytest.mark.slow
 def test_a_script_without_a_seed_is_exact_where_it_puts_its_random_states_back_and_not_elsewhere(folder):
-    assert verified(folder, "--seed", "-1", "--every", "3", at=[14]).verdict is Verdict.EXACT
+    assert verified(folder, "--seed", "-1", "--every", "3", at=[14]).verdict is ResumeVerdict.EXACT
     result = verified(folder, "--seed", "-1", "--forget", "random", at=[14])
     assert [one.piece for one, _ in result.missing] == ["random torch"]
     (anew,) = verified(folder, "--seed", "-1", "--fresh-start", at=[14]).trials
-    assert anew.verdict is Verdict.ANEW
+    assert anew.verdict is ResumeVerdict.ANEW
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("arguments", [(), ("--workers", "2"), ("--ema",)], ids=["dropout", "workers", "ema"])
 def test_a_run_of_the_toolkit_is_exact(arguments, folder):
     result = verified(folder, *arguments, script="resumed_run.py", kills=2)
-    assert result.verdict is Verdict.EXACT, result
+    assert result.verdict is ResumeVerdict.EXACT, result
     assert any(trial.kill.moment == "write" for trial in result.trials)
 
 
@@ -126,7 +127,7 @@ def test_the_template_is_exact(folder):
     subprocess.run([sys.executable, "-m", "truestep", "new", "digits"], check=True, capture_output=True)
     arguments = ("--max-epochs", "2", "--save-every-n-steps", "5")
     result = verified(folder, *arguments, script="train.py", resume=("--resume", "auto"), kills=2)
-    assert result.verdict is Verdict.EXACT, result
+    assert result.verdict is ResumeVerdict.EXACT, result
 
 
 @pytest.mark.slow
@@ -141,7 +142,7 @@ def test_runs_that_differ_without_a_kill_are_told(folder):
         "    optimizer.step()\n"
     )
     (trial,) = verified(folder, script="train.py", at=[7]).trials
-    assert trial.verdict is Verdict.UNREPEATABLE
+    assert trial.verdict is ResumeVerdict.UNREPEATABLE
     assert trial.note.startswith("two uninterrupted runs differ already at step 5")
 
 

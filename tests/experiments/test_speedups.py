@@ -12,7 +12,7 @@ from torch.nn import functional
 from torch.utils.data import DataLoader, Dataset, IterableDataset, Subset, TensorDataset
 
 from truestep.experiments.changes.speedups import SPEEDUPS
-from truestep.experiments.instruments._clock import PHASES
+from truestep.experiments.instruments.timing.clock import PHASES
 from truestep.experiments.running.one_time import Aside
 
 

@@ -10,12 +10,12 @@ import pytest
 from truestep.errors import NoExperiment, UsageError
 from truestep.experiments.reports.tune import text
 from truestep.experiments.running.bench import Bench
-from truestep.experiments.running.outcome import Outcome, Variant
+from truestep.experiments.running.outcome import RunOutcome, Variant
 from truestep.experiments.tune import tune as module
-from truestep.experiments.tune.speedup_statistics import Judged, Says
+from truestep.experiments.tune.speedup_statistics import Judged, SpeedVerdict
 from truestep.experiments.tune.tune import CONTROL, chosen, tune
-from truestep.experiments.tune.tuned import Row, Tuned
-from truestep.experiments.tune.turns import Pair, Plan, take_turns
+from truestep.experiments.tune.tuned import SpeedupRow, Tuned
+from truestep.experiments.tune.turns import Pair, TurnPlan, take_turns
 from truestep.supervision.launching.launch import Target
 
 SCRIPT = """
@@ -74,7 +74,7 @@ def test_what_is_tried_is_what_was_asked_for():
 
 def test_two_variants_take_their_steps_in_turns(folder):
     plain, other = Variant("as it is"), Variant("again", (("nothing", {}),))
-    pair = take_turns(bench(folder, "0", "100000"), plain, other, Plan(3, 2, 6))
+    pair = take_turns(bench(folder, "0", "100000"), plain, other, TurnPlan(3, 2, 6))
     assert len(pair.seconds) == len(pair.ratios) == 6
     assert all(seconds > 0 for turn in pair.seconds for seconds in turn)
     assert [outcome.told["turns"]["turns"] for outcome in pair.outcomes] == [6, 6]
@@ -85,14 +85,14 @@ def test_two_variants_take_their_steps_in_turns(folder):
 @pytest.mark.slow
 def test_where_one_variant_dies_the_other_one_ends(folder):
     failing = Variant("workers", (("loader-workers", {}),))
-    pair = take_turns(bench(folder, "0", "100000", "unpicklable"), Variant("as it is"), failing, Plan(3, 2, 6))
+    pair = take_turns(bench(folder, "0", "100000", "unpicklable"), Variant("as it is"), failing, TurnPlan(3, 2, 6))
     assert pair.ratios == ()
     assert [outcome.how for outcome in pair.outcomes] == ["stopped", "crashed"]
 
 
 @pytest.mark.slow
 def test_where_the_script_ends_first_the_turns_until_then_count(folder):
-    pair = take_turns(bench(folder, "0", "30"), Variant("as it is"), Variant("again"), Plan(3, 2, 100))
+    pair = take_turns(bench(folder, "0", "30"), Variant("as it is"), Variant("again"), TurnPlan(3, 2, 100))
     assert 0 < len(pair.ratios) < 100
     assert pair.outcomes[0].how == "finished"
 
@@ -114,7 +114,7 @@ class Imagined:
     def run(self, variant):
         names = [name for name, _ in variant.changes if name not in ("seeded", "no-dropout")]
         told = {"steps": 300, "all_steps": 305, "seconds": 3.0, "phases": {"data": 1.0}, "device": "cpu"}
-        outcome = Outcome(
+        outcome = RunOutcome(
             variant,
             "stopped",
             seconds=5.0,
@@ -194,7 +194,7 @@ def test_a_gain_whose_losses_differ_is_not_recommended(monkeypatch):
 
 def test_what_fails_is_a_row_and_the_others_go_on(monkeypatch):
     result = Imagined(monkeypatch, {"whole-batches": 2.0}, failing=["compile"]).tune("compile", "whole-batches")
-    assert by_name(result)["compile"] == Row(("compile",), "failed", note="RuntimeError: no compiler")
+    assert by_name(result)["compile"] == SpeedupRow(("compile",), "failed", note="RuntimeError: no compiler")
     assert result.best == ("whole-batches",)
     assert "compile: failed: RuntimeError: no compiler" in text("x.py", result)
 
@@ -284,10 +284,10 @@ def test_a_budget_that_is_over_leaves_out_and_says_so(monkeypatch):
 @pytest.mark.parametrize(
     ("rows", "left", "said"),
     [
-        ([Row(("compile",), "no gain")], [], "the 1 speed-up tried makes this script no faster"),
-        ([Row(("compile",), "no gain")], ["tf32"], "1 was not tried: --budget 40 would be about enough"),
-        ([Row(("compile",), "does not apply")], [], "no speed-up applies"),
-        ([Row(("compile",), "does not apply")], ["tf32"], "cannot tell: the budget was spent before any of 1"),
+        ([SpeedupRow(("compile",), "no gain")], [], "the 1 speed-up tried makes this script no faster"),
+        ([SpeedupRow(("compile",), "no gain")], ["tf32"], "1 was not tried: --budget 40 would be about enough"),
+        ([SpeedupRow(("compile",), "does not apply")], [], "no speed-up applies"),
+        ([SpeedupRow(("compile",), "does not apply")], ["tf32"], "cannot tell: the budget was spent before any of 1"),
     ],
 )
 def test_that_nothing_gains_is_said_of_what_was_tried(rows, left, said):
@@ -314,14 +314,14 @@ def test_speed_ups_of_the_phase_that_costs_most_are_tried_first(monkeypatch):
     ("low", "high", "even"), [(0.97, 1.04, True), (0.84, 0.98, False), (0.99, 1.3, False), (1.1, 1.2, False)]
 )
 def test_a_script_that_differs_from_itself_either_way_is_told(low, high, even):
-    control = Row((CONTROL,), "no gain", Judged((low + high) / 2, low, high, Says.EQUAL))
+    control = SpeedupRow((CONTROL,), "no gain", Judged((low + high) / 2, low, high, SpeedVerdict.EQUAL))
     said = text("x.py", Tuned(step_s=0.01, control=control))
     assert ("the script against itself was not even" in " ".join(said.split())) is not even
     assert said.splitlines()[3].endswith(" even" if even else "not even")
 
 
 def test_the_report_is_a_table_with_lines_to_write():
-    gain = Row(("whole-batches",), "gain", Judged(3.1, 2.9, 3.3, Says.GAIN), 1.02, 0.0, 0.0)
+    gain = SpeedupRow(("whole-batches",), "gain", Judged(3.1, 2.9, 3.3, SpeedVerdict.GAIN), 1.02, 0.0, 0.0)
     result = Tuned("cpu", 0.004, {"data": 0.003, "other": 0.001}, 2**28, [gain], best=("whole-batches",))
     said = text("train.py", result)
     assert said.startswith("train.py on cpu: 4 ms a step: data 75%, other 25%; 256 MiB at most")

@@ -16,7 +16,7 @@ import typer
 from truestep.errors import NoExperiment, UnwritableFolder, UsageError
 from truestep.experiments.running.bench import Bench
 from truestep.experiments.running.outcome import Variant
-from truestep.experiments.running.outcome_cache import Kept
+from truestep.experiments.running.outcome_cache import OutcomeCache
 from truestep.supervision.launching.program import Target, prepare
 
 Script = Annotated[
@@ -73,9 +73,9 @@ def bench_of(
         )
     target = Target(script, tuple(arguments or ()), module)
     prepare(target)
-    kept = None if fresh is None else Kept(fresh=fresh)
+    kept = None if fresh is None else OutcomeCache(fresh=fresh)
     limit_bytes = None if memory is None else int(memory * 2**30)
-    return Bench(target, steps, limit, limit_bytes, processes, kept=kept, begins=_Told())
+    return Bench(target, steps, limit, limit_bytes, processes, kept=kept, begins=_RunProgress())
 
 
 @contextmanager
@@ -93,7 +93,7 @@ def explained(bench: Bench) -> Iterator[None]:
             sys.stderr.write(f"{runs} taken from the cache; --fresh runs them again\n\n")
 
 
-class _Told:
+class _RunProgress:
     """Prints a line on standard error for each run that begins, with the time passed."""
 
     def __init__(self) -> None:

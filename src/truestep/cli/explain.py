@@ -144,7 +144,7 @@ def _prove(found: type[Rule], folder: Path | None, console: Console) -> int:
     return _results(proof, console)
 
 
-def _program(program: _proof.Program, title: str, style: str, console: Console) -> None:
+def _program(program: _proof.ProofProgram, title: str, style: str, console: Console) -> None:
     console.print(Text.assemble((program.path.name, "bold"), f"  {title}"))
     width = len(str(len(program.lines)))
     code = _code("\n".join(program.lines)).split("\n", allow_blank=True)

@@ -24,17 +24,17 @@ from truestep.cli._experiment import (
     write_picture,
 )
 from truestep.cli._stopping import Exit, stoppable
-from truestep.experiments.overfit.overfit import Answer, losses_of
+from truestep.experiments.overfit.overfit import LearningVerdict, losses_of
 from truestep.experiments.overfit.overfit import overfit as run_overfit
 from truestep.experiments.reports.overfit import document, text, until
 from truestep.experiments.reports.picture import svg
 from truestep.experiments.running.outcome import Interrupted
 
 CODES = {
-    Answer.LEARNS: Exit.FINE,
-    Answer.FALLS: Exit.FINE,
-    Answer.STUCK: Exit.FAILS,
-    Answer.DIVERGES: Exit.FAILS,
+    LearningVerdict.LEARNS: Exit.FINE,
+    LearningVerdict.FALLS: Exit.FINE,
+    LearningVerdict.STUCK: Exit.FAILS,
+    LearningVerdict.DIVERGES: Exit.FAILS,
 }
 
 

@@ -28,15 +28,15 @@ from truestep.cli._experiment import (
 from truestep.cli._stopping import Exit, stoppable
 from truestep.errors import NoExperiment
 from truestep.experiments.changes import REMEDIES
-from truestep.experiments.prove.prove import Answer, Proof, found
+from truestep.experiments.prove.prove import ProofAnswer, RemedyProof, found
 from truestep.experiments.prove.prove import prove as run_prove
 from truestep.experiments.reports.picture import svg
 from truestep.experiments.reports.prove import curves, document, rest, text
 from truestep.experiments.running.bench import Bench
-from truestep.experiments.running.outcome import Outcome
+from truestep.experiments.running.outcome import RunOutcome
 from truestep.rules import rule as rule_of
 
-CODES = {Answer.MATTERS: Exit.FAILS, Answer.UNSURE: Exit.UNSURE, Answer.DOES_NOT: Exit.FINE}
+CODES = {ProofAnswer.MATTERS: Exit.FAILS, ProofAnswer.UNSURE: Exit.UNSURE, ProofAnswer.DOES_NOT: Exit.FINE}
 """Exit codes by answer. The order is that of precedence where findings have several answers."""
 
 
@@ -86,19 +86,19 @@ def prove(
     else:
         print("\n\n".join([*map(text, proofs), *rest(seen, others, bool(wanted))]))
     if others or untold or (seen.how == "crashed" and not proofs):
-        return _code(proofs, Answer.UNSURE)
+        return _code(proofs, ProofAnswer.UNSURE)
     return _code(proofs)
 
 
-def _code(proofs: Sequence[Proof], *others: Answer) -> int:
+def _code(proofs: Sequence[RemedyProof], *others: ProofAnswer) -> int:
     """Return the exit code for all findings: one that matters decides, then one with an uncertain answer."""
-    answers = {*others, *(proof.answer for proof in proofs), Answer.DOES_NOT}
+    answers = {*others, *(proof.answer for proof in proofs), ProofAnswer.DOES_NOT}
     return next(code for answer, code in CODES.items() if answer in answers)
 
 
 def _all(
-    bench: Bench, rules: Sequence[str], seeds: int, seen: Outcome, within: float
-) -> tuple[list[Proof], list[NoExperiment]]:
+    bench: Bench, rules: Sequence[str], seeds: int, seen: RunOutcome, within: float
+) -> tuple[list[RemedyProof], list[NoExperiment]]:
     """Return the proofs of the findings, and the errors of proofs that failed; these do not stop the other proofs.
 
     Raises:
@@ -106,7 +106,7 @@ def _all(
     """
     if seen.how == "crashed":
         sys.stderr.write(seen.said.rstrip() + "\n\n")
-    proofs: list[Proof] = []
+    proofs: list[RemedyProof] = []
     errors: list[NoExperiment] = []
     for rule in rules:
         try:

@@ -26,17 +26,17 @@ from truestep.cli._stopping import Exit, stoppable
 from truestep.errors import UsageError
 from truestep.experiments.reports.picture import svg
 from truestep.experiments.reports.resume import curves, document, shown, text
-from truestep.experiments.resume.resume import Verdict
 from truestep.experiments.resume.resume import verify_resume as run_verify
+from truestep.experiments.resume.trial import ResumeVerdict
 
 CODES = {
-    Verdict.EXACT: Exit.FINE,
-    Verdict.ROUNDING: Exit.FINE,
-    Verdict.NOTHING_SAVED: Exit.FAILS,
-    Verdict.UNREPEATABLE: Exit.UNSURE,
-    Verdict.DIFFERS: Exit.FAILS,
-    Verdict.ANEW: Exit.FAILS,
-    Verdict.CRASHED: Exit.FAILS,
+    ResumeVerdict.EXACT: Exit.FINE,
+    ResumeVerdict.ROUNDING: Exit.FINE,
+    ResumeVerdict.NOTHING_SAVED: Exit.FAILS,
+    ResumeVerdict.UNREPEATABLE: Exit.UNSURE,
+    ResumeVerdict.DIFFERS: Exit.FAILS,
+    ResumeVerdict.ANEW: Exit.FAILS,
+    ResumeVerdict.CRASHED: Exit.FAILS,
 }
 
 

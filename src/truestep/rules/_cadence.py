@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from truestep.events import SchedulerBuilt
 from truestep.findings import Confidence
-from truestep.rules._pace import Counts, Pace
+from truestep.rules._pace import RunCounts, ScheduleCounts
 from truestep.rules._rule import Progress
 
 _DEAD = 1e-6
@@ -29,7 +29,9 @@ class Misfit:
     help: str
 
 
-def too_far(built: SchedulerBuilt, pace: Pace, counts: Counts, run: Progress, *, ended: bool) -> Misfit | None:
+def too_far(
+    built: SchedulerBuilt, pace: ScheduleCounts, counts: RunCounts, run: Progress, *, ended: bool
+) -> Misfit | None:
     """Return how a schedule was stepped past its length; None if it was not, or if that does no harm."""
     if built.gamma is not None and built.horizon is None:
         return _died(built, pace, counts, run, ended=ended)
@@ -67,13 +69,13 @@ def too_far(built: SchedulerBuilt, pace: Pace, counts: Counts, run: Progress, *,
     return Misfit(confidence, "the schedule ran past its end, and the lr rises again", cost, help)
 
 
-def _is_of_epochs(built: SchedulerBuilt, counts: Counts) -> bool:
+def _is_of_epochs(built: SchedulerBuilt, counts: RunCounts) -> bool:
     """Return True if the schedule, counted in epochs, ends late in the run but within it."""
     least = 0.3 if built.kind == "MultiStepLR" else 0.8
     return counts.passes >= 3 and least * counts.passes <= (built.horizon or 0) <= 1.1 * counts.passes
 
 
-def run_down(built: SchedulerBuilt, pace: Pace, counts: Counts, run: Progress) -> Misfit | None:
+def run_down(built: SchedulerBuilt, pace: ScheduleCounts, counts: RunCounts, run: Progress) -> Misfit | None:
     """Return a misfit if the learning rate was negative, or negligible for half of the training; else None."""
     if pace.negative >= 3:
         cost = f"{pace.negative} of {pace.steps} scheduler steps left the lr below 0"
@@ -86,7 +88,7 @@ def run_down(built: SchedulerBuilt, pace: Pace, counts: Counts, run: Progress) -
     return Misfit(Confidence.HIGH, "the schedule ended long before the training, and the lr has vanished", cost, help)
 
 
-def still_warming(built: SchedulerBuilt, pace: Pace, counts: Counts, run: Progress) -> Misfit | None:
+def still_warming(built: SchedulerBuilt, pace: ScheduleCounts, counts: RunCounts, run: Progress) -> Misfit | None:
     """Return a misfit if a finished run with one scheduler step per epoch never left the first tenth of a warm-up."""
     updates, batches = counts.updates.get(built.optimizer, 0), counts.batches(run)
     if pace.warming < max(3, pace.steps) or not counts.once(pace) or batches < 5:
@@ -96,13 +98,15 @@ def still_warming(built: SchedulerBuilt, pace: Pace, counts: Counts, run: Progre
     return Misfit(Confidence.MEDIUM, "the run ended when the warm-up had barely begun", cost, help)
 
 
-def _whole_passes(horizon: int, counts: Counts, run: Progress) -> bool:
+def _whole_passes(horizon: int, counts: RunCounts, run: Progress) -> bool:
     """Return True if a horizon, counted in batches, is a whole number of passes over the data."""
     batches = counts.batches(run)
     return batches > 1 and horizon % batches == 0
 
 
-def _died(built: SchedulerBuilt, pace: Pace, counts: Counts, run: Progress, *, ended: bool) -> Misfit | None:
+def _died(
+    built: SchedulerBuilt, pace: ScheduleCounts, counts: RunCounts, run: Progress, *, ended: bool
+) -> Misfit | None:
     """Return a misfit for a decay by a factor, which has no end, if it made the learning rate negligible."""
     gamma = built.gamma or 0.0
     factor = gamma ** (pace.steps // (built.step_size or 1))
@@ -117,7 +121,7 @@ def _died(built: SchedulerBuilt, pace: Pace, counts: Counts, run: Progress, *, e
     return Misfit(Confidence.HIGH if pace.died_at_once else Confidence.MEDIUM, message, cost, help)
 
 
-def barely_begun(built: SchedulerBuilt, pace: Pace, counts: Counts, run: Progress) -> Misfit | None:
+def barely_begun(built: SchedulerBuilt, pace: ScheduleCounts, counts: RunCounts, run: Progress) -> Misfit | None:
     """Return a misfit if a finished run went through too little of its schedule; None if it was enough."""
     horizon = built.horizon or 0
     late = built.kind == "MultiStepLR" or built.step_size is not None

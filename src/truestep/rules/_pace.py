@@ -18,7 +18,7 @@ from truestep.rules._rule import Progress
 
 
 @dataclass(slots=True)
-class Pace:
+class ScheduleCounts:
     """Counts for one schedule."""
 
     scheduler: int
@@ -45,11 +45,11 @@ class Pace:
         self.warming += times if event.rate == "warming" else 0
 
 
-class Counts:
+class RunCounts:
     """Counters of a run: updates, passes over the training loader, and scheduler steps."""
 
     def __init__(self) -> None:
-        self.paces: dict[int, Pace] = {}
+        self.paces: dict[int, ScheduleCounts] = {}
         self.updates: dict[int | None, int] = {}
         self._loader: int | None = None
         self._passes: dict[int, int] = {}
@@ -65,7 +65,7 @@ class Counts:
         elif isinstance(event, SchedulerStepped):
             pace = self.paces.get(event.scheduler)
             if pace is None:
-                self.paces[event.scheduler] = pace = Pace(event.scheduler, event.site, run.step)
+                self.paces[event.scheduler] = pace = ScheduleCounts(event.scheduler, event.site, run.step)
             pace.site = event.site
             pace.by_epoch |= event.epoch_argument or bool(event.metric)
         self.count(event, 1)
@@ -103,10 +103,10 @@ class Counts:
             return met.batches
         return self._drawn.get(self._loader, 0) // max(1, self.passes) if self._loader in self._ended else 0
 
-    def often(self, pace: Pace, run: Progress) -> bool:
+    def often(self, pace: ScheduleCounts, run: Progress) -> bool:
         """Return True if the schedule is stepped many times within each pass over the data."""
         return self.batches(run) > 1 and pace.steps >= 5 * self.passes > 0
 
-    def once(self, pace: Pace) -> bool:
+    def once(self, pace: ScheduleCounts) -> bool:
         """Return True if the schedule is stepped once per pass over the data."""
         return 0 < pace.steps <= self.passes + 1

@@ -20,7 +20,7 @@ _MARK = re.compile(r"\s*# error:\s*(?P<rules>[\w, -]+)$")
 
 
 @dataclass(frozen=True, slots=True)
-class Program:
+class ProofProgram:
     """One of the two programs. ``marked`` holds line numbers from 1: the guilty lines, or the changed ones."""
 
     path: Path
@@ -80,7 +80,7 @@ def load(folder: Path) -> Proof | None:
     )
 
 
-def programs(folder: Path) -> tuple[Program, Program]:
+def programs(folder: Path) -> tuple[ProofProgram, ProofProgram]:
     """Return the bad program with its guilty lines, and the good one with the lines that differ."""
     bad = (folder / "bad.py").read_text(encoding="utf-8").splitlines()
     good = (folder / "good.py").read_text(encoding="utf-8").splitlines()
@@ -91,8 +91,8 @@ def programs(folder: Path) -> tuple[Program, Program]:
         if kind in {"replace", "insert"}:
             changed.extend(range(first + 1, last + 1))
     return (
-        Program(folder / "bad.py", tuple(bare), guilty),
-        Program(folder / "good.py", tuple(good), tuple(changed)),
+        ProofProgram(folder / "bad.py", tuple(bare), guilty),
+        ProofProgram(folder / "good.py", tuple(good), tuple(changed)),
     )
 
 

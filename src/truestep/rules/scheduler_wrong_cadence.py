@@ -13,7 +13,7 @@ from truestep.events import (
 )
 from truestep.findings import Confidence, Mark, Severity
 from truestep.rules._cadence import barely_begun, run_down, still_warming, too_far
-from truestep.rules._pace import Counts, Pace
+from truestep.rules._pace import RunCounts, ScheduleCounts
 from truestep.rules._rule import Progress, Rule
 
 
@@ -72,7 +72,7 @@ class SchedulerWrongCadence(Rule):
 
     def __init__(self) -> None:
         super().__init__()
-        self._counts = Counts()
+        self._counts = RunCounts()
         self._how = ""
 
     def unobserved(self, run: Progress) -> str:
@@ -91,7 +91,7 @@ class SchedulerWrongCadence(Rule):
         for pace in self._counts.paces.values():
             self._judge(pace, run, ended=event.how == "finished")
 
-    def _judge(self, pace: Pace, run: Progress, *, ended: bool) -> None:
+    def _judge(self, pace: ScheduleCounts, run: Progress, *, ended: bool) -> None:
         built = run.schedulers.get(pace.scheduler)
         if built is None or built.periodic or pace.by_epoch:
             return

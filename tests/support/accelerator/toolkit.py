@@ -19,7 +19,7 @@ from accelerator import programs
 from accelerator.place import Place, Skipped
 from truestep import Run
 from truestep.errors import UnknownDevice
-from truestep.experiments.instruments._waiting import waiting
+from truestep.experiments.instruments.timing.waiting import waiting
 from truestep.experiments.running.steps import device_of
 from truestep.loop.checkpoint import content
 from truestep.loop.checkpoint.checkpoints import Checkpoints

@@ -10,7 +10,7 @@ from typing import Any
 
 from truestep import seams
 from truestep.experiments.changes.harness.called_again import LOSSES
-from truestep.experiments.instruments._instrument import Instrument
+from truestep.experiments.instruments.instrument import Instrument
 from truestep.seams.patch import patch
 
 _MOST_TARGETS = 1000

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from truestep import seams
-from truestep.experiments.instruments._given import GivenLosses
-from truestep.experiments.instruments._instrument import Instrument
+from truestep.experiments.instruments.given import GivenLosses
+from truestep.experiments.instruments.instrument import Instrument
 from truestep.experiments.running.steps import on_steps
 from truestep.seams.refs import Ref
 

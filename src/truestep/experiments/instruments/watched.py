@@ -9,7 +9,7 @@ from typing import Any
 
 from truestep.config import Options
 from truestep.experiments.changes.parts.aimed import aim_of
-from truestep.experiments.instruments._instrument import Instrument
+from truestep.experiments.instruments.instrument import Instrument
 from truestep.findings import Finding
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from truestep.experiments.running.outcome import Outcome
+from truestep.experiments.running.outcome import RunOutcome
 
 _MOST_FROZEN = 0.5
 """Largest frozen fraction of a model that is not reported: training a head on a frozen body is usual."""
@@ -15,7 +15,7 @@ _STILL = 0.01
 """Change of the loss, relative to the first loss, that counts as none."""
 
 
-def shown(outcome: Outcome, batches: int) -> list[str]:
+def shown(outcome: RunOutcome, batches: int) -> list[str]:
     """Return the causes that the run on the first batches shows.
 
     Args:
@@ -46,7 +46,7 @@ def shown(outcome: Outcome, batches: int) -> list[str]:
     return found
 
 
-def rate(outcome: Outcome, losses: Sequence[float], learns: Callable[[float], bool]) -> list[str]:
+def rate(outcome: RunOutcome, losses: Sequence[float], learns: Callable[[float], bool]) -> list[str]:
     """Return the learning rate as the cause if the same batches are learned with another one; else [].
 
     Args:

@@ -16,7 +16,7 @@ from truestep.errors import NoExperiment
 from truestep.experiments.overfit import causes
 from truestep.experiments.running.absent import without_steps
 from truestep.experiments.running.bench import Bench
-from truestep.experiments.running.outcome import LOSSES, Named, Outcome, Variant
+from truestep.experiments.running.outcome import LOSSES, Named, RunOutcome, Variant
 
 _LEARNT, _FALLEN, _FALLING, _RISEN = 0.1, 0.5, 0.9, 1.5
 """Fractions of the first loss: at most _LEARNT: learned by heart; at most _FALLEN: the loop learns; at most _FALLING:
@@ -26,7 +26,7 @@ _FRESH = 0.1
 """Largest fraction of other batches: a second loader has its own first batches."""
 
 
-class Answer(enum.StrEnum):
+class LearningVerdict(enum.StrEnum):
     """Verdict on a loop: does it learn one batch?"""
 
     LEARNS = "learns"
@@ -48,11 +48,11 @@ class Overfit:
         causes: reasons why it does not learn, as far as the runs show them.
     """
 
-    answer: Answer
+    answer: LearningVerdict
     sentence: str
     losses: tuple[float, ...]
-    outcome: Outcome
-    plain: Outcome | None = None
+    outcome: RunOutcome
+    plain: RunOutcome | None = None
     causes: tuple[str, ...] = ()
 
 
@@ -75,30 +75,30 @@ def overfit(bench: Bench, *, batches: int = 1, dropout: bool = True) -> Overfit:
     losses = losses_of(outcome)
     _check(outcome, losses, batches)
     answer = judge(losses, batches)
-    if outcome.how in ("crashed", "exited", "killed") and answer in (Answer.STUCK, Answer.FALLS):
+    if outcome.how in ("crashed", "exited", "killed") and answer in (LearningVerdict.STUCK, LearningVerdict.FALLS):
         raise _ended_early(outcome, len(losses))
     sentence = _sentence(answer, _what(outcome, batches), losses, batches, dropout)
-    plain = bench.run(Variant("as it is")) if answer is not Answer.LEARNS else None
+    plain = bench.run(Variant("as it is")) if answer is not LearningVerdict.LEARNS else None
     why: list[str] = []
-    if answer in (Answer.STUCK, Answer.DIVERGES):
+    if answer in (LearningVerdict.STUCK, LearningVerdict.DIVERGES):
         why = causes.shown(outcome, batches)
         if not why and plain is not None and not plain.findings:
 
             def learns(factor: float) -> bool:
                 scaled = (*changes, ("scaled-rates", {"factor": factor}))
                 found = losses_of(bench.run(Variant(f"learning rate times {factor:g}", scaled, (LOSSES,))))
-                return bool(found) and judge(found, batches) in (Answer.LEARNS, Answer.FALLS)
+                return bool(found) and judge(found, batches) in (LearningVerdict.LEARNS, LearningVerdict.FALLS)
 
             why = causes.rate(outcome, losses, learns)
     return Overfit(answer, sentence, losses, outcome, plain, tuple(why))
 
 
-def losses_of(outcome: Outcome) -> tuple[float, ...]:
+def losses_of(outcome: RunOutcome) -> tuple[float, ...]:
     """Return the losses of the steps, without the steps that had no loss."""
     return tuple(loss for loss in outcome.losses if loss is not None)
 
 
-def _what(outcome: Outcome, batches: int) -> str:
+def _what(outcome: RunOutcome, batches: int) -> str:
     """Return a phrase for the repeated batches, such as "one batch of 32 samples"."""
     counts = outcome.changes["first-batches"]
     samples = counts["samples"]
@@ -110,7 +110,7 @@ def _what(outcome: Outcome, batches: int) -> str:
     return what
 
 
-def judge(losses: Sequence[float], batches: int = 1) -> Answer:
+def judge(losses: Sequence[float], batches: int = 1) -> LearningVerdict:
     """Return the verdict on losses of repeated batches.
 
     Args:
@@ -121,15 +121,15 @@ def judge(losses: Sequence[float], batches: int = 1) -> Answer:
     ['learns', 'falls', 'stuck', 'diverges', 'diverges']
     """
     if not all(map(math.isfinite, losses)):
-        return Answer.DIVERGES
+        return LearningVerdict.DIVERGES
     first, last = ends(losses, batches)
     if first <= 0:  # a loss without a lower bound, such as the negative log-likelihood of a density
-        return Answer.FALLS if last < first - _FALLEN * max(abs(first), 1e-3) else Answer.STUCK
+        return LearningVerdict.FALLS if last < first - _FALLEN * max(abs(first), 1e-3) else LearningVerdict.STUCK
     if last <= _LEARNT * first:
-        return Answer.LEARNS
+        return LearningVerdict.LEARNS
     if last <= _FALLEN * first or (last <= _FALLING * first and _still_falls(losses, batches)):
-        return Answer.FALLS
-    return Answer.DIVERGES if last > _RISEN * first else Answer.STUCK
+        return LearningVerdict.FALLS
+    return LearningVerdict.DIVERGES if last > _RISEN * first else LearningVerdict.STUCK
 
 
 def ends(losses: Sequence[float], batches: int) -> tuple[float, float]:
@@ -168,7 +168,7 @@ def _course(losses: tuple[float, ...], batches: int, dropout: bool) -> str:
     return f", and has settled; possible causes: a loss with a minimum above 0 (label smoothing){hint}"
 
 
-def _check(outcome: Outcome, losses: tuple[float, ...], batches: int) -> None:
+def _check(outcome: RunOutcome, losses: tuple[float, ...], batches: int) -> None:
     """Raise `NoExperiment` if the run trained on other data than the first batches."""
     if not losses:
         raise without_steps(outcome, "expected losses of steps to compare")
@@ -201,7 +201,7 @@ def _check(outcome: Outcome, losses: tuple[float, ...], batches: int) -> None:
         )
 
 
-def _ended_early(outcome: Outcome, steps: int) -> NoExperiment:
+def _ended_early(outcome: RunOutcome, steps: int) -> NoExperiment:
     if outcome.how == "killed":
         return NoExperiment(
             f"the script exceeded its limit after {steps} steps on its first batches",
@@ -215,14 +215,14 @@ def _ended_early(outcome: Outcome, steps: int) -> NoExperiment:
     )
 
 
-def _sentence(answer: Answer, what: str, losses: tuple[float, ...], batches: int, dropout: bool) -> str:
+def _sentence(answer: LearningVerdict, what: str, losses: tuple[float, ...], batches: int, dropout: bool) -> str:
     first, last = ends(losses, batches)
     fell = f"the loss on {what} fell from {first:.4g} to {last:.4g} in {len(losses)} steps"
-    if answer is Answer.LEARNS:
+    if answer is LearningVerdict.LEARNS:
         return f"this loop can learn: {fell}"
-    if answer is Answer.FALLS:
+    if answer is LearningVerdict.FALLS:
         return f"this loop learns, but not by heart: {fell}{_course(losses, batches, dropout)}"
-    if answer is Answer.DIVERGES:
+    if answer is LearningVerdict.DIVERGES:
         if not all(map(math.isfinite, losses)):
             step = next(number for number, loss in enumerate(losses) if not math.isfinite(loss))
             return f"this loop diverges: the loss on {what} is {losses[step]} at step {step}"

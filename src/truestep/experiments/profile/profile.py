@@ -20,7 +20,7 @@ from truestep.debugging.timings import ModuleTime, PhaseTime
 from truestep.errors import NoExperiment, UnwritableFolder
 from truestep.experiments.running.absent import without_steps
 from truestep.experiments.running.bench import Bench
-from truestep.experiments.running.outcome import Outcome, Variant
+from truestep.experiments.running.outcome import RunOutcome, Variant
 
 TRACE = "trace.json.gz"
 
@@ -96,7 +96,7 @@ class Holder:
 
 
 @dataclass(frozen=True, slots=True)
-class Memory:
+class MemoryProfile:
     """Memory of the profiled steps.
 
     Attributes:
@@ -182,7 +182,7 @@ class Profiled:
     looks: int
     modules: tuple[ModuleTime, ...]
     operations: tuple[Operation, ...]
-    memory: Memory | None
+    memory: MemoryProfile | None
     compiled: Mapping[str, Any]
     late_compilations: int
     hidden: Mapping[str, str]
@@ -192,7 +192,7 @@ class Profiled:
     threads: int
     lost: str
     waited: float
-    outcome: Outcome
+    outcome: RunOutcome
 
     def phase(self, name: str) -> PhaseTime:
         """Return the phase with this name."""
@@ -222,7 +222,7 @@ def profile(bench: Bench, *, steps: int = 20, warmup: int = 5, trace: Path | Non
     return read(told, outcome)
 
 
-def _check(outcome: Outcome, told: Mapping[str, Any]) -> None:
+def _check(outcome: RunOutcome, told: Mapping[str, Any]) -> None:
     if told.get("timed", {}).get("steps"):
         return
     before = told.get("warmup", 0)
@@ -248,7 +248,7 @@ def _write(source: Path, target: Path) -> None:
         ) from None
 
 
-def read(told: Mapping[str, Any], outcome: Outcome) -> Profiled:
+def read(told: Mapping[str, Any], outcome: RunOutcome) -> Profiled:
     """Return the result from the message of the instrument.
 
     Args:
@@ -363,9 +363,9 @@ def _operations(
     return tuple(sorted(found, key=lambda operation: (-(operation.device_ms or 0), -operation.ms)))
 
 
-def _memory(told: Mapping[str, Any], resident: int) -> Memory:
+def _memory(told: Mapping[str, Any], resident: int) -> MemoryProfile:
     at = told["at_phase"]
-    return Memory(
+    return MemoryProfile(
         device=told["device"],
         parameters=told["parameters"],
         gradients=told["gradients"],

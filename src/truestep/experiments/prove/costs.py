@@ -7,7 +7,7 @@ from itertools import pairwise
 from statistics import quantiles
 
 from truestep.experiments.prove.figure import Figure
-from truestep.experiments.running.outcome import Outcome
+from truestep.experiments.running.outcome import RunOutcome
 from truestep.findings import Severity
 from truestep.rules import rule as rule_of
 
@@ -22,7 +22,7 @@ def are_of(rule: str) -> bool:
     return kind.costs_resources or kind.severity is Severity.SPEED
 
 
-def costs(rule: str, pairs: Sequence[tuple[Outcome, Outcome]]) -> list[Figure]:
+def costs(rule: str, pairs: Sequence[tuple[RunOutcome, RunOutcome]]) -> list[Figure]:
     """Return step time and peak memory of both variants, if they are known for every seed.
 
     Args:
@@ -43,7 +43,7 @@ def costs(rule: str, pairs: Sequence[tuple[Outcome, Outcome]]) -> list[Figure]:
     return figures
 
 
-def _milliseconds(outcome: Outcome, *, between: bool) -> float | None:
+def _milliseconds(outcome: RunOutcome, *, between: bool) -> float | None:
     """Return the milliseconds of a step, or None for too few steps.
 
     This is the lower quartile of the second half of the steps: memory has reached its size by then, and background

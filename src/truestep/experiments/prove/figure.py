@@ -17,7 +17,7 @@ _POWER = 0.8
 """Probability that the recommended number of seeds shows the difference."""
 
 
-class Says(enum.StrEnum):
+class FigureVerdict(enum.StrEnum):
     """Result of a comparison over seeds."""
 
     DIFFERS = "differs"
@@ -72,27 +72,33 @@ class Figure:
         return fmean(apart) - half, fmean(apart) + half
 
     @property
-    def says(self) -> Says:
+    def says(self) -> FigureVerdict:
         """Result. Values that are finite for every seed with the remedy, but not without it, differ."""
         if not all(map(math.isfinite, self.as_it_is)):
-            return Says.DIFFERS if all(map(math.isfinite, self.remedied)) else Says.UNSURE
+            return FigureVerdict.DIFFERS if all(map(math.isfinite, self.remedied)) else FigureVerdict.UNSURE
         low, high = self.interval
         if self.cost:
-            return Says.DIFFERS if high < -self.bound else Says.ALIKE if low > -self.bound else Says.UNSURE
+            return (
+                FigureVerdict.DIFFERS
+                if high < -self.bound
+                else FigureVerdict.ALIKE
+                if low > -self.bound
+                else FigureVerdict.UNSURE
+            )
         if -self.bound <= low and high <= self.bound:
-            return Says.ALIKE
-        return Says.DIFFERS if low > 0 or high < 0 else Says.UNSURE
+            return FigureVerdict.ALIKE
+        return FigureVerdict.DIFFERS if low > 0 or high < 0 else FigureVerdict.UNSURE
 
     @property
     def is_beyond_noise(self) -> bool:
         """True if the number differs."""
-        return self.says is Says.DIFFERS
+        return self.says is FigureVerdict.DIFFERS
 
     @property
     def seeds(self) -> int | None:
         """Number of seeds that should suffice, given the spread so far; None for more than `MOST_SEEDS`."""
         apart = self._apart()
-        if self.says is not Says.UNSURE or len(apart) < 2 or not all(map(math.isfinite, apart)):
+        if self.says is not FigureVerdict.UNSURE or len(apart) < 2 or not all(map(math.isfinite, apart)):
             return None
         mean, spread = fmean(apart), stdev(apart)
         if self.cost:

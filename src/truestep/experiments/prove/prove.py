@@ -16,10 +16,10 @@ from statistics import fmean, median
 from truestep.errors import NoExperiment
 from truestep.experiments.changes import CHANGES, REMEDIES, Aimed
 from truestep.experiments.prove.costs import are_of, costs
-from truestep.experiments.prove.figure import WITHIN, Figure, Says
+from truestep.experiments.prove.figure import WITHIN, Figure, FigureVerdict
 from truestep.experiments.running.absent import without_steps
 from truestep.experiments.running.bench import Bench
-from truestep.experiments.running.outcome import LOSSES, Named, Outcome, Variant
+from truestep.experiments.running.outcome import LOSSES, Named, RunOutcome, Variant
 
 _NUMBER = re.compile(r"(?<![\w.])[-+]?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?(?![\w.]*\w)")
 _TIMES = re.compile(r"\b(time|took|elapsed|eta|speed|duration|throughput|seconds?|secs?|ms)\b", re.IGNORECASE)
@@ -33,7 +33,7 @@ Curves = tuple[tuple[float, ...], ...]
 """One series per seed, with a number for each step of the first optimizer."""
 
 
-class Answer(enum.StrEnum):
+class ProofAnswer(enum.StrEnum):
     """Answer of a proof: does the finding matter?"""
 
     MATTERS = "matters"
@@ -42,7 +42,7 @@ class Answer(enum.StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Proof:
+class RemedyProof:
     """The effect of a remedy.
 
     Attributes:
@@ -68,12 +68,12 @@ class Proof:
     interrupted: bool = False
 
     @property
-    def answer(self) -> Answer:
+    def answer(self) -> ProofAnswer:
         """MATTERS if any number differs, DOES_NOT if all of them are surely alike, else UNSURE."""
         if self.matters:
-            return Answer.MATTERS
-        alike = self.figures and all(figure.says is Says.ALIKE for figure in self.figures)
-        return Answer.DOES_NOT if alike else Answer.UNSURE
+            return ProofAnswer.MATTERS
+        alike = self.figures and all(figure.says is FigureVerdict.ALIKE for figure in self.figures)
+        return ProofAnswer.DOES_NOT if alike else ProofAnswer.UNSURE
 
     @property
     def matters(self) -> bool:
@@ -83,12 +83,12 @@ class Proof:
     @property
     def seeds_needed(self) -> int | None:
         """Number of seeds that should suffice, by the observed spread; None for too many or unknown."""
-        needed = [figure.seeds for figure in self.figures if figure.says is Says.UNSURE]
+        needed = [figure.seeds for figure in self.figures if figure.says is FigureVerdict.UNSURE]
         known = [seeds for seeds in needed if seeds is not None]
         return max(known) if known and len(known) == len(needed) else None
 
 
-def found(bench: Bench) -> Outcome:
+def found(bench: Bench) -> RunOutcome:
     """Run the unchanged script once, for its findings.
 
     Args:
@@ -103,13 +103,15 @@ def found(bench: Bench) -> Outcome:
     return outcome
 
 
-def run_of(seen: Outcome) -> str:
+def run_of(seen: RunOutcome) -> str:
     """Return a description of a run, such as "a run of 20 steps that was stopped"."""
     steps = "1 step" if seen.steps == 1 else f"{seen.steps} steps"
     return f"a run of {steps} that {'was ' if seen.how in ('stopped', 'killed', 'interrupted') else ''}{seen.how}"
 
 
-def prove(bench: Bench, rule: str, seeds: int = 3, seen: Outcome | None = None, *, within: float = WITHIN) -> Proof:
+def prove(
+    bench: Bench, rule: str, seeds: int = 3, seen: RunOutcome | None = None, *, within: float = WITHIN
+) -> RemedyProof:
     """Compare a script without and with the remedy of a rule.
 
     Args:
@@ -133,7 +135,7 @@ def prove(bench: Bench, rule: str, seeds: int = 3, seen: Outcome | None = None, 
     _mends(bench, rule, remedy)
     if are_of(rule):
         bench = replace(bench, kept=None)  # no cached outcomes: times of both variants must be measured together
-    pairs: list[tuple[Outcome, Outcome]] = []
+    pairs: list[tuple[RunOutcome, RunOutcome]] = []
     try:
         for seed in range(seeds):
             pair = _pair(bench, rule, idle, remedy, seed)
@@ -145,10 +147,10 @@ def prove(bench: Bench, rule: str, seeds: int = 3, seen: Outcome | None = None, 
     figures = [*(replace(figure, least=within) for figure in _figures(pairs, remedy[0])), *costs(rule, pairs)]
     judging = tuple(replace(figure, among=len(figures)) for figure in figures)
     beside, cut = tuple(_beside(norms)), len(pairs) < seeds
-    return Proof(rule, remedy[0], judging, beside, losses, norms, len(pairs), within, cut)
+    return RemedyProof(rule, remedy[0], judging, beside, losses, norms, len(pairs), within, cut)
 
 
-def _pair(bench: Bench, rule: str, idle: tuple[Named, ...], remedy: Named, seed: int) -> tuple[Outcome, Outcome]:
+def _pair(bench: Bench, rule: str, idle: tuple[Named, ...], remedy: Named, seed: int) -> tuple[RunOutcome, RunOutcome]:
     """Return the outcomes as it is and remedied, for one seed."""
     seeded = ("seeded", {"offset": seed})
     plain = Variant(f"as it is, seed {seed}", (seeded, *idle), (LOSSES,))
@@ -160,7 +162,7 @@ def _pair(bench: Bench, rule: str, idle: tuple[Named, ...], remedy: Named, seed:
     return pair
 
 
-def _remedy(rule: str, seen: Outcome) -> tuple[tuple[Named, ...], Named]:
+def _remedy(rule: str, seen: RunOutcome) -> tuple[tuple[Named, ...], Named]:
     """Return the changes of the variant without the remedy, and the remedy.
 
     A remedy that is applied at the lines of findings gets these lines. If time is compared, the other variant gets the
@@ -192,7 +194,7 @@ def _mends(bench: Bench, rule: str, remedy: Named) -> None:
         )
 
 
-def _check(rule: str, change: str, pair: tuple[Outcome, Outcome]) -> None:
+def _check(rule: str, change: str, pair: tuple[RunOutcome, RunOutcome]) -> None:
     for outcome in pair:
         if not outcome.steps:
             raise without_steps(outcome, f"expected losses to compare ({outcome.variant.name})")
@@ -211,7 +213,7 @@ def _check(rule: str, change: str, pair: tuple[Outcome, Outcome]) -> None:
 
 
 def _curves(
-    pairs: Sequence[tuple[Outcome, Outcome]], series: Callable[[Outcome], tuple[float | None, ...]]
+    pairs: Sequence[tuple[RunOutcome, RunOutcome]], series: Callable[[RunOutcome], tuple[float | None, ...]]
 ) -> tuple[Curves, Curves]:
     """Return one series per outcome, without and with the remedy; steps that have no number are left out."""
     before, after = (
@@ -220,7 +222,7 @@ def _curves(
     return before, after
 
 
-def _figures(pairs: Sequence[tuple[Outcome, Outcome]], change: str) -> list[Figure]:
+def _figures(pairs: Sequence[tuple[RunOutcome, RunOutcome]], change: str) -> list[Figure]:
     """Return the numbers that are known for both variants and every seed."""
     figures = []
     if not CHANGES[change].alters_loss:
@@ -242,7 +244,7 @@ def _beside(norms: tuple[Curves, Curves]) -> list[Figure]:
     return [Figure("median gradient norm", tuple(map(median, norms[0])), tuple(map(median, norms[1])))]
 
 
-def _ends(before: Outcome, after: Outcome) -> tuple[float, float]:
+def _ends(before: RunOutcome, after: RunOutcome) -> tuple[float, float]:
     """Return the mean losses over the last tenth of the steps that both variants took."""
     steps = min(before.steps, after.steps)
     last = slice(steps - max(1, steps // 10), steps)

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from textwrap import wrap
 
-from truestep.experiments.overfit.overfit import Answer, Overfit
+from truestep.experiments.overfit.overfit import LearningVerdict, Overfit
 from truestep.experiments.reports.curve import drawn
 
 
@@ -19,7 +19,11 @@ def text(result: Overfit) -> str:
         parts.append(f"findings of truestep run:\n\n{result.plain.report.rstrip()}")
     parts += ["\n".join(wrap(f"why: {cause}", 80, subsequent_indent="     ")) for cause in result.causes]
     if result.plain is not None and not result.plain.findings and not result.causes:
-        hint = "" if result.answer is Answer.FALLS else ": look at the learning rate, the labels and the model's size"
+        hint = (
+            ""
+            if result.answer is LearningVerdict.FALLS
+            else ": look at the learning rate, the labels and the model's size"
+        )
         parts.append("\n".join(wrap(f"truestep run finds no failure in it{hint}", 80)))
     return "\n\n".join(parts)
 

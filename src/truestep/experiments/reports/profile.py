@@ -15,7 +15,7 @@ from rich.text import Text
 from truestep.debugging._tables import counted, share, table
 from truestep.debugging._times_table import module_table, ms, phase_table
 from truestep.experiments.profile.bottleneck import near, sentences, size, unit_of
-from truestep.experiments.profile.profile import Memory, Profiled
+from truestep.experiments.profile.profile import MemoryProfile, Profiled
 from truestep.experiments.reports.curve import drawn
 from truestep.experiments.reports.picture import svg
 from truestep.experiments.reports.text import WIDTH
@@ -140,7 +140,7 @@ def _held(found: Profiled, folder: str) -> list[RenderableType]:
     return lines
 
 
-def _curve(memory: Memory) -> Iterator[str]:
+def _curve(memory: MemoryProfile) -> Iterator[str]:
     """Yield the lines of a chart of memory over one step, with the phases below."""
     unit, of = unit_of(memory.peak)
     *chart, _ = drawn([held / of for held in memory.curve], width=WIDTH, height=6)

@@ -5,17 +5,17 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from truestep.experiments.prove.figure import MOST_SEEDS, Figure, Says
-from truestep.experiments.prove.prove import LOSS, Answer, Proof, run_of
+from truestep.experiments.prove.figure import MOST_SEEDS, Figure, FigureVerdict
+from truestep.experiments.prove.prove import LOSS, ProofAnswer, RemedyProof, run_of
 from truestep.experiments.reports.curve import drawn
 from truestep.experiments.reports.picture import mean_and_band
 from truestep.experiments.reports.text import rendered, wrapped
-from truestep.experiments.running.outcome import Outcome
+from truestep.experiments.running.outcome import RunOutcome
 
-_SAYS = {Says.DIFFERS: "yes", Says.ALIKE: "no", Says.UNSURE: "cannot tell"}
+_SAYS = {FigureVerdict.DIFFERS: "yes", FigureVerdict.ALIKE: "no", FigureVerdict.UNSURE: "cannot tell"}
 
 
-def text(proof: Proof) -> str:
+def text(proof: RemedyProof) -> str:
     """Return the proof as text: curves, a table of figures, and the conclusion."""
     from rich.table import Table
 
@@ -36,7 +36,7 @@ def text(proof: Proof) -> str:
     return "\n\n".join(parts if proof.figures else [head, wrapped(sentence(proof))])
 
 
-def rest(seen: Outcome, others: Sequence[str], proved: bool) -> list[str]:
+def rest(seen: RunOutcome, others: Sequence[str], proved: bool) -> list[str]:
     """Return the paragraphs about findings without a remedy from outside, or about a run with nothing to prove."""
     run = run_of(seen)
     if others:
@@ -49,7 +49,7 @@ def rest(seen: Outcome, others: Sequence[str], proved: bool) -> list[str]:
     return [wrapped(f"nothing was found in {run}: there is nothing to prove, which does not prove that all is well")]
 
 
-def sentence(proof: Proof) -> str:
+def sentence(proof: RemedyProof) -> str:
     """Return the conclusion about the finding as a sentence."""
     cut = f"; interrupted after {proof.seeds} seeds" if proof.interrupted else ""
     if not proof.figures:
@@ -57,15 +57,15 @@ def sentence(proof: Proof) -> str:
             "cannot tell: the remedy changes the loss function, and the script prints no figure at its end "
             f"to compare{cut}"
         )
-    if proof.answer is Answer.MATTERS:
+    if proof.answer is ProofAnswer.MATTERS:
         return f"the finding makes a difference here{_direction(proof)}{cut}"
-    if proof.answer is Answer.DOES_NOT:
+    if proof.answer is ProofAnswer.DOES_NOT:
         bound = f"{100 * proof.within:.2g} %"
         return (
             f"the finding does not matter in a run of this length: no number differs by more than {bound} of its "
             f"value, with 95 % confidence{cut}"
         )
-    unsure = [figure.name for figure in proof.figures if figure.says is Says.UNSURE]
+    unsure = [figure.name for figure in proof.figures if figure.says is FigureVerdict.UNSURE]
     lost = [f for f in proof.figures if not all(map(math.isfinite, (*f.as_it_is, *f.remedied)))]
     if lost:
         return f"cannot tell: {lost[0].name} is not finite with the remedy either{cut}"
@@ -79,13 +79,13 @@ def sentence(proof: Proof) -> str:
     return f"cannot tell over {proof.seeds} seeds: {named} varies too much from seed to seed; {more}{cut}"
 
 
-def _direction(proof: Proof) -> str:
+def _direction(proof: RemedyProof) -> str:
     """Return a clause if the remedy raises the training loss, as a limit or a lower learning rate can; else ""."""
     raised = any(f.name == LOSS and f.is_beyond_noise and f.difference > 0 for f in proof.figures)
     return "; the training loss ends higher with the remedy" if raised else ""
 
 
-def curves(proof: Proof) -> dict[str, list[list[float]]]:
+def curves(proof: RemedyProof) -> dict[str, list[list[float]]]:
     """Return the finite losses of all seeds, by variant."""
     names = ("as it is", "with the remedy")
     return {
@@ -94,7 +94,7 @@ def curves(proof: Proof) -> dict[str, list[list[float]]]:
     }
 
 
-def _charts(proof: Proof) -> list[str]:
+def _charts(proof: RemedyProof) -> list[str]:
     """Return charts of the mean losses with their spread, both on one scale."""
     bands = {name: mean_and_band(curves) for name, curves in curves(proof).items()}
     means = [mean for mean, _, _ in bands.values()]
@@ -112,7 +112,7 @@ def _spread(values: tuple[float, ...]) -> str:
     return f"{sum(values) / len(values):.4g} ± {(max(values) - min(values)) / 2:.2g}"
 
 
-def document(proof: Proof) -> dict[str, object]:
+def document(proof: RemedyProof) -> dict[str, object]:
     """Return the proof as values for JSON."""
     return {
         "rule": proof.rule,

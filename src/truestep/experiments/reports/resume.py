@@ -8,7 +8,8 @@ from textwrap import indent
 from truestep.experiments.reports.curve import drawn
 from truestep.experiments.reports.text import WIDTH, rendered, wrapped
 from truestep.experiments.resume.missing import Missing
-from truestep.experiments.resume.resume import Resume, Trial, Verdict
+from truestep.experiments.resume.resume import Resume
+from truestep.experiments.resume.trial import KillTrial, ResumeVerdict
 
 _VISIBLE = 0.02
 """Curves are drawn if their mean distance is at least this fraction of the chart's height."""
@@ -28,7 +29,7 @@ def text(result: Resume) -> str:
     files = f"state was written {result.writes} time{'s' * (result.writes != 1)}"
     parts = [f"uninterrupted: {result.steps} steps, {files}", _table(result)]
     drawn_trial = shown(result)
-    if result.verdict in (Verdict.DIFFERS, Verdict.ROUNDING):
+    if result.verdict in (ResumeVerdict.DIFFERS, ResumeVerdict.ROUNDING):
         parts += _charts(curves(result, drawn_trial))
     if result.interrupted:
         parts.append("interrupted: these are the results up to then")
@@ -45,9 +46,9 @@ def text(result: Resume) -> str:
         names = ", ".join(one.title for one, _ in others)
         either = " either, without effect on the first difference" if effective else ", without effect in these steps"
         parts.append(wrapped(f"not restored{either}: {names}"))
-    if result.verdict is Verdict.UNREPEATABLE:
+    if result.verdict is ResumeVerdict.UNREPEATABLE:
         parts.append(wrapped(_UNREPEATABLE))
-    if effective or result.verdict in (Verdict.ANEW, Verdict.CRASHED):
+    if effective or result.verdict in (ResumeVerdict.ANEW, ResumeVerdict.CRASHED):
         parts.append(wrapped(_RUN))
     return "\n\n".join(parts)
 
@@ -56,31 +57,31 @@ def sentence(result: Resume) -> str:
     """Return the verdict on all kills as a sentence."""
     worst, kills = result.verdict, len(result.trials)
     times = "the kill" if kills == 1 else f"each of {kills} kills"
-    if worst is Verdict.EXACT:
+    if worst is ResumeVerdict.EXACT:
         again = max(trial.again for trial in result.trials)
         text = f"exact: after {times} the resumed run equals the uninterrupted one, bit by bit, to its last step"
         return f"{text}; at most {_steps(again)} {'is' if again == 1 else 'are'} repeated" if again else text
     bad = [trial for trial in result.trials if trial.verdict is worst]
     some = f" ({len(bad)} of {kills} kills)" if kills > 1 else ""
-    if worst is Verdict.ROUNDING:
+    if worst is ResumeVerdict.ROUNDING:
         return f"equal within rounding: the first step that differs is {bad[0].first}, in the last digits of its loss"
-    if worst is Verdict.NOTHING_SAVED:
+    if worst is ResumeVerdict.NOTHING_SAVED:
         return f"nothing was saved before the kill{some}: the run starts from the beginning, and its steps are lost"
-    if worst is Verdict.UNREPEATABLE:
+    if worst is ResumeVerdict.UNREPEATABLE:
         return "cannot tell: runs of this script differ without any kill"
-    if worst is Verdict.DIFFERS:
+    if worst is ResumeVerdict.DIFFERS:
         firsts = [trial.first for trial in bad if trial.first is not None]
         where = f": the first step that differs is {min(firsts)}" if firsts else ""
         return f"differs{some}{where}"
-    if worst is Verdict.ANEW:
+    if worst is ResumeVerdict.ANEW:
         return f"does not resume{some}: the run starts again from its first step"
     return f"cannot go on{some}: the resumed run crashes"
 
 
-def explained(trial: Trial) -> str:
+def explained(trial: KillTrial) -> str:
     """Return the note on a trial, with advice."""
     note = f"{trial.kill}: {trial.note}"
-    if trial.kill.write is not None and trial.verdict in (Verdict.CRASHED, Verdict.ANEW):
+    if trial.kill.write is not None and trial.verdict in (ResumeVerdict.CRASHED, ResumeVerdict.ANEW):
         note += f". The kill left an incomplete {trial.kill.path}"
         if trial.in_folder:
             note += (
@@ -90,7 +91,7 @@ def explained(trial: Trial) -> str:
             )
         else:
             note += ": write to a file of another name, and rename it when it is complete"
-    elif trial.verdict is Verdict.ANEW:
+    elif trial.verdict is ResumeVerdict.ANEW:
         note += ". Pass the arguments that make the script resume with --resume-args"
     return wrapped(note)
 
@@ -113,18 +114,18 @@ def _table(result: Resume) -> str:
     for trial in result.trials:
         went_on = "" if trial.went_on is None else str(trial.went_on + 1)
         first = "none" if trial.first is None else str(trial.first)
-        if trial.verdict not in (Verdict.EXACT, Verdict.ROUNDING, Verdict.DIFFERS):
+        if trial.verdict not in (ResumeVerdict.EXACT, ResumeVerdict.ROUNDING, ResumeVerdict.DIFFERS):
             first = str(trial.verdict)
         table.add_row(str(trial.kill), went_on, str(trial.again) if went_on else "", first)
     return rendered(table)
 
 
-def shown(result: Resume) -> Trial:
+def shown(result: Resume) -> KillTrial:
     """Return the trial to draw: the first with a difference, or else the first."""
     return next((trial for trial in result.trials if trial.first is not None), result.trials[0])
 
 
-def curves(result: Resume, trial: Trial) -> dict[str, list[list[float]]]:
+def curves(result: Resume, trial: KillTrial) -> dict[str, list[list[float]]]:
     """Return the finite losses of the uninterrupted run, and those of a killed run joined with its resumed one."""
     went_on = trial.went_on or 0
     spliced = [*result.losses[:went_on], *trial.losses]

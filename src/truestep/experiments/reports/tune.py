@@ -9,7 +9,7 @@ from truestep.experiments.changes.speedups import SPEEDUPS
 from truestep.experiments.reports.text import WIDTH, rendered
 from truestep.experiments.tune.speedup_statistics import MARGIN
 from truestep.experiments.tune.tune import CONTROL
-from truestep.experiments.tune.tuned import Row, Tuned
+from truestep.experiments.tune.tuned import SpeedupRow, Tuned
 
 
 def text(script: str, result: Tuned) -> str:
@@ -47,7 +47,7 @@ def _time(seconds: float) -> str:
     return f"{seconds * 1e3:.3g} ms" if seconds < 1 else f"{seconds:.3g} s"
 
 
-def _table(rows: list[Row], first: str = "") -> str:
+def _table(rows: list[SpeedupRow], first: str = "") -> str:
     from rich.table import Table
 
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
@@ -69,7 +69,7 @@ def _table(rows: list[Row], first: str = "") -> str:
     return rendered(table)
 
 
-def _is_even(control: Row) -> bool:
+def _is_even(control: SpeedupRow) -> bool:
     """Return True if the script, measured against itself, differs by less than a gain or loss that would count."""
     judged = control.judged
     return judged is not None and judged.high <= 1 + 2 * MARGIN and judged.low >= 1 / (1 + 2 * MARGIN)
@@ -79,7 +79,7 @@ def _ratio(ratio: float) -> str:
     return f"{ratio:.2f}x" if math.isfinite(ratio) else "?"
 
 
-def _apart(row: Row) -> str:
+def _apart(row: SpeedupRow) -> str:
     if row.apart is None:
         return ""
     return "equal" if row.apart == 0 else f"{row.apart:.1g}"
@@ -153,7 +153,7 @@ def _asides(result: Tuned) -> list[str]:
 def document(script: str, result: Tuned) -> dict[str, object]:
     """Return the result as values for JSON."""
 
-    def plain(row: Row | None) -> dict[str, object] | None:
+    def plain(row: SpeedupRow | None) -> dict[str, object] | None:
         if row is None:
             return None
         judged = row.judged

@@ -70,7 +70,7 @@ class Print:
 
 
 @dataclass(frozen=True, slots=True)
-class Write:
+class StateWrite:
     """One write of a file of state.
 
     Attributes:
@@ -94,7 +94,7 @@ class Trace:
     """
 
     steps: tuple[Print, ...]
-    writes: tuple[Write, ...] = ()
+    writes: tuple[StateWrite, ...] = ()
 
     def draws_from(self, state: str) -> bool:
         """Return True if a random state changes during the steps; an unused one need not be restored."""
@@ -126,7 +126,7 @@ def read_trace(path: Path) -> Trace:
         path: path of `prints.jsonl`.
     """
     steps: list[Print] = []
-    writes: list[Write] = []
+    writes: list[StateWrite] = []
     with suppress(OSError), path.open(encoding="utf-8") as lines:
         for line in lines:
             with suppress(ValueError):
@@ -134,7 +134,7 @@ def read_trace(path: Path) -> Trace:
                 if "step" in told:
                     steps.append(Print(**told["step"]))
                 else:
-                    writes.append(Write(**told["write"], steps=len(steps)))
+                    writes.append(StateWrite(**told["write"], steps=len(steps)))
     return Trace(tuple(steps), tuple(writes))
 
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from truestep.errors import NoExperiment
-from truestep.experiments.running.outcome import Outcome
+from truestep.experiments.running.outcome import RunOutcome
 
 
-def without_steps(outcome: Outcome, expected: str) -> NoExperiment:
+def without_steps(outcome: RunOutcome, expected: str) -> NoExperiment:
     """Return the error of a run that took no step, with the reason.
 
     Args:
@@ -17,7 +17,7 @@ def without_steps(outcome: Outcome, expected: str) -> NoExperiment:
     return NoExperiment(happened, expected=expected, remedy=remedy, said=outcome.said)
 
 
-def _reason(outcome: Outcome) -> tuple[str, str]:
+def _reason(outcome: RunOutcome) -> tuple[str, str]:
     if outcome.children:
         return (
             f"the script trains in child processes ({outcome.children}), which are not supervised",

@@ -18,8 +18,8 @@ from typing import Any, BinaryIO
 
 from truestep.experiments.running import ranks
 from truestep.experiments.running.folder_copy import scratch
-from truestep.experiments.running.outcome import Interrupted, Outcome, Variant, read_outcome
-from truestep.experiments.running.outcome_cache import Kept, user_caches
+from truestep.experiments.running.outcome import Interrupted, RunOutcome, Variant, read_outcome
+from truestep.experiments.running.outcome_cache import OutcomeCache, user_caches
 from truestep.experiments.running.outside_reads import read_reads
 from truestep.supervision.launching.launch import Target
 
@@ -62,11 +62,11 @@ class Bench:
     limit_bytes: int | None = None
     processes: int = 1
     folder: Path = field(default_factory=Path.cwd)
-    kept: Kept | None = None
+    kept: OutcomeCache | None = None
     begins: Callable[[Variant], None] = lambda variant: None
     cancelled: threading.Event = field(default_factory=threading.Event)
 
-    def run(self, variant: Variant) -> Outcome:
+    def run(self, variant: Variant) -> RunOutcome:
         """Run one variant in a new copy of the folder. Ctrl-C ends it, with all processes that it has started.
 
         Args:
@@ -83,13 +83,13 @@ class Bench:
         return outcome
 
     @contextmanager
-    def place(self) -> Iterator[Place]:
+    def place(self) -> Iterator[WorkingCopy]:
         """Yield one copy of the folder for several runs in sequence: each finds the files of the runs before it."""
         with scratch(self.folder) as copy, tempfile.TemporaryDirectory(prefix="truestep-") as results:
-            yield Place(self, copy, Path(results))
+            yield WorkingCopy(self, copy, Path(results))
 
 
-class Place:
+class WorkingCopy:
     """A copy of the working folder in which variants run one after another.
 
     Attributes:
@@ -112,7 +112,7 @@ class Place:
         """Folder with the results of the latest run."""
         return self._results / str(self._runs)
 
-    def run(self, variant: Variant, *, anew: bool = False) -> Outcome:
+    def run(self, variant: Variant, *, anew: bool = False) -> RunOutcome:
         """Run one variant in the folder, with the files of earlier runs.
 
         Args:

@@ -18,7 +18,7 @@ from typing import Any
 
 from truestep.experiments.running import ranks
 from truestep.experiments.running.child_processes import Children
-from truestep.experiments.running.outside_reads import READS, Reads
+from truestep.experiments.running.outside_reads import READS, OutsideReads
 from truestep.experiments.running.write_sandbox import confine
 from truestep.seams.patch import patch
 from truestep.supervision.launching.launch import Target, launch
@@ -39,7 +39,7 @@ def main(path: Path) -> None:
         folder /= f"rank{os.environ['RANK']}"
         folder.mkdir()
     confine([Path(place) for place in wanted["writable"]])
-    reads = Reads(folder / READS, [Path(wanted["copy"]), Path(wanted["results"])])
+    reads = OutsideReads(folder / READS, [Path(wanted["copy"]), Path(wanted["results"])])
     child = _Child(wanted, folder, reads)
     target = Target(wanted["name"], tuple(wanted["arguments"]), wanted["module"])
     reads.listen()
@@ -55,7 +55,7 @@ def _die_with_parent() -> None:
 
 
 class _Child:
-    def __init__(self, wanted: dict[str, Any], folder: Path, reads: Reads) -> None:
+    def __init__(self, wanted: dict[str, Any], folder: Path, reads: OutsideReads) -> None:
         self._wanted = wanted
         self._reads = reads
         self._folder = folder

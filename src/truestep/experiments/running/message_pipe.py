@@ -8,7 +8,7 @@ import socket
 from typing import Any
 
 
-class Line:
+class MessagePipe:
     """One end of a connection.
 
     Args:

@@ -53,7 +53,7 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class RunOutcome:
     """The outcome of a variant.
 
     Attributes:
@@ -135,12 +135,12 @@ class Interrupted(KeyboardInterrupt):
         outcome: its outcome until then.
     """
 
-    def __init__(self, outcome: Outcome) -> None:
+    def __init__(self, outcome: RunOutcome) -> None:
         super().__init__()
         self.outcome = outcome
 
 
-def read_outcome(variant: Variant, how: str, seconds: float, results: Path, places: Mapping[str, str]) -> Outcome:
+def read_outcome(variant: Variant, how: str, seconds: float, results: Path, places: Mapping[str, str]) -> RunOutcome:
     """Read the outcome of a child from its results.
 
     Args:
@@ -160,7 +160,7 @@ def read_outcome(variant: Variant, how: str, seconds: float, results: Path, plac
     told: dict[str, Any] = {}
     with contextlib.suppress(OSError, ValueError):
         told = json.loads(here((results / "outcome.json").read_text(encoding="utf-8")))
-    return Outcome(
+    return RunOutcome(
         variant,
         how or told.get("how", "crashed"),
         _steps(results / "steps.jsonl"),

@@ -14,7 +14,7 @@ from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 
-from truestep.experiments.running.outcome import Outcome, Step, Variant
+from truestep.experiments.running.outcome import RunOutcome, Step, Variant
 from truestep.experiments.running.outside_reads import PACKAGE, packages, stamps
 from truestep.supervision.launching.launch import Target
 
@@ -64,7 +64,7 @@ def user_caches() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache"))
 
 
-class Kept:
+class OutcomeCache:
     """A folder of outcomes, keyed by their inputs.
 
     The key is a hash of all inputs that are known before a run: size and time of every file below the working folder
@@ -81,7 +81,7 @@ class Kept:
     def __init__(self, folder: Path | None = None, *, fresh: bool = False) -> None:
         self.folder = folder or user_caches() / "truestep" / "experiments"
         self.fresh = fresh
-        self._own: dict[str, Outcome] = {}
+        self._own: dict[str, RunOutcome] = {}
         self.used = 0
         """Number of outcomes that were found from earlier commands."""
 
@@ -112,7 +112,7 @@ class Kept:
         ]
         return hashlib.sha256(json.dumps(depends, default=dict).encode()).hexdigest()[:32]
 
-    def find(self, key: str, variant: Variant) -> Outcome | None:
+    def find(self, key: str, variant: Variant) -> RunOutcome | None:
         """Return a kept outcome; None if it is missing or unreadable, or if a file that the run read has changed."""
         if key in self._own:
             return replace(self._own[key], variant=variant)
@@ -124,13 +124,13 @@ class Kept:
             if read != stamps(path for path, _, _ in read):
                 return None
             steps = tuple(Step(*step) for step in told.pop("all_steps"))
-            outcome = Outcome(variant=variant, all_steps=steps, **told)
+            outcome = RunOutcome(variant=variant, all_steps=steps, **told)
         except (OSError, ValueError, TypeError, KeyError, AttributeError):
             return None
         self.used += 1
         return outcome
 
-    def add(self, key: str, outcome: Outcome, read: Iterable[str] | None, begun_ns: int = sys.maxsize) -> None:
+    def add(self, key: str, outcome: RunOutcome, read: Iterable[str] | None, begun_ns: int = sys.maxsize) -> None:
         """Keep an outcome if all its inputs are known. A full or read-only disk is ignored.
 
         Args:

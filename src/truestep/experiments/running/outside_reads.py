@@ -28,7 +28,7 @@ UNSEEN = "?"
 """Prefix of lines about reads that could not be recorded."""
 
 
-class Reads:
+class OutsideReads:
     """Writes each file and folder that Python opens for reading outside of some folders to a list, once per process.
 
     Forked processes write to the same list. Installed packages are left out: their versions are part of the key.

@@ -12,7 +12,7 @@ MARGIN = 0.03
 """Smallest relative gain that counts: two processes with the same work differ by about this much all their life."""
 
 
-class Says(StrEnum):
+class SpeedVerdict(StrEnum):
     """Verdict of a comparison."""
 
     GAIN = "gain"
@@ -35,7 +35,7 @@ class Judged:
     ratio: float
     low: float
     high: float
-    says: Says
+    says: SpeedVerdict
 
 
 def judge(pairs: Sequence[Sequence[float]], margin: float = MARGIN) -> Judged:
@@ -55,17 +55,17 @@ def judge(pairs: Sequence[Sequence[float]], margin: float = MARGIN) -> Judged:
     """
     every = [ratio for pair in pairs for ratio in pair]
     if not every or not all(math.isfinite(ratio) and ratio > 0 for ratio in every):
-        return Judged(math.nan, math.nan, math.nan, Says.UNSURE)
+        return Judged(math.nan, math.nan, math.nan, SpeedVerdict.UNSURE)
     intervals = [interval(pair) for pair in pairs]
     low, high = min(low for low, _ in intervals), max(high for _, high in intervals)
     if low > 1 + margin:
-        says = Says.GAIN
+        says = SpeedVerdict.GAIN
     elif high < 1 / (1 + margin):
-        says = Says.SLOWER
+        says = SpeedVerdict.SLOWER
     elif high <= 1 + 2 * MARGIN:
-        says = Says.EQUAL
+        says = SpeedVerdict.EQUAL
     else:
-        says = Says.UNSURE
+        says = SpeedVerdict.UNSURE
     return Judged(median(every), low, high, says)
 
 

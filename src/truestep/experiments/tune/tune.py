@@ -20,12 +20,12 @@ from truestep.experiments.changes.speedups import SPEEDUPS, Speedup
 from truestep.experiments.changes.speedups.nothing import Nothing
 from truestep.experiments.running.absent import without_steps
 from truestep.experiments.running.bench import Bench
-from truestep.experiments.running.outcome import LOSSES, Named, Outcome, Variant
+from truestep.experiments.running.outcome import LOSSES, Named, RunOutcome, Variant
 from truestep.experiments.running.outcome_cache import user_caches
-from truestep.experiments.tune.speedup_statistics import MARGIN, Judged, Says, deviation, judge
+from truestep.experiments.tune.speedup_statistics import MARGIN, Judged, SpeedVerdict, deviation, judge
 from truestep.experiments.tune.trial_order import in_order
-from truestep.experiments.tune.tuned import Row, Tuned
-from truestep.experiments.tune.turns import Pair, Plan, take_turns
+from truestep.experiments.tune.tuned import SpeedupRow, Tuned
+from truestep.experiments.tune.turns import Pair, TurnPlan, take_turns
 
 CONTROL = Nothing.name
 _SEEDED: Named = ("seeded", {"offset": 0})
@@ -102,7 +102,7 @@ class _Tuning:
         self._ends = time.monotonic() + budget_s
         self._says = says
         self.result = Tuned()
-        self._plan = Plan(_WARM_UP, 1, _TURNS)
+        self._plan = TurnPlan(_WARM_UP, 1, _TURNS)
         self._pair_s = 10.0
         self._references: dict[bool, tuple[float | None, ...]] = {}
         self._margin = MARGIN
@@ -122,7 +122,7 @@ class _Tuning:
         if result.device != "cpu":
             alone = [name for name in alone if not SPEEDUPS[name].cpu]
         idle = self._idle(alone)
-        result.rows += [Row((name,), "does not apply") for name in idle]
+        result.rows += [SpeedupRow((name,), "does not apply") for name in idle]
         alone = in_order([name for name in alone if name not in idle], result.phases)
         self._draw_up(pilot, len(alone))
         result.control = self._try((CONTROL,), f"1 of {len(alone) + 1}: the script against itself")
@@ -150,7 +150,7 @@ class _Tuning:
             return []
         return [name for name in asked if not outcome.changes.get(name, {}).get("applied")]
 
-    def _look(self, pilot: Outcome) -> None:
+    def _look(self, pilot: RunOutcome) -> None:
         told = pilot.told.get("survey", {})
         steps = int(told.get("steps", 0))
         fewest = _WARM_UP + _FEWEST_TURNS * 3
@@ -172,7 +172,7 @@ class _Tuning:
         if told.get("whole"):
             self._most_steps = min(_CHECKED_STEPS, int(told["all_steps"]) - 1)
 
-    def _draw_up(self, pilot: Outcome, count: int) -> None:
+    def _draw_up(self, pilot: RunOutcome, count: int) -> None:
         """Choose the length of turns, and announce the whole duration."""
         told = pilot.told["survey"]
         step_s, seconds = self.result.step_s, float(told["seconds"])
@@ -188,7 +188,7 @@ class _Tuning:
             if room < turns * 3:
                 turns = _FEWEST_TURNS
             steps = max(1, min(steps, room // turns - 2))
-        self._plan = Plan(_WARM_UP, steps, turns)
+        self._plan = TurnPlan(_WARM_UP, steps, turns)
         self._pair_s = starts_s + 2 * turns * (steps + 2) * step_s
         minutes = max(1, round(min(pairs * self._pair_s, left_s) / 60))
         self._says(f"{count} speed-ups and a control, each {turns} times {steps} steps in turns: about {minutes} min")
@@ -196,7 +196,7 @@ class _Tuning:
     def _fits(self) -> bool:
         return time.monotonic() + self._pair_s < self._ends
 
-    def _try(self, names: tuple[str, ...], text: str, under: tuple[str, ...] = ()) -> Row:
+    def _try(self, names: tuple[str, ...], text: str, under: tuple[str, ...] = ()) -> SpeedupRow:
         """Time speed-ups on top of others; measure an apparent gain again, and compare its losses.
 
         Args:
@@ -212,7 +212,7 @@ class _Tuning:
         judged = self._judge(names, pairs)
         saves = _memory(pairs[0]) or 1.0
         for_memory = any(SPEEDUPS[name].saves == "memory" for name in names)
-        wanted = judged.says is Says.GAIN or (for_memory and saves < _LESS_MEMORY)
+        wanted = judged.says is SpeedVerdict.GAIN or (for_memory and saves < _LESS_MEMORY)
         if wanted and names != (CONTROL,):
             self._say(f"{text}, once more")
             again = self._pair(names, under)
@@ -229,7 +229,7 @@ class _Tuning:
             apart, note = self._apart((*under, *names))
             if note:
                 status = "losses differ"
-        return Row(names, status, judged, memory, once_s, apart, note)
+        return SpeedupRow(names, status, judged, memory, once_s, apart, note)
 
     def _say(self, text: str) -> None:
         left = max(0.0, self._ends - time.monotonic())
@@ -275,7 +275,7 @@ class _Tuning:
             self._references[compiled] = self._check((), compiled).losses
         return self._references[compiled]
 
-    def _check(self, changes: tuple[Named, ...], compiled: bool) -> Outcome:
+    def _check(self, changes: tuple[Named, ...], compiled: bool) -> RunOutcome:
         """Record the losses of the first steps, without dropout, which draws other numbers in another precision."""
         calm = () if compiled else (_CALM,)
         bench = replace(self._bench, steps=self._most_steps)
@@ -310,7 +310,7 @@ class _Tuning:
             result.whole = self._try(result.best, f"together: {', '.join(result.best)}")
 
 
-def _on_request(row: Row) -> bool:
+def _on_request(row: SpeedupRow) -> bool:
     return any(SPEEDUPS[name].on_request for name in row.names)
 
 
@@ -319,12 +319,12 @@ def _exclude(name: str, other: str) -> bool:
     return other in SPEEDUPS[name].excludes or name in SPEEDUPS[other].excludes
 
 
-def _follows(name: str, best: Sequence[str], gains: Sequence[Row]) -> bool:
+def _follows(name: str, best: Sequence[str], gains: Sequence[SpeedupRow]) -> bool:
     """Return True if the best speed-ups include one that this one builds on, or if it gained alone."""
     return bool(set(SPEEDUPS[name].follows) & set(best)) or any(row.names == (name,) for row in gains)
 
 
-def _without_times(names: tuple[str, ...], pair: Pair) -> Row | None:
+def _without_times(names: tuple[str, ...], pair: Pair) -> SpeedupRow | None:
     """Return the row of speed-ups that failed or do not apply; None if there are times to judge."""
     plain, changed = pair.outcomes
     failed = changed.how in ("crashed", "killed") or (changed.how == "exited" and not pair.ratios)
@@ -334,12 +334,12 @@ def _without_times(names: tuple[str, ...], pair: Pair) -> Row | None:
             if changed.how == "killed"
             else changed.last_line[:200] or "it printed nothing"
         )
-        return Row(names, "failed", note=said)
+        return SpeedupRow(names, "failed", note=said)
     if not all(changed.changes.get(name, {}).get("applied") for name in names):
-        return Row(names, "does not apply")
+        return SpeedupRow(names, "does not apply")
     if len(pair.ratios) < _FEWEST_TURNS:
         ended = plain if plain.how in ("crashed", "killed") else changed
-        return Row(names, "failed", note=f"it {ended.how} after {len(pair.ratios)} turns")
+        return SpeedupRow(names, "failed", note=f"it {ended.how} after {len(pair.ratios)} turns")
     return None
 
 

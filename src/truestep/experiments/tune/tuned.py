@@ -8,7 +8,7 @@ from truestep.experiments.tune.speedup_statistics import Judged
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class SpeedupRow:
     """Result of one speed-up, or of several together.
 
     Attributes:
@@ -55,17 +55,17 @@ class Tuned:
     step_s: float = 0.0
     phases: dict[str, float] = field(default_factory=dict)
     peak_bytes: int = 0
-    rows: list[Row] = field(default_factory=list)
-    control: Row | None = None
-    together: list[Row] = field(default_factory=list)
+    rows: list[SpeedupRow] = field(default_factory=list)
+    control: SpeedupRow | None = None
+    together: list[SpeedupRow] = field(default_factory=list)
     best: tuple[str, ...] = ()
-    whole: Row | None = None
+    whole: SpeedupRow | None = None
     elsewhere: tuple[str, ...] = ()
     left_out: list[str] = field(default_factory=list)
     enough_s: float = 0.0
     interrupted: bool = False
 
     @property
-    def tried(self) -> list[Row]:
+    def tried(self) -> list[SpeedupRow]:
         """Rows of the speed-ups that were tried alone and apply to the script."""
         return [row for row in self.rows if row.status != "does not apply"]

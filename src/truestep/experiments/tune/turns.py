@@ -14,11 +14,11 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from truestep.experiments.running.bench import Bench
-from truestep.experiments.running.message_pipe import Line
-from truestep.experiments.running.outcome import Outcome, Variant
+from truestep.experiments.running.message_pipe import MessagePipe
+from truestep.experiments.running.outcome import RunOutcome, Variant
 
-Told = dict[str, Any]
-"""Message of a run about a turn: see `truestep.experiments.instruments.turns`."""
+Message = dict[str, Any]
+"""Message of a run about a turn: see `truestep.experiments.instruments.timing.turns`."""
 
 _LOOK_S = 0.1
 _LEAD = 2
@@ -26,7 +26,7 @@ _LEAD = 2
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class TurnPlan:
     """Number and length of the turns.
 
     Attributes:
@@ -51,7 +51,7 @@ class Pair:
     """
 
     seconds: tuple[tuple[float, float], ...]
-    outcomes: tuple[Outcome, Outcome]
+    outcomes: tuple[RunOutcome, RunOutcome]
 
     @property
     def ratios(self) -> tuple[float, ...]:
@@ -59,7 +59,7 @@ class Pair:
         return tuple(first / second for first, second in self.seconds if first > 0 and second > 0)
 
 
-def take_turns(bench: Bench, plain: Variant, changed: Variant, plan: Plan) -> Pair:
+def take_turns(bench: Bench, plain: Variant, changed: Variant, plan: TurnPlan) -> Pair:
     """Run two variants at the same time; one waits while the other takes its steps.
 
     Args:
@@ -88,12 +88,12 @@ def take_turns(bench: Bench, plain: Variant, changed: Variant, plan: Plan) -> Pa
     return Pair(tuple(seconds), (first, second))
 
 
-def _turns(sides: Sequence[_Side], plan: Plan) -> list[tuple[float, float]]:
+def _turns(sides: Sequence[_Side], plan: TurnPlan) -> list[tuple[float, float]]:
     lead = _LEAD + max(side.ahead for side in sides)
-    both: list[tuple[Told, Told]] = []
+    both: list[tuple[Message, Message]] = []
     for turn in range(plan.turns):
         order = (0, 1) if turn % 2 == 0 else (1, 0)
-        taken: dict[int, Told] = {}
+        taken: dict[int, Message] = {}
         for side in order:
             told = sides[side].take({"lead": lead, "steps": plan.steps})
             if told is None:
@@ -103,7 +103,7 @@ def _turns(sides: Sequence[_Side], plan: Plan) -> list[tuple[float, float]]:
     return _seconds(both)
 
 
-def _seconds(both: Sequence[tuple[Told, Told]]) -> list[tuple[float, float]]:
+def _seconds(both: Sequence[tuple[Message, Message]]) -> list[tuple[float, float]]:
     alone = all(told["alone"] for turn in both for told in turn)
     return [
         (
@@ -117,15 +117,15 @@ def _seconds(both: Sequence[tuple[Told, Told]]) -> list[tuple[float, float]]:
 class _Side:
     """One of the two variants, and the connection to its process."""
 
-    def __init__(self, variant: Variant, plan: Plan) -> None:
+    def __init__(self, variant: Variant, plan: TurnPlan) -> None:
         self._server = socket.create_server(("127.0.0.1", 0))
         self._server.settimeout(_LOOK_S)
         self._key = secrets.token_hex(16)
         told = {"port": self._server.getsockname()[1], "key": self._key, "warm_up": plan.warm_up}
         self.variant = replace(variant, instruments=(("turns", told),))
-        self.outcome: Future[Outcome] | None = None
+        self.outcome: Future[RunOutcome] | None = None
         self.ahead = 0
-        self._line: Line | None = None
+        self._line: MessagePipe | None = None
 
     @property
     def _is_over(self) -> bool:
@@ -135,7 +135,7 @@ class _Side:
         """Wait for its first steps; return False if it ended before."""
         while not self._is_over:
             try:
-                line = Line(self._server.accept()[0])
+                line = MessagePipe(self._server.accept()[0])
             except TimeoutError:
                 continue
             told = line.receive()
@@ -145,7 +145,7 @@ class _Side:
             line.close()
         return False
 
-    def take(self, turn: dict[str, int]) -> Told | None:
+    def take(self, turn: dict[str, int]) -> Message | None:
         """Let it take its turn, and return its message; None if it has ended."""
         assert self._line is not None
         try:
@@ -155,7 +155,7 @@ class _Side:
         while not self._line.waits(_LOOK_S):
             if self._is_over:
                 return None
-        told: Told | None = self._line.receive()
+        told: Message | None = self._line.receive()
         return told
 
     def close(self) -> None:
@@ -164,7 +164,7 @@ class _Side:
         if self._line is not None:
             self._line.close()
 
-    def result(self) -> Outcome:
+    def result(self) -> RunOutcome:
         """Return its outcome."""
         assert self.outcome is not None
         return self.outcome.result()

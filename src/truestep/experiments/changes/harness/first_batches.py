@@ -10,7 +10,7 @@ from typing import Any
 from truestep import seams
 from truestep.experiments.changes.harness.called_again import CalledAgain
 from truestep.experiments.changes.parts.change import Change
-from truestep.experiments.changes.parts.streams import Stream, Streams
+from truestep.experiments.changes.parts.streams import Streams, TrainingStream
 from truestep.seams.patch import patch
 
 
@@ -82,7 +82,7 @@ class FirstBatches(Change):
             return super().counts() | of_calls | {"by_hand": 1}
         return super().counts()
 
-    def _instead(self, stream: Stream, batch: Any) -> Any:
+    def _instead(self, stream: TrainingStream, batch: Any) -> Any:
         """Return the batch to yield in place of the loader's batch."""
         self._calls.drew = True
         if len(stream.kept) < self.count:

@@ -15,7 +15,7 @@ from truestep.seams.refs import Ref
 Place = tuple[str, int]
 
 
-class Stream:
+class TrainingStream:
     """One stream of batches.
 
     Attributes:
@@ -60,17 +60,17 @@ class Streams:
     """
 
     def __init__(self) -> None:
-        self._all: list[Stream] = []
-        self._of: weakref.WeakKeyDictionary[Any, Stream] = weakref.WeakKeyDictionary()
+        self._all: list[TrainingStream] = []
+        self._of: weakref.WeakKeyDictionary[Any, TrainingStream] = weakref.WeakKeyDictionary()
         self._libraries = tuple(os.path.join(place, "") for place in [str(PACKAGE), *installed()])
 
     def __len__(self) -> int:
         return len(self._all)
 
-    def __iter__(self) -> Iterator[Stream]:
+    def __iter__(self) -> Iterator[TrainingStream]:
         return iter(self._all)
 
-    def of(self, iterator: Any, dataset: Any) -> Stream:
+    def of(self, iterator: Any, dataset: Any) -> TrainingStream:
         """Return the stream of an iterator. Call it from the wrapper that the script's line calls."""
         found = self._of.get(iterator)
         if found is None:
@@ -78,7 +78,7 @@ class Streams:
             found = next((stream for stream in self._all if stream.is_of(dataset)), None)
             found = found or next((stream for stream in self._all if stream.place == place and stream.is_free), None)
             if found is None:
-                found = Stream(place)
+                found = TrainingStream(place)
                 self._all.append(found)
             found.draws(iterator, dataset)
             self._of[iterator] = found

@@ -15,14 +15,14 @@ from typing import Any
 
 from truestep import seams
 from truestep.debugging.timings import BETWEEN
-from truestep.experiments.instruments._clock import ALONE, PHASES, PhaseClock
-from truestep.experiments.instruments._compiled import Compiled, compilations
-from truestep.experiments.instruments._instrument import Instrument
-from truestep.experiments.instruments._marks import Marks
-from truestep.experiments.instruments._memory import held
-from truestep.experiments.instruments._processors import waited, waits
-from truestep.experiments.instruments._reading import Reading
-from truestep.experiments.instruments._sampler import Sample, Sampler
+from truestep.experiments.instruments.instrument import Instrument
+from truestep.experiments.instruments.profiling.compilations import Compiled, compilations
+from truestep.experiments.instruments.profiling.marks import Marks
+from truestep.experiments.instruments.profiling.memory import held
+from truestep.experiments.instruments.profiling.processors import waited, waits
+from truestep.experiments.instruments.profiling.record import ProfilerRecord
+from truestep.experiments.instruments.profiling.sampler import Sample, Sampler
+from truestep.experiments.instruments.timing.clock import ALONE, PHASES, PhaseClock
 from truestep.probes.context.sites import Sites
 from truestep.supervision.session import Stop
 
@@ -35,7 +35,7 @@ _MOST_STEPS = 2000
 TRACE = "trace.json.gz"
 
 
-class Profile(Instrument):
+class StepProfile(Instrument):
     """Measures times, lines, modules, operations and memory of some steps; then the script is stopped.
 
     Steps of the first optimizer pass through four windows: skipped steps, steps that are only timed, steps with a
@@ -188,7 +188,7 @@ class Profile(Instrument):
             "waited": waited(*self._waits) if len(self._waits) == 2 else 0.0,
         }
         if self._profiler is not None and len(self._ends) > 1:
-            reading = Reading(self._profiler, self._marks, self._ends, self.clock.spans, self._looks[1])
+            reading = ProfilerRecord(self._profiler, self._marks, self._ends, self.clock.spans, self._looks[1])
             told |= {"modules": reading.modules(), "operations": reading.operations()}
             told["memory"] = reading.memory(self._before, self._after)
             if self._trace:

@@ -39,6 +39,6 @@ class Instrument(ABC):
         """Stop, and return the results as values for JSON.
 
         Args:
-            how: end of the script (see `Outcome`).
+            how: end of the script (see `RunOutcome`).
         """
         return {}

@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import Any
 
 from truestep import seams
-from truestep.experiments.instruments import _digests
-from truestep.experiments.instruments._given import GivenLosses
-from truestep.experiments.instruments._instrument import Instrument
-from truestep.experiments.instruments._objects import Objects
+from truestep.experiments.instruments.given import GivenLosses
+from truestep.experiments.instruments.instrument import Instrument
+from truestep.experiments.instruments.state import digests
+from truestep.experiments.instruments.state.objects import Objects
 from truestep.experiments.running.state_writes import watch_reads, watch_writes
 from truestep.seams.patch import patch
 
@@ -76,7 +76,7 @@ class Fingerprints(Instrument):
         def _next_index(iterator: Any) -> Any:  # workers are asked for batches before these are given, in their order
             indices = next_index_of_torch(iterator)
             known = isinstance(indices, list) and None not in indices
-            self._indices.setdefault(iterator, deque()).append(_digests.of(indices) if known else 0)
+            self._indices.setdefault(iterator, deque()).append(digests.of(indices) if known else 0)
             return indices
 
         def _reset(iterator: Any, *args: Any, **kwargs: Any) -> Any:  # workers that persist begin another pass
@@ -121,7 +121,7 @@ class Fingerprints(Instrument):
 
     def _drawn(self, batch: Any, position: int, indices: int) -> None:
         self._look()
-        self._batches.append((_digests.of(batch), position, indices))
+        self._batches.append((digests.of(batch), position, indices))
         del self._batches[:-_MOST_BATCHES]
         self._buffers = self._objects.buffers()
 
@@ -139,9 +139,9 @@ class Fingerprints(Instrument):
         groups, parameters = optimizer.param_groups, _parameters(optimizer)
         self._line = {
             "depth": 1,
-            "optimizer": f"{type(optimizer).__name__} {_digests.of([str(tuple(p.shape)) for p in parameters]):08x}",
-            "weights": _digests.of_weights(parameters),
-            "sample": _digests.some_of(parameters),
+            "optimizer": f"{type(optimizer).__name__} {digests.of([str(tuple(p.shape)) for p in parameters]):08x}",
+            "weights": digests.of_weights(parameters),
+            "sample": digests.some_of(parameters),
             "state": _state(optimizer, parameters),
             "rates": [float(group["lr"]) for group in groups if "lr" in group],
             "settings": [
@@ -151,7 +151,7 @@ class Fingerprints(Instrument):
             "scalers": self._objects.scalers(),
             "buffers": self._objects.buffers() if self._buffers is None else self._buffers,
             "untrained": self._objects.untrained(),
-            "random": _digests.of_random_states(),
+            "random": digests.of_random_states(),
             "put_back": sorted(self._put_back),
             "batches": self._batches,
             "reads": self._reads,
@@ -169,8 +169,8 @@ class Fingerprints(Instrument):
         parameters = _parameters(optimizer)
         losses = self._given.take()
         line["loss"] = sum(losses) / len(losses) if losses else None
-        line["after"] = _digests.of_weights(parameters)
-        line["sample_after"] = _digests.some_of(parameters)
+        line["after"] = digests.of_weights(parameters)
+        line["sample_after"] = digests.some_of(parameters)
         self._line = {}
         self._steps += 1
         self._write({"step": line})
@@ -201,5 +201,5 @@ def _state(optimizer: Any, parameters: list[Any]) -> dict[str, int]:
     for number, parameter in enumerate(parameters):
         for key, value in optimizer.state.get(parameter, {}).items():
             if value is not None:
-                keys.setdefault(str(key), []).extend((number, _digests.of(value)))
-    return {key: _digests.of(numbers) for key, numbers in sorted(keys.items())}
+                keys.setdefault(str(key), []).extend((number, digests.of(value)))
+    return {key: digests.of(numbers) for key, numbers in sorted(keys.items())}

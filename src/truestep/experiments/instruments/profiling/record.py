@@ -9,16 +9,16 @@ from statistics import median
 from typing import Any
 
 from truestep.debugging.timings import BETWEEN, MODULE, EventPlace, Timings
-from truestep.experiments.instruments._marks import Marks
-from truestep.experiments.instruments._memory import Allocation, Timeline, allocations
-from truestep.experiments.instruments._sampler import Line, Sample
+from truestep.experiments.instruments.profiling.marks import Marks
+from truestep.experiments.instruments.profiling.memory import Allocation, Timeline, allocations
+from truestep.experiments.instruments.profiling.sampler import Line, Sample
 
 _OPERATIONS = 40
 _OWNERS = 12
 _NONE = EventPlace("", ())
 
 
-class Reading:
+class ProfilerRecord:
     """The steps that were profiled.
 
     Args:

@@ -10,9 +10,9 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-from truestep.experiments.instruments._instrument import Instrument
-from truestep.experiments.instruments._waiting import waiting
-from truestep.experiments.running.message_pipe import Line
+from truestep.experiments.instruments.instrument import Instrument
+from truestep.experiments.instruments.timing.waiting import waiting
+from truestep.experiments.running.message_pipe import MessagePipe
 from truestep.experiments.running.one_time import aside
 from truestep.experiments.running.steps import device_of, on_steps
 from truestep.seams.patch import patch
@@ -48,7 +48,7 @@ class Turns(Instrument):
         self._timed = 0
         self._begun = self._aside = self._waited = self._ready_s = 0.0
         self._wait: Any = None
-        self._line: Line | None = None
+        self._line: MessagePipe | None = None
         self._origin = time.perf_counter()
 
     def install(self, stack: ExitStack) -> None:
@@ -76,7 +76,7 @@ class Turns(Instrument):
             self._wait = waiting(device_of(optimizer))
             self._ready_s = self._now() - self._origin
             try:
-                self._line = Line(socket.create_connection(("127.0.0.1", self._port)))
+                self._line = MessagePipe(socket.create_connection(("127.0.0.1", self._port)))
             except OSError:  # the other run has failed, and the port is closed
                 raise Stop from None
             self._next(self._line, {"key": self._key, "ahead": self._ahead})
@@ -93,7 +93,7 @@ class Turns(Instrument):
             alone = self._torch.get_num_threads() == 1 and not multiprocessing.active_children()
             self._next(self._line, {"seconds": seconds, "waited": waited, "alone": alone})
 
-    def _next(self, line: Line, result: dict[str, Any]) -> None:
+    def _next(self, line: MessagePipe, result: dict[str, Any]) -> None:
         """Send the result of a turn, and wait for the next one; stop the script if there is none."""
         try:
             line.send(result)

@@ -11,7 +11,7 @@ from operator import attrgetter
 from types import CodeType
 from typing import Any, NamedTuple
 
-from truestep.experiments.instruments._clock import PhaseClock
+from truestep.experiments.instruments.timing.clock import PhaseClock
 from truestep.probes.context.sites import Sites
 
 _EVERY_S = 0.001

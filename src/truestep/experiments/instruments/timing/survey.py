@@ -7,9 +7,9 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-from truestep.experiments.instruments._clock import PHASES, PhaseClock
-from truestep.experiments.instruments._instrument import Instrument
-from truestep.experiments.instruments._waiting import waiting
+from truestep.experiments.instruments.instrument import Instrument
+from truestep.experiments.instruments.timing.clock import PHASES, PhaseClock
+from truestep.experiments.instruments.timing.waiting import waiting
 from truestep.experiments.running.steps import device_of, on_steps
 from truestep.supervision.session import Stop
 

@@ -6,7 +6,7 @@ import gc
 import weakref
 from typing import Any
 
-from truestep.experiments.instruments import _digests
+from truestep.experiments.instruments.state import digests
 
 _COUNTED = ("last_epoch", "best", "num_bad_epochs", "cooldown_counter", "T_cur", "T_i")
 """Attributes of a schedule that change during the training."""
@@ -79,11 +79,11 @@ class Objects:
     def _checksum(self, tensor: Any) -> int:
         """Return the checksum of a tensor; a large one that has not changed is not read again (frozen models)."""
         if tensor.numel() < _LARGE or tensor.is_inference():
-            return _digests.of_tensor(tensor)
-        now = (tensor._version, tensor.data_ptr(), _digests.some_of([tensor]))
+            return digests.of_tensor(tensor)
+        now = (tensor._version, tensor.data_ptr(), digests.some_of([tensor]))
         before, checksum = self._known.get(tensor, (None, 0))
         if before != now:
-            checksum = _digests.of_tensor(tensor)
+            checksum = digests.of_tensor(tensor)
             self._known[tensor] = (now, checksum)
         return checksum
 

@@ -6,8 +6,8 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-from truestep.experiments.instruments._clock import ALONE, PHASES, PhaseClock
-from truestep.experiments.instruments._instrument import Instrument
+from truestep.experiments.instruments.instrument import Instrument
+from truestep.experiments.instruments.timing.clock import ALONE, PHASES, PhaseClock
 
 _MOST = 20_000
 """Largest number of steps to keep."""
