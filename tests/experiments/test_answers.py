@@ -23,7 +23,8 @@ from truestep.experiments.reports import prove as prove_report
 from truestep.experiments.reports import resume as resume_report
 from truestep.experiments.reports import tune as tune_report
 from truestep.experiments.resume.kills import Kill
-from truestep.experiments.resume.missing import FIXES, Missing
+from truestep.experiments.resume.missing import Missing
+from truestep.experiments.resume.pieces import PIECES
 from truestep.experiments.resume.resume import Resume
 from truestep.experiments.resume.trial import KillTrial, ResumeVerdict
 from truestep.experiments.running import absent
@@ -239,7 +240,7 @@ def tuned():
 
 def resumed():
     kill = Kill(1234, "write", 3, "checkpoints/a-long-folder-of-checkpoints/checkpoint-123456/training_args.bin")
-    missing = tuple(Missing(piece, "seen " * 30, restored=piece.startswith("random")) for piece in FIXES)
+    missing = tuple(Missing(piece, "seen " * 30, restored=piece.startswith("random")) for piece in PIECES)
     crashed = KillTrial(kill, ResumeVerdict.CRASHED, 1234, note="after 12 steps: " + "word " * 30, in_folder=True)
     differs = KillTrial(kill, ResumeVerdict.DIFFERS, 1234, 1200, 1201, missing, losses=(1.0, 2.0))
     return Resume(

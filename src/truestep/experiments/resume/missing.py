@@ -5,66 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from truestep.experiments.resume.pieces import PIECES
 from truestep.experiments.resume.trace import RANDOM, Difference, Print, Trace, compare
 
-FIXES: dict[str, tuple[str, str]] = {
-    "weights": ("the weights", "save model.state_dict(), and load it with strict=True before the first step"),
-    "position": (
-        "the position in the epoch",
-        "save how many batches of the epoch are done, and leave these out; or save at ends of epochs only",
-    ),
-    "epochs": (
-        "the count of epochs or steps",
-        "save how many epochs are done, and begin the loop there: range(done, epochs)",
-    ),
-    "order": (
-        "the order of the data",
-        "make it a function of the epoch (sampler.set_epoch(epoch)), or save the state of the loader's generator",
-    ),
-    "samples": (
-        "randomness in the data set",
-        "derive the random numbers of a sample from the seed, the epoch and its index",
-    ),
-    "state": (
-        "the state of the optimizer",
-        "save optimizer.state_dict(), and load it after the model was moved to its device",
-    ),
-    "settings": ("the settings of the optimizer", "load optimizer.state_dict(), and change groups only after that"),
-    "schedules": ("the schedule", "save scheduler.state_dict(), and load it after the schedule is made"),
-    "rates": ("the learning rate", "compute it from a saved step count, or save the state that it is computed from"),
-    "scalers": ("the scale of GradScaler", "save scaler.state_dict(), and load it"),
-    "buffers": (
-        "buffers of the model",
-        "save the whole model.state_dict(): it holds the statistics of BatchNorm, parameters() does not",
-    ),
-    "untrained": (
-        "weights that are not trained",
-        "save the state of copies and averages (EMA, best weights, teachers) and of frozen parts",
-    ),
-    "random torch": (RANDOM["torch"], "save torch.get_rng_state(), and restore it right before the loop continues"),
-    "random accelerator": (
-        RANDOM["accelerator"],
-        "save torch.cuda.get_rng_state_all(), and restore it right before the loop continues",
-    ),
-    "random python": (RANDOM["python"], "save random.getstate(), and restore it right before the loop continues"),
-    "random numpy": (RANDOM["numpy"], "save numpy.random.get_state(), and restore it right before the loop continues"),
-    "unseen": (
-        "state of the script itself",
-        "save the other state that the loss or the update reads: data position, counters, hidden states, generators",
-    ),
-}
-"""Title and remedy of each piece of state, sorted such that a piece can explain the pieces after it."""
-
-_PUT_BACK = (
+_RESTORED = (
     "it is restored already, but to a wrong value: save it at the end of the last step that is not repeated, and "
     "restore it after everything that draws before the loop continues (a repeated evaluation, a batch drawn early)"
 )
 """Remedy for a random state that the program restores to a wrong value: it saves the state already."""
 _UNTRAINED = "those of the first step, before any training"
-_BEFORE = ("weights", "state", "schedules", "scalers", "buffers", "untrained")
-"""Pieces that differ before a step only if they were not restored."""
-_OWN = ("weights", "state", "settings")
-"""Pieces that belong to a single optimizer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +21,7 @@ class Missing:
     """A piece of state that a resumed run lacks.
 
     Attributes:
-        piece: a key of `FIXES`.
+        piece: a key of `PIECES`.
         detail: description of the difference.
         effect: True if it changes a result in the compared steps.
         restored: True if the program restores it, but to a wrong value.
@@ -86,12 +35,12 @@ class Missing:
     @property
     def title(self) -> str:
         """Name for people."""
-        return FIXES[self.piece][0]
+        return PIECES[self.piece].title
 
     @property
     def remedy(self) -> str:
         """One imperative sentence."""
-        return _PUT_BACK if self.restored else FIXES[self.piece][1]
+        return _RESTORED if self.restored else PIECES[self.piece].remedy
 
 
 def missing(reference: Trace, at: int, resumed: Trace, whole: bool) -> tuple[Missing, ...]:
@@ -113,7 +62,11 @@ def missing(reference: Trace, at: int, resumed: Trace, whole: bool) -> tuple[Mis
         if place in (0, first):
             _before(reference, one, other, differences[place], found)
         elif other.optimizer not in begun:  # its first step: its parameters and state are still as restored
-            own = {name: held for name, held in differences[place].pieces.items() if name in _OWN}
+            own = {
+                name: held
+                for name, held in differences[place].pieces.items()
+                if name in PIECES and PIECES[name].of_optimizer
+            }
             _before(reference, one, other, Difference(own), found)
         begun.add(other.optimizer)
     if first is not None:
@@ -122,13 +75,13 @@ def missing(reference: Trace, at: int, resumed: Trace, whole: bool) -> tuple[Mis
         _random_effects(differences[first], found)
         _unseen(differences[first], found)
     _count(reference, at, extra, found)
-    order = list(FIXES)
+    order = list(PIECES)
     return tuple(sorted(found.values(), key=lambda one: (not one.effect, order.index(one.piece))))
 
 
 def _before(reference: Trace, one: Print, other: Print, difference: Difference, found: dict[str, Missing]) -> None:
     """Add the pieces that differ before a step: state that was not restored."""
-    for piece in _BEFORE:
+    for piece in [piece.name for piece in PIECES.values() if piece.carried]:
         if piece in difference.pieces and piece not in found:
             start = reference.steps[0].weights
             found[piece] = Missing(piece, _detail(piece, one, other, difference, start))
@@ -271,7 +224,7 @@ def _moves(one: Missing, what: str) -> Missing:
 def _unseen(difference: Difference, found: dict[str, Missing]) -> None:
     effective = {piece for piece, one in found.items() if one.effect}
     if "loss" in difference.pieces:
-        explained = effective - {"state", "settings", "schedules", "rates", "untrained"}
+        explained = {piece for piece in effective if PIECES[piece].explains_loss}
         if not explained:
             found["unseen"] = Missing("unseen", "the loss differs although all compared state is equal")
     elif difference.result and not effective:

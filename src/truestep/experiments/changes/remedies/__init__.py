@@ -1,1 +1,1 @@
-"""Remedies of findings as changes of a script from outside: one per file."""
+"""Remedies of findings, applied to a script from outside: one per file, found by listing the folder."""
