@@ -24,10 +24,10 @@ def made(model=None, **settings):
     [
         (lambda losses: losses, r"shape \(6, 1\)\n.*loss.mean\(\)"),
         (lambda losses: losses[:0], "a loss of 0 elements"),
-        (lambda losses: {"loss": losses.mean()}, "a dict as its loss\n.*\n.*the part that is to be minimized"),
-        (lambda losses: (losses.mean(), None), "a tuple as its loss"),
-        (lambda losses: None, "given None as its loss"),
-        (lambda losses: 0.5, r"a float as its loss\n.*\n.*without \.item\(\)"),
+        (lambda losses: {"loss": losses.mean()}, "loss of a step is a dict\n.*\n.*the part to minimize"),
+        (lambda losses: (losses.mean(), None), "loss of a step is a tuple"),
+        (lambda losses: None, "loss of a step is None"),
+        (lambda losses: 0.5, r"loss of a step is a float\n.*\n.*without \.item\(\)"),
     ],
 )
 def test_what_is_no_loss(call, give, said):
@@ -41,7 +41,7 @@ def test_a_closure_without_a_loss():
     run = Run(device="cpu", watch=False)
     model = run.model(nn.Linear(2, 1))
     run.optimizer(torch.optim.LBFGS(model.parameters()))
-    with pytest.raises(BadLoss, match="given None as its loss"):
+    with pytest.raises(BadLoss, match="loss of a step is None"):
         run.step(lambda: None)
 
 
@@ -129,7 +129,7 @@ def test_options_that_a_loader_does_not_take(options, said):
 def test_a_list_of_models():
     run, model, _ = made(max_epochs=1)
     loader = run.loader(data.tensors(X), batch_size=2)
-    with pytest.raises(BadPart, match="a list was given in the place of a model"):
+    with pytest.raises(BadPart, match="a list was passed as a model"):
         run.train(loader, [model])
     with pytest.raises(BadPart, match="a list was given"), run.evaluate([model]):
         pass

@@ -1,1 +1,1 @@
-"""The loop toolkit: what a training loop that you own needs to be right, without hiding it."""
+"""The toolkit for a training loop that you own: `Run` and its parts, in rooms by subject."""

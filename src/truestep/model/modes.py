@@ -12,7 +12,7 @@ from truestep.errors import BadPart
 
 
 def train_mode(model: nn.Module) -> None:
-    """Put a model in train mode where its root is in eval mode; a submodule that was frozen in eval mode stays so."""
+    """Set train mode if the root of a model is in eval mode; otherwise submodules frozen in eval mode stay so."""
     _check_model(model)
     if not model.training:
         model.train()
@@ -52,7 +52,7 @@ def evaluating(*models: nn.Module, inference_mode: bool = False) -> Iterator[Non
 def _check_model(model: object) -> None:
     if not isinstance(model, nn.Module):
         raise BadPart(
-            f"a {type(model).__name__} was given in the place of a model",
-            expected="expected one nn.Module after the other",
-            remedy="write run.train(loader, first, second), and likewise for other calls with models",
+            f"a {type(model).__name__} was passed as a model",
+            expected="expected an nn.Module per argument",
+            remedy="pass models as separate arguments: run.train(loader, first, second)",
         )

@@ -180,7 +180,7 @@ class NormSpike(_Kept):
         if self.quiet:
             return None
         self.quiet = _PAUSE
-        return f"is {value:.4g}, {times:.0f} times what it was over the last {len(self.window) - 1} values"
+        return f"is {value:.4g}, {times:.0f} times the median of the last {len(self.window) - 1} values"
 
     def _renew(self) -> None:
         logarithms = sorted(map(math.log, self.window))

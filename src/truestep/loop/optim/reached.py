@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def note_unused(loss: torch.Tensor, group: tuple[Updates, ...], every: Iterable[Updates]) -> None:
-    """Note which unused optimizers a loss reaches that is stepped for others; once for each optimizer that is stepped.
+    """Mark unused optimizers with parameters that a loss for other optimizers reaches; once per stepped optimizer.
 
     Args:
         loss: before its backward pass.

@@ -28,7 +28,7 @@ class Updates:
         accumulate: micro-steps in a full window.
         clip_norm: largest norm of the gradients of all its parameters together; None for no limit.
         scaler: scales its losses in fp16; None otherwise.
-        clips_alone: whether `clip_norm` is its own limit also where a loss updates several optimizers.
+        clips_alone: True if `clip_norm` limits its gradients alone, also where a loss updates several optimizers.
         count: called with the window after it was closed.
         applied: called after every update that changed parameters.
     """
@@ -56,7 +56,7 @@ class Updates:
         """The optimizers that the losses of the open window update, this one among them."""
         self.schedules: list[Schedule] = []
         self.applied = 0
-        """Updates that changed parameters: a step that the scaler skipped is none."""
+        """Updates that changed parameters; steps that the scaler skipped are not counted."""
         self.skipped = 0
         """Updates that the scaler skipped because a gradient was infinite or NaN."""
         self.grad_norm: torch.Tensor | float | None = None
@@ -98,7 +98,7 @@ class Updates:
         return self._groups != known
 
     def unscale_(self) -> None:
-        """Make the gradients those of the window's mean: out of the scaler's scale, and corrected. Once per window."""
+        """Unscale and correct the gradients, once per window: they become those of the mean of its losses."""
         if self._prepared:
             return
         self._prepared = True
@@ -119,7 +119,7 @@ class Updates:
         return norm
 
     def join(self, group: tuple[Updates, ...]) -> None:
-        """Let the next losses update these optimizers together, in the scale of the first one.
+        """Set the optimizers that the next losses update together, with the scale of the first one.
 
         Raises:
             OpenWindow: the open window holds losses of other optimizers.
@@ -133,11 +133,11 @@ class Updates:
         self.group = group
 
     def apply(self, closure: Any = None, *, last: bool = True) -> bool:
-        """Step the optimizer, through the scaler where there is one. Return whether parameters were updated.
+        """Step the optimizer, through its scaler if it has one; return True if parameters were updated.
 
         Args:
             closure: for optimizers that evaluate the loss.
-            last: whether no other optimizer has to step in the same scale, so that the scale is updated.
+            last: True to update the scale afterwards, because no other optimizer has to step with it.
         """
         applied = self.applied
         scaler = self.group[0].scaler
@@ -164,7 +164,7 @@ class Updates:
         return True
 
     def schedule(self) -> None:
-        """Bring the schedules that follow updates to where the applied updates are, also those made by hand."""
+        """Step the schedules with `every="step"` once per applied update, also for steps called by the program."""
         while self._scheduled < self.applied:
             self._scheduled += 1
             for schedule in self.schedules:
@@ -212,7 +212,7 @@ class Updates:
             self.scaler.load_state_dict(state["scaler"])
 
     def _before(self, optimizer: torch.optim.Optimizer, args: Any, kwargs: Any) -> None:
-        """Prepare a step of the optimizer: one called by hand gets the gradients of the window's mean."""
+        """Prepare a step; if the program called it, the gradients are first unscaled and corrected for the window."""
         if self._stepping:
             return
         if not self.made and not args and not kwargs:
@@ -223,19 +223,19 @@ class Updates:
         scaler = self.group[0].scaler
         if scaler is not None:
             raise ScaledGradients(
-                f"{type(optimizer).__name__}.step() was called on gradients that carry the scale of fp16",
-                expected=f"expected gradients out of the scale of {scaler.get_scale():g}",
+                f"{type(optimizer).__name__}.step() was called on gradients that are scaled for fp16",
+                expected=f"expected gradients divided by the scale {scaler.get_scale():g}",
                 remedy="call run.optimizer_step() instead: it unscales, steps and updates the scale",
             )
         self.unscale_()
 
     def _check_gradients(self) -> None:
-        """Warn where the first update of an optimizer has no gradient at all, and so changes nothing."""
+        """Warn if no parameter has a gradient at the first update of an optimizer, which then changes nothing."""
         if any(parameter.grad is not None for parameter in self.parameters()):
             return
         warnings.warn(
-            f'optimizer "{self.name}" ({type(self.optimizer).__name__}) was stepped, and none of its parameters has a '
-            "gradient: pass all optimizers that a loss updates to run.backward(loss, optimizer=[...])",
+            f'optimizer "{self.name}" ({type(self.optimizer).__name__}) was stepped without a gradient of any '
+            "parameter: pass all optimizers that a loss updates to run.backward(loss, optimizer=[...])",
             OptimizerNotStepped,
             stacklevel=outside(),
         )
@@ -248,14 +248,14 @@ class Updates:
         return isinstance(lr, float) and isinstance(last, float) and lr > 2 * last > 0
 
     def _note_lr(self) -> None:
-        """Keep the learning rate that the update is made with: a schedule moves it afterwards."""
+        """Store the learning rate of the update, which a schedule changes afterwards."""
         groups = self.optimizer.param_groups
         lr = groups[0].get("lr") if groups else None
         self.lr = lr.detach().clone() if isinstance(lr, torch.Tensor) else lr
 
     def _after(self, optimizer: torch.optim.Optimizer, args: Any, kwargs: Any) -> None:
         skipped = getattr(optimizer, "found_inf", None)
-        if skipped is None or not skipped.item():  # a fused step is called also where its kernel is to skip it
+        if skipped is None or not skipped.item():  # a fused step is also called when its kernel will skip it
             self.applied += 1
             self._tell(self)
         if not self._stepping:
@@ -293,15 +293,15 @@ def has_groups_of(optimizer: torch.optim.Optimizer, state: dict[str, Any]) -> bo
 
 
 def load_optimizer(name: str, optimizer: torch.optim.Optimizer, state: dict[str, Any]) -> None:
-    """Load an optimizer's state without casting it, and into the groups that it has.
+    """Load the state of an optimizer without casting it, and into its existing group dicts.
 
     `Optimizer.load_state_dict` casts floating-point state to the parameter's dtype, which makes float32 moments of
     bfloat16 parameters bfloat16; here they keep the dtype that they were saved with. It also replaces the dicts of the
-    groups; here a program that holds one, to change its lr, goes on holding it.
+    groups; here they stay the same objects, so that a program that changes their lr still can.
 
     Args:
-        name: the optimizer's in the checkpoint.
-        optimizer: with the same groups and parameters as the one that was saved.
+        name: name of the optimizer in the checkpoint.
+        optimizer: has the same groups and parameters as the saved one.
         state: from its `state_dict()`.
 
     Raises:
@@ -311,9 +311,9 @@ def load_optimizer(name: str, optimizer: torch.optim.Optimizer, state: dict[str,
         saved = [len(group["params"]) for group in state["param_groups"]]
         own = [len(group["params"]) for group in optimizer.param_groups]
         raise BadCheckpoint(
-            f'the optimizer "{name}" has other parameter groups than when it was saved',
+            f'the optimizer "{name}" has other parameter groups than in the checkpoint',
             expected=f"expected groups of {saved} parameters, got {own}",
-            remedy="add before the loop what an epoch added that has ended: if run.epoch > 1: add_param_group(...)",
+            remedy="add the groups of completed epochs before the loop: if run.epoch > 1: add_param_group(...)",
         )
     groups = optimizer.param_groups
     optimizer.load_state_dict(state)
@@ -330,7 +330,7 @@ def load_optimizer(name: str, optimizer: torch.optim.Optimizer, state: dict[str,
 
 
 def _as_saved(loaded: Any, saved: Any) -> Any:
-    """Return the loaded value, with tensors of the dtype that they were saved with."""
+    """Return the loaded value, with tensors in the dtype of the saved ones."""
     if isinstance(saved, torch.Tensor):
         return loaded if loaded.dtype == saved.dtype else saved.to(device=loaded.device, copy=True)
     if isinstance(saved, dict):

@@ -56,7 +56,7 @@ class UpdatesIndex:
             )
         raise BadPart(
             f"the run has {len(self._updates)} optimizers",
-            expected=f"expected which one to update, of {sorted(self._updates)}",
+            expected=f"expected the one to update, of {sorted(self._updates)}",
             remedy="pass the one that this loss updates, or a list: run.step(loss, optimizer=[...])",
         )
 
@@ -78,7 +78,7 @@ class UpdatesIndex:
         if len({updates.window.accumulate for updates in group}) > 1:
             lengths = ", ".join(f'{updates.window.accumulate} of "{updates.name}"' for updates in group)
             raise BadPart(
-                "one loss was to update optimizers with windows of several lengths",
+                "one loss updates optimizers with windows of different lengths",
                 expected=f"expected one number of micro-steps, got {lengths}",
                 remedy="pass the same accumulate= for all of them",
             )

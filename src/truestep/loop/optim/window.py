@@ -1,10 +1,10 @@
 """The window of gradient accumulation: the divisor of a loss, and the correction at the window's end.
 
 A window holds the micro-steps between two updates. Every loss is divided before its backward pass, so that sums stay
-small in fp16: by `accumulate` where losses are means, by the first weight times `accumulate` where they are sums. When
-the window closes with another total (a partial last window, uneven weights), the gradients are multiplied once by what
-the division was off. A window that is full and evenly weighted needs no correction, and is bit for bit the loop that
-divides every loss by `accumulate`.
+small in fp16: by `accumulate` if losses are means, by the first weight times `accumulate` if they are sums. If the
+window closes with another total (a partial last window, uneven weights), its gradients are multiplied once by the ratio
+of divisor and total. A full window with equal weights needs no correction: it equals, bit for bit, a loop that divides
+every loss by `accumulate`.
 """
 
 from __future__ import annotations
@@ -58,9 +58,9 @@ class Window:
         self.micro_steps_ever = 0
         """Backward passes in this process."""
         self.each_body = 0
-        """Micro-steps in each body of the loops so far; 0 before the first one that made any, -1 where they differ."""
+        """Micro-steps in each body of the loops so far; 0 before the first micro-step, -1 if bodies differ."""
         self.closed_early = False
-        """True if it was closed at a micro-step that was taken for the last one of its loop."""
+        """True if it was closed at the presumed last micro-step of its loop."""
         self._before_body = 0
         self.reference: Divided | None = None
         """Divisor of weighted losses; None while the losses are means."""
@@ -78,7 +78,7 @@ class Window:
 
     @property
     def ends_body(self) -> bool:
-        """Return True if the body has made as many micro-steps as each one before it."""
+        """Return True if the body has made as many micro-steps as each body before it."""
         return self.micro_steps_ever - self._before_body == self.each_body
 
     def begin_body(self) -> None:
@@ -87,18 +87,18 @@ class Window:
         self.closed_early = False
 
     def end_body(self) -> None:
-        """Compare the micro-steps of a body with those of the bodies before; one that made none says nothing."""
+        """Compare the micro-steps of a body with those of earlier bodies; a body without micro-steps is ignored."""
         made = self.micro_steps_ever - self._before_body
         if made and made != self.each_body:
             self.each_body = -1 if self.each_body else made
         self._before_body = self.micro_steps_ever
 
     def warn_of_rest(self) -> None:
-        """Warn of micro-steps that came after the one which was taken for the last of its loop."""
+        """Warn of micro-steps after the presumed last one of the loop."""
         if self.closed_early:
             warnings.warn(
                 "the last body of the loop made more micro-steps than those before it, so its window was split into "
-                "two updates; make as many in each body, or step by hand: run.backward(loss), run.optimizer_step()",
+                "two updates; make as many in each body, or call both: run.backward(loss), run.optimizer_step()",
                 SplitWindow,
                 stacklevel=outside(),
             )
@@ -110,8 +110,8 @@ class Window:
             weight: content of a summed loss (tokens, samples), a number or a tensor of no dimension; None for a mean.
 
         Raises:
-            BadLoss: weighted and unweighted losses in one window, or a weight that is negative or not finite. That of
-                a tensor on an accelerator is not read.
+            BadLoss: weighted and unweighted losses in one window, or a weight that is negative or not finite. A
+                weight on an accelerator is not read.
         """
         if self.micro_steps and (weight is None) != (self.reference is None):
             raise BadLoss(
@@ -132,12 +132,12 @@ class Window:
         return self.reference
 
     def follow(self, leader: Window) -> None:
-        """Copy the counts of another window: that of the first optimizer of the same losses."""
+        """Copy the counts of the window of the first optimizer of the same losses."""
         self.micro_steps_ever += 1
         self.micro_steps, self.reference, self.total = leader.micro_steps, leader.reference, leader.total
 
     def correction(self) -> Divided | None:
-        """Return the factor that makes the window's gradients those of its mean; None where they are already.
+        """Return the factor that turns the gradients of the window into those of its mean; None if they are already.
 
         A window without weight (every token masked) has gradients of zero, which stay zero.
         """
@@ -164,8 +164,8 @@ def _number(weight: Number) -> float:
     if not 0 <= number < inf:
         raise BadLoss(
             f"a loss was given the weight {weight!r}",
-            expected="expected a number of at least 0, which is finite",
-            remedy="pass what the summed loss holds: weight=mask.sum(), or weight=len(x)",
+            expected="expected a finite number of at least 0",
+            remedy="pass the number of summed terms: weight=mask.sum(), or weight=len(x)",
         )
     return number
 

@@ -1,9 +1,9 @@
 """Record of passes under way at the end of an epoch: the program continues them or begins new ones.
 
 A second iterator beside the main loop (`side = iter(run.train(extra))`) may be made once, and go on through all
-epochs, or once in each epoch. At the end of an epoch both look the same, and a checkpoint is written there. The
-difference shows at the first call of the next epoch. It is recorded in a small file beside the checkpoints, since a
-run that is killed after that goes on from the checkpoint before it.
+epochs, or once in each epoch. A checkpoint is written at the end of an epoch, where both look the same: they differ at
+the first call of the next epoch. This is recorded in a small file beside the checkpoints, since a run that is killed
+after that call resumes from the checkpoint before it.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ class CarriedPasses:
         """Write the record into a folder of checkpoints.
 
         Args:
-            folder: where.
-            resumed_from: the folder of the checkpoint that the run goes on from; None for a new run.
+            folder: the folder.
+            resumed_from: folder of the checkpoint that the run resumes from; None for a new run.
         """
         self._folder = folder
         if resumed_from is None:
@@ -64,7 +64,7 @@ class CarriedPasses:
                 flush_folder(self._folder)
 
     def goes_on(self, name: str, epoch: int) -> bool | None:
-        """Return True if the program goes on with such a pass in an epoch; None where that is not known."""
+        """Return True if the program continues such a pass in an epoch; None if unknown."""
         known = self._known.get(name)
         if known is None or not (known["always"] or known["epoch"] == epoch):
             return None

@@ -16,9 +16,9 @@ _OUTSIDE = " outside of epochs"
 
 
 class GivenLoaders:
-    """The DataLoaders that `run.train` was given: one part of the run for each, named by the order of first use.
+    """The DataLoaders that `run.train` received: one part of the run for each, named by the order of first use.
 
-    A resumed run enters a later epoch, and its body may build DataLoaders again: so the order is that of an epoch.
+    Order within an epoch: a resumed run starts in a later epoch, and its body may build DataLoaders again.
 
     Args:
         parts: of the run.
@@ -30,12 +30,12 @@ class GivenLoaders:
         self._count = 0
 
     def begin_epoch(self) -> None:
-        """Count from one, with DataLoaders that were used before or not."""
+        """Restart the count, also for DataLoaders that were used before."""
         self._names.clear()
         self._count = 0
 
     def part(self, loader: DataLoader[Any], *, in_epoch: bool) -> GivenLoader:
-        """Return the part that stands for a DataLoader; one that is given again in an epoch keeps its name.
+        """Return the part for a DataLoader; the same DataLoader keeps its name within an epoch.
 
         Args:
             loader: any DataLoader.
@@ -54,7 +54,7 @@ class GivenLoaders:
         return known
 
     def end(self, name: str, number: int) -> None:
-        """Note that a pass has ended; outside of epochs its DataLoader is let go, since no epoch will replace it.
+        """End a pass; outside of epochs its DataLoader is removed, since no epoch will replace it.
 
         Args:
             name: of a loader of any kind.

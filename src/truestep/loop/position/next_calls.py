@@ -1,4 +1,4 @@
-"""How a generator is asked for its next value: by a loop, or by `next()` in the body of another one."""
+"""Requests to a generator: by a `for` loop, or by `next()` in the body of another loop."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ _CACHE = dis.opmap.get("CACHE", 0)
 
 
 def requested_by_next(depth: int = 1) -> bool:
-    """Return True if the generator that calls this was asked by `next()`, and not by a `for`.
+    """Return True if `next()` requested the value of the calling generator, and not a `for` loop.
 
-    Generators and iterators of the program between both are skipped: only their caller counts.
+    Generators and iterators of the program in between are skipped: only their caller counts.
 
     Args:
-        depth: how many frames above this one the generator is.
+        depth: number of frames between this one and the generator.
 
     Example:
         >>> def asked():
@@ -33,6 +33,6 @@ def requested_by_next(depth: int = 1) -> bool:
     if frame is None:
         return True
     code, at = frame.f_code.co_code, frame.f_lasti
-    while at > 0 and code[at] == _CACHE:  # Python 3.12 stands behind its instruction once that is specialised
+    while at > 0 and code[at] == _CACHE:  # in Python 3.12 f_lasti is behind a specialised instruction
         at -= 2
     return code[at] != _FOR_ITER

@@ -19,7 +19,7 @@ class LoopPass:
 
     Attributes:
         name: the loader's name; "steps" for a loop over step numbers.
-        number: how many passes over this loader were begun before; determines the order of the samples.
+        number: number of earlier passes over this loader; determines the order of the samples.
         finished: number of batches with a completed body.
         given: number of batches handed out.
         early: range (first, end) of the batches that the body of the epoch read with `next()` before its loop.
@@ -66,7 +66,7 @@ def numbers(current: LoopPass, total: int) -> Iterator[int]:
 def early_again(
     current: LoopPass, loader: Loader | GivenLoader, early: tuple[int, int], position: int
 ) -> Iterator[Any]:
-    """Yield the batches that the body of the epoch reads before its loop once more; then continue at `position`."""
+    """Yield again the batches that the body of the epoch reads before its loop; then continue at `position`."""
     first, last = early
     yield from islice(loader.epoch(current.number, first), last - first)
     current.finished = current.given = position

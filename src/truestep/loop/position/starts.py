@@ -1,10 +1,10 @@
 """States at the beginning of an epoch's body, kept if it runs a model before its loop.
 
-A run that was stopped inside an epoch enters this epoch again, and its body repeats its part before the loop. If
-it ran a model there (rollouts, pseudo-labels, hard examples, clusters), it needs the weights of that time, and not
-those of the checkpoint, which come later. So weights are copied when a loop begins and a module was called in the body
-since the epoch began or since its last loop ended. Registered objects and `run.state`, which the body may change, are
-copied when it begins, as long as they are small. A body that calls no module before its loop costs nothing but these.
+A run that was stopped inside an epoch repeats the part of the body before the loop. If that part runs a model
+(rollouts, pseudo-labels, hard examples, clusters), it needs the weights at the start of the epoch, not the later ones
+of the checkpoint. So weights are copied when a loop begins, if the body has called a module since the start of the
+epoch or since its last loop ended. Registered objects and `run.state`, which the body may change, are copied at the
+start of the body if they are small. A body that calls no module before its loop only pays for these.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ if TYPE_CHECKING:
     from truestep.loop.run.registry import Parts, State
 
 SMALL = 64 * 2**20
-"""Bytes of an object up to which it is copied at the beginning of each epoch."""
+"""Maximum size in bytes of an object that is copied at the start of each epoch."""
 FEW = 10_000
 """Maximum number of values other than tensors in an object that is copied."""
 MOST = 4
-"""Stretches between the loops of one epoch that are kept: each holds all weights."""
+"""Maximum number of stretches between the loops of one epoch that are kept: each holds all weights."""
 
 
 class Starts:
@@ -70,7 +70,7 @@ class Starts:
         """Begin a stretch.
 
         Args:
-            ended: how many loops have ended in this epoch, by the names of their loaders.
+            ended: number of ended loops in this epoch, by name of their loader.
             step: steps taken.
         """
         if self._is_over:
@@ -88,18 +88,18 @@ class Starts:
 
         Args:
             step: steps taken.
-            by_hand: whether a batch is only asked for by `next()`, and the stretch may go on.
+            by_hand: True if `next()` requested the batch, so that the stretch may continue.
         """
         now = self._now
         if now is not None and self._called.seen and "models" not in now:
             if step != self._step:
-                self._inexact = "it takes steps there, too"
+                self._inexact = "it also takes steps there"
             elif len(self._kept) >= MOST:
                 self._inexact = f"it does so between more than {MOST} loops"
             else:
                 if self._large:
                     self._inexact = (
-                        f"{', '.join(self._large)} are large or cannot be copied, and not kept as they were before"
+                        f"{', '.join(self._large)} are large or cannot be copied, so their earlier state is not kept"
                     )
                 now["models"] = self._weights()
                 self._kept.append(now)
@@ -107,12 +107,12 @@ class Starts:
             self.close()
 
     def close(self) -> None:
-        """Look no longer for calls of modules."""
+        """Stop detecting calls of modules."""
         self._now = None
         self._called.stop()
 
     def end_all(self) -> None:
-        """Stop looking for calls, for good: the run is over."""
+        """Stop detecting calls for the rest of the process: the run is over."""
         self._is_over = True
         self.close()
 
@@ -122,8 +122,8 @@ class Starts:
             self._told = True
             warnings.warn(
                 "the body of the epoch runs a model before its loop, and a run that is resumed from the checkpoint "
-                f"made here cannot do so exactly again: {self._inexact}; keep what is computed there in an object that "
-                "is given to run.register(), so that the checkpoint brings it back",
+                f"made here cannot repeat that exactly: {self._inexact}; keep the results in an object given to "
+                "run.register(), so that the checkpoint restores them",
                 InexactResume,
                 stacklevel=outside(),
             )
@@ -134,7 +134,7 @@ class Starts:
         self._kept = list(kept)
 
     def enter(self, ended: Mapping[str, int]) -> None:
-        """Bring the run to where a stretch began that is done again, if that was kept."""
+        """Restore the state at the start of a stretch that is repeated, if it was kept."""
         kept = next((each for each in self._kept if each["ended"] == ended), None)
         if kept is None:
             return
@@ -157,7 +157,7 @@ class Starts:
         if _is_small(state):
             try:
                 return copy.deepcopy(state)
-            except Exception:  # a lock, a tensor with a graph: nothing that a run may die of
+            except Exception:  # a lock, a tensor with a graph: must not end the run
                 pass
         self._large.append(f'"{name}"')
         return None
@@ -180,7 +180,7 @@ class Starts:
 
 
 def _is_small(state: Any) -> bool:
-    """Return True if a state is quick to copy: up to `SMALL` bytes of tensors and arrays, up to `FEW` other values."""
+    """Return True if a state is fast to copy: up to `SMALL` bytes of tensors and arrays, up to `FEW` other values."""
     room, values, rest = SMALL, FEW, [state]
     while rest and room >= 0 and values >= 0:
         held = rest.pop()

@@ -1,4 +1,4 @@
-"""When a run is saved, restored and stopped: always between two steps."""
+"""Saving, restoring and stopping of a run, always between two steps."""
 
 from __future__ import annotations
 
@@ -56,12 +56,12 @@ class Checkpointer:
         self._line = line
         self._clock = Clock(progress.limits)
         self._requested: tuple[float | None, str] | None = None
-        """Metric and mode of a checkpoint that is to be written."""
+        """Metric and mode of a requested checkpoint."""
         self._begun = False
         self._epoch_rng: dict[str, Any] = {}
         self._examined: set[str] = set()
         """Names of the loaders that were checked for samples that a resumed run cannot repeat."""
-        # A process takes at least one step, however short its time is.
+        # Each process takes at least one step, even with a very short max_time.
         self._first_step = self._boundary_step = progress.global_step
         self._saved_step, self._restored_limits = -1, list[int | None]()
         if contents.loops is not None:
@@ -82,7 +82,7 @@ class Checkpointer:
             self._epoch_rng = self._contents.restore(finally_=False)["epoch"]
 
     def arrive(self) -> None:
-        """Restore all of the checkpoint, random states included: the program has reached the place it was made at."""
+        """Restore the complete checkpoint with its random states: the program has reached the place of the save."""
         set_rng_state(self._contents.restore(finally_=True)["step"])
         self._progress.position.arrive()
 
@@ -93,7 +93,7 @@ class Checkpointer:
             self.arrive()
         elif position.waits_for("left"):
             if self._restored_limits == self._own_limits:
-                return False  # its own program ended it, and would again
+                return False  # the program left this loop, and would leave it again
             self.arrive()
         elif position.is_resuming:
             set_rng_state(self._epoch_rng)

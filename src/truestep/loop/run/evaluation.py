@@ -35,7 +35,7 @@ class Evaluation:
         self._device, self._precision, self._stepper, self._means = device, precision, stepper, means
 
     def batches(self, loader: Loader | GivenLoader | DataLoader[Any]) -> Iterator[Any]:
-        """Yield the batches of a loader on the run's device; see `Run.batches`."""
+        """Yield the batches of a loader on the device of the run; see `Run.batches`."""
         own = isinstance(loader, DataLoader | GivenLoader)
         batches = iter(loader) if own else check_loader(loader).epoch(0)
         for batch in batches:
@@ -77,9 +77,9 @@ def _check_order(loader: Loader | GivenLoader) -> None:
     if loader.shuffle or loader.drop_last:
         what, flag = ("in another order", "shuffle") if loader.shuffle else ("without the last ones", "drop_last")
         raise BadLoader(
-            f"loader {loader.name!r} gives its samples {what}, so predictions would not fit the data set",
+            f"loader {loader.name!r} yields its samples {what}, so predictions would not match the data set",
             expected=f"expected a loader with {flag}=False",
-            remedy="make a loader of its own for predictions: run.loader(dataset, batch_size=...)",
+            remedy="make a separate loader for predictions: run.loader(dataset, batch_size=...)",
         )
 
 
@@ -89,8 +89,8 @@ def _first(batch: Any) -> Any:
     if isinstance(batch, torch.Tensor):
         return batch
     raise BadLoader(
-        f"batches are {type(batch).__name__}, and what of them the model takes is not known",
-        expected="expected a tensor, or a tuple whose first field goes into the model",
+        f"cannot choose the input of the model from a batch of type {type(batch).__name__}",
+        expected="expected a tensor, or a tuple with the input of the model as its first field",
         remedy='pass forward=lambda batch: model(batch["x"]) to run.predict()',
     )
 
@@ -102,7 +102,7 @@ def _joined(outputs: list[Any]) -> Any:
         if first.dim() == 0 or len({(output.shape[1:], output.dtype) for output in outputs}) > 1:
             shapes = sorted({str(tuple(output.shape)) for output in outputs})
             raise BadLoader(
-                "the outputs of batches cannot be joined",
+                "the outputs of the batches cannot be joined",
                 expected=f"expected tensors that differ in the first dimension only, got {', '.join(shapes[:4])}",
                 remedy="pass join=False for a list with one output per batch",
             )
@@ -115,7 +115,7 @@ def _joined(outputs: list[Any]) -> Any:
     if first is None:
         return None
     raise BadLoader(
-        f"the model gives {type(first).__name__}, which cannot be joined",
+        f"the model returns {type(first).__name__}, which cannot be joined",
         expected="expected tensors, or tuples, lists and mappings of them",
-        remedy="pass forward=, which returns the tensor that is wanted, or join=False",
+        remedy="pass forward=, a function that returns the tensor to keep, or join=False",
     )

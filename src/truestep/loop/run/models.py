@@ -70,7 +70,7 @@ class RunModels:
     def swa(self, model: nn.Module, start: int, *, every: Literal["epoch", "step"], name: str | None) -> SWA:
         """Add an equal average of weights; see `Run.swa`."""
         if every not in ("epoch", "step"):
-            raise BadSettings(f'every is "{every}"', expected='expected "epoch" or "step"', remedy='pass every="epoch"')
+            raise BadSettings(f'every must be "epoch" or "step", got "{every}"', remedy='pass every="epoch"')
         limit = self._settings.max_epochs if every == "epoch" else self._settings.max_steps
         whole = isinstance(start, int) and not isinstance(start, bool)
         if not whole or start < 0 or (limit is not None and start >= limit):

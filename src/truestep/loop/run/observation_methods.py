@@ -46,12 +46,12 @@ class ObservationMethods:
         return self._evaluation.evaluate(*models, inference_mode=inference_mode)
 
     def mean(self, name: str) -> Mean:
-        """Return the mean of a name, empty: a new one, or the one that there is, reset.
+        """Return an empty mean: a new one, or the existing one of this name, reset.
 
-        It joins the checkpoints: one that is filled in a training loop goes on in a resumed run.
+        It is part of the checkpoints: a mean that a training loop updates continues in a resumed run.
 
         Args:
-            name: as it will be logged, for example "val_loss".
+            name: name in the log, for example "val_loss".
 
         Example:
             >>> from truestep import Run
@@ -73,13 +73,13 @@ class ObservationMethods:
         *,
         join: bool = True,
     ) -> Any:
-        """Return the outputs of a model for every sample of a loader, in the order of the data set, on the cpu.
+        """Return the outputs of a model for every sample of a loader, in the order of the data set, on the CPU.
 
         The model is in eval mode, without gradients, in the run's precision; the modes are restored.
 
         Args:
-            model: called with the first field of each batch, or with the batch where it is a tensor.
-            loader: neither shuffled nor with `drop_last`.
+            model: called with the first field of each batch, or with the batch if it is a tensor.
+            loader: without shuffling and `drop_last`.
             forward: called with each batch instead of the model, for other arguments or a part of the output.
             join: return one tensor of shape (samples, ...); False returns a list with the output of each batch.
                 Tuples, lists and mappings of tensors are joined part by part.
@@ -99,10 +99,10 @@ class ObservationMethods:
     def log(self, values: Mapping[str, Any]) -> None:
         """Write values with step and epoch. Tensors are read later, many in one copy.
 
-        Lines of a training loop also say the learning rate of the last update, and the norm of the gradients before
-        they were clipped, where they are: `lr` and `grad_norm`, or with several optimizers `lr/<name>` and
-        `grad_norm/<name>`. In fp16, lines say how many steps were skipped so far, from the first one on. A value that
-        is given under one of these names stays as it is given.
+        Lines of a training loop also contain the learning rate of the last update and, with clipping, the norm of the
+        gradients before it: `lr` and `grad_norm`, or `lr/<name>` and `grad_norm/<name>` with several optimizers. In
+        fp16, lines contain the number of skipped steps so far, from the first one on. Values that are passed under
+        one of these names have precedence.
 
         Args:
             values: numbers, strings, tensors of one element, means (`run.mean()`) or metrics, by name.
@@ -119,19 +119,18 @@ class ObservationMethods:
             if run.stalled("val_loss", patience=5):
                 break
 
-        The count is part of the checkpoints. It goes up when a value is logged, not when this is called: to ask twice
-        changes nothing. Values from the first call on count, and the one that was logged before it. NaN is no
-        improvement.
+        The count is part of the checkpoints. It increases when a value is logged, not when this is called. It includes
+        values from the first call on, and the one that was logged before it. NaN does not count as an improvement.
 
         Args:
-            name: of the value, as `run.log()` gets it.
-            patience: values in a row of which none is better than the best one before them.
-            min_delta: by how much a value has to be better.
-            mode: "min" where smaller is better, "max" where larger is.
+            name: name of the value in `run.log()`.
+            patience: number of values in a row that are not better than the best one before them.
+            min_delta: smallest difference that counts as better.
+            mode: "min" if smaller is better, "max" if larger is better.
 
         Raises:
-            BadSettings: an argument that means nothing.
-            MetricMissing: more than `patience` epochs have asked, and nothing was ever logged under that name.
+            BadSettings: an invalid argument.
+            MetricMissing: more than `patience` epochs have called this, and no value was ever logged under that name.
         """
         return self._log.stalled(name, patience=patience, min_delta=min_delta, mode=mode)
 
@@ -153,27 +152,27 @@ class ObservationMethods:
         above: float | None = None,
         below: float | None = None,
     ) -> None:
-        """Watch a logged value for NaN and infinity, and for what else is asked for. A second call replaces the first.
+        """Check a logged value for NaN and infinity, and for the given conditions. A second call replaces the first.
 
         Args:
-            name: of the value, as `run.log()` gets it.
-            rising: how many times in a row it rises, by more than it scatters: `rising=5` for a loss that diverges.
+            name: name of the value in `run.log()`.
+            rising: number of times in a row that it rises, by more than its noise: `rising=5` for a diverging loss.
             falling: the same for a value that gets worse by falling.
             spike: True to detect a jump far above the usual level of the last 200 values that lasts.
-            above: a bound that it passes.
-            below: a bound that it falls under.
+            above: upper bound of the value.
+            below: lower bound of the value.
 
         Raises:
-            BadSettings: an argument that means nothing.
+            BadSettings: an invalid argument.
         """
         conditions = {"rising": rising, "falling": falling, "spike": spike or None, "above": above, "below": below}
         self._log.logs.alerts.ask(name, **conditions)
 
     def on_alert(self, callback: Callable[[Alert], object]) -> None:
-        """Call a function with every alert, as it is found. An exception in it ends the training.
+        """Call a function with every alert, as it is raised. An exception in it ends the training.
 
         Args:
-            callback: is given the alert.
+            callback: called with the alert.
         """
         self._log.logs.alerts.callbacks.append(callback)
 
@@ -181,15 +180,15 @@ class ObservationMethods:
         """Count the operations of a training step, for the used share of the device's speed (MFU) in the log.
 
         The forward pass is counted by `torch.utils.flop_counter` on the meta device, where nothing is computed and no
-        weight, buffer, mode or random number changes; the backward pass takes twice as much (Kaplan et al., 2020,
-        https://arxiv.org/abs/2001.08361, section 2.1). Only products of matrices, convolutions and attention count. MFU
+        weight, buffer, mode or random number changes; the backward pass counts twice as much (Kaplan et al., 2020,
+        https://arxiv.org/abs/2001.08361, section 2.1). Only matrix products, convolutions and attention count. MFU
         is logged if the peak of the device is known (`truestep.loop.log.flops`); it is that of Chowdhery et al., 2022,
         https://arxiv.org/abs/2204.02311, appendix B.
 
         Args:
-            model: called with the rest.
-            *inputs: of one batch: tensors with samples as first dimension.
-            **options: arguments by name.
+            model: called with the other arguments.
+            *inputs: inputs of one batch: tensors with samples as the first dimension.
+            **options: keyword arguments of the model.
 
         Returns:
             Floating-point operations of forward and backward pass for one sample.
@@ -208,17 +207,17 @@ class ObservationMethods:
     def inspect(
         self, *models: nn.Module, when: bool = True, updates: bool = True
     ) -> AbstractContextManager[Inspection]:
-        """Look at the step inside: shapes, values and gradients by layer, which parameters the loss reaches, first NaN.
+        """Inspect the step inside: shapes, values, gradients by layer, parameters that the loss reaches, first NaN.
 
-        The step is the run's own, and the same as without: see `truestep.debugging.inspect`.
+        The step of the run is unchanged: see `truestep.debugging.inspect`.
 
         Args:
             *models: the models to inspect; by default all models of the run.
-            when: False looks at nothing: `with run.inspect(model, when=run.global_step == 100) as seen:`.
-            updates: measure how far parameters move; needs a copy of them in the memory of the CPU.
+            when: False inspects nothing: `with run.inspect(model, when=run.global_step == 100) as seen:`.
+            updates: measure the change of the parameters; needs a copy of them in the memory of the CPU.
 
         Raises:
-            BadPart: no model is given, and none belongs to the run.
+            BadPart: no model was passed, and the run has none.
         """
         return self._inspecting.inspect(*models, when=when, updates=updates)
 
@@ -231,14 +230,14 @@ class ObservationMethods:
         detach: bool = True,
         every_call: bool = False,
     ) -> AbstractContextManager[Features]:
-        """Keep the outputs of modules while the context is open, and replace them if wanted: patching.
+        """Store the outputs of modules while the context is open, or replace them (patching).
 
         Args:
             model: any model that is not compiled.
-            names: of modules, as `model.named_modules()` gives them.
+            names: names of modules, as in `model.named_modules()`.
             patch: replacements of outputs by name: a tensor, or a function from the output to another one.
             detach: False keeps the graph, so that a loss on features reaches the model.
-            every_call: keep the outputs of every call, in a list, instead of the last one only.
+            every_call: store the outputs of every call in a list, instead of the last one only.
 
         Raises:
             UnknownModule: no module has that name, or it is inside torch.compile.
@@ -251,19 +250,18 @@ class ObservationMethods:
     def profile(
         self, steps: int = 10, *models: nn.Module, skip: int = 3, **options: Any
     ) -> AbstractContextManager[Profile]:
-        """Measure where the time of the loops inside goes: by phase, module and operation.
+        """Measure the time of the loops inside by phase, module and operation.
 
-        A trace for chrome://tracing and ui.perfetto.dev is written into the folder `profile` of the run's, if it has
-        one, named after the step that the run is at. Work between two steps (a checkpoint, the log) counts
-        to the data.
+        If the run has a folder, a trace for chrome://tracing and ui.perfetto.dev is written to its subfolder `profile`,
+        with the current step in its name. Work between two steps (a checkpoint, the log) is counted as data.
 
         Args:
-            steps: bodies of the run's loops to measure, at least 1.
+            steps: number of bodies of loops to measure, at least 1.
             *models: measured module by module; by default all models of the run.
-            skip: bodies that go before: the first ones compile, allocate and fill caches.
-            **options: of `torch.profiler.profile`, such as record_shapes, with_stack and profile_memory.
+            skip: number of bodies before them: the first ones compile, allocate and fill caches.
+            ****options: arguments of `torch.profiler.profile`, such as record_shapes, with_stack and profile_memory.
 
         Raises:
-            BadSettings: a number of steps that means nothing.
+            BadSettings: an invalid number of steps.
         """
         return self._inspecting.profile(steps, *models, skip=skip, **options)

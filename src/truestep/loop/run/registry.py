@@ -51,7 +51,7 @@ class State(dict[str, Any]):
 
 
 def _restored(kept: Any, values: Any) -> Any:
-    """Return an equal of `values`: `kept` itself, changed in place, if it is a container of the same kind."""
+    """Return an object equal to `values`: `kept` itself, changed in place, if it is a container of the same kind."""
     if isinstance(kept, dict) and isinstance(values, dict):
         new = {key: _restored(kept.get(key), value) for key, value in values.items()}
         kept.clear()
@@ -81,16 +81,16 @@ class Parts:
         self.loaders: dict[str, Loader | GivenLoader] = {}
         self.registered: dict[str, Stateful] = {}
         self.means: dict[str, Mean] = {}
-        """Of `run.mean()`; they come and go with the bodies of loops, so a resumed run need not have all of them."""
+        """Means of `run.mean()`, created in the bodies of loops: a resumed run may lack some of them."""
         self.averaging = Averaging(self.updates)
         self.declared: dict[tuple[str, str], dict[str, Any]] = {}
         """Declared values of optimizers and schedules, by name and kind."""
         self.dropped: set[tuple[str, str]] = set()
-        """Kinds and names of the parts that left the run; a name is not given twice."""
+        """Kinds and names of dropped parts: a name is not used a second time."""
         self._names: dict[int, str] = {}
 
     def add(self, shelf: dict[str, Any], kind: str, name: str | None, part: Any) -> str:
-        """Put a part on a shelf under its name; the first is called `kind`, the next `kind_2` where no name is given.
+        """Add a part to a shelf and return its name; the default is `kind`, then `kind_2`, and so on.
 
         Raises:
             BadPart: the name is taken, or the same part was added before.
@@ -100,8 +100,8 @@ class Parts:
         if not name or "/" in name or name.startswith("."):
             raise BadPart(
                 f'"{name}" cannot name a {kind}',
-                expected="expected a name that a file can have",
-                remedy="use letters and dots",
+                expected="expected a valid file name",
+                remedy="use letters, digits and dots",
             )
         if isinstance(part, type):
             raise BadPart(
@@ -116,7 +116,7 @@ class Parts:
                 expected="expected each part once",
                 remedy=f"leave the second call of run.{kind}() out",
             )
-        files = (self.models, self.averaging.shelf)  # a checkpoint has a file for each of both
+        files = (self.models, self.averaging.shelf)  # a checkpoint has one file per model or average
         if name in shelf or (any(shelf is one for one in files) and any(name in one for one in files)):
             raise BadPart(
                 f'there is a {kind} called "{name}" already',
@@ -128,11 +128,11 @@ class Parts:
         return name
 
     def next_name(self, kind: str, present: int) -> str:
-        """Return the name of a part that was given none: "optimizer", "optimizer_2", ..., those of dropped parts too.
+        """Return the default name of a part: "optimizer", "optimizer_2", ...; dropped parts count.
 
         Args:
             kind: of the part.
-            present: how many of the kind the run has.
+            present: number of parts of this kind in the run.
         """
         number = present + sum(kind == other for other, _ in self.dropped) + 1
         return kind if number == 1 else f"{kind}_{number}"
@@ -150,7 +150,7 @@ class Parts:
                 raise OpenWindow(
                     f'"{updates.name}" was dropped while gradients wait for its update',
                     expected="expected a closed window",
-                    remedy="call run.flush() before run.drop() to update with what there is, or run.discard()",
+                    remedy="call run.flush() before run.drop() to update with these gradients, or run.discard()",
                 )
             for schedule in list(updates.schedules):
                 self.drop(schedule.scheduler)
@@ -175,7 +175,7 @@ class Parts:
         raise BadPart(
             f"this {type(part).__name__} does not belong to the run",
             expected="expected a model, an optimizer, a schedule, an average or a registered object of the run",
-            remedy="pass what run.model(), run.optimizer(), run.scheduler(), run.ema() or run.register() returned",
+            remedy="pass the result of run.model(), run.optimizer(), run.scheduler(), run.ema() or run.register()",
         )
 
     def _forget(self, shelf: dict[str, Any], kind: str, name: str, part: Any) -> None:
@@ -188,15 +188,15 @@ class Parts:
         """Return the name of a loader: "loader", "loader_2", ... if none is given.
 
         Raises:
-            BadPart: no name was given in the body of an epoch, where a resumed run would count them otherwise.
+            BadPart: no name was given in the body of an epoch, where a resumed run would count differently.
         """
         if name is not None:
             return name
         if in_epoch:
             raise BadPart(
-                "a loader without name was made in the body of an epoch",
-                expected="a name: a resumed run enters a later epoch, and finds its place by names",
-                remedy='pass a name of its own for every epoch: run.loader(..., name=f"train-{epoch}")',
+                "a loader without a name was created in the body of an epoch",
+                expected="expected a name: a resumed run starts in a later epoch, and finds its position by name",
+                remedy='pass a different name in each epoch: run.loader(..., name=f"train-{epoch}")',
             )
         return "loader" if not self.loaders else f"loader_{len(self.loaders) + 1}"
 

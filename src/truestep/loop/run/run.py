@@ -61,7 +61,7 @@ class Run(SetupMethods, TrainingMethods, ObservationMethods):
 
     Args:
         settings: a `Settings`, or a dataclass that extends it.
-        **changes: single settings, by name, over those.
+        ****changes: single settings by name, which override those.
 
     Raises:
         BadSettings: an invalid setting.
@@ -147,14 +147,14 @@ class Run(SetupMethods, TrainingMethods, ObservationMethods):
     # --- checkpoints and the end ---
 
     def save(self, metric: SupportsFloat | None = None, *, mode: Literal["min", "max"] = "min") -> None:
-        """Ask for a checkpoint: written at the end of the current body, or immediately outside of loops.
+        """Request a checkpoint: written at the end of the current body, or immediately outside of loops.
 
         Args:
             metric: determines the best checkpoint: a number, a tensor of one element, or a mean.
-            mode: whether the best metric is the smallest or the largest.
+            mode: "min" if the smallest metric is the best, "max" if the largest is.
 
         Raises:
-            BadSettings: the run has no folder, or `mode` is neither.
+            BadSettings: the run has no folder, or `mode` is invalid.
             OpenWindow: gradients of a loop that was left wait for an update.
         """
         if self._folder is None:
@@ -170,7 +170,7 @@ class Run(SetupMethods, TrainingMethods, ObservationMethods):
         self._checkpointer.request(None if metric is None else float(metric), mode)
 
     def close(self) -> None:
-        """End the run: write the rest, release the folder and torch's settings. Happens at exit, too."""
+        """End the run: write pending data, release the folder and the settings of torch. Also called at exit."""
         if not self._closed:
             self._checkpointer.end()
             self._let_go("interrupted" if self._signals.received else "finished")
@@ -185,7 +185,7 @@ class Run(SetupMethods, TrainingMethods, ObservationMethods):
             self._break_off(error)
 
     def _at_exit(self) -> None:
-        """End a run that is still open; after an exception nothing is saved, since the body of its loop did not end."""
+        """End a run that is still open; an exception saves nothing, since the body of its loop did not end."""
         error = getattr(sys, "last_value", None)
         if error is None:
             self.close()

@@ -54,48 +54,48 @@ class SetupMethods:
         recompute: Kinds | None = None,
         name: str | None = None,
     ) -> Model:
-        """Move a model to the device, and make it part of the checkpoints; a resumed run loads its weights here.
+        """Move a model to the device, and add it to the checkpoints; a resumed run loads its weights here.
 
-        An error of torch that passes through `run.autocast()`, `run.evaluate()` or `run.predict()` has a note that says
-        which tensor was of another device, type or shape than what, where that is certain.
+        An error of torch that passes through `run.autocast()`, `run.evaluate()` or `run.predict()` has a note that
+        names the two tensors with different devices, types or shapes, if they are certain.
 
         Args:
             model: any `nn.Module`; its class does not change.
             compile: True to compile it in place by torch.compile at its first call; or the name of a mode
                 ("reduce-overhead", "max-autotune"), or torch.compile's options by name. Keys stay plain.
-            recompute: types of blocks that keep their inputs only and compute the rest again in the backward pass: less
+            recompute: types of blocks that only store their inputs and recompute the rest in the backward pass: less
                 memory, more time, the same gradients.
-            name: its name in the checkpoint; "model", "model_2", ... where none is given.
+            name: its name in the checkpoint; "model", "model_2", ... by default.
 
         Raises:
-            BadSettings: a mode or an option of torch.compile that there is not.
-            BadPart: it has no block of these types, no values (on the meta device), or belongs to the run already.
+            BadSettings: an unknown mode or option of torch.compile.
+            BadPart: it has no block of these types, no values (on the meta device), or already belongs to the run.
         """
         return self._models.add(model, compile, recompute, name)
 
     def ema(self, model: nn.Module, decay: float = 0.999, *, warmup: bool = False, name: str | None = None) -> EMA:
-        """Keep an exponential moving average of a model's weights, which joins the checkpoints.
+        """Keep an exponential moving average of the weights of a model, as part of the checkpoints.
 
-        It takes the weights in after each update of the model's optimizer that was applied: not in the middle of a
-        window, and not where fp16 skipped. `ema.model` is a separate model, so evaluation is
+        It is updated after each applied update of the optimizer of the model: not in the middle of a window, and not
+        after a step that fp16 skipped. `ema.model` is a separate model, so evaluation is
         `with run.evaluate(ema.model)`, and the checkpoint holds both.
 
         Args:
             model: the result of `run.model()`, or a part of it.
-            decay: share of the average that an update keeps, in [0, 1).
-            warmup: whether the first updates keep less, `min(decay, (1 + updates) / (10 + updates))`.
-            name: its name in the checkpoint; "ema", "ema_2", ... where none is given.
+            decay: fraction of the average that an update keeps, in [0, 1).
+            warmup: True if the first updates keep less, `min(decay, (1 + updates) / (10 + updates))`.
+            name: its name in the checkpoint; "ema", "ema_2", ... by default.
 
         Raises:
-            BadSettings: a decay out of its range.
-            BadPart: the model cannot be copied, is on another device, or is of a type too coarse for the decay.
+            BadSettings: a decay outside of its range.
+            BadPart: the model cannot be copied, is on another device, or has a dtype too coarse for the decay.
         """
         return self._models.ema(model, decay, warmup=warmup, name=name)
 
     def swa(
         self, model: nn.Module, start: int, *, every: Literal["epoch", "step"] = "epoch", name: str | None = None
     ) -> SWA:
-        """Keep an equal average of a model's weights from some epoch or step on, which joins the checkpoints.
+        """Keep an equal average of the weights of a model, from an epoch or step on, as part of the checkpoints.
 
         Until it starts, `swa.model` has the weights of the last epoch or step, and `swa.updates` is 0. After training,
         `swa.update_bn(run.batches(loader))` recomputes the statistics of BatchNorm.
@@ -104,16 +104,16 @@ class SetupMethods:
             model: the result of `run.model()`, or a part of it.
             start: the first epoch to average at its end, or the first applied update, counted from 0.
             every: "epoch" at the end of each epoch, "step" after each update that was applied.
-            name: its name in the checkpoint; "swa", "swa_2", ... where none is given.
+            name: its name in the checkpoint; "swa", "swa_2", ... by default.
 
         Raises:
-            BadSettings: `start` is not an integer of at least 0 or lies behind the run's end, or `every` is invalid.
+            BadSettings: `start` is not an integer of at least 0, or is after the end of the run, or `every` is invalid.
             BadPart: the model cannot be copied, or is on another device.
         """
         return self._models.swa(model, start, every=every, name=name)
 
     def effective_batch_size(self, loader: Loader) -> int:
-        """Return the samples of one update where each batch is one micro-step: batch size times `accumulate`."""
+        """Return the samples of one update if each batch is one micro-step: batch size times `accumulate`."""
         return loader.batch_size * self.settings.accumulate * self.strategy.world_size
 
     def optimizer(
@@ -127,10 +127,10 @@ class SetupMethods:
         """Make an optimizer part of the run.
 
         Args:
-            optimizer: any optimizer of torch or built like one.
-            name: its name in the checkpoint; "optimizer", "optimizer_2", ... where none is given.
-            accumulate: micro-steps in its window, where it differs from the run's.
-            clip_norm: largest norm of its gradients alone, where it differs from the run's.
+            optimizer: any optimizer with the interface of `torch.optim.Optimizer`.
+            name: its name in the checkpoint; "optimizer", "optimizer_2", ... by default.
+            accumulate: micro-steps in its window, if not those of the run.
+            clip_norm: largest norm of its gradients alone, if not that of the run.
         """
         settings = self.settings
         clips_alone = clip_norm is not None
@@ -149,16 +149,16 @@ class SetupMethods:
         metric: str = "",
         name: str | None = None,
     ) -> AnyScheduler:
-        """Let the run step a schedule.
+        """Add a schedule, which the run steps.
 
         Args:
             scheduler: any scheduler of torch, or one of `truestep.schedules`.
-            every: "step" after each update of its optimizer that was applied, "epoch" at the end of each epoch.
-            metric: for ReduceLROnPlateau, the name of the value that `run.log()` gets once per epoch.
-            name: its name in the checkpoint; "schedule", "schedule_2", ... where none is given.
+            every: "step" after each applied update of its optimizer, "epoch" at the end of each epoch.
+            metric: for ReduceLROnPlateau, name of a value that is passed to `run.log()` once per epoch.
+            name: its name in the checkpoint; "schedule", "schedule_2", ... by default.
 
         Raises:
-            BadSchedule: a cadence that there is not, or a plateau without metric.
+            BadSchedule: `every` is invalid, or ReduceLROnPlateau has no metric.
         """
         schedule = planned(name or "", scheduler, every, metric)
         updates = self._stepper.index.of(schedule.scheduler.optimizer)
@@ -180,14 +180,14 @@ class SetupMethods:
     def loader(
         self, dataset: Any, batch_size: int | None = None, *, name: str | None = None, **options: Any
     ) -> Loader | GivenLoader:
-        """Make a loader over a data set, with order and random samples determined by the run's seed.
+        """Create a loader of a data set, with order and random samples determined by the seed of the run.
 
         Args:
-            dataset: one of `truestep.data`, or any data set of torch; or a DataLoader with its own batches:
-                on resume, the finished ones are read again and dropped.
-            batch_size: samples in a batch; a DataLoader has its own.
-            name: determines its order, and is its name in the checkpoint; "loader", "loader_2", ...
-            **options: of `Loader`: shuffle, drop_last, num_workers, collate_fn, transform, ...
+            dataset: one of `truestep.data`, or any data set of torch; or a DataLoader: on resume, its finished batches
+                are read again and dropped.
+            batch_size: samples in a batch; must be left out for a DataLoader.
+            name: determines its order, and is its name in the checkpoint; "loader", "loader_2", ... by default.
+            **options: arguments of `Loader`: shuffle, drop_last, num_workers, collate_fn, transform, ...
         """
         name = self._parts.loader_name(name, in_epoch=self._progress.position.in_epoch)
         if isinstance(dataset, DataLoader):
@@ -220,7 +220,7 @@ class SetupMethods:
             given = ", ".join([*(["batch_size"] if batch_size is not None else []), *options])
             raise BadLoader(
                 f"a DataLoader was given to run.loader() together with {given}",
-                expected="expected the DataLoader alone, which gives whole batches already",
+                expected="expected the DataLoader alone, since it already yields batches",
                 remedy="pass its data set instead: run.loader(dataset, batch_size=...)",
             )
         made = GivenLoader(loader, name)
@@ -228,25 +228,25 @@ class SetupMethods:
         return made
 
     def register(self, name: str, part: Part) -> Part:
-        """Let anything with a state join the checkpoints; a resumed run loads it here.
+        """Add an object with a state to the checkpoints; a resumed run loads its state here.
 
         Args:
             name: its name in the checkpoint.
             part: object with `state_dict` and `load_state_dict`, a generator of torch, numpy or python, or a metric of
-                torchmetrics, which is moved to the run's device.
+                torchmetrics, which is moved to the device of the run.
 
         Raises:
-            BadPart: it has no state that can be kept, or the name is taken.
+            BadPart: it has no state that can be saved, or the name is taken.
         """
         self._parts.add(self._parts.registered, "part", name, metric_of(part, self.device) or stateful(part))
         self._contents.load_registered(name)
         return part
 
     def drop(self, part: Any) -> None:
-        """Remove a part from the run: it is no longer stepped, averaged or saved. An optimizer goes with its schedules.
+        """Remove a part from the run: it is no longer stepped, averaged or saved. Schedules go with their optimizer.
 
-        A run of several phases drops the optimizer of the first before it adds that of the second. A resumed run goes
-        through the same lines: where they stand in an epoch, `if epoch >= 5 and ...` lets a later start do them too.
+        A run of several phases drops the optimizer of the first before it adds that of the second. A resumed run executes
+        the same lines: inside an epoch, write `if epoch >= 5 and ...`, so that a later start does, too.
 
         Args:
             part: result of `run.optimizer()`, `run.scheduler()`, `run.ema()`, `run.swa()`, `run.model()` or

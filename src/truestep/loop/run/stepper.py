@@ -202,7 +202,7 @@ class Stepper:
         elif not window.is_open and first.has_new_groups():
             first.optimizer.zero_grad()  # clears gradients of steps before a parameter was added
         divisor = window.divisor(weight)
-        if isinstance(divisor, torch.Tensor) or divisor != 1:  # to compare a tensor would be to wait for the device
+        if isinstance(divisor, torch.Tensor) or divisor != 1:  # comparing a tensor would wait for the device
             loss = loss / divisor
         if first.scaler is not None:
             loss = first.scaler.scale(loss)
@@ -212,7 +212,7 @@ class Stepper:
             except RuntimeError as error:
                 if several and "backward through the graph a second time" in str(error):
                     error.add_note(
-                        "truestep: a loss of several optimizers is stepped once: run.step(loss, optimizer=[...])"
+                        "truestep: pass a loss of several optimizers to one step: run.step(loss, optimizer=[...])"
                     )
                 raise
         if several:
@@ -220,7 +220,7 @@ class Stepper:
                 updates.window.follow(window)
 
     def _prepare(self, loss: torch.Tensor, group: tuple[Updates, ...]) -> list[torch.Tensor] | None:
-        """Join the optimizers that a loss updates; return the parameters that it may reach, None for all of them."""
+        """Join the optimizers that a loss updates; return the parameters to compute gradients for, None for all."""
         every = self._updates.values()
         for updates in group:
             updates.join(group)
@@ -230,7 +230,7 @@ class Stepper:
         if len(group) == len(every):
             return None
         note_unused(loss, group, every)
-        # a gradient that this loss leaves in another optimizer's parameters is cleared when that one's window opens
+        # gradients that this loss adds to parameters of another optimizer are cleared when its window opens
         if group[0].window.accumulate == 1 and not any(u.window.is_open for u in every if u not in group):
             return None
         return [p for updates in group for p in updates.parameters() if p.requires_grad]
@@ -283,7 +283,7 @@ class Stepper:
             raise OpenWindow(
                 f"gradients of {window.micro_steps} of {window.accumulate} micro-steps wait for an update at {where}",
                 expected=f'expected closed windows, got an open one for "{waiting[0].name}"',
-                remedy="call run.flush() after the loop to update with what there is, or run.discard() to drop it",
+                remedy="call run.flush() after the loop to update with these gradients, or run.discard() to drop them",
             )
 
     # --- bodies and epochs ---
@@ -321,17 +321,17 @@ class Stepper:
 
 
 def _check_loss(loss: object) -> None:
-    """Raise an error if a loss has no single element: the error of torch would name neither the loss nor the remedy."""
+    """Raise an error if a loss does not have one element: torch's error names neither the loss nor a remedy."""
     if isinstance(loss, torch.Tensor):
         if loss.numel() == 1:
             return
         raise BadLoss(
-            f"a step was given a loss of {loss.numel()} elements",
+            f"the loss of a step has {loss.numel()} elements",
             expected=f"expected a tensor of one element, got one of shape {tuple(loss.shape)}",
             remedy="reduce it: run.step(loss.mean())",
         )
     what = f"a {type(loss).__name__}" if loss is not None else "None"
-    remedy = "pass the loss that the model computed, without .item() or float()"
+    remedy = "pass the loss tensor, without .item() or float()"
     if isinstance(loss, dict | tuple | list):
-        remedy = "pass the part that is to be minimized, or the sum of its parts"
-    raise BadLoss(f"a step was given {what} as its loss", expected="expected a tensor of one element", remedy=remedy)
+        remedy = "pass the part to minimize, or the sum of its parts"
+    raise BadLoss(f"the loss of a step is {what}", expected="expected a tensor of one element", remedy=remedy)

@@ -35,7 +35,7 @@ class TrainingMethods:
 
     @property
     def global_step(self) -> int:
-        """Steps taken: closed windows. Windows of several optimizers that close in one body are one step."""
+        """Number of steps: closed windows. Windows of several optimizers that close in one body are one step."""
         return self._progress.global_step
 
     @property
@@ -56,22 +56,22 @@ class TrainingMethods:
     def epochs(self) -> Iterator[int]:
         """Yield the number of each epoch, from the position of the run to `max_epochs`, or until `max_steps` are taken.
 
-        A resumed run enters the epoch that it was stopped in again: the part of its body before the training loop is
-        done again, with the random state that the epoch began with; loops that had ended give nothing.
+        A resumed run starts the interrupted epoch again: the part of its body before the training loop is repeated,
+        with the random state of the start of the epoch; loops that had ended yield nothing.
         """
         return self._loops.epochs()
 
     def train(self, loader: Loader | GivenLoader | DataLoader[Any], *models: nn.Module) -> Iterator[Any]:
         """Yield the batches of one pass on the run's device, from the position of the run.
 
-        A resumed pass begins with a later batch, and `enumerate` with 0: count in `run.state`, or by `run.global_step`.
+        A resumed pass starts with a later batch, but `enumerate` with 0: count in `run.state` or by `run.global_step`.
 
         Args:
             loader: from `run.loader()`, or a DataLoader.
             *models: set in train mode if their root is in eval mode.
 
         Raises:
-            OpenWindow: gradients of the loop before wait for an update.
+            OpenWindow: gradients of the previous loop wait for an update.
         """
         for model in models:
             train_mode(model)
@@ -80,17 +80,17 @@ class TrainingMethods:
     def steps(self, count: int | None = None, *models: nn.Module) -> Iterator[int]:
         """Yield the number of each of `count` steps, or up to `max_steps`, from the position of the run.
 
-        For loops without a loader: reinforcement learning, physics, batches that the script draws. With accumulation,
-        the body may hold all micro-steps of a step, or one of them: until the window has closed, the next body gets
-        the same number. A body that steps nothing passes with a number; one that updates several times, too.
+        For loops without a loader: reinforcement learning, physics, batches drawn by the script. With accumulation, a
+        body may make all micro-steps of a step, or one of them: until the window closes, the next body gets the same
+        number. A body without a step, or with several updates, uses one number.
 
         Args:
-            count: how many numbers; `max_steps` where None.
+            count: number of steps; `max_steps` if None.
             *models: set in train mode if their root is in eval mode.
 
         Raises:
-            BadSettings: no count, and the run has no `max_steps`.
-            OpenWindow: gradients of the loop before wait for an update.
+            BadSettings: count is missing, and the run has no `max_steps`.
+            OpenWindow: gradients of the previous loop wait for an update.
 
         Example:
             >>> from truestep import Run
@@ -111,15 +111,15 @@ class TrainingMethods:
         weight: int | float | torch.Tensor | None = None,
         optimizer: Optimizers = None,
     ) -> bool:
-        """Take one micro-step, and at the window's end one step.
+        """Take one micro-step, and one step at the end of the window.
 
         Args:
             loss: a tensor of one element: a mean, or with `weight` a sum. Or, for optimizers that evaluate the loss
                 several times (LBFGS, SAM), a function that computes and returns the mean, without a backward pass.
             weight: content of a summed loss (tokens, samples): the step's gradient is then that of the sum of all
                 losses in the window divided by the sum of their weights.
-            optimizer: which one to update, or a list of those that this loss updates together (Muon for matrices,
-                AdamW for the rest); may be left out where there is one.
+            optimizer: the optimizer to update, or a list of those that this loss updates together (Muon for matrices,
+                AdamW for the rest); optional if the run has one.
 
         Returns:
             True if the window was closed. A window that is open at the end of a loop over a loader closes at the last
@@ -137,27 +137,27 @@ class TrainingMethods:
     ) -> None:
         """Divide the loss by the size of its window, scale it, and run its backward pass: one micro-step.
 
-        Where the run has several optimizers, the window of this one opens on cleared gradients, and with accumulation
-        the backward pass reaches the parameters of this one only, or of those in the list.
+        In a run with several optimizers, the window of this one opens on cleared gradients, and with accumulation the
+        backward pass reaches only the parameters of this one, or of those in the list.
         """
         self._stepper.backward(loss, weight, optimizer)
 
     def unscale_(self, optimizer: Optimizers = None) -> None:
-        """Make the gradients those of the window's mean, out of the scale of fp16; once per window."""
+        """Unscale and correct the gradients, once per window: they become those of the mean of its losses."""
         for updates in self._stepper.index.group(optimizer):
             updates.unscale_()
 
     def clip_grad_norm_(self, max_norm: float, optimizer: Optimizers = None) -> torch.Tensor:
-        """Scale gradients down to `max_norm`; return their norm before, without dimension.
+        """Scale gradients down to `max_norm`; return the norm before, a tensor of no dimension.
 
         Args:
-            max_norm: of the gradients of all its parameters together, and of all optimizers in a list.
-            optimizer: which one, or a list of those that one loss updates; may be left out where there is one.
+            max_norm: maximum norm of the gradients of all its parameters together, and of all optimizers in a list.
+            optimizer: the optimizer, or a list of those that one loss updates; optional if the run has one.
         """
         return self._stepper.clip_grad_norm_(max_norm, optimizer)
 
     def optimizer_step(self, optimizer: Optimizers = None) -> bool:
-        """Apply the update and move its schedule; return False where the scaler skipped it. Closes the window."""
+        """Update, step the schedules and close the window; return False if the scaler skipped the update."""
         return self._stepper.optimizer_step(optimizer)
 
     def zero_grad(self, optimizer: Optimizers = None) -> None:
@@ -166,7 +166,7 @@ class TrainingMethods:
             updates.discard()
 
     def flush(self) -> None:
-        """Update with the gradients of open windows: after a loop that was left in the middle of a window."""
+        """Update with the gradients of open windows, after a loop that was left in the middle of a window."""
         self._stepper.flush()
 
     def discard(self) -> None:
@@ -175,8 +175,8 @@ class TrainingMethods:
             updates.discard()
 
     def autocast(self) -> AbstractContextManager[object]:
-        """Return the context of the forward pass and the loss, for the run's precision.
+        """Return the context for the forward pass and the loss, in the precision of the run.
 
-        An error of torch that leaves it has a note that says which tensors did not fit, where that is certain.
+        An error of torch that leaves it has a note that names the tensors that did not fit, if they are certain.
         """
         return Told(self.precision.autocast())
