@@ -23,7 +23,7 @@ def made(model=None, **settings):
     ("give", "said"),
     [
         (lambda losses: losses, r"shape \(6, 1\)\n.*loss.mean\(\)"),
-        (lambda losses: losses[:0], "a loss of 0 elements"),
+        (lambda losses: losses[:0], "has 0 elements"),
         (lambda losses: {"loss": losses.mean()}, "loss of a step is a dict\n.*\n.*the part to minimize"),
         (lambda losses: (losses.mean(), None), "loss of a step is a tuple"),
         (lambda losses: None, "loss of a step is None"),
@@ -131,7 +131,7 @@ def test_a_list_of_models():
     loader = run.loader(data.tensors(X), batch_size=2)
     with pytest.raises(BadPart, match="a list was passed as a model"):
         run.train(loader, [model])
-    with pytest.raises(BadPart, match="a list was given"), run.evaluate([model]):
+    with pytest.raises(BadPart, match="a list was passed"), run.evaluate([model]):
         pass
 
 

@@ -53,6 +53,6 @@ def _check_model(model: object) -> None:
     if not isinstance(model, nn.Module):
         raise BadPart(
             f"a {type(model).__name__} was passed as a model",
-            expected="expected an nn.Module per argument",
+            expected="expected one nn.Module per argument",
             remedy="pass models as separate arguments: run.train(loader, first, second)",
         )

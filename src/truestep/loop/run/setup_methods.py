@@ -245,8 +245,8 @@ class SetupMethods:
     def drop(self, part: Any) -> None:
         """Remove a part from the run: it is no longer stepped, averaged or saved. Schedules go with their optimizer.
 
-        A run of several phases drops the optimizer of the first before it adds that of the second. A resumed run executes
-        the same lines: inside an epoch, write `if epoch >= 5 and ...`, so that a later start does, too.
+        A run of several phases drops the optimizer of the first before it adds that of the second. A resumed run
+        executes the same lines: inside an epoch, write `if epoch >= 5 and ...`, so that a later start does, too.
 
         Args:
             part: result of `run.optimizer()`, `run.scheduler()`, `run.ema()`, `run.swa()`, `run.model()` or
