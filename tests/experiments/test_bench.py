@@ -63,14 +63,14 @@ def bench(folder, *arguments, script="train.py", **options):
 
 def test_an_outcome_that_is_kept_is_not_run_again(folder, tmp_path):
     begun = []
-    one = bench(folder, "3", kept=OutcomeCache(tmp_path / "kept"), begins=begun.append)
+    one = bench(folder, "3", cache=OutcomeCache(tmp_path / "kept"), begins=begun.append)
     first = one.run(PLAIN)
     assert one.run(PLAIN) == first
     assert len(begun) == 1
-    assert one.kept.used == 0, "what this object kept is no earlier outcome"
-    later = replace(one, kept=OutcomeCache(tmp_path / "kept"))
+    assert one.cache.used == 0, "what this object kept is no earlier outcome"
+    later = replace(one, cache=OutcomeCache(tmp_path / "kept"))
     assert later.run(PLAIN) == first
-    assert (len(begun), later.kept.used) == (1, 1)
+    assert (len(begun), later.cache.used) == (1, 1)
 
 
 def test_what_an_outcome_depends_on_is_in_its_name(folder, tmp_path, monkeypatch):
@@ -190,7 +190,7 @@ def test_what_is_imported_and_opened_outside_of_the_folder_is_part_of_the_name(f
     begun = []
 
     def again():
-        one = bench(folder, kept=OutcomeCache(tmp_path / "kept"), begins=begun.append)
+        one = bench(folder, cache=OutcomeCache(tmp_path / "kept"), begins=begun.append)
         assert one.run(PLAIN).how == "finished"
         return len(begun)
 
@@ -204,7 +204,7 @@ def test_what_is_imported_and_opened_outside_of_the_folder_is_part_of_the_name(f
 
 def test_a_crash_is_not_kept(folder, tmp_path):
     (folder / "train.py").write_text("import torch\ntorch.load('../x.pt')\n")
-    one = bench(folder, kept=OutcomeCache(tmp_path / "kept"))
+    one = bench(folder, cache=OutcomeCache(tmp_path / "kept"))
     assert one.run(PLAIN).how == "crashed"
     (folder.parent / "x.pt").write_bytes(b"")
     assert "FileNotFoundError" not in one.run(PLAIN).said

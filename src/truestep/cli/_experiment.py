@@ -73,9 +73,9 @@ def bench_of(
         )
     target = Target(script, tuple(arguments or ()), module)
     prepare(target)
-    kept = None if fresh is None else OutcomeCache(fresh=fresh)
+    cache = None if fresh is None else OutcomeCache(fresh=fresh)
     limit_bytes = None if memory is None else int(memory * 2**30)
-    return Bench(target, steps, limit, limit_bytes, processes, kept=kept, begins=_RunProgress())
+    return Bench(target, steps, limit, limit_bytes, processes, cache=cache, begins=_RunProgress())
 
 
 @contextmanager
@@ -88,8 +88,8 @@ def explained(bench: Bench) -> Iterator[None]:
             sys.stderr.write(error.said.rstrip() + "\n\n")
         raise
     finally:
-        if bench.kept is not None and bench.kept.used:
-            runs = "1 run was" if bench.kept.used == 1 else f"{bench.kept.used} runs were"
+        if bench.cache is not None and bench.cache.used:
+            runs = "1 run was" if bench.cache.used == 1 else f"{bench.cache.used} runs were"
             sys.stderr.write(f"{runs} taken from the cache; --fresh runs them again\n\n")
 
 

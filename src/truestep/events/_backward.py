@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from truestep.events._event import Event, Repeats, Site
+from truestep.events._event import Event, RepeatKind, Site
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -13,7 +13,7 @@ class BackwardEnded(Event):
     """``loss.backward()`` or ``torch.autograd.backward`` ran (``torch.autograd.grad`` is `GradientsTaken`)."""
 
     absent: ClassVar[str] = "no backward pass"
-    repeats: ClassVar[Repeats] = "by call"
+    repeats: ClassVar[RepeatKind] = "by call"
     site: Site | None = None
     root: str = ""
     """Kind of the operation that computed the loss, such as "NllLossBackward0"; "leaf" for a tensor without a graph."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-Repeats = Literal["never", "by call", "by value"]
+RepeatKind = Literal["never", "by call", "by value"]
 """How coasting recognizes a repeated event."""
 
 
@@ -35,7 +35,7 @@ class Event:
 
     absent: ClassVar[str] = "not seen"
     """Reason that a report gives for a run without any event of this kind."""
-    repeats: ClassVar[Repeats] = "never"
+    repeats: ClassVar[RepeatKind] = "never"
     """How coasting recognizes an event of a repeated step: by the key of its call, if it depends on the state of
     gradients, or by comparing it. A step with an event that never repeats is observed in full."""
     costly: ClassVar[bool] = False

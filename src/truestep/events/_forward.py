@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from truestep.events._event import Event, Repeats, Site
+from truestep.events._event import Event, RepeatKind, Site
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -31,7 +31,7 @@ class BatchDrawn(Event):
     """A DataLoader returned a batch."""
 
     absent: ClassVar[str] = "no DataLoader"
-    repeats: ClassVar[Repeats] = "by value"
+    repeats: ClassVar[RepeatKind] = "by value"
     loader: int
 
 
@@ -91,7 +91,7 @@ class ModeSet(Event):
     """``model.train()`` or ``model.eval()`` was called by the user on this module."""
 
     absent: ClassVar[str] = "no call of train() or eval()"
-    repeats: ClassVar[Repeats] = "by value"
+    repeats: ClassVar[RepeatKind] = "by value"
     model: int | None
     """None for a module that was never called as a model (a submodule, or a module not yet called)."""
     training: bool
@@ -103,7 +103,7 @@ class ModelCalled(Event):
     """A module was called from user code, outside any other module, any backward and any DataLoader."""
 
     absent: ClassVar[str] = "no model call"
-    repeats: ClassVar[Repeats] = "by value"
+    repeats: ClassVar[RepeatKind] = "by value"
     model: int
     site: Site | None = None
     training: bool = True
@@ -181,7 +181,7 @@ class LossComputed(Event):
     """A loss function of torch was called (as a module or as a function)."""
 
     absent: ClassVar[str] = "no loss function of torch"
-    repeats: ClassVar[Repeats] = "by value"
+    repeats: ClassVar[RepeatKind] = "by value"
     kind: str
     """"cross_entropy", "nll_loss", "mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss", "binary_cross_entropy",
     "binary_cross_entropy_with_logits", "kl_div"."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from truestep.events._event import Event, Repeats, Site
+from truestep.events._event import Event, RepeatKind, Site
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -13,7 +13,7 @@ class GradientsZeroed(Event):
     """``zero_grad()`` of an optimizer or a module was called by the user."""
 
     absent: ClassVar[str] = "no call of zero_grad"
-    repeats: ClassVar[Repeats] = "by call"
+    repeats: ClassVar[RepeatKind] = "by call"
     site: Site | None = None
     optimizer: int | None = None
     model: int | None = None
@@ -29,7 +29,7 @@ class OptimizerStepped(Event):
     """An optimizer stepped (the outermost ``step`` if nested). The counts are numbers of observed parameters."""
 
     absent: ClassVar[str] = "no optimizer step"
-    repeats: ClassVar[Repeats] = "by call"
+    repeats: ClassVar[RepeatKind] = "by call"
     optimizer: int
     site: Site | None = None
     observed: int = 0
@@ -166,7 +166,7 @@ class GradientsClipped(Event):
     """``clip_grad_norm_`` or ``clip_grad_value_`` ran."""
 
     absent: ClassVar[str] = "no gradient clipping"
-    repeats: ClassVar[Repeats] = "by call"
+    repeats: ClassVar[RepeatKind] = "by call"
     kind: str = "norm"
     site: Site | None = None
     given: int = 1
@@ -255,7 +255,7 @@ class SchedulerStepped(Event):
     """A scheduler's ``step`` was called by the user (the outermost one if nested)."""
 
     absent: ClassVar[str] = "no scheduler step"
-    repeats: ClassVar[Repeats] = "by value"
+    repeats: ClassVar[RepeatKind] = "by value"
     scheduler: int
     site: Site | None = None
     optimizer_steps: int = 0

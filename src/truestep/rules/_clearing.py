@@ -23,7 +23,7 @@ from truestep.rules._rule import Draft, Progress, Rule
 
 
 @dataclass(slots=True)
-class Mixing:
+class MixedLine:
     """Steps at one line that used gradients mixed with those of earlier steps."""
 
     site: Site | None
@@ -37,7 +37,7 @@ class Clearing:
     """Tracks the gradients of every optimizer from step to step, and the epoch starts between the steps."""
 
     def __init__(self) -> None:
-        self.mixings: dict[Site | None, Mixing] = {}
+        self.mixings: dict[Site | None, MixedLine] = {}
         self._measured: dict[int, str] = {}
         self._added = Mark(None, "")
         self._loader: int | None = None
@@ -113,7 +113,7 @@ class Clearing:
         if event.mixed:
             mixing = self.mixings.get(event.site)
             if mixing is None:
-                mixing = self.mixings[event.site] = Mixing(event.site, number, run.step, self._added)
+                mixing = self.mixings[event.site] = MixedLine(event.site, number, run.step, self._added)
             mixing.count += 1
             if begins and number in self._stepped:
                 self._missed.add(number)
@@ -159,7 +159,7 @@ class MixedSteps(Rule):
             for mixing in self._to_tell(event):
                 self._complete(self._tell(mixing, run), mixing)
 
-    def _to_tell(self, event: OptimizerStepped) -> Iterator[Mixing]:
+    def _to_tell(self, event: OptimizerStepped) -> Iterator[MixedLine]:
         """Yield the mixings that a step shows, new or repeated; withdraw those that belong to the other rule."""
         for site, mixing in self._clearing.mixings.items():
             if self._clearing.once_per_epoch(mixing.optimizer) is not self.of_epochs:
@@ -168,10 +168,10 @@ class MixedSteps(Rule):
                 yield mixing
 
     @abstractmethod
-    def _tell(self, mixing: Mixing, run: Progress) -> Draft:
+    def _tell(self, mixing: MixedLine, run: Progress) -> Draft:
         """Report the steps at one line."""
 
-    def _complete(self, draft: Draft, mixing: Mixing) -> None:
+    def _complete(self, draft: Draft, mixing: MixedLine) -> None:
         draft.count, draft.first_step = mixing.count, mixing.first_step
         draft.cost = self._clearing.cost(mixing.optimizer)
 
@@ -185,13 +185,13 @@ class MixedSteps(Rule):
                 self._complete(draft, mixing)
 
 
-def stepped_at(mixing: Mixing, run: Progress) -> str:
+def stepped_at(mixing: MixedLine, run: Progress) -> str:
     """Return the label for the line of the step: its number and the kind of the optimizer."""
     kind = run.optimizers[mixing.optimizer].kind if mixing.optimizer in run.optimizers else "optimizer"
     return f"step {mixing.first_step}, {kind}"
 
 
-def added_at(mixing: Mixing) -> tuple[Mark, ...]:
+def added_at(mixing: MixedLine) -> tuple[Mark, ...]:
     """Return a mark for the line that added to the gradients, or an empty tuple if it is unknown."""
     return (mixing.added,) if mixing.added.label else ()
 

@@ -22,7 +22,7 @@ LOGGING = 1e6
 """From this max_norm on, the clip only serves to read the norm."""
 
 
-class Place(Enum):
+class ClipPlace(Enum):
     """Position in the loop of a clip that found no fresh gradient."""
 
     AFTER_STEP = "after the step"
@@ -42,7 +42,7 @@ class Clipping:
         self._proper: set[int | None] = set()
         """Optimizers that stepped on clipped gradients at least once."""
 
-    def observe(self, event: Event, run: Progress) -> Place | None:
+    def observe(self, event: Event, run: Progress) -> ClipPlace | None:
         """Update the state with an event; return its place if it is a clip in the wrong place."""
         match event:
             case BatchDrawn() | ModelCalled():
@@ -73,7 +73,7 @@ class Clipping:
         self._since_step, self._backward_ran = True, False
         self._bound.clear()
 
-    def _clip(self, event: GradientsClipped) -> Place | None:
+    def _clip(self, event: GradientsClipped) -> ClipPlace | None:
         if event.fresh:
             self._bound |= {None, event.optimizer, *event.optimizers}
             return None
@@ -84,10 +84,10 @@ class Clipping:
             return None
         step = self.step_of(event)
         if step is None:
-            return Place.BEFORE_BACKWARD
+            return ClipPlace.BEFORE_BACKWARD
         if event.site is not None and (step.path, step.function) == (event.site.path, event.site.function):
-            return Place.AFTER_STEP if event.site.line >= step.line else Place.BEFORE_BACKWARD
-        return Place.AFTER_STEP if self._since_step else Place.BEFORE_BACKWARD
+            return ClipPlace.AFTER_STEP if event.site.line >= step.line else ClipPlace.BEFORE_BACKWARD
+        return ClipPlace.AFTER_STEP if self._since_step else ClipPlace.BEFORE_BACKWARD
 
 
 class MisplacedClip(Rule):

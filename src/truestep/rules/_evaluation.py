@@ -21,7 +21,7 @@ class Phase:
 
 
 @dataclass(slots=True)
-class Trained:
+class ModelTraining:
     """State of the training of one model."""
 
     loaders: set[int] = field(default_factory=set)
@@ -35,7 +35,7 @@ class Calls:
 
     def __init__(self) -> None:
         self.phases: dict[int, Phase] = {}
-        self.trained: dict[int, Trained] = {}
+        self.trained: dict[int, ModelTraining] = {}
         self.early: set[int] = set()
         """Models called without gradients before they were trained: rollouts, pseudo-labels, generators."""
         self.on_purpose: set[int] = set()
@@ -65,7 +65,7 @@ class Calls:
         """Record the models that a backward pass trained."""
         together = [m for m in self._grad if m not in run.models or run.models[m].parameters]
         for model, loaders in self._grad.items():
-            trained = self.trained.setdefault(model, Trained())
+            trained = self.trained.setdefault(model, ModelTraining())
             trained.loaders |= loaders
             trained.backwards += 1
             trained.shared |= len(together) > 1

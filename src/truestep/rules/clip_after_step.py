@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from truestep.events import Event, GradientsClipped
 from truestep.findings import Confidence, Mark
-from truestep.rules._clipping import MisplacedClip, Place
+from truestep.rules._clipping import ClipPlace, MisplacedClip
 from truestep.rules._rule import Progress
 
 
@@ -50,7 +50,7 @@ class ClipAfterStep(MisplacedClip):
 
     def observe(self, event: Event, run: Progress) -> None:
         place = self._clipping.observe(event, run)
-        if not isinstance(event, GradientsClipped) or place is not Place.AFTER_STEP:
+        if not isinstance(event, GradientsClipped) or place is not ClipPlace.AFTER_STEP:
             return
         state = "were already used by the step" if event.used else "are already cleared"
         draft = self.report(

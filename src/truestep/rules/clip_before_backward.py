@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from truestep.events import BackwardEnded, Event, GradientsClipped, HandStepped, OptimizerStepped, Site
 from truestep.findings import Confidence, Mark
-from truestep.rules._clipping import MisplacedClip, Place
+from truestep.rules._clipping import ClipPlace, MisplacedClip
 from truestep.rules._rule import Progress
 
 
@@ -58,7 +58,7 @@ class ClipBeforeBackward(MisplacedClip):
         place = self._clipping.observe(event, run)
         match event:
             case GradientsClipped():
-                if place is Place.BEFORE_BACKWARD:
+                if place is ClipPlace.BEFORE_BACKWARD:
                     self._early[event.site] = event
                 elif event.fresh:
                     self._early.clear()

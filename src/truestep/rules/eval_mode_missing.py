@@ -12,7 +12,7 @@ from truestep.events import (
     Site,
 )
 from truestep.findings import Confidence, Mark, Severity
-from truestep.rules._evaluation import Calls, Phase, Trained
+from truestep.rules._evaluation import Calls, ModelTraining, Phase
 from truestep.rules._rule import Draft, Progress, Rule
 
 
@@ -123,7 +123,7 @@ class EvalModeMissing(Rule):
                 self._recur(phase, trained, run)
         self._calls.phases.clear()
 
-    def _recur(self, phase: Phase, trained: Trained, run: Progress) -> None:
+    def _recur(self, phase: Phase, trained: ModelTraining, run: Progress) -> None:
         """Judge calls on one batch or a whole tensor: they are an evaluation if they recur between training steps."""
         site = phase.first.site
         first, step, backwards = self._before.get(site, (trained.backwards, -1, -1))

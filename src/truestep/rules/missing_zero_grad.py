@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from truestep.events import Event, HandStepped
-from truestep.rules._clearing import MixedSteps, Mixing, added_at, stepped_at
+from truestep.rules._clearing import MixedLine, MixedSteps, added_at, stepped_at
 from truestep.rules._rule import Draft, Progress
 
 
@@ -65,7 +65,7 @@ class MissingZeroGrad(MixedSteps):
                 key=("by hand", event.site),
             )
 
-    def _tell(self, mixing: Mixing, run: Progress) -> Draft:
+    def _tell(self, mixing: MixedLine, run: Progress) -> Draft:
         return self.report(
             mixing.site,
             "optimizer stepped on gradients mixed with those of earlier steps",

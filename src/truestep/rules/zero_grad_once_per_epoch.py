@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from truestep.rules._clearing import MixedSteps, Mixing, added_at, stepped_at
+from truestep.rules._clearing import MixedLine, MixedSteps, added_at, stepped_at
 from truestep.rules._rule import Draft, Progress
 
 
@@ -55,7 +55,7 @@ class ZeroGradOncePerEpoch(MixedSteps):
     since = "0.1"
     of_epochs = True
 
-    def _tell(self, mixing: Mixing, run: Progress) -> Draft:
+    def _tell(self, mixing: MixedLine, run: Progress) -> Draft:
         name = run.optimizer_name(mixing.optimizer)
         return self.report(
             mixing.site,

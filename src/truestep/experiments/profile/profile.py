@@ -214,7 +214,7 @@ def profile(bench: Bench, *, steps: int = 20, warmup: int = 5, trace: Path | Non
     """
     looked = ("profile", {"steps": steps, "warmup": warmup, "trace": trace is not None})
     with bench.place() as place:
-        outcome = place.run(Variant("as it is", (), (looked,)), anew=True)
+        outcome = place.run(Variant("as it is", (), (looked,)), from_start=True)
         told = outcome.told.get("profile", {})
         _check(outcome, told)
         if trace is not None and (place.results / TRACE).exists():

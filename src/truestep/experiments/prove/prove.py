@@ -134,7 +134,7 @@ def prove(
     idle, remedy = _remedy(rule, seen or found(bench))
     _mends(bench, rule, remedy)
     if are_of(rule):
-        bench = replace(bench, kept=None)  # no cached outcomes: times of both variants must be measured together
+        bench = replace(bench, cache=None)  # no cached outcomes: times of both variants must be measured together
     pairs: list[tuple[RunOutcome, RunOutcome]] = []
     try:
         for seed in range(seeds):

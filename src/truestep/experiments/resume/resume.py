@@ -106,7 +106,7 @@ def verify_resume(
 
 def _uninterrupted(bench: Bench) -> tuple[Trace, RunOutcome]:
     with bench.place() as place:
-        outcome = place.run(_variant("uninterrupted", 0), anew=True)
+        outcome = place.run(_variant("uninterrupted", 0), from_start=True)
         whole = read_trace(place.results / "prints.jsonl")
     _check_limit(bench, outcome)
     if outcome.how in ("crashed", "interrupted", "killed"):
@@ -145,7 +145,7 @@ def _trial(
     bench: Bench, whole: Trace, outcome: RunOutcome, kill: Kill, resume_arguments: tuple[str, ...], number: int
 ) -> KillTrial:
     with bench.place() as place:
-        died = place.run(_variant(f"killed {kill}", 0, kill.change), anew=True)
+        died = place.run(_variant(f"killed {kill}", 0, kill.change), from_start=True)
         killed = read_trace(place.results / "prints.jsonl")
         _check_limit(bench, died)
         if (unlike := _unlike(whole, killed, f"two uninterrupted runs differ already at step {{}}, before {kill}")) or (

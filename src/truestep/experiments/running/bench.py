@@ -51,7 +51,7 @@ class Bench:
         limit_bytes: memory limit in bytes for all its processes together; None for no limit.
         processes: number of processes, started as torchrun does.
         folder: the user's working folder.
-        kept: cache of outcomes of earlier runs; None runs every variant.
+        cache: outcomes of earlier runs; None runs every variant.
         begins: called with each variant before it runs.
         cancelled: set by another thread to end the current run.
     """
@@ -62,7 +62,7 @@ class Bench:
     limit_bytes: int | None = None
     processes: int = 1
     folder: Path = field(default_factory=Path.cwd)
-    kept: OutcomeCache | None = None
+    cache: OutcomeCache | None = None
     begins: Callable[[Variant], None] = lambda variant: None
     cancelled: threading.Event = field(default_factory=threading.Event)
 
@@ -72,14 +72,16 @@ class Bench:
         Args:
             variant: changes, instruments and arguments of the run.
         """
-        key = "" if self.kept is None else self.kept.key(self.folder, self.target, self.steps, self.processes, variant)
-        if self.kept is not None and (outcome := self.kept.find(key, variant)) is not None:
+        key = (
+            "" if self.cache is None else self.cache.key(self.folder, self.target, self.steps, self.processes, variant)
+        )
+        if self.cache is not None and (outcome := self.cache.find(key, variant)) is not None:
             return outcome
         begun_ns = time.time_ns()
         with self.place() as place:
-            outcome = place.run(variant, anew=True)
-            if self.kept is not None:
-                self.kept.add(key, outcome, read_reads(place.results), begun_ns)
+            outcome = place.run(variant, from_start=True)
+            if self.cache is not None:
+                self.cache.add(key, outcome, read_reads(place.results), begun_ns)
         return outcome
 
     @contextmanager
@@ -112,12 +114,12 @@ class WorkingCopy:
         """Folder with the results of the latest run."""
         return self._results / str(self._runs)
 
-    def run(self, variant: Variant, *, anew: bool = False) -> RunOutcome:
+    def run(self, variant: Variant, *, from_start: bool = False) -> RunOutcome:
         """Run one variant in the folder, with the files of earlier runs.
 
         Args:
             variant: changes, instruments and arguments of the run.
-            anew: True lets a run of the toolkit start from the beginning although the folder holds checkpoints.
+            from_start: True lets a run of the toolkit start from the beginning although the folder holds checkpoints.
         """
         self.bench.begins(variant)
         self._runs += 1
@@ -125,7 +127,7 @@ class WorkingCopy:
         temporary = self.results / "tmp"
         temporary.mkdir()
         path = self.results / "wanted.json"
-        path.write_text(json.dumps(self._specification(variant, anew)), encoding="utf-8")
+        path.write_text(json.dumps(self._specification(variant, from_start)), encoding="utf-8")
         environment = {name: value for name, value in os.environ.items() if name not in _RANKED}
         environment |= _SILENT | {"TMPDIR": str(temporary)}
         environment.setdefault("PYTHONHASHSEED", "0")  # the order of a set is part of the order of data
@@ -140,7 +142,7 @@ class WorkingCopy:
         seconds = time.perf_counter() - begun
         return read_outcome(variant, how, seconds, self.results, places)
 
-    def _specification(self, variant: Variant, anew: bool) -> dict[str, Any]:
+    def _specification(self, variant: Variant, from_start: bool) -> dict[str, Any]:
         bench = self.bench
         others = [user_caches(), Path("/dev")]
         arguments = bench.target.arguments if variant.arguments is None else variant.arguments
@@ -153,7 +155,7 @@ class WorkingCopy:
             "instruments": [[name, dict(arguments)] for name, arguments in variant.instruments],
             "steps": bench.steps,
             "processes": bench.processes,
-            "anew": anew,
+            "from_start": from_start,
             "copy": str(self.copy),
             "results": str(self.results),
             "writable": [str(place) for place in (self.copy, self.results, *others)],

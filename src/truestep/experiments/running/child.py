@@ -74,8 +74,8 @@ class _Child:
         from truestep.seams.tracing import leave_uncompiled
 
         let_swap(self._stack)
-        if self._wanted["anew"]:
-            self._begin_anew()
+        if self._wanted["from_start"]:
+            self._start_from_the_beginning()
         self._children.listen(self._stack)
         for name, arguments in self._wanted["changes"]:
             change = CHANGES[name](**arguments)
@@ -90,7 +90,7 @@ class _Child:
             self._stop.install(self._stack)
         leave_uncompiled(code for instrument in self._instruments for code in instrument.alone)
 
-    def _begin_anew(self) -> None:
+    def _start_from_the_beginning(self) -> None:
         """Let a run of the toolkit start from the beginning although its folder holds a run: the folder is a copy."""
         from truestep.loop.checkpoint.run_folder import RunFolder
 

@@ -11,11 +11,11 @@ from typing import Any
 from truestep import seams
 from truestep.seams.patch import patch
 
-Seen = Callable[[str, str, Callable[[], None]], None]
+WriteSeen = Callable[[str, str, Callable[[], None]], None]
 """Called during a write with the writing function, the path, and a function that leaves the file as a kill would."""
 
 
-def watch_writes(stack: ExitStack, seen: Seen) -> None:
+def watch_writes(stack: ExitStack, seen: WriteSeen) -> None:
     """Call a function during each write of a file of state, until the stack unwinds.
 
     The call comes after `torch.save` wrote the tensors and before its final table, before safetensors writes, and
@@ -23,7 +23,7 @@ def watch_writes(stack: ExitStack, seen: Seen) -> None:
 
     Args:
         stack: removes the wrappers.
-        seen: the function, see `Seen`; it may end the process.
+        seen: the function, see `WriteSeen`; it may end the process.
     """
     _watch_torch(stack, seen)
     _watch_safetensors(stack, seen)
@@ -56,7 +56,7 @@ def watch_reads(stack: ExitStack, seen: Callable[[], None]) -> None:
     legacy_load = seams.saving.wrap(stack, "_legacy_load", _legacy_load)
 
 
-def _watch_torch(stack: ExitStack, seen: Seen) -> None:
+def _watch_torch(stack: ExitStack, seen: WriteSeen) -> None:
     def _save(obj: Any, zip_file: Any, *args: Any, **kwargs: Any) -> Any:
         result = save(obj, zip_file, *args, **kwargs)
         path = paths.pop(id(zip_file), "")
@@ -82,7 +82,7 @@ def _watch_torch(stack: ExitStack, seen: Seen) -> None:
     open_writer = seams.saving.wrap(stack, "_open_zipfile_writer", _open_zipfile_writer)
 
 
-def _watch_safetensors(stack: ExitStack, seen: Seen) -> None:
+def _watch_safetensors(stack: ExitStack, seen: WriteSeen) -> None:
     from safetensors import torch as module
 
     def serialize_file(tensors: Any, filename: Any, *args: Any, **kwargs: Any) -> Any:

@@ -79,7 +79,7 @@ def tune(
         NoExperiment: the script takes too few steps.
     """
     with _cache() as cache:
-        quiet = replace(bench, kept=None, steps=None, begins=lambda variant: None)
+        quiet = replace(bench, cache=None, steps=None, begins=lambda variant: None)
         tuning = _Tuning(quiet, budget_s, says, cache)
         try:
             tuning.run(list(names))

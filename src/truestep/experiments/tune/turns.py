@@ -68,7 +68,7 @@ def take_turns(bench: Bench, plain: Variant, changed: Variant, plan: TurnPlan) -
         changed: the variant to judge.
         plan: number and length of the turns.
     """
-    bench = replace(bench, steps=None, kept=None)
+    bench = replace(bench, steps=None, cache=None)
     sides = [_Side(variant, plan) for variant in (plain, changed)]
     seconds: list[tuple[float, float]] = []
     with ThreadPoolExecutor(len(sides)) as pool:

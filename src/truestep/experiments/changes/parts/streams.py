@@ -12,7 +12,7 @@ from typing import Any
 from truestep.experiments.running.outside_reads import PACKAGE, installed
 from truestep.seams.refs import Ref
 
-Place = tuple[str, int]
+StreamPlace = tuple[str, int]
 
 
 class TrainingStream:
@@ -23,7 +23,7 @@ class TrainingStream:
         given: number of repeated batches.
     """
 
-    def __init__(self, place: Place) -> None:
+    def __init__(self, place: StreamPlace) -> None:
         self.place = place
         self.kept: list[Any] = []
         self.given = 0
@@ -89,7 +89,7 @@ class Streams:
         if iterator in self._of:
             self._of.pop(iterator).is_over()
 
-    def _place(self, frame: FrameType | None) -> Place:
+    def _place(self, frame: FrameType | None) -> StreamPlace:
         """Return the innermost line of the script."""
         while frame is not None:
             path = frame.f_code.co_filename

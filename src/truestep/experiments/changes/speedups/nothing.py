@@ -11,7 +11,7 @@ class Nothing(Speedup):
     """No change."""
 
     name = "nothing"
-    summary = "no change: what it seems to give is the noise of this machine"
+    summary = "no change: its apparent gain is the noise of this machine"
     lines = ""
     stage = Stage.OPTIMIZER
 

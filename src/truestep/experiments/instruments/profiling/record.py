@@ -11,7 +11,7 @@ from typing import Any
 from truestep.debugging.timings import BETWEEN, MODULE, EventPlace, Timings
 from truestep.experiments.instruments.profiling.marks import Marks
 from truestep.experiments.instruments.profiling.memory import Allocation, Timeline, allocations
-from truestep.experiments.instruments.profiling.sampler import Line, Sample
+from truestep.experiments.instruments.profiling.sampler import CodeLine, Sample
 
 _OPERATIONS = 40
 _OWNERS = 12
@@ -50,7 +50,7 @@ class ProfilerRecord:
         self._results = profiler.profiler.kineto_results
         self._thread = between[0].thread
         self._numbers = self._number()
-        self._votes: defaultdict[tuple[str, str, str, int], Counter[Line]] = defaultdict(Counter)
+        self._votes: defaultdict[tuple[str, str, str, int], Counter[CodeLine]] = defaultdict(Counter)
         self._vote([(1e6 * sample.time + shift, sample) for sample in samples if sample.lines])
 
     def modules(self) -> list[dict[str, Any]]:
@@ -114,7 +114,7 @@ class ProfilerRecord:
 
     # --- lines -------------------------------------------------------------------------------------------------
 
-    def line(self, event: Any) -> Line | None:
+    def line(self, event: Any) -> CodeLine | None:
         """Return the user's line that called an operation; None if unknown.
 
         An operation of the backward pass gets the line of its operation in the forward pass. Inside a module of a

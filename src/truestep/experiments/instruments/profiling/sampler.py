@@ -21,7 +21,7 @@ GIL by itself, which happens where operations of torch begin."""
 _MOST = 300_000
 _DEEPEST = 12
 
-Line = tuple[str, int, str]
+CodeLine = tuple[str, int, str]
 """Path, number and function."""
 
 
@@ -40,7 +40,7 @@ class Sample(NamedTuple):
     seconds: float
     phase: str
     stretch: int
-    lines: tuple[Line, ...]
+    lines: tuple[CodeLine, ...]
 
 
 class Sampler:
@@ -84,8 +84,8 @@ class Sampler:
             self.samples.append(Sample(now, now - last, self._clock.now, self._clock.stretch, self._lines(places)))
             last = now
 
-    def _lines(self, places: list[tuple[CodeType, int | None]]) -> tuple[Line, ...]:
-        found: list[Line] = []
+    def _lines(self, places: list[tuple[CodeType, int | None]]) -> tuple[CodeLine, ...]:
+        found: list[CodeLine] = []
         for code, line in places:
             if self._sites.kind(code) == 0 and not code.co_filename.startswith("<"):
                 found.append((code.co_filename, line or code.co_firstlineno, code.co_qualname))
