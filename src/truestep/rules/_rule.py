@@ -143,6 +143,9 @@ class Rule(ABC):
     """Rules that detect the same failure from another side: their findings are listed under this rule's."""
     leads_to: ClassVar[tuple[str, ...]] = ()
     """Rules for later effects of this failure: their findings are listed under this rule's unless they came earlier."""
+    missing_call: ClassVar[str] = ""
+    """Method that is not called where the failure occurs, such as "zero_grad"; a statement that only names it without
+    parentheses is added to the finding."""
     costs_resources: ClassVar[bool] = False
     """True if the failure costs time or memory although its severity is not SPEED."""
     cost_between_steps: ClassVar[bool] = False

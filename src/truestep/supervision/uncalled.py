@@ -10,29 +10,21 @@ from dataclasses import replace
 from truestep import source
 from truestep.events import Site
 from truestep.findings import Finding, Mark
+from truestep.rules import all_rules
 
-_MISSING = {
-    "missing-zero-grad": "zero_grad",
-    "step-without-backward": "backward",
-    "backward-without-step": "step",
-    "eval-mode-missing": "eval",
-    "train-mode-not-restored": "train",
-    "clip-before-unscale": "unscale_",
-}
-"""Rules that find a missing call, and the method that is not called."""
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 def pointed(finding: Finding) -> Finding:
     """Return the finding with the line of such a statement, if the functions around its lines have exactly one."""
-    method = _MISSING.get(finding.rule)
-    if method is None:
+    rule = all_rules().get(finding.rule)
+    if rule is None or not rule.missing_call:
         return finding
     places = [mark.site for mark in (finding.primary, *finding.related) if mark.site is not None]
     found: dict[Site, str] = {}
     for site in places:
         text = "\n".join(source.read(site.path).lines)
-        for named, line in _named(text, method, site.line):
+        for named, line in _named(text, rule.missing_call, site.line):
             found[replace(line, path=site.path)] = named
     if len(found) != 1:
         return finding
