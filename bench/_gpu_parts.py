@@ -147,8 +147,8 @@ def step(timing: Timing) -> Iterator[Row]:
         with supervision:
             loop(10 if quick else 80)
         scene = supervision.scene
-        scene.step = 1001  # past the steps that are read closely, without another one to come
-        scene.frugal, scene.sampled, scene.ledger.sampled = True, False, False
+        scene.sampling.step = 1001  # past the steps that are read closely, without another one to come
+        scene.sampling.given_up, scene.sampling.on = "timing", False
         scene.ledger.refresh()
 
         def supervised(count: int, loop: Loop = loop, supervision: Any = supervision) -> None:

@@ -20,7 +20,7 @@ from pathlib import Path
 import torch
 from torch import nn
 
-from truestep.probes import Scene, all_probes
+from truestep.probes import Listener, Scene, all_probes
 from truestep.rules import all_rules
 from truestep.supervision.judge import Judge
 from truestep.supervision.stream import EventStream
@@ -106,9 +106,7 @@ class Supervision:
     def __init__(self) -> None:
         self.judge = Judge(all_rules().values())
         self.stream = EventStream(self.judge)
-        self.scene = Scene(torch, self.stream.take)
-        self.scene.step_ended = self.stream.step
-        self.scene.full = self.stream.relieve
+        self.scene = Scene(torch, Listener(self.stream.take, self.stream.step, self.stream.relieve))
         self.scene.coast.repeating, self.scene.coast.passed = self.stream.repeating, self.stream.passed
         self.probes = [cls(self.scene) for cls in all_probes()]
 
@@ -130,9 +128,10 @@ def compare(name: str, loop: Loop, rounds: int, seconds: float) -> dict[str, obj
     loop(20)
     with supervision:
         loop(80)  # past the first calls of each line, which are observed in full
-    supervision.scene.step = 1001  # past the steps that are read closely
-    supervision.scene.frugal = True  # and no other one comes
-    supervision.scene.sampled = supervision.scene.ledger.sampled = False
+    sampling = supervision.scene.sampling
+    sampling.step = 1001  # past the steps that are read closely
+    sampling.given_up = "timing"  # and no other one comes
+    sampling.on = False
     supervision.scene.ledger.refresh()
     with supervision:
         loop(100)  # until the steps coast

@@ -24,6 +24,7 @@ import torch
 from step_cost import Loop, Supervision, cnn, millisecond, tiny, transformer
 
 from truestep.events import Event
+from truestep.probes import Listener
 from truestep.rules import all_rules
 from truestep.supervision.judge import Judge
 
@@ -45,16 +46,16 @@ def kept_to(supervision: Supervision, kind: str) -> Iterator[None]:
     """Force all steps inside to be of one kind."""
     scene = supervision.scene
     scene.coast.wake()
-    before = scene.is_sampled, scene.coast.repeating
-    scene.is_sampled = lambda step: kind == "sampled"  # type: ignore[method-assign]
+    before = scene.sampling.is_sampled, scene.coast.repeating
+    scene.sampling.is_sampled = lambda step: kind == "sampled"  # type: ignore[method-assign]
     if kind != "coasting":
         scene.coast.repeating = lambda: 0
-    scene.sampled = scene.ledger.sampled = kind == "sampled"
+    scene.sampling.on = kind == "sampled"
     scene.ledger.refresh()
     try:
         yield
     finally:
-        scene.is_sampled, scene.coast.repeating = before  # type: ignore[method-assign]
+        scene.sampling.is_sampled, scene.coast.repeating = before  # type: ignore[method-assign]
 
 
 def costs(loop: Loop, kind: str, steps: int, rounds: int) -> float:
@@ -107,11 +108,11 @@ def step_events(loop: Loop) -> list[Event]:
     told: list[Event] = []
     with supervision, kept_to(supervision, "sampled"):
         loop(5)
-        emit, ended = supervision.scene.emit, supervision.scene.step_ended
-        supervision.scene.emit = told.append
-        supervision.scene.step_ended = told.append
+        scene = supervision.scene
+        emit, listener = scene.emit, scene.listener
+        scene.emit, scene.listener = told.append, Listener(told.append, told.append)
         loop(1)
-        supervision.scene.emit, supervision.scene.step_ended = emit, ended
+        scene.emit, scene.listener = emit, listener
     return told
 
 

@@ -18,7 +18,7 @@ from torch import nn
 import truestep
 from truestep.config import Options
 from truestep.findings import Outcome
-from truestep.probes.context import scene
+from truestep.probes.context import object_numbers
 from truestep.supervision import Session
 
 PACKAGE = str(Path(truestep.__file__).parent / "*")
@@ -320,14 +320,14 @@ def test_memory_is_bounded_where_every_step_is_another(
     """With the limits made small, so that a short run reaches them."""
     monkeypatch.setattr("truestep.supervision.stream._MOST_CHUNKS", 100)
     monkeypatch.setattr("truestep.supervision.stream._MOST_TRANSITIONS", 200)
-    for family in scene.MOST:
-        monkeypatch.setitem(scene.MOST, family, 300)
+    for family in object_numbers.MOST:
+        monkeypatch.setitem(object_numbers.MOST, family, 300)
     before, after, _ = grown(program, 900, more)
     assert after <= 1.1 * before + 1500, (before, after)
 
 
 def test_what_was_not_watched_any_more_is_not_clear(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(scene.MOST, "optimizer", 5)
+    monkeypatch.setitem(object_numbers.MOST, "optimizer", 5)
     with Session() as session:
         run = optimizers_in_turn(random.Random(0))
         for _ in range(20):
@@ -342,5 +342,5 @@ def test_losses_made_in_every_step_are_no_models() -> None:
         model = nn.Linear(2, 1)
         for _ in range(300):
             nn.MSELoss()(model(torch.ones(1, 2)), torch.zeros(1, 1)).backward()
-        assert session._scene._last["trained model"] == 1
-        assert len(session._scene._numbers["model"]) <= 260
+        assert session._scene.numbers._last["trained model"] == 1
+        assert len(session._scene.numbers._known["model"]) <= 260

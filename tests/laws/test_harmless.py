@@ -27,26 +27,16 @@ from truestep.supervision.judge import Judge
 from truestep.supervision.stream import EventStream
 
 ENTRIES = {
-    "OptimizerProbe": {"told", "before", "after"},
-    "ZeroProbe": {"before", "after"},
-    "BackwardProbe": {"before", "after", "taken"},
-    "ModuleProbe": {"enter", "leave", "_parameter_registered", "_met_directly"},
-    "ModeProbe": {"told"},
-    "ClipProbe": {"before", "by_value", "written"},
-    "ScalerProbe": {"_tell", "scaled", "unscaled", "stepping", "stepped", "updated"},
-    "SchedulerProbe": {"built", "stepped"},
-    "DataProbe": {"made", "started", "drawn", "ended"},
-    "DropoutProbe": {"met"},
-    "ProcessProbe": {"told"},
-    "SwapProbe": {"before", "after"},
+    "OptimizerProbe": {"before", "after", "_close"},
+    "BackwardProbe": {"take_over"},
+    "ModuleProbe": {"enter", "leave"},
     "CaptureProbe": {"begin", "end"},
-    "CheckpointProbe": {"saved", "taken", "before", "loaded", "_tell"},
     "Coast": {"wake", "end"},
-    "Unseen": {"begin"},
-    "Scene": {"fail", "close_step", "take_over"},
+    "Unseen": {"begin", "met"},
+    "Scene": {"fail", "close_step", "relieve"},
 }
-"""What torch's own code calls: these catch what goes wrong below them. All the others may raise."""
-BUILDING = {"install", "__init__", "__init_subclass__", "patch", "weave", "all_probes"}
+"""What torch's own code calls, beside methods with `sees`: these catch what goes wrong below them. Others may raise."""
+BUILDING = {"install", "sees", "__init__", "__init_subclass__", "patch", "weave", "all_probes"}
 BUILDING |= {"wrap", "wrap_optimizer", "wrap_module", "wrap_iter", "wrap_next", "wrap_iterator", "replace", "watch"}
 BUILDING |= {"untraced", "mark_untraced", "leave_uncompiled", "engine_state", "scales"}
 NOT_OF_PROBES = {"is_compiled", "uncompiled", "uncompiled_name", "wrapped_model"}

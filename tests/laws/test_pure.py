@@ -121,7 +121,7 @@ def test_why_watching_ended_early_is_in_the_record(tmp_path: Path) -> None:
 def test_given_up_close_reading_is_in_the_record(tmp_path: Path) -> None:
     with Session(Options(record=tmp_path), script="train.py") as session:
         train(20, failing=False)
-        session._scene.give_up("close reading given up at step 20, over the budget of 1%")
+        session._scene.sampling.give_up("close reading given up at step 20, over the budget of 1%")
     assert session.stop() == read(tmp_path)
 
 

@@ -118,21 +118,21 @@ class TestEveryProbe:
     def test_changes_something_and_restores_it(self, probe: type[Probe]) -> None:
         with restored() as before:
             with ExitStack() as stack:
-                probe(Scene(torch, lambda event: None)).install(stack)
+                probe(Scene(torch)).install(stack)
                 assert differences(before, snapshot())
                 train()
 
     def test_restores_after_a_raise(self, probe: type[Probe]) -> None:
         with restored():
             with pytest.raises(ZeroDivisionError), ExitStack() as stack:
-                probe(Scene(torch, lambda event: None)).install(stack)
+                probe(Scene(torch)).install(stack)
                 train()
                 raise ZeroDivisionError
 
     def test_restores_when_installed_twice(self, probe: type[Probe]) -> None:
         with restored():
             with ExitStack() as stack:
-                one = probe(Scene(torch, lambda event: None))
+                one = probe(Scene(torch))
                 one.install(stack)
                 one.install(stack)
                 train()
@@ -142,7 +142,7 @@ class TestEveryProbe:
         with restored():
             stacks = [ExitStack() for _ in order]
             for stack in stacks:
-                probe(Scene(torch, lambda event: None)).install(stack)
+                probe(Scene(torch)).install(stack)
             for number in order:
                 stacks[number].close()
                 train()

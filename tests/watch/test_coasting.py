@@ -248,7 +248,7 @@ INTERNALS = [
     "context.repetition:Coast._restore",
     "backward.backward:BackwardProbe._key",
     "forward.module:ModuleProbe._learn",
-    "optimizer.optimizer:OptimizerProbe.passed",
+    "gradients.ledger:Ledger.stepped",
     "gradients.gradient_states:Held.sync",
 ]
 
@@ -363,7 +363,7 @@ def test_steps_and_findings_are_right_while_coasting() -> None:
                 assert session._scene.coast.on
                 (found,) = session.findings
                 assert found.seen.count == 290
-    assert session._scene.step == 300
+    assert session._scene.sampling.step == 300
 
 
 def test_a_run_ends_after_the_steps_asked_for_while_coasting() -> None:

@@ -70,7 +70,7 @@ def tell(error: BaseException) -> None:
     trace = error.__traceback__
     try:
         error.__traceback__ = _whole(trace)
-        found = examine(error, Scene(torch, lambda event: None))
+        found = examine(error, Scene(torch))
     finally:
         error.__traceback__ = trace
     if found is not None:

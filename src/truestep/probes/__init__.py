@@ -17,11 +17,12 @@ from __future__ import annotations
 from contextlib import ExitStack
 
 from truestep.probes.context.called import Called
+from truestep.probes.context.listener import Listener
 from truestep.probes.context.probe import Probe
 from truestep.probes.context.scene import Scene
 from truestep.seams.tracing import leave_uncompiled
 
-__all__ = ["Called", "Probe", "Scene", "all_probes", "install"]
+__all__ = ["Called", "Listener", "Probe", "Scene", "all_probes", "install"]
 
 
 def all_probes() -> list[type[Probe]]:

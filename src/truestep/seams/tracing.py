@@ -69,6 +69,7 @@ def _codes(module: Any) -> list[CodeType]:
         elif isinstance(value, type) and value.__module__ == module.__name__:
             for inner in vars(value).values():
                 function = getattr(inner, "__func__", getattr(inner, "fget", inner))
-                if isinstance(function, FunctionType):
+                while isinstance(function, FunctionType):
                     found.append(function.__code__)
+                    function = getattr(function, "__wrapped__", None)
     return found

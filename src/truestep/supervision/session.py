@@ -107,7 +107,8 @@ class Session:
                 expected=f"expected PyTorch 2.8 or newer, got: {error}",
                 remedy="install it with `pip install torch`, or truestep[torch]",
             ) from None
-        from truestep.probes import Scene, install
+        from truestep import seams
+        from truestep.probes import Listener, Scene, install
 
         self._started = RunStarted(
             script=self.script,
@@ -119,13 +120,12 @@ class Session:
         if self.options.record is not None:
             self._recorder = Recorder(self.options.record, self._started)
         self._stream = EventStream(self._judge, self._recorder)
-        self._scene = scene = Scene(torch, self._stream.take if self._also is None else self._emit)
-        scene.step_ended = self._step
-        scene.full = self._stream.relieve
+        take = self._stream.take if self._also is None else self._emit
+        self._scene = scene = Scene(torch, Listener(take, self._step, self._stream.relieve, self._stop_here))
+        self._in_engine = seams.backward.engine_state()
         scene.coast.until = self.options.steps
         if self._also is None:  # `also` must get every event, without skipping repeated steps
             scene.coast.repeating, scene.coast.passed = self._stream.repeating, self._stream.passed
-        scene.stop = self._stop_here
         self._probes = install(scene, self._stack, active=self.options.active)
         self._begun = time.perf_counter()
         _live.add(self)
@@ -153,7 +153,7 @@ class Session:
             self._probes.clear()
         else:
             self._started = RunStarted(script=self.script)
-        blind, given_up = ("", "") if self._scene is None else (self._scene.blind, self._scene.given_up)
+        blind, given_up = ("", "") if self._scene is None else (self._scene.blind, self._scene.sampling.given_up)
         self._judge.end("stopped" if blind else self.how)
         record = "" if self.options.record is None else str(self.options.record)
         self._summary = summarise(
@@ -207,13 +207,13 @@ class Session:
             self._also(event)
         self._stream.step(event)
         scene, options = self._scene, self.options
-        if scene.cost_s > _FREE_S and not scene.given_up:
+        if scene.sampling.cost_s > _FREE_S and not scene.sampling.given_up:
             self._mind_budget()
-        if options.steps is not None and scene.step >= options.steps:
+        if options.steps is not None and scene.sampling.step >= options.steps:
             self._stopping = True
         if options.stop_on == "error" and self._judge.certain:
             self._stopping = True
-        if self._stopping and scene.engine_task() == -1:
+        if self._stopping and not self._in_engine():
             raise Stop
 
     def _stop_here(self) -> None:
@@ -223,10 +223,10 @@ class Session:
 
     def _mind_budget(self) -> None:
         """Give up detailed observation if it has used more than its share of the time."""
-        scene = self._scene
+        sampling, budget = self._scene.sampling, self.options.budget
         elapsed = time.perf_counter() - self._begun
-        if scene.cost_s > self.options.budget * elapsed + _FREE_S:
-            scene.give_up(f"close reading given up at step {scene.step}, over the budget of {self.options.budget:.0%}")
+        if sampling.cost_s > budget * elapsed + _FREE_S:
+            sampling.give_up(f"close reading given up at step {sampling.step}, over the budget of {budget:.0%}")
 
     # --- for `truestep.watch` --------------------------------------------------------------------------------------
 
@@ -263,7 +263,7 @@ class Session:
         if self._scene is None:
             return 0
         self._scene.coast.account()
-        return int(self._scene.step)
+        return int(self._scene.sampling.step)
 
     def __enter__(self) -> Session:
         self.start()

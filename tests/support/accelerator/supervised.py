@@ -271,7 +271,7 @@ def memory_that_is_full_ends_close_reading_only(place: Place) -> None:
         place.module.full = False
     assert session._scene.errors == []
     assert session.steps == 16
-    assert "memory was full" in session._scene.given_up
+    assert "memory was full" in session._scene.sampling.given_up
 
 
 def nothing_is_kept_alive_on_the_device(place: Place) -> None:

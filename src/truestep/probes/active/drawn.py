@@ -43,7 +43,7 @@ class Bases:
             Refused: the data set does not support weak references.
         """
         try:
-            met, new = self._scene.number("base", base)
+            met, new = self._scene.numbers.of("base", base)
         except TypeError:
             raise Refused("a data set does not support weak references") from None
         if new:

@@ -153,11 +153,11 @@ class Trained:
 
     def _step(self) -> int:
         coast = self._scene.coast
-        return coast.number if coast.on else self._scene.step
+        return coast.number if coast.on else self._scene.sampling.step
 
     def _promote(self) -> None:
         """Count the batches drawn since the previous step as used for training, after an optimizer step."""
-        optimizers = self._scene.count("optimizer")
+        optimizers = self._scene.numbers.count("optimizer")
         if optimizers != self._optimizers or any(self._anew[loader] for loader in self._pending):
             self._optimizers = optimizers
             self._since = {}

@@ -31,7 +31,7 @@ from truestep.probes.active.samples import compare
 from truestep.probes.active.trial import Trial
 from truestep.probes.active.unsaved import Unsaved
 from truestep.probes.context.local_variables import argument
-from truestep.probes.context.probe import Probe
+from truestep.probes.context.probe import Probe, sees
 from truestep.seams.refs import Ref
 
 _ATTEMPTS = 3
@@ -78,49 +78,34 @@ class ActiveProbe(Probe):
 
         original = seams.loader.wrap_next(stack, __next__)
         original_save = seams.saving.wrap(stack, "_save", _save)
-        scene.evaluated, scene.met = self.evaluated, self.met
-        stack.callback(setattr, scene, "evaluated", None)
-        stack.callback(setattr, scene, "met", None)
+        scene.checks = self
+        stack.callback(setattr, scene, "checks", None)
 
+    @sees
     def drawn(self, iterator: Any, batch: Any) -> None:
         """Record the shapes of a batch, with weak references to its tensors."""
-        aside = self.scene.unseen.begin()
-        try:
-            self._batch, self._shapes, self._drawn_by = [], [], self.scene.loader
-            self._note_data(self._drawn_by, iterator._dataset)
-            if self._drawn_by is not None:
-                self._trained.drawn(self._drawn_by, iterator)
-            if type(batch) in (tuple, list) and getattr(iterator, "_collate_fn", None) is self._collate:
-                tensors = [item for item in batch[:8] if isinstance(item, self.scene.torch.Tensor)]
-                self._batch = [Ref(item) for item in tensors]
-                self._shapes = [tuple(item.shape) for item in tensors]
-        except Exception:
-            self.scene.fail()
-        finally:
-            if aside:
-                aside.close()
+        self._batch, self._shapes, self._drawn_by = [], [], self.scene.loader
+        self._note_data(self._drawn_by, iterator._dataset)
+        if self._drawn_by is not None:
+            self._trained.drawn(self._drawn_by, iterator)
+        if type(batch) in (tuple, list) and getattr(iterator, "_collate_fn", None) is self._collate:
+            tensors = [item for item in batch[:8] if isinstance(item, self.scene.torch.Tensor)]
+            self._batch = [Ref(item) for item in tensors]
+            self._shapes = [tuple(item.shape) for item in tensors]
 
+    @sees
     def met(self, module: Any, model: int) -> None:
         """Handle the first call of a model, before it runs."""
-        try:
-            self._plain.met(module, model)
-        except Exception:
-            self.scene.fail()
+        self._plain.met(module, model)
 
+    @sees
     def saved(self, obj: Any) -> None:
         """Handle a `torch.save`, after it has returned."""
         scene = self.scene
-        aside = scene.unseen.begin()
-        try:
-            for model, missing, held in self._plain.saved(obj):
-                if (model, missing, held) not in self._saves and len(self._saves) < _MOST_DATA:
-                    self._saves.add((model, missing, held))
-                    scene.emit(PlainStateSaved(model=model, missing=missing, held=held, site=scene.site()))
-        except Exception:
-            scene.fail()
-        finally:
-            if aside:
-                aside.close()
+        for model, missing, held in self._plain.saved(obj):
+            if (model, missing, held) not in self._saves and len(self._saves) < _MOST_DATA:
+                self._saves.add((model, missing, held))
+                scene.emit(PlainStateSaved(model=model, missing=missing, held=held, site=scene.site()))
 
     def _note_data(self, loader: int | None, data: Any) -> None:
         """Record the data set of a loader; skips objects without weak references, such as lists."""
@@ -140,7 +125,7 @@ class ActiveProbe(Probe):
         scene = self.scene
         try:
             self._trained.evaluated(module, scene.loader)
-            if not scene.step or scene.coast.on or scene.coast.learning:
+            if not scene.sampling.step or scene.coast.on or scene.coast.learning:
                 return
             if self._due("model", model):
                 self._check_samples(module, model, site, frame)

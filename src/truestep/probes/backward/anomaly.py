@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import linecache
 
 from truestep.events import AnomalyModeSeen, Site
@@ -16,17 +17,13 @@ class Anomaly:
 
     def __init__(self, scene: Scene) -> None:
         self._scene = scene
-        self._events: dict[int, AnomalyModeSeen] = {}
+        self._switch = functools.cache(_switch)
 
     def look(self, site: Site | None) -> None:
         """Emit an event if anomaly detection is on."""
         if not self._scene.torch.is_anomaly_enabled():
             return
-        event = self._events.get(id(site))
-        if event is None:
-            switch = None if site is None else _switch(site)
-            event = self._events[id(site)] = AnomalyModeSeen(site=site, switch=switch)
-        self._scene.emit(event)
+        self._scene.tell(AnomalyModeSeen, site=site, switch=None if site is None else self._switch(site))
 
 
 def _switch(site: Site) -> Site | None:

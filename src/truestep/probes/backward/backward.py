@@ -5,9 +5,8 @@ from __future__ import annotations
 import math
 import sys
 import threading
-import time
 from contextlib import ExitStack
-from typing import Any
+from typing import Any, NamedTuple
 
 from truestep import seams
 from truestep.events import BackwardEnded, GradientsTaken, HandStepped, LossNotFinite, LossRead, Site
@@ -16,7 +15,7 @@ from truestep.probes.backward.kept_graphs import Keep
 from truestep.probes.backward.nan_search import whereabouts
 from truestep.probes.backward.retained_graphs import Retained
 from truestep.probes.backward.tape import read_tape, risky_operations
-from truestep.probes.context.probe import Probe
+from truestep.probes.context.probe import Probe, sees
 from truestep.probes.context.values import has_values
 
 _SCALINGS = ("DivBackward0", "MulBackward0")
@@ -28,6 +27,14 @@ _MOST_BAD_LOSSES = 8
 """Number of losses that are not finite to examine; later ones are only counted."""
 
 
+class Entered(NamedTuple):
+    """A pass that entered the engine: its line, the last operation of the loss, and True if that divides the loss."""
+
+    site: Site | None
+    root: str = ""
+    divided: bool = False
+
+
 class BackwardProbe(Probe):
     """Emits `BackwardEnded` and `GradientsTaken`, and at sampled steps the content of the tape."""
 
@@ -35,7 +42,6 @@ class BackwardProbe(Probe):
         self._events: dict[tuple[Any, ...], BackwardEnded] = {}
         self._kinds: dict[type, str] = {}
         self._method = self.scene.torch.Tensor.backward.__code__
-        self._taken: dict[tuple[Any, ...], GradientsTaken] = {}
         self._weights: dict[int, bool] = {}
         self._plain: set[int] = set()
         """Lines with a backward() that does not get a factor for the loss."""
@@ -58,22 +64,37 @@ class BackwardProbe(Probe):
                 else:
                     scene.emit(passing)
                 return result
-            if not scene.active or engine_task() != -1 or (thread() != scene.thread and not scene.take_over()):
+            if not scene.active or in_engine() or (thread() != scene.ledger.thread and not self.take_over()):
                 return original(t_outputs, *args, **kwargs)
             coast.wake()
             accumulates = kwargs.get("accumulate_grad", False)
-            told = self.before(t_outputs, args, accumulates)
+            scene.unseen.met(t_outputs)
+            entered = self.before(t_outputs, args, accumulates)
             result = original(t_outputs, *args, **kwargs)
-            if told is not None:
+            if entered is not None:
                 if accumulates:
-                    self.after(told, len(args) > 1 and bool(args[1]), t_outputs)
+                    self.after(entered, len(args) > 1 and bool(args[1]), t_outputs)
                 else:
-                    self.taken(told[0], len(args) > 2 and bool(args[2]))
-                scene.stop()
+                    self.taken(entered.site, len(args) > 2 and bool(args[2]))
+                scene.listener.stop()
             return result
 
-        engine_task, thread = scene.engine_task, threading.get_ident
+        in_engine, thread = seams.backward.engine_state(), threading.get_ident
         original = seams.backward.wrap(stack, _engine_run_backward)
+
+    def take_over(self) -> bool:
+        """Observe this thread if the one before has ended, else end observation. Return True if it is observed.
+
+        The engine replaces gradients without holding Python's lock: to read one while another thread runs a backward
+        pass over it is a crash.
+        """
+        scene, ledger = self.scene, self.scene.ledger
+        with ledger.lock:
+            if ledger.thread and any(thread.ident == ledger.thread for thread in threading.enumerate()):
+                scene.lose_sight("several threads train at once")
+            else:
+                ledger.thread = threading.get_ident()
+            return scene.active
 
     def is_next(self, outputs: Any) -> bool:
         """Return True if this is the expected backward pass of every round, from a finite loss."""
@@ -81,13 +102,13 @@ class BackwardProbe(Probe):
         aside = self.scene.unseen.begin()
         try:
             root = outputs[0]
-            if coast.keys[coast.at] != self._key(root) or self._thread() != coast.thread:
+            if coast.keys[coast.at] != self._key(root, 5) or self._thread() != coast.thread:
                 return False
             if (coast.every or not coast.number & 1) and root.is_cpu:
                 if root.numel() != 1:
                     return False
                 value = root.item()
-                self.scene.last_loss = value
+                self.scene.losses.last = value
                 return bool(value - value == 0.0)
             return True
         except Exception:
@@ -97,64 +118,69 @@ class BackwardProbe(Probe):
             if aside:
                 aside.close()
 
-    def _key(self, root: Any) -> int:
-        """Return a key that is equal for the same backward pass of a later round; 0 without one."""
+    def _key(self, root: Any, depth: int) -> int:
+        """Return a key that is equal for the same backward pass of a later round; 0 without one.
+
+        Args:
+            root: the loss.
+            depth: frames between this method and the caller of ``backward()``.
+        """
         if type(root) is not self._tensor:
             return 0
         try:
-            return id(type(root.grad_fn)) + sys._getframe(5).f_lasti
+            return id(type(root.grad_fn)) + sys._getframe(depth).f_lasti
         except ValueError:
             return 0
 
-    def before(self, outputs: Any, args: tuple[Any, ...], accumulates: bool) -> tuple[Site | None, str, bool] | None:
+    @sees
+    def before(self, outputs: Any, args: tuple[Any, ...], accumulates: bool) -> Entered:
         """Examine the loss, the gradients and, at sampled steps, the tape; keep no reference to them."""
-        scene = self.scene
-        begun = 0.0
-        aside = scene.unseen.begin(outputs)
-        try:
-            if scene.sampled:
-                begun = scene.clock(outputs[0] if outputs else None)
-            method = sys._getframe(3)
-            site = scene.sites.quick(5 if method.f_code is self._method else 4)
-            retains = accumulates and len(args) > 2 and bool(args[1]) and not args[2]
-            if retains or scene.retained:
-                self.retained.look(outputs, site, retains=retains)
-            if not accumulates:
-                return site, "", False
-            root = outputs[0] if outputs else None
-            node: Any = getattr(root, "grad_fn", None)
-            kind = "leaf" if node is None else self._kinds.get(type(node)) or self._kind(node)
-            divided = kind in _SCALINGS
-            if divided and scene.scaled_by is not None:
-                inner = node.next_functions[0][0] if node.next_functions else None
-                divided = inner is not None and (inner.name() in _SCALINGS or _divided_terms(inner))
-            elif kind in _SUMS:
-                divided = _divided_terms(node)
-            if not divided and id(site) not in self._plain:
-                divided = self._weighed(site, args[0] if args else ())
-            with scene.reading:
-                moved = scene.ledger.before_backward() if scene.active else 0
-                mixed = scene.ledger.mixed_by_hand() if moved else 0
-                if scene.sampled and scene.scales.in_use and scene.active:
-                    scene.scales.before_backward(outputs, kind)
-            if moved:
-                scene.close_step(HandStepped(site=site, moved=1, mixed=min(1, mixed)))
-            if type(root) is self._tensor and (scene.reads_losses or scene.sampled or not scene.step & 1):
-                self._look_at_value(root, node, site)
-            if scene.sampled and self._another_read():
-                read_tape(scene, [o for o in outputs if hasattr(o, "grad_fn")], site)
-                self.anomaly.look(site)
-            if not self.keep.full:
-                self.keep.mark(node, site, backward=True)
-        except Exception:
-            scene.fail()
-            return None
-        finally:
-            if begun:
-                scene.cost_s += time.perf_counter() - begun
-            if aside:
-                aside.close()
-        return site, kind, divided
+        method = sys._getframe(4)
+        site = self.scene.sites.quick(6 if method.f_code is self._method else 5)
+        sampling = self.scene.sampling
+        if not sampling.on:
+            return self._examined(outputs, args, accumulates, site)
+        with sampling.timed(outputs[0] if outputs else None):
+            return self._examined(outputs, args, accumulates, site)
+
+    def _examined(self, outputs: Any, args: tuple[Any, ...], accumulates: bool, site: Site | None) -> Entered:
+        scene, sampled = self.scene, self.scene.sampling.on
+        retains = accumulates and len(args) > 2 and bool(args[1]) and not args[2]
+        if retains or scene.losses.retained:
+            self.retained.look(outputs, site, retains=retains)
+        if not accumulates:
+            return Entered(site)
+        root = outputs[0] if outputs else None
+        node: Any = getattr(root, "grad_fn", None)
+        kind = "leaf" if node is None else self._kinds.get(type(node)) or self._kind(node)
+        divided = self._is_divided(node, kind)
+        if not divided and id(site) not in self._plain:
+            divided = self._weighed(site, args[0] if args else ())
+        with scene.ledger.lock:
+            moved = scene.ledger.before_backward() if scene.active else 0
+            mixed = scene.ledger.mixed_by_hand() if moved else 0
+            if sampled and scene.scales.in_use and scene.active:
+                scene.scales.before_backward(outputs, kind)
+        if moved:
+            scene.close_step(HandStepped(site=site, moved=1, mixed=min(1, mixed)))
+            sampled = scene.sampling.on
+        if type(root) is self._tensor and (scene.losses.every or sampled or not scene.sampling.step & 1):
+            self._look_at_value(root, node, site)
+        if sampled and self._another_read():
+            read_tape(scene, [o for o in outputs if hasattr(o, "grad_fn")], site)
+            self.anomaly.look(site)
+        if not self.keep.full:
+            self.keep.mark(node, site, backward=True)
+        return Entered(site, kind, divided)
+
+    def _is_divided(self, node: Any, kind: str) -> bool:
+        """Return True if a loss ends in a division or a multiplication; that of a scaler does not count."""
+        if kind in _SUMS:
+            return _divided_terms(node)
+        if kind not in _SCALINGS or self.scene.scales.scaled_by is None:
+            return kind in _SCALINGS
+        inner = node.next_functions[0][0] if node.next_functions else None
+        return inner is not None and (inner.name() in _SCALINGS or _divided_terms(inner))
 
     def _weighed(self, site: Site | None, gradients: Any) -> bool:
         """Return True if backward() at this line gets a factor for the loss; decided at its first call."""
@@ -177,31 +203,35 @@ class BackwardProbe(Probe):
     def _another_read(self) -> bool:
         """Return True if the tape is read at this backward pass: at the first few of a sampled step."""
         step, reads = self._reads_at
-        reads = reads + 1 if step == self.scene.step else 1
-        self._reads_at = (self.scene.step, reads)
+        reads = reads + 1 if step == self.scene.sampling.step else 1
+        self._reads_at = (self.scene.sampling.step, reads)
         return reads <= _SAMPLED_READS
 
     def _look_at_value(self, root: Any, node: Any, site: Site | None) -> None:
         """Examine the value of the loss: every time if this needs no synchronization, else at sampled steps."""
         scene = self.scene
-        if root.is_cpu or (scene.sampled and not root.is_meta):
+        if root.is_cpu or (scene.sampling.on and not root.is_meta):
             if root.numel() != 1:
                 return
         else:
-            scene.last_loss = None
+            scene.losses.last = None
             return
         value = root.item()
         if value - value == 0.0:
-            scene.last_loss = value if scene.scaled_by is None else None
-            if scene.sampled and scene.scaled_by is None and self._kinds.get(type(node), "").startswith(_CLASSES):
+            scene.losses.last = value if scene.scales.scaled_by is None else None
+            if (
+                scene.sampling.on
+                and scene.scales.scaled_by is None
+                and self._kinds.get(type(node), "").startswith(_CLASSES)
+            ):
                 scene.emit(LossRead(value=float(f"{value:.4g}"), site=site))
             return
-        before, scene.last_loss = scene.last_loss, None
+        before, scene.losses.last = scene.losses.last, None
         if isinstance(value, complex):
             return
-        if scene.scaled_by is not None and math.isinf(value):
+        if scene.scales.scaled_by is not None and math.isinf(value):
             return
-        scene.bad_loss = True
+        scene.losses.bad = True
         if len(self._bad_losses) >= _MOST_BAD_LOSSES:
             scene.emit(self._bad_losses[-1])
             return
@@ -215,59 +245,48 @@ class BackwardProbe(Probe):
         self._bad_losses.append(event)
         scene.emit(event)
 
+    @sees
     def taken(self, site: Site | None, create_graph: bool) -> None:
         """Emit the event of a call of ``autograd.grad``."""
-        try:
-            key = (id(site), create_graph)
-            event = self._taken.get(key)
-            if event is None:
-                event = self._taken[key] = GradientsTaken(site=site, create_graph=create_graph)
-            self.scene.emit(event)
-        except Exception:
-            self.scene.fail()
+        self.scene.tell(GradientsTaken, site=site, create_graph=create_graph)
 
-    def after(self, told: tuple[Site | None, str, bool], retained: bool, outputs: Any) -> None:
+    @sees
+    def after(self, entered: Entered, retained: bool, outputs: Any) -> None:
         """Examine the gradients again and emit the event."""
         scene = self.scene
-        site, root, divided = told
-        aside = scene.unseen.begin()
-        try:
-            with scene.reading:
-                if not scene.active:
-                    return
-                counts = scene.ledger.after_backward()
-                if scene.scales.in_use:
-                    scene.scales.after_backward(site, seen=scene.sampled)
-            scaled = scene.scaled_by is not None
-            if scaled:
-                scene.scaled_by = None
-                for panel in scene.ledger.panels.values():
-                    panel.scaled = True
-            in_step = scene.depth.step > 0
-            key = (id(site), root, divided, retained, counts, in_step, scaled, scene.loader)
-            event = self._events.get(key)
-            if event is None:
-                event = self._events[key] = BackwardEnded(
-                    site=site,
-                    root=root,
-                    divided=divided,
-                    retained=retained,
-                    observed=counts[0],
-                    written=counts[1],
-                    onto_used=counts[2],
-                    onto_fresh=counts[3],
-                    in_step=in_step,
-                    scaled=scaled,
-                    loader=scene.loader,
-                )
-            scene.emit(event)
-            if self._coast.learning and len(outputs) == 1:
-                self._coast.name(self._key(outputs[0]))
-        except Exception:
-            scene.fail()
-        finally:
-            if aside:
-                aside.close()
+        site, root, divided = entered
+        with scene.ledger.lock:
+            if not scene.active:
+                return
+            counts = scene.ledger.after_backward()
+            if scene.scales.in_use:
+                scene.scales.after_backward(site, seen=scene.sampling.on)
+        scaled = scene.scales.scaled_by is not None
+        if scaled:
+            scene.scales.scaled_by = None
+            for panel in scene.ledger.panels.values():
+                panel.scaled = True
+        in_step = scene.depth.step > 0
+        # At every step: by this key without the cost of `tell`.
+        key = (id(site), root, divided, retained, counts, in_step, scaled, scene.loader)
+        event = self._events.get(key)
+        if event is None:
+            event = self._events[key] = BackwardEnded(
+                site=site,
+                root=root,
+                divided=divided,
+                retained=retained,
+                observed=counts[0],
+                written=counts[1],
+                onto_used=counts[2],
+                onto_fresh=counts[3],
+                in_step=in_step,
+                scaled=scaled,
+                loader=scene.loader,
+            )
+        scene.emit(event)
+        if self._coast.learning and len(outputs) == 1:
+            self._coast.name(self._key(outputs[0], 6))
 
 
 def _divided_terms(node: Any) -> bool:

@@ -54,10 +54,10 @@ class Keep:
             return
         nodes, kept = graph_size(node)
         name, line = self._keeper(self.scene.sites.frame(1))
-        if self.named and (not name or name in self.scene.kept):
+        if self.named and (not name or name in self.scene.losses.kept_by):
             return
         if not self.named:
-            self.scene.kept.add(name)
+            self.scene.losses.kept_by.add(name)
         self.scene.emit(
             GraphsKept(
                 alive=alive,

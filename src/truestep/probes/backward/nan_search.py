@@ -46,7 +46,7 @@ def whereabouts(scene: Scene, node: Any, frame: FrameType | None) -> dict[str, A
     bad = [held for held in list(scene.ledger.by_id.values()) if not _is_finite(scene, held)]
     found: dict[str, Any] = {"parameters_finite": not bad}
     if bad:
-        found |= {"first_parameter": scene.parameter_name(bad[0].number), "bad_parameters": len(bad)}
+        found |= {"first_parameter": bad[0].name, "bad_parameters": len(bad)}
         found |= _nearest(scene, node, {held.number for held in bad}) | _moments(scene, bad[0])
     if frame is not None:
         found |= _variables(scene, frame)
@@ -79,7 +79,7 @@ def _nearest(scene: Scene, node: Any, bad: set[int]) -> dict[str, Any]:
         if current.name() == "torch::autograd::AccumulateGrad":
             held = scene.ledger.held(current.variable)
             if held is not None and held.number in bad:
-                nearest = {"nearest": scene.parameter_name(held.number), "finite_nearer": len(finite)}
+                nearest = {"nearest": held.name, "finite_nearer": len(finite)}
                 return nearest if finite else {}
             if held is not None:
                 finite.append(held.number)
@@ -89,7 +89,7 @@ def _nearest(scene: Scene, node: Any, bad: set[int]) -> dict[str, Any]:
 
 def _moments(scene: Scene, held: Held) -> dict[str, Any]:
     """Return the field that says if the optimizer's moments of a parameter's gradients are finite."""
-    optimizer = None if held.panel is None else scene.optimizers.get(held.panel.number, lambda: None)()
+    optimizer = None if held.panel is None else held.panel.optimizer()
     parameter = held.ref()
     if optimizer is None or parameter is None:
         return {}

@@ -79,7 +79,7 @@ class Retained:
         line = self._line(site) if retains else None
         if line is not None and not self._is_wanted(line):
             line = None
-        if line is None and not scene.retained:
+        if line is None and not scene.losses.retained:
             return
         nodes = _walk(outputs)
         known = [(node, node.metadata.get(_KEY)) for node in nodes]
@@ -87,7 +87,7 @@ class Retained:
             self._uses(graph)
         if line is None or len(nodes) >= _MOST_NODES:
             return
-        reach = len({entry[0] for _, entry in known if entry is not None and entry[0] < scene.step})
+        reach = len({entry[0] for _, entry in known if entry is not None and entry[0] < scene.sampling.step})
         if reach > line.reach:
             line.reach = reach
             if reach in _CHAINED:
@@ -95,14 +95,14 @@ class Retained:
         if line.marks == 0:
             line.nodes, line.size = graph_size(outputs[0].grad_fn)
         line.marks += 1
-        graph = Graph(line, scene.step)
+        graph = Graph(line, scene.sampling.step)
         token = _Token(graph)
-        entries = {scene.step: (scene.step, token)}
+        entries = {scene.sampling.step: (scene.sampling.step, token)}
         for node, entry in known:
-            born = scene.step if entry is None else entry[0]
+            born = scene.sampling.step if entry is None else entry[0]
             node.metadata[_KEY] = entries.setdefault(born, (born, token))
         graph.ref = weakref.ref(token)
-        scene.retained.append(graph)
+        scene.losses.retained.append(graph)
 
     def _line(self, site: Site | None) -> Line:
         line = self._lines.get(id(site))
@@ -112,7 +112,7 @@ class Retained:
 
     def _is_wanted(self, line: Line) -> bool:
         """Return True if the next graph of this line is to be followed."""
-        if line.told and self.scene.sampled and not line.used:
+        if line.told and self.scene.sampling.on and not line.used:
             return True
         return line.marks < _MOST_MARKS and not (line.used and not line.reach)
 
@@ -128,8 +128,8 @@ class Retained:
     def _settle(self) -> None:
         """Process the graphs that were freed, and stop following those that stay."""
         left: list[Graph] = []
-        for graph in self.scene.retained:
-            if self.scene.step - graph.step > _NEAR:
+        for graph in self.scene.losses.retained:
+            if self.scene.sampling.step - graph.step > _NEAR:
                 continue
             if graph.is_alive():
                 left.append(graph)
@@ -140,7 +140,7 @@ class Retained:
             if line.followed == _ENOUGH and not line.told:
                 line.told = True
                 self._tell(line)
-        self.scene.retained[:] = left
+        self.scene.losses.retained[:] = left
 
     def _tell(self, line: Line) -> None:
         self.scene.emit(

@@ -58,14 +58,14 @@ def read_tape(scene: Scene, outputs: list[Any], site: Site | None) -> None:
     for output in outputs:
         _broadcast(scene, output.grad_fn, site)
     ordered = sorted(reached)
-    between = boundary(scene.forwarded, reached, scene.sites.chain())
+    between = boundary(scene.ledger.forwarded, reached, scene.sites.chain())
     cut = None if between is None else cut_between(*between)
     scene.emit(
         TapeRead(
             site=site,
             nodes=len(seen),
             reached=tuple(ordered),
-            forwarded=tuple(sorted(scene.forwarded)),
+            forwarded=tuple(sorted(scene.ledger.forwarded)),
             depths=tuple(reached[number] for number in ordered),
             opaque=opaque or len(seen) >= _MOST_NODES,
             leaf_root=leaf_root,

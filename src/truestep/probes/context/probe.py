@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import functools
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import ExitStack
+from typing import Concatenate, ParamSpec, TypeVar
 
 from truestep.events import Event
 from truestep.probes.context.scene import Scene
+
+P = ParamSpec("P")
+R = TypeVar("R")
+Self = TypeVar("Self", bound="Probe")
 
 
 class Probe(ABC):
@@ -23,3 +29,26 @@ class Probe(ABC):
     def last(self) -> Iterable[Event]:
         """Return the events that are only known when observation ends."""
         return ()
+
+
+def sees(method: Callable[Concatenate[Self, P], R]) -> Callable[Concatenate[Self, P], R | None]:
+    """Return a method of a probe that the code of torch can call: it raises nothing, and the script sees none of it.
+
+    Modes and tensor classes of the script do not observe the method's calls of torch. An error is recorded, and the
+    method returns None. It adds a frame to the stack.
+    """
+
+    @functools.wraps(method)
+    def seeing(self: Self, /, *args: P.args, **kwargs: P.kwargs) -> R | None:
+        scene = self.scene
+        aside = scene.unseen.begin()
+        try:
+            return method(self, *args, **kwargs)
+        except Exception:
+            scene.fail()
+            return None
+        finally:
+            if aside:
+                aside.close()
+
+    return seeing

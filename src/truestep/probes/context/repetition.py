@@ -138,7 +138,7 @@ class Coast:
             self._rest -= 1
             return
         period = self.repeating()
-        if not period or self.scene.sampled:
+        if not period or self.scene.sampling.on:
             self._forget()
         elif self.learning:
             self._note(event)
@@ -196,9 +196,9 @@ class Coast:
         span = self._span(len(self._round))
         if not span or scene.ledger.live is not self._live:
             return
-        self._first = self.number = scene.step
-        self.last = scene.step + span
-        self.thread, self.every = scene.thread, scene.reads_losses
+        self._first = self.number = scene.sampling.step
+        self.last = scene.sampling.step + span
+        self.thread, self.every = scene.ledger.thread, scene.losses.every
         self.passing, self.inside = None, False
         self._phase = self.at = 0
         self.events, self.keys, _ = self._round[0]
@@ -218,11 +218,11 @@ class Coast:
 
     def _span(self, period: int) -> int:
         """Return the number of steps, in whole rounds, before the next step that must be observed in full."""
-        scene, first = self.scene, self.scene.step
+        scene, first = self.scene, self.scene.sampling.step
         most = max(LIGHT_STEPS - LIGHT_STEPS % period, period)
         if self.until is not None:
             most = max(0, min(most, self.until - first - 1))
-        free = next((n for n in range(most) if scene.is_sampled(first + n + 1)), most)
+        free = next((n for n in range(most) if scene.sampling.is_sampled(first + n + 1)), most)
         return free - free % period
 
     # --- while coasting ------------------------------------------------------------------------------------------
@@ -258,15 +258,15 @@ class Coast:
     def account(self) -> None:
         """Report the steps that were passed over so far."""
         scene = self.scene
-        steps = self.number - scene.step if self.on else 0
+        steps = self.number - scene.sampling.step if self.on else 0
         if not steps:
             return
-        scene.step = self.number
-        period = len(self._round)
+        scene.sampling.step = self.number
+        period, attempts = len(self._round), scene.ledger.attempts
         for back in range(1, steps + 1):
             event = self._round[(self._phase - back) % period].events[-1]
             optimizer: int = event.optimizer  # type: ignore[attr-defined]
-            scene.attempts[optimizer] = scene.attempts.get(optimizer, 0) + 1
+            attempts[optimizer] = attempts.get(optimizer, 0) + 1
         self.passed(steps, ())
 
     def end(self) -> None:
@@ -309,10 +309,10 @@ class Coast:
         place = sum(len(step.moments) for step in self._round[: self._phase]) + self.at - 1
         now = moments[place]
         later = [*moments[place + 1 :], *moments[:place]] if place >= 0 else moments
-        mine = threading.get_ident() == self.scene.thread
+        mine = threading.get_ident() == self.scene.ledger.thread
         for panel, scaled in zip(self._panels, now.scaled, strict=True):
             panel.scaled = scaled
-        with self.scene.reading:
+        with self.scene.ledger.lock:
             for index, (held, (state, cleared)) in enumerate(zip(self._live, now.states, strict=True)):
                 held.cleared = cleared
                 if not mine:

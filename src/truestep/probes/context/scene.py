@@ -1,33 +1,34 @@
-"""The state that all probes share: numbers of objects, sites, the gradient ledger, and the emission of events."""
+"""The state that all probes of a session share: events, sites, numbers of objects, states of gradients."""
 
 from __future__ import annotations
 
 import sys
 import threading
-import time
 import traceback
-from collections.abc import Callable
 from contextlib import nullcontext
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from truestep import events as ev
-from truestep.events import Event, Site
-from truestep.probes.context import names
+from truestep.events import Event, ParameterMet, Site
+from truestep.probes.context.listener import Listener
+from truestep.probes.context.losses import Losses
+from truestep.probes.context.object_numbers import Numbers
 from truestep.probes.context.repetition import Coast
+from truestep.probes.context.sampling import Sampling
 from truestep.probes.context.sites import Sites
 from truestep.probes.context.unseen import Unseen
-from truestep.probes.context.values import has_values
 from truestep.probes.gradients.gradient_states import Held
 from truestep.probes.gradients.ledger import Ledger
 from truestep.probes.gradients.scales import Scales
-from truestep.seams.refs import Ref
 
-_FIRST = (0, 1, 2, 3, 10, 20, 50, 100, 200, 500)
-_MOST_CHANGES = 16
+if TYPE_CHECKING:
+    from truestep.probes.active.probe import ActiveProbe
+
+E = TypeVar("E", bound=Event)
 _NAMED_PARAMETERS = 4000
+_MOST_ERRORS = 20
+_MOST_EVENTS = 10_000
 _NOTHING = nullcontext()
-MOST = {"optimizer": 5000, "scheduler": 5000, "loader": 10_000, "trained model": 5000}
-"""Largest number of objects of a kind to distinguish: rules remember each of them, and memory must be bounded."""
+_IGNORING = Listener()
 
 
 def is_lazy(parameter: Any) -> bool:
@@ -48,83 +49,45 @@ class Depth(threading.local):
     """Where the call under way applied dropout that does not follow the mode of the model."""
 
 
-class Known:
-    """A numbered object: its weak reference keeps an address from being taken for another object's."""
-
-    __slots__ = ("number", "ref")
-
-    def __init__(self, number: int, thing: Any) -> None:
-        self.number = number
-        self.ref = Ref(thing)
-
-
 class Scene:
-    """Shared by the probes of one session."""
+    """Shared by the probes of one session.
 
-    def __init__(self, torch: Any, emit: Callable[[Event], None]) -> None:
+    Args:
+        torch: the module.
+        listener: gets the events.
+
+    Attributes:
+        emit: function that takes an event. While steps repeat, `Coast` replaces it.
+        active: True while the probes observe.
+        blind: reason why observation has ended; "" while it continues.
+        errors: tracebacks of the errors of probes.
+        loader: number of the loader of the latest batch, None without one.
+        checks: the active checks, None if they are off.
+    """
+
+    def __init__(self, torch: Any, listener: Listener = _IGNORING) -> None:
         self.torch = torch
-        self.emit = emit
+        self.listener = listener
+        self.emit = listener.take
         self.active = True
-        self.sites = Sites(torch.__path__[0])
-        self.ledger = Ledger(torch.Tensor)
-        self.scales = Scales(self.ledger)
-        self.depth = Depth()
-        self.unseen = Unseen(torch, self.fail)
-        self.engine_task: Callable[[], int] = torch._C._current_graph_task_id
-        self.step = 0
-        self.sampled = True
-        self.loader: int | None = None
-        self.last_loss: float | None = None
-        self.bad_loss = False
-        """True if a backward pass since the last step began from a loss that is not finite."""
-        self.reads_losses = False
-        """True examines every loss (a plateau schedule may get it); False every other one."""
-        self.scaled_by: int | None = None
-        """The scaler that scaled the loss of the next backward pass."""
-        self.attempts: dict[int, int] = {}
-        """Number of steps, also of those that a scaler skipped, by optimizer number."""
-        self.optimizers: dict[int, Callable[[], Any]] = {}
-        """Weak reference by optimizer number."""
-        self.forwarded: dict[int, tuple[Site, ...]] = {}
-        """Places of the calls since the last step by trainable parameter of the modules (sampled steps only)."""
-        self.unchanged: tuple[int, ...] = ()
-        """The parameters in the last event about unchanged values."""
-        self.kept: set[str] = set()
-        """Variables that were found to keep the graphs of losses."""
-        self.retained: list[Any] = []
-        """Graphs that a backward pass retained, and that are followed until they are gone."""
-        self.errors: list[str] = []
-        self.thread = 0
-        """The thread that runs the backward passes."""
-        self.reading = threading.RLock()
-        """Held while gradients are examined."""
         self.blind = ""
-        """Reason why observation has ended; "" while it continues."""
-        self.cost_s = 0.0
-        """Time spent on close reading, at sampled steps."""
-        self.frugal = False
-        """True if close reading was given up."""
-        self.given_up = ""
-        """Reason for giving it up; "" if it was not."""
-        self.full: Callable[[], None] = lambda: None
-        """Called now and then outside of steps, so that the events of a long evaluation do not pile up."""
-        self.stop: Callable[[], None] = lambda: None
-        """Called where it is safe to end the script."""
-        self.step_ended: Callable[[Event], None] = emit
-        self.evaluated: Callable[[Any, int, Site | None, Any], None] | None = None
-        """Called after an outermost call of a model in eval mode, if active checks are on."""
-        self.met: Callable[[Any, int], None] | None = None
-        """Called with a model and its number before its first call, if active checks are on."""
+        self.errors: list[str] = []
+        self.unseen = Unseen(torch, self.fail)
+        self.depth = Depth()
+        self.sites = Sites(torch.__path__[0])
+        self.numbers = Numbers(self.lose_sight)
+        self.sampling = Sampling(torch)
+        self.ledger = Ledger(torch.Tensor, self.sampling)
+        self.scales = Scales(self.ledger)
+        self.losses = Losses()
+        self.loader: int | None = None
+        self.checks: ActiveProbe | None = None
         self.coast = Coast(self)
+        self._events: dict[tuple[Any, ...], Any] = {}
         self._device_failed: Any = getattr(torch, "AcceleratorError", ())
-        self._plan = set(_FIRST)
-        self._changes = 0
-        self._numbers: dict[str, dict[int, Known]] = {}
-        self._last: dict[str, int] = {}
-        self._parameter_names: dict[int, str] = {}
 
     def fail(self) -> None:
-        """Record an error of a probe; the training goes on.
+        """Record the error of a probe; the training continues.
 
         An accelerator reports errors late, at the next read: an error that a probe meets belongs to the program, which
         will meet it too. If the memory of the accelerator is full, probes skip their copies.
@@ -133,126 +96,10 @@ class Scene:
         if isinstance(error, self._device_failed):
             self.lose_sight("the accelerator reported an error")
         elif isinstance(error, self.torch.OutOfMemoryError):
-            self.give_up(f"close reading given up at step {self.step}, because the accelerator's memory was full")
-        elif len(self.errors) < 20:
+            step = self.sampling.step
+            self.sampling.give_up(f"close reading given up at step {step}, because the accelerator's memory was full")
+        elif len(self.errors) < _MOST_ERRORS:
             self.errors.append(traceback.format_exc())
-
-    def give_up(self, reason: str) -> None:
-        """Read nothing closely from the next step on."""
-        self.frugal, self.given_up = True, reason
-
-    # --- close reading -----------------------------------------------------------------------------------------------
-
-    def is_sampled(self, step: int) -> bool:
-        """Return True if a step is examined closely: by its number, never by the clock, so that verdicts repeat."""
-        return (step in self._plan or step % 1000 == 0) and not self.frugal
-
-    def clock(self, tensor: Any) -> float:
-        """Return the time at which close reading begins, after the tensor's device has finished its queued work.
-
-        The wait of the first read is for work of the program, and does not count as a cost of reading.
-        """
-        if tensor is not None and not tensor.is_cpu and has_values(tensor):
-            device = tensor.device
-            module: Any = getattr(self.torch, device.type, None)
-            if hasattr(module, "synchronize"):
-                module.synchronize(*(() if device.type == "mps" else (device,)))
-        return time.perf_counter()
-
-    def changed(self) -> None:
-        """Look closely at the next steps too: there is another optimizer, or other parameters."""
-        self.coast.wake()
-        self._changes += 1
-        if self._changes <= _MOST_CHANGES:
-            self._plan.update(self.step + offset for offset in _FIRST)
-
-    # --- numbers ---------------------------------------------------------------------------------------------------
-
-    def number(self, family: str, thing: Any) -> tuple[int, bool]:
-        """Return the number of an object in its family, and whether it is new."""
-        known = self._numbers.setdefault(family, {})
-        entry = known.get(id(thing))
-        if entry is not None and entry.ref() is thing:
-            return entry.number, False
-        self._last[family] = number = self._last.get(family, 0) + 1
-        if number > MOST.get(family, number):
-            self.lose_sight(f"more than {MOST[family]:,} {family}s came and went")
-        known[id(thing)] = Known(number, thing)
-        if number % 256 == 0:
-            for key in [key for key, old in known.items() if old.ref() is None]:
-                del known[key]
-        return number, True
-
-    def count(self, family: str) -> int:
-        """Return the number of objects of a family so far."""
-        return self._last.get(family, 0)
-
-    def alive(self, family: str) -> list[Any]:
-        """Return the objects of a family that are still alive."""
-        things = [entry.ref() for entry in list(self._numbers.get(family, {}).values())]
-        return [thing for thing in things if thing is not None]
-
-    def known(self, family: str, thing: Any) -> int | None:
-        """Return the number of an object that was met before."""
-        entry = self._numbers.get(family, {}).get(id(thing))
-        return entry.number if entry is not None and entry.ref() is thing else None
-
-    # --- parameters ------------------------------------------------------------------------------------------------
-
-    def hold(self, parameter: Any, name: str = "", model: int | None = None) -> Held:
-        """Return the record of a parameter; emit an event when it is met for the first time."""
-        held = self.ledger.held(parameter)
-        if held is None:
-            self.unseen.met(parameter)
-            with self.unseen.begin() or _NOTHING:
-                number, _ = self.number("parameter", parameter)
-                held = self.ledger.by_id[id(parameter)] = Held(number, parameter)
-                if number <= _NAMED_PARAMETERS:
-                    self.emit(self._met(held, parameter, name or f"parameter {number}", model))
-        elif name and model is not None and held.number <= _NAMED_PARAMETERS:
-            self.emit(self._met(held, parameter, name, model))
-        return held
-
-    def _met(self, held: Held, parameter: Any, name: str, model: int | None) -> ev.ParameterMet:
-        self._parameter_names[held.number] = name
-        return ev.ParameterMet(
-            parameter=held.number,
-            name=name,
-            shape=() if is_lazy(parameter) else tuple(parameter.shape),
-            dtype=str(parameter.dtype).removeprefix("torch."),
-            trainable=bool(parameter.requires_grad),
-            model=model,
-        )
-
-    def parameter_name(self, number: int) -> str:
-        """Return the latest name of a parameter in an event."""
-        return self._parameter_names.get(number, f"parameter {number}")
-
-    # --- sites and names -------------------------------------------------------------------------------------------
-
-    def site(self, depth: int = 1) -> Site | None:
-        """Return the user's line of the current call (``depth`` 1: from the caller of this method)."""
-        return self.sites.at(self.sites.frame(depth + 2))
-
-    callee = staticmethod(names.callee)
-    target = staticmethod(names.target)
-    receiver = staticmethod(names.receiver)
-
-    # --- steps -----------------------------------------------------------------------------------------------------
-
-    def close_step(self, event: Event) -> None:
-        """Emit a step and begin the next one."""
-        self.step += 1
-        before, ledger = self.sampled, self.ledger
-        try:
-            self.sampled = ledger.sampled = self.is_sampled(self.step)
-            if self.sampled or before:
-                self.forwarded.clear()
-                ledger.refresh()
-            self.step_ended(event)
-            self.coast.closed(event)
-        except Exception:
-            self.fail()
 
     def lose_sight(self, reason: str) -> None:
         """End observation: findings stay, and no rule is reported as clear."""
@@ -261,22 +108,80 @@ class Scene:
         self.coast.end()
 
     def forget(self) -> None:
-        """Forget every object, so that a session that is over leaves no reference at the program's tensors."""
-        self._numbers.clear()
+        """Forget every object, so that a session that is over leaves no reference to the program's tensors."""
+        self.numbers.forget()
         self.ledger.forget()
         self.coast.forget()
 
-    # --- threads ---------------------------------------------------------------------------------------------------
+    def site(self, depth: int = 1) -> Site | None:
+        """Return the user's line of the current call (``depth`` 1: from the caller of this method)."""
+        return self.sites.at(self.sites.frame(depth + 2))
 
-    def take_over(self) -> bool:
-        """Let this thread be the one that is watched, where the one before is gone; else watch no more.
+    def hold(self, parameter: Any, name: str = "", model: int | None = None) -> Held:
+        """Return the record of a parameter; emit an event when it is met for the first time."""
+        held = self.ledger.held(parameter)
+        if held is None:
+            self.unseen.met(parameter)
+            with self.unseen.begin() or _NOTHING:
+                number, _ = self.numbers.of("parameter", parameter)
+                held = self.ledger.by_id[id(parameter)] = Held(number, parameter)
+                self._name(held, parameter, name or held.name, model)
+        elif name and model is not None:
+            self._name(held, parameter, name, model)
+        return held
 
-        The engine replaces gradients without holding Python's lock: to look at one while another thread runs a
-        backward pass over it is a crash.
-        """
-        with self.reading:
-            if self.thread and any(thread.ident == self.thread for thread in threading.enumerate()):
-                self.lose_sight("several threads train at once")
-            else:
-                self.thread = threading.get_ident()
-            return self.active
+    def _name(self, held: Held, parameter: Any, name: str, model: int | None) -> None:
+        if held.number > _NAMED_PARAMETERS:
+            return
+        held.name = name
+        self.emit(
+            ParameterMet(
+                parameter=held.number,
+                name=name,
+                shape=() if is_lazy(parameter) else tuple(parameter.shape),
+                dtype=str(parameter.dtype).removeprefix("torch."),
+                trainable=bool(parameter.requires_grad),
+                model=model,
+            )
+        )
+
+    def event(self, kind: type[E], /, **fields: Any) -> E:
+        """Return an event; events with equal fields are the same object, so that repeated steps are recognized."""
+        return self._interned(kind, fields)
+
+    def tell(self, kind: type[Event], /, **fields: Any) -> None:
+        """Emit an event with these fields."""
+        self.emit(self._interned(kind, fields))
+
+    def _interned(self, kind: type[E], fields: dict[str, Any]) -> E:
+        key = (kind, *fields, *fields.values())
+        event: E | None = self._events.get(key)
+        if event is None:
+            if len(self._events) >= _MOST_EVENTS:
+                self._events.clear()
+            event = self._events[key] = kind(**fields)
+        return event
+
+    def changed(self) -> None:
+        """Sample the next steps too: there is another optimizer, or other parameters."""
+        self.coast.wake()
+        self.sampling.extend()
+
+    def close_step(self, event: Event) -> None:
+        """Emit the event that closes a step, and begin the next step."""
+        before = self.sampling.on
+        try:
+            self.sampling.advance()
+            if self.sampling.on or before:
+                self.ledger.begin_step()
+            self.listener.step(event)
+            self.coast.closed(event)
+        except Exception:
+            self.fail()
+
+    def relieve(self) -> None:
+        """Let the session process a long row of events outside of steps."""
+        try:
+            self.listener.relieve()
+        except Exception:
+            self.fail()

@@ -27,7 +27,16 @@ class Unseen:
         self._overridden = False
         """True if a tensor class was met that observes its own calls."""
 
-    def met(self, thing: Any, depth: int = _DEEP, most: int = _FIRST) -> None:
+    def met(self, *things: Any) -> None:
+        """Record the classes of tensors among arguments or results of the script that will be examined."""
+        try:
+            for thing in things:
+                if type(thing) not in self._plain:
+                    self._search(thing, _DEEP, _FIRST)
+        except Exception:
+            self._fail()
+
+    def _search(self, thing: Any, depth: int, most: int) -> None:
         """Record the class of a tensor, or those of the first tensors in a list, tuple or dict."""
         kind = type(thing)
         if kind in self._plain or self._overridden:
@@ -43,19 +52,13 @@ class Unseen:
         elif issubclass(kind, tuple):
             inside = tuple.__iter__(thing)
         for item in islice(inside, most) if depth else ():
-            self.met(item, depth - 1, most // 2)  # 8, then 4, then 2 of each: nested arguments cost as little
+            self._search(item, depth - 1, most // 2)  # 8, then 4, then 2 of each: nested arguments cost as little
 
-    def begin(self, *given: Any) -> ExitStack | None:
+    def begin(self) -> ExitStack | None:
         """Suspend the observers; the caller must close the returned object before code of the script runs.
 
-        Args:
-            given: arguments or results of the script that will be examined.
+        Returns None if there are no such observers.
         """
-        try:
-            for thing in given:
-                self.met(thing)
-        except Exception:
-            self._fail()
         if not (self._functions() or self._dispatches() or self._overridden):
             return None
         aside = ExitStack()

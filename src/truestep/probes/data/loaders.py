@@ -6,6 +6,8 @@ the signature of ``__init__`` itself, so it is not wrapped.
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import time
 import weakref
 from collections.abc import Iterator
@@ -15,10 +17,10 @@ from typing import Any
 from truestep import seams
 from truestep.events import BatchDrawn, BatchRead, Event, LoaderEnded, LoaderMet, LoaderStarted, Site
 from truestep.probes.context.names import iterated
-from truestep.probes.context.probe import Probe
+from truestep.probes.context.probe import Probe, sees
 from truestep.probes.data.batches import describe
 from truestep.probes.data.loader_times import MOST, Pass, Wait
-from truestep.probes.data.loop_source import Leaving, leaving
+from truestep.probes.data.loop_source import leaving
 from truestep.seams.patch import patch
 
 _PASSES = 3
@@ -39,15 +41,12 @@ class DataProbe(Probe):
         import torch.utils.data.dataloader as module
 
         scene = self.scene
-        self._started: dict[tuple[int, int], LoaderStarted] = {}
-        self._drawn: dict[int, BatchDrawn] = {}
-        self._ended: dict[int, LoaderEnded] = {}
         self._made: weakref.WeakKeyDictionary[Any, Site | None] = weakref.WeakKeyDictionary()
         self._places: dict[int, frozenset[int]] = {}
         self._datasets: dict[int, int] = {}
         """Number of the data set by number of the loader."""
         self._passes: dict[int, int] = {}
-        self._left: dict[int, Leaving] = {}
+        self._leaving = functools.cache(leaving)
         self._reads = 0
         self._waits: dict[int, Wait] = {}
 
@@ -72,7 +71,9 @@ class DataProbe(Probe):
             finally:
                 depth.fetching = outer
             if not outer:
-                self.drawn(iterator, batch, begun, time.perf_counter())
+                now = time.perf_counter()
+                scene.unseen.met(batch)
+                self.drawn(iterator, batch, begun, now)
             return batch
 
         def check(loader: Any) -> Any:
@@ -85,14 +86,12 @@ class DataProbe(Probe):
         original_iter = seams.loader.wrap_iter(stack, __iter__)
         original_next = seams.loader.wrap_next(stack, __next__)
 
+    @sees
     def made(self, loader: Any) -> None:
-        try:
+        """Record the line that creates a loader, unless the loader has no hash."""
+        with contextlib.suppress(TypeError):
             if loader not in self._made:  # the check comes again with every start of workers
                 self._made[loader] = self.scene.site()
-        except TypeError:  # a loader that has no hash
-            pass
-        except Exception:
-            self.scene.fail()
 
     def last(self) -> Iterator[Event]:
         for wait in self._waits.values():
@@ -100,37 +99,24 @@ class DataProbe(Probe):
             if event is not None:
                 yield event
 
+    @sees
     def started(self, loader: Any, iterator: Any, begun: float) -> None:
         scene, now = self.scene, time.perf_counter()
-        aside = scene.unseen.begin()
+        number, new = scene.numbers.of(_FAMILY, loader)
+        site = scene.site()
+        if new:
+            self._meet(loader, number, site)
         try:
-            number, new = scene.number(_FAMILY, loader)
-            site = scene.site()
-            if new:
-                self._meet(loader, number, site)
-            try:
-                iterator._truestep_loader = number
-            except AttributeError:
-                return
-            key = (number, id(site))
-            event = self._started.get(key)
-            if event is None:
-                left = self._left.get(id(site))
-                if left is None:
-                    left = self._left[id(site)] = leaving(site)
-                event = self._started[key] = LoaderStarted(loader=number, **left._asdict(), site=site)
-            scene.emit(event)
-            dataset = self._datasets[number]
-            self._passes[dataset] = passes = self._passes.get(dataset, 0) + 1
-            reads = passes <= _PASSES and self._reads < _READS and not scene.frugal
-            iterator._truestep_places = self._places.get(number) if reads else None
-            if not scene.depth.fetching:
-                iterator._truestep_pass = self._pass(loader, number, begun, now)
-        except Exception:
-            scene.fail()
-        finally:
-            if aside:
-                aside.close()
+            iterator._truestep_loader = number
+        except AttributeError:
+            return
+        scene.tell(LoaderStarted, loader=number, **self._leaving(site)._asdict(), site=site)
+        dataset = self._datasets[number]
+        self._passes[dataset] = passes = self._passes.get(dataset, 0) + 1
+        reads = passes <= _PASSES and self._reads < _READS and not scene.sampling.given_up
+        iterator._truestep_places = self._places.get(number) if reads else None
+        if not scene.depth.fetching:
+            iterator._truestep_pass = self._pass(loader, number, begun, now)
 
     def _pass(self, loader: Any, number: int, begun: float, now: float) -> Pass | None:
         """Start timing a pass over a loader."""
@@ -156,7 +142,7 @@ class DataProbe(Probe):
         for _ in range(4):
             base = getattr(base, "dataset", base)
         try:
-            dataset_number = self.scene.number("dataset", dataset)[0]
+            dataset_number = self.scene.numbers.of("dataset", dataset)[0]
         except TypeError:
             dataset_number = -number
         self._datasets[number] = dataset_number
@@ -177,44 +163,28 @@ class DataProbe(Probe):
         )
         self._places[number] = _places(loader, batches, iterable=iterable)
 
+    @sees
     def drawn(self, iterator: Any, batch: Any, begun: float, now: float) -> None:
-        scene = self.scene
-        aside = scene.unseen.begin(batch)
-        try:
-            number = getattr(iterator, "_truestep_loader", None)
-            if number is None:
-                return
-            timed = getattr(iterator, "_truestep_pass", None)
-            if timed is not None:
-                timed.drawn(begun, now)
-            scene.loader = number
-            event = self._drawn.get(number)
-            if event is None:
-                event = self._drawn[number] = BatchDrawn(loader=number)
-            scene.emit(event)
-            places = getattr(iterator, "_truestep_places", None)
-            if places and iterator._num_yielded - 1 in places:
-                self._read(number, iterator, batch)
-        except Exception:
-            scene.fail()
-        finally:
-            if aside:
-                aside.close()
+        number = getattr(iterator, "_truestep_loader", None)
+        if number is None:
+            return
+        timed = getattr(iterator, "_truestep_pass", None)
+        if timed is not None:
+            timed.drawn(begun, now)
+        self.scene.loader = number
+        self.scene.tell(BatchDrawn, loader=number)
+        places = getattr(iterator, "_truestep_places", None)
+        if places and iterator._num_yielded - 1 in places:
+            self._read(number, iterator, batch)
 
+    @sees
     def ended(self, iterator: Any) -> None:
-        scene = self.scene
-        try:
-            number = getattr(iterator, "_truestep_loader", None)
-            if number is None:
-                return
-            if scene.loader == number:
-                scene.loader = None
-            event = self._ended.get(number)
-            if event is None:
-                event = self._ended[number] = LoaderEnded(loader=number)
-            scene.emit(event)
-        except Exception:
-            scene.fail()
+        scene, number = self.scene, getattr(iterator, "_truestep_loader", None)
+        if number is None:
+            return
+        if scene.loader == number:
+            scene.loader = None
+        scene.tell(LoaderEnded, loader=number)
 
     def _read(self, number: int, iterator: Any, batch: Any) -> None:
         """Emit the description of a batch, unless it is drawn for an evaluation; read more if it may be useful."""

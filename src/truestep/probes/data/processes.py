@@ -10,8 +10,8 @@ from contextlib import ExitStack
 from multiprocessing.process import BaseProcess
 from typing import Any
 
-from truestep.events import ProcessStarted, Site
-from truestep.probes.context.probe import Probe
+from truestep.events import ProcessStarted
+from truestep.probes.context.probe import Probe, sees
 from truestep.seams.patch import patch
 
 _HELPERS = ("torch.utils.data.", "torch._inductor.", "multiprocessing.managers")
@@ -22,7 +22,6 @@ class ProcessProbe(Probe):
     """Emits `ProcessStarted`."""
 
     def install(self, stack: ExitStack) -> None:
-        self._events: dict[Site | None, ProcessStarted] = {}
         scene = self.scene
 
         @functools.wraps(BaseProcess.start)
@@ -30,19 +29,12 @@ class ProcessProbe(Probe):
             target = getattr(process, "_target", None)  # which ``start`` deletes
             original(process)
             if scene.active:
-                self.told(target)
+                self.started(target)
 
         original = patch(stack, BaseProcess, "start", start)
 
-    def told(self, target: Any) -> None:
+    @sees
+    def started(self, target: Any) -> None:
         """Emit the start of a process that calls ``target``."""
-        try:
-            if str(getattr(target, "__module__", "")).startswith(_HELPERS):
-                return
-            site = self.scene.site()
-            event = self._events.get(site)
-            if event is None:
-                event = self._events[site] = ProcessStarted(site=site)
-            self.scene.emit(event)
-        except Exception:
-            self.scene.fail()
+        if not str(getattr(target, "__module__", "")).startswith(_HELPERS):
+            self.scene.tell(ProcessStarted, site=self.scene.site())

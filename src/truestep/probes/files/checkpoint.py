@@ -10,12 +10,10 @@ from types import FrameType
 from typing import Any
 
 from truestep import seams
-from truestep.events import CheckpointLoaded, CheckpointSaved, Event, Site, StateLoaded
-from truestep.probes.context.probe import Probe
+from truestep.events import CheckpointLoaded, CheckpointSaved, StateLoaded
+from truestep.probes.context.probe import Probe, sees
 from truestep.probes.files.state_dicts import Changed, States, read, shapes
 from truestep.seams.patch import patch
-
-_MOST_EVENTS = 1000
 
 
 class CheckpointProbe(Probe):
@@ -25,7 +23,6 @@ class CheckpointProbe(Probe):
         probe, scene = self, self.scene
         module = scene.torch.nn.Module
         compiling = scene.torch.compiler.is_dynamo_compiling
-        self._events: dict[tuple[Any, ...], Event] = {}
         self._states = States(scene)
 
         def _save(obj: Any, *args: Any, **kwargs: Any) -> Any:
@@ -37,7 +34,7 @@ class CheckpointProbe(Probe):
         def _load(*args: Any, **kwargs: Any) -> Any:
             result = original_load(*args, **kwargs)
             if scene.active:
-                probe._tell(lambda site: probe._once(CheckpointLoaded, site=site))
+                probe.file_loaded()
             return result
 
         @functools.wraps(module.state_dict)
@@ -63,75 +60,42 @@ class CheckpointProbe(Probe):
         original_taken = patch(stack, module, "state_dict", state_dict)
         original_state = patch(stack, module, "load_state_dict", load_state_dict)
 
-    def _tell(self, make: Any) -> None:
-        scene = self.scene
-        aside = scene.unseen.begin()
-        try:
-            scene.emit(make(scene.site(2)))
-        except Exception:
-            scene.fail()
-        finally:
-            if aside:
-                aside.close()
-
-    def _once(self, kind: type[Event], **facts: Any) -> Event:
-        """Return the event with these facts, always the same one."""
-        key = (kind, *(id(fact) if isinstance(fact, Site) else fact for fact in facts.values()))
-        event = self._events.get(key)
-        if event is None:
-            if len(self._events) >= _MOST_EVENTS:
-                self._events.clear()
-            event = self._events[key] = kind(**facts)
-        return event
-
+    @sees
     def saved(self, obj: Any) -> None:
-        def make(site: Site | None) -> Event:
-            keys = tuple(str(key) for key in list(obj)[:20]) if isinstance(obj, dict) else (type(obj).__name__,)
-            whole = isinstance(obj, self.scene.torch.nn.Module)
-            return self._once(CheckpointSaved, site=site, holds=keys, whole_model=whole)
+        keys = tuple(str(key) for key in list(obj)[:20]) if isinstance(obj, dict) else (type(obj).__name__,)
+        whole = isinstance(obj, self.scene.torch.nn.Module)
+        self.scene.tell(CheckpointSaved, site=self.scene.site(2), holds=keys, whole_model=whole)
 
-        self._tell(make)
+    @sees
+    def file_loaded(self) -> None:
+        """Emit that a file was loaded."""
+        self.scene.tell(CheckpointLoaded, site=self.scene.site(2))
 
+    @sees
     def taken(self, state: Any) -> None:
         """Remember a state dict."""
-        aside = self.scene.unseen.begin()
-        try:
-            self._states.take(state, self.scene.site())
-        except Exception:
-            self.scene.fail()
-        finally:
-            if aside:
-                aside.close()
+        self._states.take(state, self.scene.site())
 
+    @sees
     def before(self, module: Any, state: Any) -> Changed | None:
         """Return the facts about a state dict that consists of the module's own tensors, and has changed."""
-        aside = self.scene.unseen.begin()
-        try:
-            number, _ = self.scene.number("loaded module", module)
-            return self._states.own(number, module, state) if isinstance(state, Mapping) else None
-        except Exception:
-            self.scene.fail()
-            return None
-        finally:
-            if aside:
-                aside.close()
+        number, _ = self.scene.numbers.of("loaded module", module)
+        return self._states.own(number, module, state) if isinstance(state, Mapping) else None
 
+    @sees
     def loaded(self, module: Any, result: Any, state: Any, changed: Changed | None, frame: FrameType | None) -> None:
         """Emit a load; ``frame`` is the frame of the call if it allowed missing or unexpected keys, else None."""
-
-        def make(site: Site | None) -> Event:
-            missing, unexpected = getattr(result, "missing_keys", ()), getattr(result, "unexpected_keys", ())
-            facts: dict[str, Any] = {"missing": len(missing), "unexpected": len(unexpected)}
-            if changed is not None:
-                facts |= {"taken": changed.taken.site, "taken_steps": _rough(changed.steps)}
-                facts["overwritten"] = changed.overwritten
-            if frame is not None and frame is self.scene.sites.frame(1) and self.scene.sites.result_dropped(frame):
-                facts |= self._unread(module, missing, state)
-            number, _ = self.scene.number("loaded module", module)
-            model = self.scene.known("model", module)
-            return self._once(StateLoaded, site=site, model=model, module=number, **facts)
-
-        self._tell(make)
+        scene = self.scene
+        missing, unexpected = getattr(result, "missing_keys", ()), getattr(result, "unexpected_keys", ())
+        facts: dict[str, Any] = {"missing": len(missing), "unexpected": len(unexpected)}
+        if changed is not None:
+            facts |= {"taken": changed.taken.site, "taken_steps": _rough(changed.steps)}
+            facts["overwritten"] = changed.overwritten
+        if frame is not None and frame is scene.sites.frame(1) and scene.sites.result_dropped(frame):
+            facts |= self._unread(module, missing, state)
+        number, _ = scene.numbers.of("loaded module", module)
+        model = scene.numbers.known("model", module)
+        scene.tell(StateLoaded, site=scene.site(2), model=model, module=number, **facts)
 
     def _unread(self, module: Any, missing: Any, state: Mapping[str, Any]) -> dict[str, Any]:
         """Return the facts about a load that allowed missing or unexpected keys and ignored the result."""
@@ -141,7 +105,7 @@ class CheckpointProbe(Probe):
         reading = read({name: shape for name, shape in names.items() if name in absent}, state)
         return {
             "unread": True,
-            "state": self.scene.number("state", tensors[0])[0] if tensors else 0,
+            "state": self.scene.numbers.of("state", tensors[0])[0] if tensors else 0,
             "offered": len(tensors),
             "dropped": len(absent & names.keys()),
             "matched": len(names.keys() - absent),

@@ -80,7 +80,7 @@ class States:
     def step(self) -> int:
         """Return the number of steps, including those that were coasted over."""
         coast = self._scene.coast
-        return coast.number if coast.on else self._scene.step
+        return coast.number if coast.on else self._scene.sampling.step
 
     def own(self, number: int, module: Any, state: Mapping[str, Any]) -> Changed | None:
         """Record a load; return a `Changed` if the state dict consists of own tensors that training changed."""

@@ -11,7 +11,7 @@ import weakref
 from contextlib import ExitStack
 from typing import Any
 
-from truestep.probes.context.probe import Probe
+from truestep.probes.context.probe import Probe, sees
 from truestep.probes.gradients.gradient_states import Held, version
 from truestep.seams.patch import patch
 
@@ -54,12 +54,12 @@ class CaptureProbe(Probe):
         self._capturing += 1
         if self._capturing > 1:
             return
-        try:
-            scene.coast.end()
-            self._before = [_Versions(held) for held in list(scene.ledger.by_id.values())]
-        except Exception:
-            scene.fail()
+        scene.coast.end()
+        before = self._versions()
+        if before is None:
             scene.lose_sight(_REASON)
+        else:
+            self._before = before
         scene.active = False
 
     def end(self) -> None:
@@ -68,15 +68,19 @@ class CaptureProbe(Probe):
         self._capturing -= 1
         if self._capturing or scene.blind:
             return
-        try:
-            before, self._before = self._before, []
-            if any(known.differ() for known in before):
-                scene.lose_sight(_REASON)
-            else:
-                scene.active = True
-        except Exception:
-            scene.fail()
+        if self._is_unchanged():
+            scene.active = True
+        else:
             scene.lose_sight(_REASON)
+
+    @sees
+    def _versions(self) -> list[_Versions]:
+        return [_Versions(held) for held in list(self.scene.ledger.by_id.values())]
+
+    @sees
+    def _is_unchanged(self) -> bool:
+        before, self._before = self._before, []
+        return not any(known.differ() for known in before)
 
 
 class _Versions:

@@ -14,7 +14,7 @@ from typing import Any
 
 from truestep.events import Site
 from truestep.probes.context.names import call_at
-from truestep.probes.context.probe import Probe
+from truestep.probes.context.probe import Probe, sees
 from truestep.seams.patch import patch
 from truestep.seams.weaving import compiling, teach_script
 
@@ -53,6 +53,7 @@ class DropoutProbe(Probe):
         patch(stack, functions, name, dropout)
         teach_script(stack, original, dropout)
 
+    @sees
     def met(self, input: Any, p: Any, function: FrameType) -> None:
         """Take note of dropout inside a model: at a sampled step, or without gradients.
 
@@ -61,23 +62,15 @@ class DropoutProbe(Probe):
             p: dropout rate.
             function: frame of the public function.
         """
-        scene = self.scene
-        aside = scene.unseen.begin()
-        try:
-            frame = function.f_back
-            if frame is None or not scene.active or scene.depth.fetching or not p or scene.sites.kind(frame.f_code):
-                return
-            site = scene.sites.at(frame)
-            if scene.torch.is_grad_enabled():
-                if input.requires_grad:
-                    self._computed.add(id(site))
-            elif id(site) in self._computed and self._leaves_mode_out(site, frame):
-                scene.depth.dropout = scene.depth.dropout or site
-        except Exception:
-            scene.fail()
-        finally:
-            if aside:
-                aside.close()
+        scene, frame = self.scene, function.f_back
+        if frame is None or not scene.active or scene.depth.fetching or not p or scene.sites.kind(frame.f_code):
+            return
+        site = scene.sites.at(frame)
+        if scene.torch.is_grad_enabled():
+            if input.requires_grad:
+                self._computed.add(id(site))
+        elif id(site) in self._computed and self._leaves_mode_out(site, frame):
+            scene.depth.dropout = scene.depth.dropout or site
 
     def _leaves_mode_out(self, site: Site | None, frame: FrameType) -> bool:
         known = self._defaults.get(id(site))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections import deque
 from typing import Any
 
@@ -35,20 +34,24 @@ class Targets:
         scene, key = self._scene, (kind, id(site))
         weight = args[0] if args else kwargs.get("weight")
         swapped = target.grad_fn is not None and not input.requires_grad
-        if weight is not None or self._looked.get(key) == scene.step or not _is_readable(scene.torch, target, swapped):
+        if (
+            weight is not None
+            or self._looked.get(key) == scene.sampling.step
+            or not _is_readable(scene.torch, target, swapped)
+        ):
             return
-        begun = scene.clock(target)
-        self._looked[key] = scene.step
+        self._looked[key] = scene.sampling.step
         event: Event | None = None
-        if target.is_floating_point():
-            if kind == "binary_cross_entropy_with_logits" or (kind == "cross_entropy" and input.shape == target.shape):
-                event = _probabilities(scene.torch, kind, site, target, swapped)
-        elif kind in ("cross_entropy", "nll_loss") and key not in self._without:
-            ignored = [number for number in (*args, *kwargs.values()) if type(number) is int][1:2]
-            event = self._padding(kind, site, input, target, ignored)
+        with scene.sampling.timed(target):
+            if target.is_floating_point():
+                own = kind == "cross_entropy" and input.shape == target.shape
+                if own or kind == "binary_cross_entropy_with_logits":
+                    event = _probabilities(scene.torch, kind, site, target, swapped)
+            elif kind in ("cross_entropy", "nll_loss") and key not in self._without:
+                ignored = [number for number in (*args, *kwargs.values()) if type(number) is int][1:2]
+                event = self._padding(kind, site, input, target, ignored)
         if event is not None:
             scene.emit(event)
-        scene.cost_s += time.perf_counter() - begun
 
     def _padding(self, kind: str, site: Site | None, input: Any, target: Any, ignored: list[int]) -> Event | None:
         if input.dim() != target.dim() + 1 or target.dim() not in (1, 2):

@@ -7,11 +7,12 @@ import sys
 from contextlib import ExitStack
 from typing import Any
 
+from truestep import seams
 from truestep.events import LossComputed, Site
 from truestep.probes.backward.origin import made_by, softmax_over
 from truestep.probes.context.local_variables import argument
 from truestep.probes.context.names import arguments
-from truestep.probes.context.probe import Probe
+from truestep.probes.context.probe import Probe, sees
 from truestep.probes.context.values import has_values
 from truestep.probes.forward.label_values import Targets, is_transformed
 from truestep.probes.forward.target_range import beyond
@@ -39,8 +40,9 @@ class LossProbe(Probe):
     """Emits `LossComputed` with shapes and the origin of the input."""
 
     def install(self, stack: ExitStack) -> None:
-        self._events: dict[tuple[Any, ...], LossComputed] = {}
         self._latest: dict[tuple[str, int], tuple[LossComputed, int]] = {}
+        """Latest event and number of calls, by kind and site."""
+        self._arguments = functools.cache(arguments)
         self._looked: dict[object, int] = {}
         self._targets: dict[object, int] = {}
         """Step of the latest look at the targets, by site."""
@@ -64,21 +66,22 @@ class LossProbe(Probe):
             if not dynamo() and coast.on and coast.keys[coast.at] == me + frame(1).f_lasti:
                 coast.at += 1
                 return original(input, target, *args, **kwargs)
-            if scene.active and not depth.fetching and engine_task() == -1 and not compiles() and tracing() is None:
+            if scene.active and not depth.fetching and not in_engine() and not compiles() and tracing() is None:
                 try:
                     site = scene.sites.quick(2)
-                    known = None if scene.sampled else self._latest.get((kind, id(site)))
+                    known = None if scene.sampling.on else self._latest.get((kind, id(site)))
                     if known is not None and known[1] >= _CLOSE and known[0].grad == grad_enabled():
                         scene.emit(known[0])
                         if coast.learning:
                             coast.name(me + frame(1).f_lasti)
                     elif isinstance(input, tensor) and isinstance(target, tensor):
-                        self.tell(kind, site, input, target, args, kwargs)
+                        scene.unseen.met(input, target)
+                        self.computed(kind, site, input, target, args, kwargs)
                 except Exception:
                     scene.fail()
             return original(input, target, *args, **kwargs)
 
-        engine_task, grad_enabled = scene.engine_task, scene.torch.is_grad_enabled
+        in_engine, grad_enabled = seams.backward.engine_state(), scene.torch.is_grad_enabled
         tracing, frame = scene.torch._C._get_tracing_state, sys._getframe
 
         if functions is scene.torch:  # so that it can be pickled when taken from there
@@ -86,69 +89,57 @@ class LossProbe(Probe):
         patch(stack, functions, name, loss)
         teach_script(stack, original, loss)
 
-    def tell(
+    @sees
+    def computed(
         self, kind: str, site: Site | None, input: Any, target: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> None:
         """Emit one call; shapes and the names of two nodes are read, values only of the first small inputs."""
-        scene = self.scene
-        aside = scene.unseen.begin(input, target)
-        try:
-            node = input.grad_fn
-            origin = "" if node is None else node.name()
-            dim = None
-            if origin == "SoftmaxBackward0":
-                dim = int(node._saved_dim)
-                dim = dim - input.dim() if 0 <= dim < 1 << 32 else dim - (1 << 64)
-            grad = scene.torch.is_grad_enabled()
-            ranks = (input.dim(), target.dim())
-            classes = int(input.shape[1]) if ranks[0] > 1 else int(input.shape[0]) if ranks[0] else 0
-            broadcast = self._broadcast(input, target) if kind in _REGRESSION else None
-            sums = None
-            if kind == "cross_entropy" and scene.sampled and ranks[0] == 2 and classes > 1:
-                sums = self._sums_to_one(site, input)
-            values = ""
-            if kind in _OF_LOG_PROBABILITIES and scene.sampled and ranks[0] > 1:
-                values = self._values(site, input.detach().movedim(1, -1) if kind == "nll_loss" else input)
-            made, over = (made_by(node), softmax_over(node, input, kind)) if grad else ("", "")
-            outside = self._outside(site, made, target) if kind in _REGRESSION and made and scene.sampled else None
-            reduction = _reduction(args, kwargs)
-            if kind == "kl_div" and reduction == "sum" and self._is_batch_mean():
-                reduction = "batchmean"
-            key = (
-                *(kind, id(site), ranks, classes, origin, dim, sums),
-                *(broadcast, reduction, grad, made, over, values, outside),
-            )
-            event = self._events.get(key)
-            if event is None:
-                event = self._events[key] = LossComputed(
-                    kind=kind,
-                    site=site,
-                    given=arguments(site, ("input", "target")) if broadcast else ("input", "target"),
-                    input_rank=ranks[0],
-                    target_rank=ranks[1],
-                    classes=classes,
-                    input_from=origin,
-                    softmax_dim=dim,
-                    made_by=made,
-                    softmax_over=over,
-                    values=values,
-                    beyond=outside,
-                    sums_to_one=sums,
-                    broadcast=broadcast,
-                    reduction=reduction,
-                    grad=grad,
-                )
-            latest = self._latest.get((kind, id(site)))
-            self._latest[kind, id(site)] = (event, 1 if latest is None else latest[1] + 1)
-            scene.emit(event)
-            # The target alone has a history where the two arguments are swapped.
-            if scene.sampled and grad and (origin or target.grad_fn is not None) and reduction in ("mean", "sum"):
-                self._labels.look(kind, site, input, target, args, kwargs)
-        except Exception:
-            scene.fail()
-        finally:
-            if aside:
-                aside.close()
+        scene, node, sampled = self.scene, input.grad_fn, self.scene.sampling.on
+        origin = "" if node is None else node.name()
+        dim = None
+        if origin == "SoftmaxBackward0":
+            dim = int(node._saved_dim)
+            dim = dim - input.dim() if 0 <= dim < 1 << 32 else dim - (1 << 64)
+        grad = scene.torch.is_grad_enabled()
+        ranks = (input.dim(), target.dim())
+        classes = int(input.shape[1]) if ranks[0] > 1 else int(input.shape[0]) if ranks[0] else 0
+        broadcast = self._broadcast(input, target) if kind in _REGRESSION else None
+        sums = None
+        if kind == "cross_entropy" and sampled and ranks[0] == 2 and classes > 1:
+            sums = self._sums_to_one(site, input)
+        values = ""
+        if kind in _OF_LOG_PROBABILITIES and sampled and ranks[0] > 1:
+            values = self._values(site, input.detach().movedim(1, -1) if kind == "nll_loss" else input)
+        made, over = (made_by(node), softmax_over(node, input, kind)) if grad else ("", "")
+        outside = self._outside(site, made, target) if kind in _REGRESSION and made and sampled else None
+        reduction = _reduction(args, kwargs)
+        if kind == "kl_div" and reduction == "sum" and self._is_batch_mean():
+            reduction = "batchmean"
+        event = scene.event(
+            LossComputed,
+            kind=kind,
+            site=site,
+            given=self._arguments(site, ("input", "target")) if broadcast else ("input", "target"),
+            input_rank=ranks[0],
+            target_rank=ranks[1],
+            classes=classes,
+            input_from=origin,
+            softmax_dim=dim,
+            made_by=made,
+            softmax_over=over,
+            values=values,
+            beyond=outside,
+            sums_to_one=sums,
+            broadcast=broadcast,
+            reduction=reduction,
+            grad=grad,
+        )
+        latest = self._latest.get((kind, id(site)))
+        self._latest[kind, id(site)] = (event, 1 if latest is None else latest[1] + 1)
+        scene.emit(event)
+        # The target alone has a history where the two arguments are swapped.
+        if sampled and grad and (origin or target.grad_fn is not None) and reduction in ("mean", "sum"):
+            self._labels.look(kind, site, input, target, args, kwargs)
 
     def _broadcast(self, input: Any, target: Any) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
         """Return both shapes where the loss broadcasts them to something larger than either.
@@ -159,7 +150,7 @@ class LossProbe(Probe):
         if tuple(input.stride()).count(0) + tuple(target.stride()).count(0) == 0:
             return None
         shapes = [_before_expansion(tensor) for tensor in (input, target)]
-        caller = sys._getframe(3)
+        caller = sys._getframe(4)
         if caller.f_globals.get("__name__") == "torch.nn.functional":
             given = [argument(caller, name) for name in ("input", "target")]
             if all(isinstance(tensor, self.scene.torch.Tensor) for tensor in given):
@@ -171,7 +162,7 @@ class LossProbe(Probe):
 
     def _is_batch_mean(self) -> bool:
         """Return True if ``kl_div`` will divide the sum by the size of the batch, which it does after this seam."""
-        caller = sys._getframe(3)
+        caller = sys._getframe(4)
         return (
             caller.f_globals.get("__name__") == "torch.nn.functional" and argument(caller, "reduction") == "batchmean"
         )
@@ -190,9 +181,9 @@ class LossProbe(Probe):
 
     def _outside(self, site: object, made: str, target: Any) -> int | None:
         """Return the percentage of targets beyond the operation before the loss; looked at once in a step."""
-        if self._targets.get(site) == self.scene.step or not self._may_look((site, "targets"), target):
+        if self._targets.get(site) == self.scene.sampling.step or not self._may_look((site, "targets"), target):
             return None
-        self._targets[site] = self.scene.step
+        self._targets[site] = self.scene.sampling.step
         return beyond(made, target)
 
     def _rows(self, site: object, input: Any) -> Any:

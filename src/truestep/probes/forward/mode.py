@@ -7,7 +7,7 @@ from contextlib import ExitStack
 from typing import Any
 
 from truestep.events import ModeSet
-from truestep.probes.context.probe import Probe
+from truestep.probes.context.probe import Probe, sees
 from truestep.seams.patch import patch
 
 
@@ -17,7 +17,6 @@ class ModeProbe(Probe):
     def install(self, stack: ExitStack) -> None:
         scene, module = self.scene, self.scene.torch.nn.Module
         compiling = scene.torch.compiler.is_dynamo_compiling
-        self._events: dict[tuple[Any, ...], ModeSet] = {}
         self._wrappers: dict[int, tuple[weakref.ref[Any] | None, int, tuple[int | None, ...]]] = {}
 
         def train(module: Any, mode: bool = True) -> Any:
@@ -28,34 +27,24 @@ class ModeProbe(Probe):
                 result = original(module, mode)
             finally:
                 scene.depth.mode = False
-            self.told(module, mode)
+            self.set(module, bool(mode))
             return result
 
         original = patch(stack, module, "train", train)
 
-    def told(self, module: Any, mode: bool) -> None:
-        scene = self.scene
-        aside = scene.unseen.begin()
-        try:
-            site = scene.site()
-            for model in self._parts(module):
-                key = (model, bool(mode), id(site))
-                event = self._events.get(key)
-                if event is None:
-                    event = self._events[key] = ModeSet(model=model, training=bool(mode), site=site)
-                scene.emit(event)
-        except Exception:
-            scene.fail()
-        finally:
-            if aside:
-                aside.close()
+    @sees
+    def set(self, module: Any, mode: bool) -> None:
+        """Emit the new mode of each model in a module."""
+        site = self.scene.site()
+        for model in self._parts(module):
+            self.scene.tell(ModeSet, model=model, training=mode, site=site)
 
     def _parts(self, module: Any) -> tuple[int | None, ...]:
         """Return the models in a module: itself, a wrapped module, or the separately called parts of a system."""
-        met = self.scene.count("model")
+        met = self.scene.numbers.count("model")
         ref, models, parts = self._wrappers.get(id(module), (None, -1, ()))
         if ref is None or ref() is not module or models != met:
-            known = (self.scene.known("model", part) for part in module.modules())
+            known = (self.scene.numbers.known("model", part) for part in module.modules())
             parts = tuple(number for number in known if number is not None) or (None,)
             self._wrappers[id(module)] = (weakref.ref(module), met, parts)
         return parts

@@ -8,6 +8,7 @@ from typing import Any
 
 from truestep.events import ModelMet
 from truestep.probes.context.local_variables import argument
+from truestep.probes.context.names import callee
 from truestep.probes.context.scene import Scene
 
 _SENSITIVE = (
@@ -59,11 +60,11 @@ class Models:
         scene = self.scene
         model = self._known.get(id(module))
         if model is None or model.ref() is not module:
-            number, _ = scene.number("model", module)
+            number, _ = scene.numbers.of("model", module)
             model = self._known[id(module)] = Model(number, module)
             if len(self._known) > 512:
                 self._known = {key: old for key, old in self._known.items() if old.ref() is not None}
-        elif not scene.sampled:
+        elif not scene.sampling.on:
             return model
         parameters = list(module.parameters()) if isinstance(module, self._module) else []
         if len(parameters) == model.count and all(scene.ledger.held(p) is not None for p in parameters):
@@ -71,16 +72,16 @@ class Models:
         model.count = len(parameters)
         if not parameters:
             return model
-        scene.number("trained model", module)
+        scene.numbers.of("trained model", module)
         device = parameters[0].device.type
         model.device = device if self._has_autocast(device) else "cpu"
         model.trainable = any(p.requires_grad for p in parameters)
-        if scene.met is not None:
-            scene.met(module, model.number)
-        if model.trainable and scene.step and self._grad_enabled():
+        if scene.checks is not None:
+            scene.checks.met(module, model.number)
+        if model.trainable and scene.sampling.step and self._grad_enabled():
             scene.changed()
         site = scene.sites.at(frame)
-        name = name or scene.callee(site, type(module).__name__.lower())
+        name = name or callee(site, type(module).__name__.lower())
         numbers = [scene.hold(p, f"{name}.{key}", model.number).number for key, p in module.named_parameters()]
         kinds: dict[str, tuple[str, weakref.ref[Any]]] = {}
         for layer in module.modules():
@@ -103,7 +104,7 @@ class Models:
     def whole(self, module: Any, frame: FrameType, user: FrameType | None) -> None:
         """Meet the module with a method, not ``forward``, that calls a part of it (``training_step`` of Lightning)."""
         key = (id(frame.f_code), id(module))
-        if key in self._wholes and not self.scene.sampled:
+        if key in self._wholes and not self.scene.sampling.on:
             return
         if len(self._wholes) > 4096:
             self._wholes.clear()

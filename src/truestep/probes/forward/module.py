@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import sys
 import weakref
 from contextlib import ExitStack
@@ -12,7 +13,8 @@ from truestep import seams
 from truestep.events import ForwardCalledDirectly, ModelCalled, Site, UnregisteredModuleCalled
 from truestep.probes.backward.kept_graphs import Keep
 from truestep.probes.context.local_variables import argument
-from truestep.probes.context.probe import Probe
+from truestep.probes.context.names import receiver
+from truestep.probes.context.probe import Probe, sees
 from truestep.probes.forward.model import Model, Models, where
 from truestep.probes.forward.norms import Norms
 from truestep.probes.forward.outputs import Outputs
@@ -20,6 +22,10 @@ from truestep.seams.weaving import compiling
 from truestep.seams.wrappers import unwrapped
 
 _CALLING = ("_wrapped_call_impl", "_call_impl")
+
+
+Token = tuple[int, Any, Any]
+"""Depth of the thread before a call; its place; True if its input is the same object as at the call before."""
 
 
 class CallSite:
@@ -46,12 +52,13 @@ class ModuleProbe(Probe):
         self._autocast_enabled = torch.is_autocast_enabled
         self._compiling = compiling(torch)
         self._tracing = torch._C._get_tracing_state
+        self._in_engine = seams.backward.engine_state()
         self._called_by = 0
         """While a round is learned: the key of the latest call from user code, 0 where it has none."""
         self._models = Models(scene)
         self._callsites: dict[tuple[int, int, int], CallSite] = {}
         self._unregistered: dict[tuple[Any, ...], UnregisteredModuleCalled] = {}
-        self._direct: dict[tuple[Any, ...], ForwardCalledDirectly] = {}
+        self._receiver = functools.cache(receiver)
         self._root: Any = None
         self._registered: set[int] = set()
         self._created: weakref.WeakSet[Any] = weakref.WeakSet()
@@ -64,12 +71,10 @@ class ModuleProbe(Probe):
         hook = torch.nn.modules.module.register_module_parameter_registration_hook(self._parameter_registered)
         stack.callback(hook.remove)
 
+    @sees
     def _parameter_registered(self, module: Any, name: str, parameter: Any) -> None:
         if self.scene.depth.inside and self.scene.active:
-            try:
-                self._created.add(module)
-            except Exception:
-                self.scene.fail()
+            self._created.add(module)
 
     # --- the seam ----------------------------------------------------------------------------------------------
 
@@ -98,47 +103,48 @@ class ModuleProbe(Probe):
                 coast.same = first == called.last_input and first != 0
                 called.last_input = first
                 return key
-        scene = self.scene
-        depth = scene.depth
+        depth = self.scene.depth
         before = depth.inside
-        aside = scene.unseen.begin(*args)
-        try:
-            if depth.fetching or not scene.active or scene.engine_task() != -1 or self._compiling() or self._tracing():
-                depth.inside = 1
-                return before, None, False
-            if before:
-                if before == 2:
-                    self._inner(module, args)
-                    if self._compared.following:
-                        return before, None, self._compared.entering(module, args)
-                return before, None, False
-            frame = sys._getframe(depth_of_caller)
-            place = self._callsites.get((id(frame.f_code), frame.f_lasti, id(module)))
-            if place is None or scene.sampled or place.model.ref() is None:
-                place = self._look(module, frame)
-            model = place.model
-            if coast.learning:
-                self._learn(module, model, frame)
-            if model.count <= 0:
-                depth.inside = 1
-                return before, None, False
-            first = id(args[0]) if args else 0
-            same = first == model.last_input and first != 0
-            model.last_input = first
-            if scene.sampled and model.trainable and self._grad_enabled():
-                depth.inside = 2
-                self._prepare(model, args)
-                self._compared.begin(model, args)
-            else:
-                depth.inside = 1
-            return before, place, same
-        except Exception:
+        self.scene.unseen.met(*args)
+        token = self._entered(module, args, before, depth_of_caller + 2)
+        if token is None:
             depth.inside = 1
-            scene.fail()
             return before, None, False
-        finally:
-            if aside:
-                aside.close()
+        return token
+
+    @sees
+    def _entered(self, module: Any, args: tuple[Any, ...], before: int, depth_of_caller: int) -> Token:
+        scene, depth, coast = self.scene, self.scene.depth, self._coast
+        passed_by = before, None, False
+        if depth.fetching or not scene.active or self._in_engine() or self._compiling() or self._tracing():
+            depth.inside = 1
+            return passed_by
+        if before:
+            if before == 2:
+                self._inner(module, args)
+                if self._compared.following:
+                    return before, None, self._compared.entering(module, args)
+            return passed_by
+        frame = sys._getframe(depth_of_caller)
+        place = self._callsites.get((id(frame.f_code), frame.f_lasti, id(module)))
+        if place is None or scene.sampling.on or place.model.ref() is None:
+            place = self._look(module, frame)
+        model = place.model
+        if coast.learning:
+            self._learn(module, model, frame)
+        if model.count <= 0:
+            depth.inside = 1
+            return passed_by
+        first = id(args[0]) if args else 0
+        same = first == model.last_input and first != 0
+        model.last_input = first
+        if scene.sampling.on and model.trainable and self._grad_enabled():
+            depth.inside = 2
+            self._prepare(model, args)
+            self._compared.begin(model, args)
+        else:
+            depth.inside = 1
+        return before, place, same
 
     def leave(self, token: Any, result: Any, depth_of_caller: int = 2) -> None:
         """Runs after it, also when it raises (result is None then)."""
@@ -154,51 +160,55 @@ class ModuleProbe(Probe):
         dropout, depth.dropout = depth.dropout, None
         if result is None or (place is None and same is False):
             return
-        aside = scene.unseen.begin(result)
-        try:
-            if place is None:
-                self._compared.left(same, result)
-                return
-            model = place.model
-            module = model.ref()
-            if module is None:
-                return
-            tensor = result if type(result) is self._tensor else _first_tensor(result, self._tensor)
-            tracked = tensor is not None and tensor.requires_grad
-            if scene.sampled and not before:
-                self._compared.end(model, module, place.site, result)
-            on = model.switched_on() if model.sensitive else 0
-            training = module.training
-            autocast = self._autocast_enabled(model.device)
-            grad = self._grad_enabled()
-            if dropout is not None and (grad or any(part.training for part in module.modules())):
-                dropout = None
-            key = (model.count, training, on, grad, tracked, same, scene.loader, autocast, dropout)
-            event = place.events.get(key)
-            if event is None:
-                event = place.events[key] = self._called(place, module, key)
-            scene.emit(event)
-            if self._coast.learning:
-                self._coast.name(self._called_by if tracked else -self._called_by)
-            if tracked and self.norms.layers:
-                self.norms.tell(model.number, place.site)
-            if tracked and scene.retained:
-                for graph in scene.retained:
-                    graph.met()
-            if tracked and not training and not self.keep.full:
-                self.keep.mark(tensor.grad_fn, place.site, backward=False)
-            elif tracked and training and not self.outputs.full:
-                self.outputs.mark(tensor.grad_fn, place.site, backward=True)
-            if aside:  # the copies of active checks run in the modes of the model
-                aside.close()
-            if scene.evaluated is not None and not training and not tracked and not before and model.trainable:
-                scene.evaluated(module, model.number, place.site, sys._getframe(depth_of_caller - 1))
-            scene.full()
-        except Exception:
-            scene.fail()
-        finally:
-            if aside:
-                aside.close()
+        scene.unseen.met(result)
+        if place is None:
+            self._inner_left(same, result)
+            return
+        module = self._left(place, before, same, dropout, result)
+        if module is not None and scene.checks is not None and not before and place.model.trainable:
+            frame = sys._getframe(depth_of_caller - 1)
+            scene.checks.evaluated(module, place.model.number, place.site, frame)
+        scene.relieve()
+
+    @sees
+    def _inner_left(self, entered: tuple[Any, str], result: Any) -> None:
+        self._compared.left(entered, result)
+
+    @sees
+    def _left(self, place: CallSite, before: int, same: bool, dropout: Site | None, result: Any) -> Any:
+        """Emit a call that returned. Return the module if it was called in eval mode, without gradients."""
+        scene, model = self.scene, place.model
+        module = model.ref()
+        if module is None:
+            return None
+        tensor = result if type(result) is self._tensor else _first_tensor(result, self._tensor)
+        tracked = tensor is not None and tensor.requires_grad
+        if scene.sampling.on and not before:
+            self._compared.end(model, module, place.site, result)
+        on = model.switched_on() if model.sensitive else 0
+        training = module.training
+        autocast = self._autocast_enabled(model.device)
+        grad = self._grad_enabled()
+        if dropout is not None and (grad or any(part.training for part in module.modules())):
+            dropout = None
+        key = (model.count, training, on, grad, tracked, same, scene.loader, autocast, dropout)
+        event = place.events.get(key)
+        if event is None:
+            event = place.events[key] = self._called(place, module, key)
+        scene.emit(event)
+        if self._coast.learning:
+            self._coast.name(self._called_by if tracked else -self._called_by)
+        if not tracked:
+            return None if training else module
+        if self.norms.layers:
+            self.norms.tell(model.number, place.site)
+        for graph in scene.losses.retained:
+            graph.met()
+        if not training and not self.keep.full:
+            self.keep.mark(tensor.grad_fn, place.site, backward=False)
+        elif training and not self.outputs.full:
+            self.outputs.mark(tensor.grad_fn, place.site, backward=True)
+        return None
 
     def _learn(self, module: Any, model: Model, frame: FrameType) -> None:
         """Record the key by which a call is recognized in a later round."""
@@ -210,13 +220,14 @@ class ModuleProbe(Probe):
     def _passed(self, key: int, result: Any, depth_of_caller: int) -> None:
         """Runs after a call that was recognised: see whether it is the one that comes here in every round."""
         coast = self._coast
-        aside = self.scene.unseen.begin(result)
+        self.scene.unseen.met(result)
+        aside = self.scene.unseen.begin()
         try:
             tensor = result if type(result) is self._tensor else _first_tensor(result, self._tensor)
             tracked = tensor is not None and tensor.requires_grad
             if coast.on and coast.keys[coast.at] == (key if tracked else -key):
                 coast.at += 1
-            elif self.scene.engine_task() == -1:
+            elif not self._in_engine():
                 frame = sys._getframe(depth_of_caller)
                 place = self._callsites.get((id(frame.f_code), frame.f_lasti, key - frame.f_lasti))
                 self.leave((self.scene.depth.inside, place, coast.same), result, depth_of_caller + 1)
@@ -295,17 +306,15 @@ class ModuleProbe(Probe):
             name: len(getattr(owner, name, ()))
             for name in ("_forward_pre_hooks", "_forward_hooks", "_backward_hooks", "_backward_pre_hooks")
         }
-        key = (id(owner), id(site), tuple(hooks.values()))
-        event = self._direct.get(key)
-        if event is None:
-            event = self._direct[key] = ForwardCalledDirectly(
-                kind=type(owner).__name__,
-                name=self.scene.receiver(site, type(owner).__name__.lower()),
-                hooks=sum(hooks.values()),
-                hook_names=tuple(name.strip("_") for name, count in hooks.items() if count),
-                site=site,
-            )
-        self.scene.emit(event)
+        kind = type(owner).__name__
+        self.scene.tell(
+            ForwardCalledDirectly,
+            kind=kind,
+            name=self._receiver(site, kind.lower()),
+            hooks=sum(hooks.values()),
+            hook_names=tuple(name.strip("_") for name, count in hooks.items() if count),
+            site=site,
+        )
         return owner
 
     # --- inner calls, at sampled steps -------------------------------------------------------------------------
@@ -316,7 +325,7 @@ class ModuleProbe(Probe):
         for parameter in module._parameters.values():
             if parameter is not None and parameter.requires_grad:
                 places = scene.sites.chain() if places is None else places
-                scene.forwarded.setdefault(scene.hold(parameter).number, places)
+                scene.ledger.forwarded.setdefault(scene.hold(parameter).number, places)
 
     def _inner(self, module: Any, args: tuple[Any, ...]) -> None:
         scene = self.scene
@@ -331,7 +340,7 @@ class ModuleProbe(Probe):
         root = self._root() if self._root is not None else None
         if not trainable or root is None:
             return
-        number = scene.known("model", root) or 0
+        number = scene.numbers.known("model", root) or 0
         site = scene.sites.here(3)
         fresh = module in self._created
         numbers = tuple(scene.hold(p).number for p in trainable)

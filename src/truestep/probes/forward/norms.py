@@ -30,7 +30,6 @@ class Norms:
         self._inputs: dict[int, Ref] = {}
         """Model to the first argument of its latest sampled call."""
         self._same = False
-        self._events: dict[tuple[Any, ...], BatchStatisticsTaken] = {}
 
     def begin(self, model: int, args: tuple[Any, ...]) -> None:
         """Take note of a call that begins; forget the layers of the call before."""
@@ -51,16 +50,13 @@ class Norms:
 
     def tell(self, model: int, site: Site | None) -> None:
         """Emit the observations of the layers after the model has returned."""
-        key = (model, self.layers, self._most, self._kind, self._same, site)
-        event = self._events.get(key)
-        if event is None:
-            event = self._events[key] = BatchStatisticsTaken(
-                model=model,
-                layers=self.layers,
-                values=self._most,
-                kind=self._kind,
-                same_input=self._same,
-                site=site,
-            )
-        self.layers = 0
-        self._scene.emit(event)
+        layers, self.layers = self.layers, 0
+        self._scene.tell(
+            BatchStatisticsTaken,
+            model=model,
+            layers=layers,
+            values=self._most,
+            kind=self._kind,
+            same_input=self._same,
+            site=site,
+        )

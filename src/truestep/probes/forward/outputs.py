@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 import weakref
 from typing import Any
 
@@ -40,7 +39,6 @@ class Outputs:
         """Model to the step at which it was compared."""
         self._rows: dict[int, list[float]] = {}
         """Model to the beginning of the row that all its rows were equal to, at the latest look."""
-        self._differing: dict[tuple[int, int, int], OutputsCompared] = {}
         self._samples = 0
         self._layer: tuple[weakref.ref[Any], bool] | None = None
         self.following = False
@@ -52,12 +50,12 @@ class Outputs:
         """Look at the input of an outermost call: whether it is a batch of samples that differ."""
         self._samples, self._layer, self.following, self._reached = 0, None, False, False
         scene = self._scene
-        if not args or self._compared.get(model.number) == scene.step:
+        if not args or self._compared.get(model.number) == scene.sampling.step:
             return
         x = args[0]
-        readable = self._readable(x) and x.shape[0] >= _LEAST_ROWS
-        begun = scene.clock(x if readable else None)
-        if readable:
+        if not self._readable(x) or x.shape[0] < _LEAST_ROWS:
+            return
+        with scene.sampling.timed(x):
             flat = x.detach().reshape(x.shape[0], -1)
             flat = flat.double() if x.is_floating_point() else flat
             gap = (flat - flat[:1]).abs().amax(1) if flat.dtype != scene.torch.bool else (flat ^ flat[:1]).any(1)
@@ -65,7 +63,6 @@ class Outputs:
             if int((gap > least).sum()) >= _LEAST_ROWS - 1:
                 self._samples = int(x.shape[0])
                 self.following = model.number in self._rows
-        scene.cost_s += time.perf_counter() - begun
 
     def entering(self, module: Any, args: tuple[Any, ...]) -> tuple[Any, str]:
         """Look at what an inner layer is given: "differing" rows, equal rows that are "plain" numbers, or neither."""
@@ -112,30 +109,28 @@ class Outputs:
         if 0 in result.stride() or not module.training or _weights(module) < _LEAST_WEIGHTS:
             return
         scene, number = self._scene, model.number
-        begun = scene.clock(result)
-        self._compared[number] = scene.step
-        row = self._common_row(result)
-        before = self._rows.pop(number, None)
-        if row is None:
-            key = (number, id(site), samples)
-            event = self._differing.get(key) or OutputsCompared(model=number, site=site, samples=samples)
-            self._differing[key] = event
-        else:
+        with scene.sampling.timed(result):
+            self._compared[number] = scene.sampling.step
+            row = self._common_row(result)
+            before = self._rows.pop(number, None)
+            if row is None:
+                scene.tell(OutputsCompared, model=number, site=site, samples=samples)
+                return
             self._rows[number] = row
             made_equal, zero = (layer[0](), layer[1]) if layer else (None, False)
-            event = OutputsCompared(
-                model=number,
-                site=site,
-                samples=samples,
-                equal=True,
-                moved=before is not None and before != row and not _is_plain(result),
-                layer=_name(module, made_equal),
-                kind="" if made_equal is None else type(made_equal).__name__,
-                zero=zero,
-                steps=scene.step,
+            scene.emit(
+                OutputsCompared(
+                    model=number,
+                    site=site,
+                    samples=samples,
+                    equal=True,
+                    moved=before is not None and before != row and not _is_plain(result),
+                    layer=_name(module, made_equal),
+                    kind="" if made_equal is None else type(made_equal).__name__,
+                    zero=zero,
+                    steps=scene.sampling.step,
+                )
             )
-        scene.emit(event)
-        scene.cost_s += time.perf_counter() - begun
 
     def _readable(self, value: Any) -> bool:
         return (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import ExitStack
 from typing import Any
 
-from truestep.probes.context.probe import Probe
+from truestep.probes.context.probe import Probe, sees
 from truestep.seams.patch import patch
 from truestep.seams.refs import is_referenced, let_swap
 
@@ -27,25 +27,16 @@ class SwapProbe(Probe):
         let_swap(stack)
         original = patch(stack, binding, "_swap_tensor_impl", _swap_tensor_impl)
 
+    @sees
     def before(self, first: Any, second: Any) -> None:
         """Observe everything in full again where both tensors are watched: their gradients change places."""
-        scene = self.scene
-        try:
-            if is_referenced(first) and is_referenced(second):
-                scene.coast.wake()
-        except Exception:
-            scene.fail()
+        if is_referenced(first) and is_referenced(second):
+            self.scene.coast.wake()
 
+    @sees
     def after(self, first: Any, second: Any) -> None:
         """Follow a swap that was made."""
-        scene = self.scene
-        aside = scene.unseen.begin()
-        try:
-            if is_referenced(first) or is_referenced(second):
-                with scene.reading:
-                    scene.ledger.swapped(first, second)
-        except Exception:
-            scene.fail()
-        finally:
-            if aside:
-                aside.close()
+        ledger = self.scene.ledger
+        if is_referenced(first) or is_referenced(second):
+            with ledger.lock:
+                ledger.swapped(first, second)

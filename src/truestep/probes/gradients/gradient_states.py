@@ -7,6 +7,7 @@ alive between two calls.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 from truestep.probes.context.values import has_values
@@ -80,6 +81,7 @@ class Held:
         "grad",
         "memory",
         "moved",
+        "name",
         "number",
         "panel",
         "ref",
@@ -91,6 +93,8 @@ class Held:
 
     def __init__(self, number: int, parameter: Any) -> None:
         self.number = number
+        self.name = f"parameter {number}"
+        """Latest name in an event."""
         self.ref = Ref(parameter)
         self.flattened = is_flattened(parameter)
         self.grad: Ref | None = None
@@ -177,6 +181,7 @@ class Panel:
         "checks",
         "everything",
         "number",
+        "optimizer",
         "scaled",
         "sentinels",
         "shares",
@@ -185,8 +190,10 @@ class Panel:
         "zeroes_unseen",
     )
 
-    def __init__(self, number: int) -> None:
+    def __init__(self, number: int, optimizer: Callable[[], Any] = lambda: None) -> None:
         self.number = number
+        self.optimizer = optimizer
+        """Weak reference to the optimizer; returns None for parameters outside of optimizers."""
         self.everything: list[Held] = []
         self.sentinels: list[Held] = []
         self._at = 0
@@ -225,6 +232,18 @@ class Counts:
 
     def key(self) -> tuple[int, ...]:
         return self.observed, self.fresh, self.mixed, self.reused, self.cleared, self.absent, self.by_hand
+
+    def fields(self) -> dict[str, int]:
+        """Return the counts as fields of `OptimizerStepped`."""
+        return {
+            "observed": self.observed,
+            "fresh": self.fresh,
+            "mixed": self.mixed,
+            "reused": self.reused,
+            "cleared": self.cleared,
+            "absent_grad": self.absent,
+            "by_hand": self.by_hand,
+        }
 
     def add(self, held: Held) -> None:
         self.observed += 1

@@ -31,8 +31,8 @@ class Freezes:
 
     def look(self) -> None:
         """Emit the modules and parameters that have such an attribute and are trainable."""
-        for model in self._scene.alive("trained model"):
-            number = self._scene.known("model", model) or 0
+        for model in self._scene.numbers.alive("trained model"):
+            number = self._scene.numbers.known("model", model) or 0
             for holder, attribute, parameters in self._found(model):
                 key = (number, holder, attribute)
                 event = self._events.get(key)

@@ -7,8 +7,9 @@ changed: the loops below run at every step and are written for speed.
 from __future__ import annotations
 
 import math
+import threading
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from truestep.probes.gradients.gradient_states import (
     FRESH,
@@ -30,6 +31,10 @@ from truestep.probes.gradients.gradient_states import (
 from truestep.probes.optimizer.fsdp import is_whole
 from truestep.seams.refs import Ref, is_referenced
 
+if TYPE_CHECKING:
+    from truestep.events import Site
+    from truestep.probes.context.sampling import Sampling
+
 _CHECKS = 5
 _MEASURED = 8
 
@@ -37,13 +42,21 @@ _MEASURED = 8
 class Ledger:
     """All panels, and the rules by which gradients change state."""
 
-    def __init__(self, tensor: Any) -> None:
+    def __init__(self, tensor: Any, sampling: Sampling) -> None:
         self._tensor = tensor
+        self._sampling = sampling
+        self.lock = threading.RLock()
+        """Held while gradients are examined."""
+        self.thread = 0
+        """The thread that runs the backward passes."""
         self.by_id: dict[int, Held] = {}
         self.panels: dict[int, Panel] = {}
         self.free = Panel(0)
         """Parameters that a loss reaches outside of optimizers: updated by hand, or not at all."""
-        self.sampled = True
+        self.attempts: dict[int, int] = {}
+        """Number of steps, also of those that a scaler skipped, by optimizer number."""
+        self.forwarded: dict[int, tuple[Site, ...]] = {}
+        """Places of the calls since the last step by trainable parameter of the modules (sampled steps only)."""
         self.live: list[Held] = []
         """The parameters that are currently examined."""
         self._before: list[tuple[Held, Any]] = []
@@ -54,6 +67,11 @@ class Ledger:
         """Return the record of a parameter; None for an unknown one."""
         held = self.by_id.get(id(parameter))
         return held if held is not None and held.ref() is parameter else None
+
+    def begin_step(self) -> None:
+        """Begin a step that is sampled, or that follows a sampled one."""
+        self.forwarded.clear()
+        self.refresh()
 
     def refresh(self) -> None:
         """Choose the parameters to examine: all of them in a sampled step."""
@@ -72,7 +90,7 @@ class Ledger:
 
     def owned(self, panel: Panel) -> list[Held]:
         """Return the parameters of one optimizer that are currently examined."""
-        return panel.everything if self.sampled else panel.sentinels
+        return panel.everything if self._sampling.on else panel.sentinels
 
     def among(self, parameters: Iterable[Any]) -> list[Held]:
         """Return the given parameters that are currently examined."""
@@ -110,7 +128,7 @@ class Ledger:
                         held.state, held.used_memory = USED, held.memory
             if held.state == USED and self._zeroed_unseen(panel, grad):
                 held.state, held.used_memory = ZEROED, 0
-            if self.sampled and len(self._before) < _MEASURED and measurable(grad):
+            if self._sampling.on and len(self._before) < _MEASURED and measurable(grad):
                 self._before.append((held, here(grad).clone()))
         return moved
 
@@ -123,7 +141,7 @@ class Ledger:
 
     def _zeroed_unseen(self, panel: Panel, grad: Any) -> bool:
         """Return True if a used gradient was zeroed without a trace (``.grad.data.zero_()``, NumPy)."""
-        if panel.checks < _CHECKS or (self.sampled and panel.checks < 100 * _CHECKS):
+        if panel.checks < _CHECKS or (self._sampling.on and panel.checks < 100 * _CHECKS):
             panel.checks += 1
             panel.zeroes_unseen = looks_zero(grad)
         return panel.zeroes_unseen
@@ -175,7 +193,7 @@ class Ledger:
                 held.memory = grad.data_ptr()
             if held.panel is not None and not held.panel.stepped:
                 held.moved, held.spot = version(parameter), one_value(parameter)
-        if self.sampled:
+        if self._sampling.on:
             self._share()
         return len(self.live), written, onto_used, onto_fresh
 
@@ -215,7 +233,7 @@ class Ledger:
 
     def fresh_only(self, panel: Panel) -> int:
         """Return the number of examined gradients if all are fresh, else 0: the ordinary case, without a read."""
-        if self.sampled:
+        if self._sampling.on:
             return 0
         for held in panel.sentinels:
             if held.state != FRESH or held.version == WRITTEN:
@@ -231,18 +249,28 @@ class Ledger:
                 counts.add(held)
         return counts
 
-    def after_step(self, panel: Panel, *, next_sampled: bool) -> None:
-        """Mark an optimizer's gradients as used."""
+    def stepped(self, panel: Panel) -> None:
+        """Count a step of an optimizer, and mark its gradients as used."""
+        self._use(panel.number, panel, next_sampled=self._sampling.is_sampled(self._sampling.step + 1))
+
+    def skipped(self, optimizer: int) -> None:
+        """Count a step that a GradScaler skipped, and mark the gradients as used."""
+        self._use(optimizer, self.panels.get(optimizer), next_sampled=self._sampling.on)
+
+    def _use(self, optimizer: int, panel: Panel | None, *, next_sampled: bool) -> None:
+        self.attempts[optimizer] = self.attempts.get(optimizer, 0) + 1
+        if panel is None:
+            return
         if next_sampled:
             panel.rotate()
-        elif not self.sampled and not panel.bumps:
+        elif not self._sampling.on and not panel.bumps:
             for held in panel.sentinels:
                 held.cleared = False
                 held.state = NONE if held.state == NONE else USED
                 held.used_memory = held.memory
             return
         bumps = False
-        for held in panel.everything if next_sampled or self.sampled else panel.sentinels:
+        for held in panel.everything if next_sampled or self._sampling.on else panel.sentinels:
             parameter = held.ref()
             if parameter is not None:
                 before, known = held.version, held.grad
@@ -260,7 +288,7 @@ class Ledger:
             if held.state == FRESH or held.state == MIXED:
                 held.cleared = True
             held.state, held.used_memory = ZEROED, 0
-            if self.sampled and held.panel is not None:
+            if self._sampling.on and held.panel is not None:
                 held.panel.shares.clear()
 
     def written(self, some: Iterable[Held]) -> None:
@@ -304,7 +332,3 @@ class Ledger:
             held.panel = None  # which has it: a cycle
         self.by_id, self.panels, self.free, self.live = {}, {}, Panel(0), []
         self._before, self._swapped = [], None
-
-    def skipped(self, panel: Panel) -> None:
-        """Mark an optimizer's gradients as used by an attempt that a GradScaler skipped."""
-        self.after_step(panel, next_sampled=self.sampled)

@@ -6,8 +6,8 @@ from contextlib import ExitStack
 from typing import Any
 
 from truestep import seams
-from truestep.events import Event, GradientsUnscaled, LossScaled, ScalerBuilt, ScalerStepped, ScalerUpdated
-from truestep.probes.context.probe import Probe
+from truestep.events import GradientScaleRead, GradientsUnscaled, LossScaled, ScalerBuilt, ScalerStepped, ScalerUpdated
+from truestep.probes.context.probe import Probe, sees
 from truestep.probes.gradients.scales import mark
 
 
@@ -19,11 +19,11 @@ class ScalerProbe(Probe):
 
         scene = self.scene
         compiling = scene.torch.compiler.is_dynamo_compiling
-        self._events: dict[tuple[Any, ...], Event] = {}
 
         def scale(scaler: Any, outputs: Any) -> Any:
             result = original_scale(scaler, outputs)
             if not compiling() and scene.active and scaler.is_enabled():
+                scene.unseen.met(result)
                 self.scaled(scaler, result)
             return result
 
@@ -36,14 +36,14 @@ class ScalerProbe(Probe):
             if compiling() or not scene.active or not scaler.is_enabled():
                 return original_step(scaler, optimizer, *args, **kwargs)
             scene.coast.wake()
-            before = scene.step
+            before = scene.sampling.step
             self.stepping(scaler, optimizer)
             scene.depth.scaler = True
             try:
                 result = original_step(scaler, optimizer, *args, **kwargs)
             finally:
                 scene.depth.scaler = False
-            self.stepped(scaler, optimizer, skipped=scene.step == before)
+            self.stepped(scaler, optimizer, skipped=scene.sampling.step == before)
             return result
 
         def update(scaler: Any, *args: Any, **kwargs: Any) -> None:
@@ -58,98 +58,58 @@ class ScalerProbe(Probe):
         original_update = seams.scaler.wrap(stack, "update", update)
 
     def _number(self, scaler: Any) -> int:
-        number, new = self.scene.number("scaler", scaler)
+        number, new = self.scene.numbers.of("scaler", scaler)
         if new:
             scale = float(getattr(scaler, "_init_scale", 0.0))
             self.scene.emit(ScalerBuilt(scaler=number, enabled=True, scale=scale, site=self.scene.site(2)))
         return number
 
-    def _tell(self, kind: type[Event], **fields: Any) -> None:
-        try:
-            key = (kind, *((name, id(value) if name == "site" else value) for name, value in fields.items()))
-            event = self._events.get(key)
-            if event is None:
-                event = self._events[key] = kind(**fields)
-            self.scene.emit(event)
-        except Exception:
-            self.scene.fail()
-
+    @sees
     def scaled(self, scaler: Any, result: Any) -> None:
-        self.scene.coast.wake()
-        aside = self.scene.unseen.begin(result)
-        try:
-            self.scene.scales.in_use = True
-            mark(result)
-            number = self._number(scaler)
-            self.scene.scaled_by = number
-        except Exception:
-            self.scene.fail()
-            return
-        finally:
-            if aside:
-                aside.close()
-        self._tell(LossScaled, scaler=number)
+        scene = self.scene
+        scene.coast.wake()
+        scene.scales.in_use = True
+        mark(result)
+        number = scene.scales.scaled_by = self._number(scaler)
+        scene.tell(LossScaled, scaler=number)
 
-    def updated(self, scaler: Any) -> None:
-        try:
-            self._tell(ScalerUpdated, scaler=self._number(scaler))
-        except Exception:
-            self.scene.fail()
-
+    @sees
     def unscaled(self, scaler: Any, optimizer: Any) -> None:
         scene = self.scene
         scene.coast.wake()
-        aside = scene.unseen.begin()
-        try:
-            number = scene.known("optimizer", optimizer)
-            panel = scene.ledger.panels.get(number or 0)
-            if panel is not None:
-                panel.scaled = False
-                scene.ledger.written(scene.ledger.owned(panel))
-            if not scene.depth.scaler:
-                if panel is not None and scene.sampled:
-                    scene.scales.unscaled(panel, scene.site())
-                self._tell(GradientsUnscaled, scaler=self._number(scaler), optimizer=number, site=scene.site())
-        except Exception:
-            scene.fail()
-        finally:
-            if aside:
-                aside.close()
+        number = scene.numbers.known("optimizer", optimizer)
+        panel = scene.ledger.panels.get(number or 0)
+        if panel is not None:
+            panel.scaled = False
+            scene.ledger.written(scene.ledger.owned(panel))
+        if not scene.depth.scaler:
+            site = scene.site()
+            if panel is not None and scene.sampling.on:
+                scene.scales.unscaled(panel, site)
+            scene.tell(GradientsUnscaled, scaler=self._number(scaler), optimizer=number, site=site)
 
+    @sees
     def stepping(self, scaler: Any, optimizer: Any) -> None:
         """At a sampled step, emit the losses that made the gradients."""
         scene = self.scene
-        if not scene.sampled or type(scaler).scale is not self._class.scale:
+        if not scene.sampling.on or type(scaler).scale is not self._class.scale:
             return  # a scaler with a custom `scale` leaves no marks
-        aside = scene.unseen.begin()
-        try:
-            panel = scene.ledger.panels.get(scene.known("optimizer", optimizer) or 0)
-            if panel is None:
-                return
+        panel = scene.ledger.panels.get(scene.numbers.known("optimizer", optimizer) or 0)
+        if panel is not None:
             scene.ledger.look(panel.everything)
-            event = scene.scales.stepping(panel, scene.site(), scaler=True)
-            if event is not None:
-                scene.emit(event)
-        except Exception:
-            scene.fail()
-        finally:
-            if aside:
-                aside.close()
+            read = scene.scales.stepping(panel, scene.site(), scaler=True)
+            if read is not None:
+                scene.tell(GradientScaleRead, **read)
 
+    @sees
     def stepped(self, scaler: Any, optimizer: Any, *, skipped: bool) -> None:
         scene = self.scene
-        aside = scene.unseen.begin()
-        try:
-            number = scene.known("optimizer", optimizer)
-            if skipped and number is not None:
-                scene.attempts[number] = scene.attempts.get(number, 0) + 1
-                panel = scene.ledger.panels.get(number)
-                if panel is not None:
-                    scene.ledger.skipped(panel)
-            site = scene.site()
-            self._tell(ScalerStepped, scaler=self._number(scaler), optimizer=number, skipped=skipped, site=site)
-        except Exception:
-            scene.fail()
-        finally:
-            if aside:
-                aside.close()
+        number = scene.numbers.known("optimizer", optimizer)
+        if skipped and number is not None:
+            scene.ledger.skipped(number)
+        site = scene.site()
+        scene.tell(ScalerStepped, scaler=self._number(scaler), optimizer=number, skipped=skipped, site=site)
+
+    @sees
+    def updated(self, scaler: Any) -> None:
+        self.scene.tell(ScalerUpdated, scaler=self._number(scaler))

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from truestep.events import GradientScaleRead, Site
+from truestep.events import Site
 from truestep.probes.gradients.gradient_states import FRESH, MIXED, Held, Panel, here, measurable
 from truestep.probes.gradients.ledger import Ledger
 from truestep.seams.refs import Ref
@@ -67,11 +67,12 @@ class Scales:
 
     def __init__(self, ledger: Ledger) -> None:
         self.in_use = False
+        self.scaled_by: int | None = None
+        """The scaler that scaled the loss of the next backward pass."""
         self._ledger = ledger
         self._windows: dict[int, _Window] = {}
         self._before: list[tuple[Panel, list[tuple[Held, Ref | None, int, int]]]] = []
         self._scaled: bool | None = None
-        self._told: dict[tuple[Any, ...], GradientScaleRead] = {}
 
     def before_backward(self, outputs: Any, kind: str) -> None:
         """Remember the gradients and read the tape, before the engine runs."""
@@ -116,27 +117,23 @@ class Scales:
         if window is not None:
             window.unscaled, window.unscaled_at, window.scaled = True, site, None
 
-    def stepping(self, panel: Panel, site: Site | None, *, scaler: bool) -> GradientScaleRead | None:
-        """Return the facts about the gradients of the coming step; None if too little is known."""
+    def stepping(self, panel: Panel, site: Site | None, *, scaler: bool) -> dict[str, Any] | None:
+        """Return the fields of `GradientScaleRead` for the coming step; None if too little is known."""
         window = self._windows.pop(panel.number, None)
         if window is None or window.unknown or not any(held.state in (FRESH, MIXED) for held in panel.everything):
             return None
         carried = window.scaled
         if not scaler and carried is not None and (not panel.scaled or window.norm != _norm(panel)):
             return None  # written to in between: unscaled by hand
-        key = (panel.number, scaler, *map(id, (site, carried, window.plain, window.late, window.unscaled_at)))
-        event = self._told.get(key)
-        if event is None:
-            event = self._told[key] = GradientScaleRead(
-                optimizer=panel.number,
-                site=site,
-                scaler=scaler,
-                scaled=carried,
-                plain=window.plain,
-                late=window.late,
-                unscaled=window.unscaled_at,
-            )
-        return event
+        return {
+            "optimizer": panel.number,
+            "site": site,
+            "scaler": scaler,
+            "scaled": carried,
+            "plain": window.plain,
+            "late": window.late,
+            "unscaled": window.unscaled_at,
+        }
 
 
 def _norm(panel: Panel) -> float | None:

@@ -4,12 +4,22 @@ from __future__ import annotations
 
 import sys
 from contextlib import ExitStack
-from typing import Any
+from typing import Any, NamedTuple
 
 from truestep import seams
 from truestep.events import GradientsZeroed
-from truestep.probes.context.probe import Probe
+from truestep.probes.context.probe import Probe, sees
 from truestep.probes.gradients.gradient_states import FRESH, MIXED, USED, Held
+
+
+class Cleared(NamedTuple):
+    """Gradients that are cleared by a call, and the number of its optimizer or model."""
+
+    some: list[Held]
+    optimizer: int | None
+    model: int | None
+    fresh: int
+    used: int
 
 
 class ZeroProbe(Probe):
@@ -17,8 +27,8 @@ class ZeroProbe(Probe):
 
     def install(self, stack: ExitStack) -> None:
         scene, coast, frame = self.scene, self.scene.coast, sys._getframe
-        compiling = scene.torch.compiler.is_dynamo_compiling
         self._events: dict[tuple[Any, ...], GradientsZeroed] = {}
+        compiling = scene.torch.compiler.is_dynamo_compiling
 
         def optimizer_zero_grad(optimizer: Any, set_to_none: bool = True) -> None:
             if coast.on or coast.learning:
@@ -34,9 +44,10 @@ class ZeroProbe(Probe):
             if not scene.active:
                 raw(optimizer, set_to_none)
                 return
-            some, counts, owner = self.before(optimizer)
+            cleared = self.before(optimizer)
             raw(optimizer, set_to_none)
-            self.after(counts, some, owner=owner, key=key if coast.learning else 0)
+            if cleared is not None:
+                self.after(cleared, key if coast.learning else 0)
 
         def module_zero_grad(module: Any, set_to_none: bool = True) -> None:
             if compiling() or not scene.active:
@@ -49,68 +60,50 @@ class ZeroProbe(Probe):
                     original_module(module, set_to_none)
                     return
                 coast.wake()
-            some, counts, model = self.before(module, is_module=True)
+            cleared = self.before(module, is_module=True)
             original_module(module, set_to_none)
-            self.after(counts, some, model=model, key=key)
+            if cleared is not None:
+                self.after(cleared, key)
 
         raw = seams.zero_grad.wrap_optimizer(stack, optimizer_zero_grad)
         original_module = seams.zero_grad.wrap_module(stack, module_zero_grad)
 
-    def before(self, owner: Any, *, is_module: bool = False) -> tuple[list[Held], tuple[int, int], int | None]:
-        """Return the gradients to be cleared, the numbers of unused and used ones, and the owner's number.
-
-        Gradients are read at sampled steps only.
-        """
-        fresh = used = 0
+    @sees
+    def before(self, owner: Any, *, is_module: bool = False) -> Cleared:
+        """Find the gradients to be cleared. They are read at sampled steps only."""
+        ledger, numbers = self.scene.ledger, self.scene.numbers
+        optimizer = model = None
         some: list[Held] = []
-        number: int | None = None
-        scene = self.scene
-        aside = scene.unseen.begin()
-        try:
-            if is_module:
-                some, number = scene.ledger.among(owner.parameters()), scene.known("model", owner)
-            else:
-                number = scene.known("optimizer", owner)
-                panel = scene.ledger.panels.get(number or 0)
-                if panel is None:
-                    number = None
-                else:
-                    some = scene.ledger.owned(panel)
-            if scene.sampled:
-                scene.ledger.look(some)
-            for held in some:
-                if held.state == FRESH or held.state == MIXED:
-                    fresh += 1
-                elif held.state == USED:
-                    used += 1
-        except Exception:
-            scene.fail()
-        finally:
-            if aside:
-                aside.close()
-        return some, (fresh, used), number
+        if is_module:
+            some, model = ledger.among(owner.parameters()), numbers.known("model", owner)
+        else:
+            panel = ledger.panels.get(numbers.known("optimizer", owner) or 0)
+            if panel is not None:
+                some, optimizer = ledger.owned(panel), panel.number
+        if self.scene.sampling.on:
+            ledger.look(some)
+        fresh = used = 0
+        for held in some:
+            if held.state == FRESH or held.state == MIXED:
+                fresh += 1
+            elif held.state == USED:
+                used += 1
+        return Cleared(some, optimizer, model, fresh, used)
 
-    def after(
-        self,
-        counts: tuple[int, int],
-        some: list[Held],
-        *,
-        owner: int | None = None,
-        model: int | None = None,
-        key: int = 0,
-    ) -> None:
+    @sees
+    def after(self, cleared: Cleared, key: int) -> None:
+        """Record the cleared gradients and emit the event."""
         scene = self.scene
-        try:
-            scene.ledger.cleared(some)
-            site = scene.sites.quick(3)
-            look = (id(site), owner, model, counts, len(some))
-            event = self._events.get(look)
-            if event is None:
-                event = self._events[look] = GradientsZeroed(
-                    site=site, optimizer=owner, model=model, fresh=counts[0], used=counts[1], observed=len(some)
-                )
-            scene.emit(event)
-            if scene.coast.learning:
-                scene.coast.name(key)
-        except Exception:
-            scene.fail()
+        some, optimizer, model, fresh, used = cleared
+        scene.ledger.cleared(some)
+        site = scene.sites.quick(4)
+        # At every step: by this key without the cost of `tell`.
+        look = (id(site), optimizer, model, fresh, used, len(some))
+        event = self._events.get(look)
+        if event is None:
+            event = self._events[look] = GradientsZeroed(
+                site=site, optimizer=optimizer, model=model, fresh=fresh, used=used, observed=len(some)
+            )
+        scene.emit(event)
+        if scene.coast.learning:
+            scene.coast.name(key)

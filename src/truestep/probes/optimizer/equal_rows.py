@@ -50,7 +50,7 @@ class Rows:
             elif weight.shape[0] > 1 and _was_trained(self._first[held.number], row):
                 moved.append(held.number)
         if before:
-            self._scene.emit(RowsEqual(moved=tuple(moved), zero=tuple(zero), steps=self._scene.step + 1))
+            self._scene.emit(RowsEqual(moved=tuple(moved), zero=tuple(zero), steps=self._scene.sampling.step + 1))
 
     def _weight(self, held: Held) -> Any:
         """Return the values of a trainable weight; None for other parameters."""

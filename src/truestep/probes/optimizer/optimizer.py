@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 import sys
-import time
 import weakref
-from collections.abc import Callable
 from contextlib import ExitStack
-from typing import Any
+from typing import Any, NamedTuple
 
 from truestep import seams
-from truestep.events import GradientsRepaired, OptimizerBuilt, OptimizerStepped, ParametersAdded, Site
-from truestep.probes.context.probe import Probe
+from truestep.events import (
+    GradientScaleRead,
+    GradientsRepaired,
+    OptimizerBuilt,
+    OptimizerStepped,
+    ParametersAdded,
+    Site,
+)
+from truestep.probes.context.names import target
+from truestep.probes.context.probe import Probe, sees
 from truestep.probes.gradients.gradient_states import Counts, Panel
 from truestep.probes.gradients.ineffective_freezes import Freezes
 from truestep.probes.optimizer.equal_rows import Rows
-from truestep.probes.optimizer.sampled_measures import finite_gradients, mixture, unchanged
+from truestep.probes.optimizer.sampled_measures import Unchanged, finite_gradients, mixture
 from truestep.probes.optimizer.stepped import Stepped
 from truestep.seams.patch import patch
 
@@ -34,6 +40,16 @@ _SCALE_FREE = {
 }
 
 
+class Pending(NamedTuple):
+    """A step under way."""
+
+    panel: Panel
+    site: Site | None
+    counts: Counts | int
+    """Number of fresh gradients if all examined ones are fresh."""
+    closure: bool
+
+
 class OptimizerProbe(Probe):
     """Emits `OptimizerBuilt`, `ParametersAdded` and, for the outermost of nested steps, `OptimizerStepped`."""
 
@@ -42,12 +58,14 @@ class OptimizerProbe(Probe):
 
         self._events: dict[tuple[Any, ...], OptimizerStepped] = {}
         self._coast = self.scene.coast
-        self._pending: tuple[Panel, Site | None, Counts | int, bool] | None = None
-        self._panels: dict[int, tuple[Callable[[], Any], Panel]] = {}
+        self._pending: Pending | None = None
+        self._panels: dict[int, Panel] = {}
+        """Optimizer by its identity."""
         self._building = self._nested = 0
         self._rows = Rows(self.scene)
         self._freezes = Freezes(self.scene)
         self._stepped = Stepped(self.scene)
+        self._unchanged = Unchanged(self.scene)
         original_init = module.Optimizer.__init__
         original_add = module.Optimizer.add_param_group
         scene = self.scene
@@ -59,88 +77,83 @@ class OptimizerProbe(Probe):
             finally:
                 self._building -= 1
             if scene.active and not self._building:
-                self.told(optimizer)
+                self.built(optimizer)
 
         def add_param_group(optimizer: Any, param_group: dict[str, Any]) -> None:
             original_add(optimizer, param_group)
             if scene.active and not self._building:
-                self.told(optimizer, added=True)
+                self.extended(optimizer)
 
         patch(stack, module.Optimizer, "__init__", __init__)
         patch(stack, module.Optimizer, "add_param_group", add_param_group)
         seams.step.watch(stack, before=self.before, after=self.after)
 
-    def told(self, optimizer: Any, *, added: bool = False) -> None:
-        """Record that user code built an optimizer, or added parameters to one."""
-        aside = self.scene.unseen.begin()
-        try:
-            if added:
-                self.added(optimizer, self.scene.site())
-            else:
-                self.built(optimizer, self.scene.site())
-        except Exception:
-            self.scene.fail()
-        finally:
-            if aside:
-                aside.close()
+    @sees
+    def built(self, optimizer: Any) -> None:
+        """Record that user code built an optimizer."""
+        self._meet(optimizer, self.scene.site())
 
-    def built(self, optimizer: Any, site: Site | None) -> Panel:
+    @sees
+    def extended(self, optimizer: Any) -> None:
+        """Record that user code added parameters to an optimizer."""
+        self._extend(optimizer, self.scene.site())
+
+    def _meet(self, optimizer: Any, site: Site | None) -> Panel:
         """Assign a number to an optimizer, and a panel to its parameters."""
-        scene, ledger = self.scene, self.scene.ledger
-        number, _ = scene.number("optimizer", optimizer)
-        scene.optimizers[number] = weakref.ref(optimizer)
+        ledger = self.scene.ledger
+        number, _ = self.scene.numbers.of("optimizer", optimizer)
         panel = ledger.panels.get(number)
-        if panel is not None:
-            self._panels[id(optimizer)] = (weakref.ref(optimizer), panel)
-            return panel
-        ledger.prune()
-        panel = ledger.panels[number] = Panel(number)
-        self._panels = {key: entry for key, entry in self._panels.items() if entry[0]() is not None}
-        self._panels[id(optimizer)] = (weakref.ref(optimizer), panel)
-        try:
-            for group in optimizer.param_groups:
-                for parameter in group["params"]:
-                    panel.add(scene.hold(parameter))
-            scene.changed()
-            ledger.refresh()
-            group = optimizer.param_groups[0] if optimizer.param_groups else {}
-            bases = {base.__name__ for base in type(optimizer).__mro__}
-            scene.emit(
-                OptimizerBuilt(
-                    optimizer=number,
-                    name=scene.target(site, "optimizer"),
-                    kind=type(optimizer).__name__,
-                    parameters=tuple(held.number for held in panel.everything),
-                    lr=_number(group.get("lr")),
-                    weight_decay=_number(group.get("weight_decay")),
-                    scale_free=bool(bases & _SCALE_FREE),
-                    site=site,
-                )
-            )
-        except Exception:
-            scene.fail()
+        if panel is None:
+            ledger.prune()
+            panel = ledger.panels[number] = Panel(number, weakref.ref(optimizer))
+            self._panels = {key: known for key, known in self._panels.items() if known.optimizer() is not None}
+            self._panels[id(optimizer)] = panel
+            self._fill(panel, optimizer, site)
+        self._panels[id(optimizer)] = panel
         return panel
 
-    def added(self, optimizer: Any, site: Site | None) -> None:
-        """Record added parameters, by add_param_group or without it."""
+    @sees
+    def _fill(self, panel: Panel, optimizer: Any, site: Site | None) -> None:
+        """Add the parameters of a new optimizer, and emit the event."""
         scene = self.scene
-        try:
-            entry = self._panels.get(id(optimizer))
-            if entry is None or entry[0]() is not optimizer:
-                return
-            panel = entry[1]
-            known = {held.number for held in panel.everything}
-            fresh = [scene.hold(p) for group in optimizer.param_groups for p in group["params"]]
-            fresh = [held for held in fresh if held.number not in known]
-            for held in fresh:
-                panel.add(held)
-            if fresh:
-                scene.changed()
-                scene.ledger.refresh()
-                numbers = tuple(held.number for held in fresh)
-                scene.emit(ParametersAdded(optimizer=panel.number, parameters=numbers, site=site))
-        except Exception:
-            scene.fail()
+        for group in optimizer.param_groups:
+            for parameter in group["params"]:
+                panel.add(scene.hold(parameter))
+        scene.changed()
+        scene.ledger.refresh()
+        group = optimizer.param_groups[0] if optimizer.param_groups else {}
+        bases = {base.__name__ for base in type(optimizer).__mro__}
+        scene.emit(
+            OptimizerBuilt(
+                optimizer=panel.number,
+                name=target(site, "optimizer"),
+                kind=type(optimizer).__name__,
+                parameters=tuple(held.number for held in panel.everything),
+                lr=_number(group.get("lr")),
+                weight_decay=_number(group.get("weight_decay")),
+                scale_free=bool(bases & _SCALE_FREE),
+                site=site,
+            )
+        )
+
+    @sees
+    def _extend(self, optimizer: Any, site: Site | None) -> None:
+        """Record parameters that were added by `add_param_group`, or without it."""
+        scene, panel = self.scene, self._panels.get(id(optimizer))
+        if panel is None or panel.optimizer() is not optimizer:
+            return
+        known = {held.number for held in panel.everything}
+        fresh = [scene.hold(p) for group in optimizer.param_groups for p in group["params"]]
+        fresh = [held for held in fresh if held.number not in known]
+        for held in fresh:
+            panel.add(held)
+        if fresh:
+            scene.changed()
+            scene.ledger.refresh()
+            numbers = tuple(held.number for held in fresh)
+            scene.emit(ParametersAdded(optimizer=panel.number, parameters=numbers, site=site))
+
+    # --- before a step -----------------------------------------------------------------------------------------
 
     def before(self, optimizer: Any, args: Any, kwargs: Any) -> None:
         """Global pre-hook: runs for every optimizer, also for nested ones."""
@@ -155,58 +168,50 @@ class OptimizerProbe(Probe):
                 return
             coast.wake()
         coast.passing = None
-        scene = self.scene
-        if not scene.active:
+        if not self.scene.active:
             return
-        depth = scene.depth
+        depth = self.scene.depth
         depth.step = depth.step + 1 if depth.step == 0 else self._steps_under_way()
         if depth.step > 1:
             return
         if coast.learning:
             coast.step_key = id(optimizer) + sys._getframe(2).f_lasti if len(args) == 1 and not kwargs else None
-        aside = scene.unseen.begin()
-        try:
-            ledger = scene.ledger
-            site = scene.sites.quick(3)
-            entry = self._panels.get(id(optimizer))
-            mine = entry is not None and entry[0]() is optimizer
-            panel = entry[1] if entry is not None and mine else self.built(optimizer, None)
-            closure = (len(args) > 1 and args[1] is not None) or kwargs.get("closure") is not None
-            if scene.bad_loss:
-                scene.bad_loss = False
-                if finite_gradients(scene, panel):
-                    scene.emit(GradientsRepaired(optimizer=panel.number))
-            counts: Counts | int = ledger.fresh_only(panel)
-            if not counts:
-                if scene.sampled:
-                    self.added(optimizer, None)
-                counts = ledger.look(ledger.owned(panel))
-                if scene.sampled and scene.scales.in_use and not depth.scaler:
-                    told = getattr(optimizer, "grad_scale", None) is not None or len(args) > 1 or bool(kwargs)
-                    scale = scene.scales.stepping(panel, site, scaler=False)
-                    if scale is not None and not told:  # else it may divide by the scale itself
-                        scene.emit(scale)
-                if scene.sampled and not closure:
-                    mixture(scene, panel, counts, site)
-                if scene.sampled:
-                    self._compare(optimizer, panel, counts, closure)
-            self._pending = (panel, site, counts, closure)
-        except Exception:
-            self._pending = None
-            scene.fail()
-        finally:
-            if aside:
-                aside.close()
+        self._pending = self._examined(optimizer, args, kwargs)
 
-    def _compare(self, optimizer: Any, panel: Panel, counts: Counts, closure: bool) -> None:
+    @sees
+    def _examined(self, optimizer: Any, args: Any, kwargs: Any) -> Pending:
+        """Examine the gradients of an outermost step."""
+        scene, ledger = self.scene, self.scene.ledger
+        site = scene.sites.quick(5)
+        panel = self._panels.get(id(optimizer))
+        if panel is None or panel.optimizer() is not optimizer:
+            panel = self._meet(optimizer, None)
+        closure = (len(args) > 1 and args[1] is not None) or kwargs.get("closure") is not None
+        if scene.losses.bad:
+            scene.losses.bad = False
+            if finite_gradients(scene, panel):
+                scene.emit(GradientsRepaired(optimizer=panel.number))
+        counts: Counts | int = ledger.fresh_only(panel)
+        if not counts:
+            if scene.sampling.on:
+                self._extend(optimizer, None)
+            counts = ledger.look(ledger.owned(panel))
+            if scene.sampling.on:
+                if scene.scales.in_use and not scene.depth.scaler:
+                    read = scene.scales.stepping(panel, site, scaler=False)
+                    divides = getattr(optimizer, "grad_scale", None) is not None or len(args) > 1 or bool(kwargs)
+                    if read is not None and not divides:  # else it may divide by the scale itself
+                        scene.tell(GradientScaleRead, **read)
+                if not closure:
+                    mixture(scene, panel, counts, site)
+                self._copy(optimizer, panel, counts, closure)
+        return Pending(panel, site, counts, closure)
+
+    @sees
+    def _copy(self, optimizer: Any, panel: Panel, counts: Counts, closure: bool) -> None:
         """Copy values to compare after the step; the step counts even if this fails."""
-        begun = time.perf_counter()
-        try:
-            begun = self.scene.clock(_one_of(panel))
+        with self.scene.sampling.timed(_one_of(panel)):
             self._stepped.before(optimizer, panel, counts, closure=closure)
-        except Exception:
-            self.scene.fail()
-        self.scene.cost_s += time.perf_counter() - begun
 
     def _steps_under_way(self) -> int:
         """Return the number of steps around the hook; a step that raised leaves no other trace."""
@@ -217,10 +222,12 @@ class OptimizerProbe(Probe):
             frame = frame.f_back
         return count
 
+    # --- after it ----------------------------------------------------------------------------------------------
+
     def after(self, optimizer: Any, args: Any, kwargs: Any) -> None:
         """Global post-hook."""
         coast = self._coast
-        passing = coast.passing
+        passing: Any = coast.passing
         if passing is not None:
             if self._nested:
                 self._nested -= 1
@@ -228,86 +235,59 @@ class OptimizerProbe(Probe):
             coast.passing = None
             if coast.on:
                 coast.stepped()
-            else:
-                self.passed(passing)
+            else:  # another event during the step ended coasting
+                self._close(self._passed(passing))
             return
-        scene = self.scene
-        depth = scene.depth
-        if not scene.active or depth.step == 0:
+        depth = self.scene.depth
+        if not self.scene.active or depth.step == 0:
             return
         depth.step -= 1
         if depth.step or self._pending is None:
             return
-        panel, site, counts, closure = self._pending
-        self._pending = None
-        aside = scene.unseen.begin()
-        try:
-            if scene.sampled:
-                begun = time.perf_counter()
-                try:
-                    begun = scene.clock(_one_of(panel))
-                    self._stepped.after(panel, site)
-                    unchanged(scene)
-                    self._rows.look()
-                    self._freezes.look()
-                except Exception:  # the step counts all the same
-                    scene.fail()
-                scene.cost_s += time.perf_counter() - begun
-            if closure and not isinstance(counts, int) and not counts.fresh and not counts.mixed:
-                counts = scene.ledger.look(scene.ledger.owned(panel))
-                counts.fresh, counts.reused = counts.fresh + counts.reused, 0
-            scene.ledger.after_step(panel, next_sampled=scene.is_sampled(scene.step + 1))
-            panel.scaled = False
-            number = panel.number
-            scene.attempts[number] = scene.attempts.get(number, 0) + 1
-            key: tuple[Any, ...] = (number, id(site), counts, closure, depth.scaler)
-            if not isinstance(counts, int):
-                key = (*key[:2], *counts.key(), *key[3:])
-            event = self._events.get(key)
-            if event is None:
-                event = self._events[key] = _stepped(number, site, counts, closure, depth.scaler)
-        except Exception:
-            scene.fail()
-            return
-        finally:
-            if aside:
-                aside.close()
-        scene.close_step(event)
+        pending, self._pending = self._pending, None
+        self._close(self._completed(pending))
 
-    def passed(self, event: Any) -> None:
-        """Emit a recognized step during which another event woke the observation."""
-        scene, number = self.scene, event.optimizer
-        aside = scene.unseen.begin()
-        try:
-            scene.attempts[number] = scene.attempts.get(number, 0) + 1
-            scene.ledger.after_step(scene.ledger.panels[number], next_sampled=scene.is_sampled(scene.step + 1))
-        except Exception:
-            scene.fail()
-            return
-        finally:
-            if aside:
-                aside.close()
-        scene.close_step(event)
+    def _close(self, event: OptimizerStepped | None) -> None:
+        if event is not None:
+            self.scene.close_step(event)
 
+    @sees
+    def _passed(self, event: OptimizerStepped) -> OptimizerStepped:
+        """Return the event of a step that was recognized at its start."""
+        self.scene.ledger.stepped(self.scene.ledger.panels[event.optimizer])
+        return event
 
-def _stepped(number: int, site: Site | None, counts: Counts | int, closure: bool, scaler: bool) -> OptimizerStepped:
-    if isinstance(counts, int):
-        return OptimizerStepped(
-            optimizer=number, site=site, observed=counts, fresh=counts, closure=closure, scaler=scaler
-        )
-    return OptimizerStepped(
-        optimizer=number,
-        site=site,
-        observed=counts.observed,
-        fresh=counts.fresh,
-        mixed=counts.mixed,
-        reused=counts.reused,
-        cleared=counts.cleared,
-        absent_grad=counts.absent,
-        by_hand=counts.by_hand,
-        closure=closure,
-        scaler=scaler,
-    )
+    @sees
+    def _completed(self, pending: Pending) -> OptimizerStepped:
+        """Return the event of a step that was examined at its start."""
+        scene, ledger = self.scene, self.scene.ledger
+        panel, site, counts, closure = pending
+        if scene.sampling.on:
+            self._compare(panel, site)
+        if closure and not isinstance(counts, int) and not counts.fresh and not counts.mixed:
+            counts = ledger.look(ledger.owned(panel))
+            counts.fresh, counts.reused = counts.fresh + counts.reused, 0
+        ledger.stepped(panel)
+        panel.scaled = False
+        # At every step: by this key without the cost of `tell`.
+        scaler = scene.depth.scaler
+        key = (panel.number, id(site), counts if isinstance(counts, int) else counts.key(), closure, scaler)
+        event = self._events.get(key)
+        if event is None:
+            fields = {"observed": counts, "fresh": counts} if isinstance(counts, int) else counts.fields()
+            event = self._events[key] = OptimizerStepped(
+                optimizer=panel.number, site=site, **fields, closure=closure, scaler=scaler
+            )
+        return event
+
+    @sees
+    def _compare(self, panel: Panel, site: Site | None) -> None:
+        """Read values closely at a sampled step; the step counts even if this fails."""
+        with self.scene.sampling.timed(_one_of(panel)):
+            self._stepped.after(panel, site)
+            self._unchanged.look()
+            self._rows.look()
+            self._freezes.look()
 
 
 def _one_of(panel: Panel) -> Any:

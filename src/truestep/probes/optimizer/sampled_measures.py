@@ -47,25 +47,34 @@ def finite_gradients(scene: Scene, panel: Panel) -> bool:
     return found
 
 
-def unchanged(scene: Scene) -> None:
-    """Emit the trainable parameters that have kept their values since they were first examined.
+class Unchanged:
+    """Finds the trainable parameters that have kept their values since they were first examined.
 
     It compares version counters, and on the CPU also some elements, which shows writes that bypass the counter.
     """
-    still: list[int] = []
-    for held in list(scene.ledger.by_id.values()):
-        parameter = held.ref()
-        if parameter is None or not parameter.requires_grad or is_lazy(parameter):
-            continue
-        if held.base is None:
-            held.base, held.base_version = _fingerprint(parameter), version(parameter)
-        elif held.base_version == version(parameter) and held.base == _fingerprint(parameter):
-            still.append(held.number)
-    told = tuple(still[:_MOST])
-    if scene.step < 3 or (scene.step > _SETTLED and told == scene.unchanged):
-        return
-    scene.unchanged = told
-    scene.emit(ParametersUnchanged(parameters=told, steps=scene.step))
+
+    def __init__(self, scene: Scene) -> None:
+        self._scene = scene
+        self._latest: tuple[int, ...] = ()
+        """The parameters in the latest event."""
+
+    def look(self) -> None:
+        """Emit these parameters."""
+        scene = self._scene
+        still: list[int] = []
+        for held in list(scene.ledger.by_id.values()):
+            parameter = held.ref()
+            if parameter is None or not parameter.requires_grad or is_lazy(parameter):
+                continue
+            if held.base is None:
+                held.base, held.base_version = _fingerprint(parameter), version(parameter)
+            elif held.base_version == version(parameter) and held.base == _fingerprint(parameter):
+                still.append(held.number)
+        step, found = scene.sampling.step, tuple(still[:_MOST])
+        if step < 3 or (step > _SETTLED and found == self._latest):
+            return
+        self._latest = found
+        scene.emit(ParametersUnchanged(parameters=found, steps=step))
 
 
 def _fingerprint(parameter: Any) -> list[str]:

@@ -12,7 +12,8 @@ from contextlib import ExitStack
 from typing import Any
 
 from truestep.events import SchedulerBuilt, SchedulerStepped
-from truestep.probes.context.probe import Probe
+from truestep.probes.context.names import target
+from truestep.probes.context.probe import Probe, sees
 from truestep.probes.context.values import has_values
 from truestep.seams.patch import patch
 
@@ -28,7 +29,6 @@ class SchedulerProbe(Probe):
     def install(self, stack: ExitStack) -> None:
         from torch.optim import lr_scheduler as module
 
-        self._events: dict[tuple[Any, ...], SchedulerStepped] = {}
         self._steps_seen: dict[int, int] = {}
         self._rates: dict[int, tuple[float, bool]] = {}
         """By scheduler: last learning rate relative to the first, and True if it has only grown."""
@@ -86,81 +86,66 @@ class SchedulerProbe(Probe):
 
         patch(stack, base, "_update_lr", _update_lr)
 
+    @sees
     def built(self, scheduler: Any) -> None:
         scene = self.scene
-        try:
-            number, new = scene.number("scheduler", scheduler)
-            if not new:
-                return
-            site = scene.site()
-            kind = type(scheduler).__name__
-            scene.reads_losses = scene.reads_losses or kind == "ReduceLROnPlateau"
-            optimizer = self._optimizer(scheduler)
-            last = _tail(scheduler)
-            scene.emit(
-                SchedulerBuilt(
-                    scheduler=number,
-                    name=scene.target(site, "scheduler"),
-                    kind=kind,
-                    optimizer=optimizer,
-                    horizon=_horizon(scheduler),
-                    tail="" if last is None else type(last).__name__,
-                    tail_horizon=None if last is None else _horizon(last),
-                    periodic=kind in _PERIODIC,
-                    mode=str(getattr(scheduler, "mode", "")) if kind == "ReduceLROnPlateau" else "",
-                    patience=getattr(scheduler, "patience", None) if kind == "ReduceLROnPlateau" else None,
-                    step_size=getattr(scheduler, "step_size", None) if kind == "StepLR" else None,
-                    gamma=getattr(scheduler, "gamma", None) if kind in ("StepLR", "ExponentialLR") else None,
-                    falls=_falls(scheduler),
-                    at_zero=_at_zero(scheduler),
-                    site=site,
-                )
+        number, new = scene.numbers.of("scheduler", scheduler)
+        if not new:
+            return
+        site = scene.site()
+        kind = type(scheduler).__name__
+        plateau = kind == "ReduceLROnPlateau"
+        scene.losses.every = scene.losses.every or plateau
+        optimizer = self._optimizer(scheduler)
+        last = _tail(scheduler)
+        scene.emit(
+            SchedulerBuilt(
+                scheduler=number,
+                name=target(site, "scheduler"),
+                kind=kind,
+                optimizer=optimizer,
+                horizon=_horizon(scheduler),
+                tail="" if last is None else type(last).__name__,
+                tail_horizon=None if last is None else _horizon(last),
+                periodic=kind in _PERIODIC,
+                mode=str(getattr(scheduler, "mode", "")) if plateau else "",
+                patience=getattr(scheduler, "patience", None) if plateau else None,
+                step_size=getattr(scheduler, "step_size", None) if kind == "StepLR" else None,
+                gamma=getattr(scheduler, "gamma", None) if kind in ("StepLR", "ExponentialLR") else None,
+                falls=_falls(scheduler),
+                at_zero=_at_zero(scheduler),
+                site=site,
             )
-            self._steps_seen[number] = scene.attempts.get(optimizer or 0, 0)
-            self._rates[number] = (_part(scheduler) or 0.0, True)
-        except Exception:
-            scene.fail()
+        )
+        self._steps_seen[number] = scene.ledger.attempts.get(optimizer or 0, 0)
+        self._rates[number] = (_part(scheduler) or 0.0, True)
 
+    @sees
     def stepped(self, scheduler: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         scene = self.scene
-        aside = scene.unseen.begin()
-        try:
-            scene.coast.account()
-            number = scene.known("scheduler", scheduler)
-            if number is None:
-                self.built(scheduler)
-                number = scene.known("scheduler", scheduler) or 0
-            site = scene.site()
-            optimizer = self._optimizer(scheduler)
-            done = scene.attempts.get(optimizer or 0, 0)
-            since = min(2, done - self._steps_seen.get(number, 0))
-            self._steps_seen[number] = done
-            metric, same = "", False
-            if type(scheduler).__name__ == "ReduceLROnPlateau":
-                metric, same = self._metric(args[0] if args else kwargs.get("metrics"))
-            epoch = "epoch" in kwargs or bool(args and not metric)
-            zero = _at_zero(scheduler)
-            rate = self._rate(number, scheduler)
-            key = (number, id(site), since, done == 0, epoch, metric, same, zero, rate)
-            event = self._events.get(key)
-            if event is None:
-                event = self._events[key] = SchedulerStepped(
-                    scheduler=number,
-                    site=site,
-                    optimizer_steps=since,
-                    first=done == 0,
-                    epoch_argument=epoch,
-                    metric=metric,
-                    metric_is_training_loss=same,
-                    at_zero=zero,
-                    rate=rate,
-                )
-            scene.emit(event)
-        except Exception:
-            scene.fail()
-        finally:
-            if aside:
-                aside.close()
+        scene.coast.account()
+        number = scene.numbers.known("scheduler", scheduler)
+        if number is None:
+            self.built(scheduler)
+            number = scene.numbers.known("scheduler", scheduler) or 0
+        done = scene.ledger.attempts.get(self._optimizer(scheduler) or 0, 0)
+        since = min(2, done - self._steps_seen.get(number, 0))
+        self._steps_seen[number] = done
+        metric, same = "", False
+        if type(scheduler).__name__ == "ReduceLROnPlateau":
+            metric, same = self._metric(args[0] if args else kwargs.get("metrics"))
+        scene.tell(
+            SchedulerStepped,
+            scheduler=number,
+            site=scene.site(),
+            optimizer_steps=since,
+            first=done == 0,
+            epoch_argument="epoch" in kwargs or bool(args and not metric),
+            metric=metric,
+            metric_is_training_loss=same,
+            at_zero=_at_zero(scheduler),
+            rate=self._rate(number, scheduler),
+        )
 
     def _rate(self, number: int, scheduler: Any) -> str:
         """Describe the learning rates in one word."""
@@ -179,8 +164,10 @@ class SchedulerProbe(Probe):
     def _optimizer(self, scheduler: Any) -> int | None:
         """Return the number of a schedule's optimizer, also behind a wrapper (Accelerate's)."""
         optimizer = getattr(scheduler, "optimizer", None)
-        number = self.scene.known("optimizer", optimizer)
-        return self.scene.known("optimizer", getattr(optimizer, "optimizer", None)) if number is None else number
+        number = self.scene.numbers.known("optimizer", optimizer)
+        return (
+            self.scene.numbers.known("optimizer", getattr(optimizer, "optimizer", None)) if number is None else number
+        )
 
     def _metric(self, value: Any) -> tuple[str, bool]:
         """Return the kind of a plateau schedule's metric, and True if it is the loss of the latest backward pass."""
@@ -196,7 +183,7 @@ class SchedulerProbe(Probe):
             number = float(value)
         except (TypeError, ValueError):
             return kind, False
-        return ("nan" if math.isnan(number) else kind), scene.last_loss is not None and number == scene.last_loss
+        return ("nan" if math.isnan(number) else kind), scene.losses.last is not None and number == scene.losses.last
 
 
 def _at_zero(scheduler: Any) -> bool:

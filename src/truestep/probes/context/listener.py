@@ -1,0 +1,33 @@
+"""The functions of a session that the probes call."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from truestep.events import Event
+
+
+def _ignored(event: Event) -> None:
+    pass
+
+
+def _nothing() -> None:
+    pass
+
+
+@dataclass(frozen=True, slots=True)
+class Listener:
+    """Gets the events of the probes; ignores them by default.
+
+    Attributes:
+        take: called with every event, except for those that close a step.
+        step: called with the event that closes a step.
+        relieve: called outside of steps now and then, so that the events of a long evaluation do not pile up.
+        stop: called where it is safe to end the script.
+    """
+
+    take: Callable[[Event], None] = _ignored
+    step: Callable[[Event], None] = _ignored
+    relieve: Callable[[], None] = _nothing
+    stop: Callable[[], None] = _nothing

@@ -1,0 +1,24 @@
+"""Facts about losses that several probes share."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+class Losses:
+    """The latest loss, and the graphs of losses that stay in memory.
+
+    Attributes:
+        last: value of the latest loss; None if it was not read.
+        bad: True if a backward pass since the last step began from a loss that is not finite.
+        every: True examines every loss (a plateau schedule may get it); False every other one.
+        kept_by: variables that were found to keep the graphs of losses.
+        retained: graphs that a backward pass retained, followed until they are freed.
+    """
+
+    def __init__(self) -> None:
+        self.last: float | None = None
+        self.bad = False
+        self.every = False
+        self.kept_by: set[str] = set()
+        self.retained: list[Any] = []

@@ -1,0 +1,70 @@
+"""Sampled steps: which steps are read closely, and the time that this takes."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from truestep.probes.context.values import has_values
+
+_FIRST = (0, 1, 2, 3, 10, 20, 50, 100, 200, 500)
+_MOST_CHANGES = 16
+
+
+class Sampling:
+    """The current step, and the choice of the steps that are read closely.
+
+    Attributes:
+        step: number of the current step.
+        on: True in a sampled step.
+        cost_s: time spent on close reading, in seconds.
+        given_up: reason for giving it up; "" if it was not.
+    """
+
+    def __init__(self, torch: Any) -> None:
+        self.step = 0
+        self.on = True
+        self.cost_s = 0.0
+        self.given_up = ""
+        self._torch = torch
+        self._plan = set(_FIRST)
+        self._changes = 0
+
+    def advance(self) -> None:
+        """Begin the next step."""
+        self.step += 1
+        self.on = self.is_sampled(self.step)
+
+    def is_sampled(self, step: int) -> bool:
+        """Return True if a step is read closely: by its number, never by the clock, so that verdicts repeat."""
+        return (step in self._plan or step % 1000 == 0) and not self.given_up
+
+    def extend(self) -> None:
+        """Sample the next steps too: there is another optimizer, or other parameters."""
+        self._changes += 1
+        if self._changes <= _MOST_CHANGES:
+            self._plan.update(self.step + offset for offset in _FIRST)
+
+    def give_up(self, reason: str) -> None:
+        """Read nothing closely from the next step on."""
+        self.given_up = reason
+
+    @contextmanager
+    def timed(self, tensor: Any) -> Iterator[None]:
+        """Context manager for close reading: adds its time to the cost.
+
+        The time begins when the device of the tensor (None for the CPU) has finished its queued work: the wait of the
+        first read is for work of the program.
+        """
+        if tensor is not None and not tensor.is_cpu and has_values(tensor):
+            device = tensor.device
+            module: Any = getattr(self._torch, device.type, None)
+            if hasattr(module, "synchronize"):
+                module.synchronize(*(() if device.type == "mps" else (device,)))
+        begun = time.perf_counter()
+        try:
+            yield
+        finally:
+            self.cost_s += time.perf_counter() - begun
