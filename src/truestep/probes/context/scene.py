@@ -154,7 +154,7 @@ class Scene:
         self.emit(self._interned(kind, fields))
 
     def _interned(self, kind: type[E], fields: dict[str, Any]) -> E:
-        key = (kind, *fields, *fields.values())
+        key = (kind, *fields, *[id(value) if type(value) is Site else value for value in fields.values()])
         event: E | None = self._events.get(key)
         if event is None:
             if len(self._events) >= _MOST_EVENTS:
