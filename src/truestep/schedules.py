@@ -34,14 +34,14 @@ _FALLS: dict[str, Callable[[float], float]] = {
 
 @dataclass(slots=True)
 class Horizon:
-    """Length of the training, as one schedule knows it.
+    """Length of the training, for one schedule.
 
     Attributes:
         name: the function that made the schedule.
         warmup: a fraction of `total_steps` in [0, 1), or a number of steps.
-        ends: whether the schedule has an end, which then must be known.
+        ends: True if the schedule has an end, so that its length must be known.
         total_steps: number of `step()` calls in the whole training; None while unknown.
-        given: whether the caller passed `total_steps`.
+        given: True if the caller passed `total_steps`.
         arguments: arguments of the function, to detect a schedule that was changed between two starts.
     """
 

@@ -223,7 +223,7 @@ def test_a_schedule_for_steps_that_is_stepped_every_epoch_is_told(made, expected
             lambda o: warmup_then_cosine(o, 1000, STEPS - 500, 500),
             "in SequentialLR from 0 to 500, LinearLR is at 500 of its 1000 steps when the next one begins",
         ),
-        (lambda o: schedules.warmup_cosine(o), "warmup_cosine does not know how long it is; pass total_steps=9380"),
+        (lambda o: schedules.warmup_cosine(o), "warmup_cosine has no length; pass total_steps=9380"),
         (
             lambda o: schedules.constant(o, STEPS),
             "the warm-up of constant takes 9380 of 9380 steps; pass warmup=0.05",

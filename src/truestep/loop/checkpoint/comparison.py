@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-import torch
-
 from truestep.errors import BadCheckpoint
 from truestep.loop.checkpoint.declared import DeclaredChange, Facts, take_schedule_values
-from truestep.loop.optim.schedule_length import bind
+from truestep.loop.optim.schedule_length import bind, compute_lrs, set_lr
 from truestep.schedules import horizon_of
 
 if TYPE_CHECKING:
@@ -238,20 +236,13 @@ def take(
 def _take_lr(group: dict[str, Any], number: int, old: float, new: float, schedulers: list[Any]) -> None:
     ratio = new / old if old else None
     if not schedulers or ratio is None:
-        _set_lr(group, new)
+        set_lr(group, new)
     else:
-        _set_lr(group, float(group["lr"]) * ratio)
+        set_lr(group, float(group["lr"]) * ratio)
     if "initial_lr" in group:
         group["initial_lr"] = new
     for scheduler in schedulers:
         _rebase(scheduler, number, new, group)
-
-
-def _set_lr(group: dict[str, Any], lr: float) -> None:
-    if isinstance(group["lr"], torch.Tensor):
-        group["lr"].fill_(lr)
-    else:
-        group["lr"] = lr
 
 
 def _rebase(scheduler: Any, number: int, lr: float, group: Mapping[str, Any]) -> None:
@@ -271,7 +262,4 @@ def renew_lr(scheduler: Any) -> None:
     if not horizon.given and horizon.total_steps is not None:
         bind(scheduler, horizon.total_steps)
         return
-    for group, base_lr, factor in zip(
-        scheduler.optimizer.param_groups, scheduler.base_lrs, scheduler.lr_lambdas, strict=True
-    ):
-        _set_lr(group, base_lr * factor(scheduler.last_epoch))
+    compute_lrs(scheduler)

@@ -8,16 +8,16 @@ from typing import Any
 from truestep.errors import BadSettings, MetricMissing
 
 
-class Stalls:
+class EarlyStopping:
     """Counts logged values without an improvement.
 
     A value is counted when it is logged, not in `stalled()`, which can be called any number of times.
 
     Example:
-        >>> stalls = Stalls()
+        >>> count = EarlyStopping()
         >>> for loss in (1.0, 0.5, 0.6, 0.55):
-        ...     stalls.logged({"val_loss": loss})
-        ...     print(loss, stalls.stalled("val_loss", patience=2))
+        ...     count.logged({"val_loss": loss})
+        ...     print(loss, count.stalled("val_loss", patience=2))
         1.0 False
         0.5 False
         0.6 False

@@ -17,7 +17,7 @@ from truestep.trackers.line import LogLine, read
 from truestep.trackers.tracking import Ending, Start, Tracking
 
 
-class Outlets:
+class LogCopies:
     """The copies of the log of one run.
 
     Args:

@@ -19,9 +19,9 @@ import torch
 
 from truestep.errors import BadLogValue, InexactResume
 from truestep.loop.log.alerts import Alerts
-from truestep.loop.log.early_stopping import Stalls
+from truestep.loop.log.early_stopping import EarlyStopping
 from truestep.loop.log.line_file import LineFile
-from truestep.loop.log.log_copies import Outlets
+from truestep.loop.log.log_copies import LogCopies
 from truestep.loop.process.stacklevel import outside
 from truestep.loop.process.terminal import say
 from truestep.trackers.line import LogLine
@@ -49,11 +49,11 @@ class Logs:
         path: the file; None to keep only the last values.
         every: number of lines to buffer before they are written.
         alerts: checks every value that was read.
-        outlets: copies of the log.
+        copies: copies of the log.
     """
 
     def __init__(
-        self, path: Path | None, *, every: int = 50, alerts: Alerts | None = None, outlets: Outlets | None = None
+        self, path: Path | None, *, every: int = 50, alerts: Alerts | None = None, copies: LogCopies | None = None
     ) -> None:
         self.path = path
         self._file = None if path is None else LineFile(path, failed=self._not_written)
@@ -61,8 +61,8 @@ class Logs:
         self.last: dict[str, float] = {}
         """Last value of every name in this epoch, updated when lines are written."""
         self.alerts = alerts if alerts is not None else Alerts(None, show=_nowhere, defaults=False)
-        self.outlets = outlets
-        self.stalls = Stalls()
+        self.copies = copies
+        self.early_stopping = EarlyStopping()
         self._kept: list[LogLine] = []
         self._lines = 0
         self._flushing = False
@@ -158,19 +158,19 @@ class Logs:
         self._flushing = True  # a callback of an alert can call run.log()
         try:
             if lines:
-                if self.outlets is not None:
-                    self.outlets.open()  # before the file has these lines: trackers start with a copy of its lines
+                if self.copies is not None:
+                    self.copies.open()  # before the file has these lines: trackers start with a copy of its lines
                 if self._file is not None:
                     self._place = lines[-1].step, lines[-1].epoch
                     self._file.add([line.text() for line in lines])
-                if self.outlets is not None:
-                    self.outlets.write(lines)
+                if self.copies is not None:
+                    self.copies.write(lines)
             for line in kept:
                 if isinstance(line, _Watched):
                     for name, value in line.values.items():
                         self.alerts.given(line.step, line.epoch, name, float(value), line.kinds)
                 else:
-                    self.stalls.logged(line.values)
+                    self.early_stopping.logged(line.values)
                     self.alerts.logged(line.step, line.epoch, line.values)
         finally:
             self._flushing = False
@@ -229,8 +229,8 @@ class Logs:
                 say(f"truestep: {unwritten:,} lines of {self.path}{span} could not be written and are lost")
                 self._file.waiting.clear()
                 self._file.lost = 0
-        if self.outlets is not None:
-            self.outlets.close(ending)
+        if self.copies is not None:
+            self.copies.close(ending)
 
     def _not_written(self, error: OSError) -> None:
         """Raise an alert once that the log cannot be written; its lines are kept."""
@@ -241,12 +241,12 @@ class Logs:
     def state_dict(self) -> dict[str, Any]:
         """Read all values; return the state of alerts, early stopping and files for a resumed run."""
         self.flush()
-        outlets = 0 if self.outlets is None else self.outlets.size()
+        copies = 0 if self.copies is None else self.copies.size()
         waiting = [] if self._file is None else list(self._file.waiting)
         return {
             "alerts": self.alerts.state_dict(),
-            "stalls": self.stalls.state_dict(),
-            "system_bytes": outlets,
+            "stalls": self.early_stopping.state_dict(),
+            "system_bytes": copies,
             "waiting": waiting,
         }
 
@@ -258,11 +258,11 @@ class Logs:
             step: step of the checkpoint.
         """
         self.alerts.load_state_dict(state["alerts"])
-        self.stalls.load_state_dict(state["stalls"])
+        self.early_stopping.load_state_dict(state["stalls"])
         if self._file is not None:
             self._file.waiting = list(state.get("waiting", ()))
-        if self.outlets is not None:
-            self.outlets.cut(state["system_bytes"], step)
+        if self.copies is not None:
+            self.copies.cut(state["system_bytes"], step)
 
 
 def _nowhere(text: str) -> None:

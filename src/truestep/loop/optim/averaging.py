@@ -1,7 +1,7 @@
-"""Averages of weights that a run keeps: when each of them takes the weights in.
+"""Updates of the averages of weights of a run.
 
-An average follows the updates of the optimizers that hold its parameters. Where there are several (one for matrices,
-one for the rest), it takes the weights in once per step: when the last has updated, or at the end of the body.
+An average is updated after the updates of the optimizers of its parameters. With several optimizers (one for matrices,
+one for the rest), it is updated once per step: after the last of them, or at the end of the body.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ class Followed:
 
     Attributes:
         average: the average of the weights.
-        every: what to count: updates that were applied, or ends of epochs.
-        start: number of these that are left out; until then the average equals the weights.
-        seen: number of these so far.
-        waiting: optimizers that updated since the weights were taken in.
-        owners: the optimizers that hold one of its parameters, as the run's groups were when they were looked at.
+        every: unit: applied updates, or ends of epochs.
+        start: number of units to skip; until then the average equals the weights.
+        seen: number of units so far.
+        waiting: optimizers that updated since the last update of the average.
+        owners: the optimizers with one of its parameters, and the numbers of groups when they were determined.
     """
 
     average: Average
@@ -36,7 +36,7 @@ class Followed:
     owners: tuple[tuple[int, ...], frozenset[int]] = ((), frozenset())
 
     def take(self) -> None:
-        """Count, and take the weights in."""
+        """Count, and update the average."""
         self.waiting.clear()
         self.seen += 1
         if self.seen > self.start:
@@ -81,13 +81,13 @@ class Averaging:
                 followed.take()
 
     def settle(self) -> None:
-        """Take in the weights that only some of a model's optimizers have updated in the body that ended."""
+        """Update averages for which only some of their optimizers have updated in the body that ended."""
         for followed in self.shelf.values():
             if followed.waiting:
                 followed.take()
 
     def end_epoch(self) -> None:
-        """Take in the weights for averages that count epochs."""
+        """Update averages that count epochs."""
         self.settle()
         for followed in self.shelf.values():
             if followed.every == "epoch":
@@ -95,7 +95,7 @@ class Averaging:
 
 
 def _owners(followed: Followed, all_updates: Iterable[Updates]) -> frozenset[int]:
-    """Return which optimizers hold parameters of an average, looked up again when groups were added."""
+    """Return the ids of the updates of its optimizers, determined again when groups were added."""
     all_updates = list(all_updates)
     shape = tuple(len(updates.optimizer.param_groups) for updates in all_updates)
     if followed.owners[0] != shape:

@@ -25,16 +25,16 @@ if TYPE_CHECKING:
     from truestep.loop.settings.limits import Limits
 
 _BODIES = 2
-"""Bodies that show a cadence: two, to distinguish an update in every second body from one in each."""
+"""Number of bodies to compare: two, to distinguish an update in every second body from one in each."""
 
 
 class Measure(NamedTuple):
     """Length of the first loop of a run.
 
     Attributes:
-        name: of its loader; "steps" for a loop over steps.
-        length: its batches, or its steps; None where that is unknown.
-        repeats: whether it is repeated in every epoch.
+        name: name of its loader; "steps" for a loop over steps.
+        length: number of its batches or steps; None if unknown.
+        repeats: True if it is repeated in every epoch.
     """
 
     name: str
@@ -48,13 +48,13 @@ class Measure(NamedTuple):
 
 
 class Cadence:
-    """The planned and the real number of updates of a run.
+    """Compares the planned with the actual number of updates of a run.
 
     Args:
         updates: of the optimizers of the run, by name.
         schedules: of the run, by name.
-        limits: how long it is.
-        restored: the measure that a stopped run was planned with; None for a new run.
+        limits: length of the run.
+        restored: the measure of the plan of a stopped run; None for a new run.
     """
 
     def __init__(
@@ -66,7 +66,7 @@ class Cadence:
     ) -> None:
         self.measure: Measure | None = None
         self.is_watching = False
-        """Whether the next body is one of those that show the cadence."""
+        """True if the next body is one of those that are compared."""
         self._updates, self._schedules, self._limits = updates, schedules, limits
         self._restored = Measure(*restored) if restored else None
         self._bodies: list[list[tuple[int, int]]] = []
@@ -77,11 +77,11 @@ class Cadence:
         """Set the length of every schedule to that of the run; once.
 
         Args:
-            measure: the loop that begins. A resumed run keeps to the one that it was planned with: it may begin with
-                another loop of a later epoch.
+            measure: the loop that begins. A resumed run keeps that of its plan, since it may begin with another loop of
+                a later epoch.
 
         Raises:
-            UnboundSchedule: a schedule takes its length from the run, and the run does not know it.
+            UnboundSchedule: a schedule takes its length from the run, which has no known length.
         """
         if self.measure is not None:
             return
@@ -128,8 +128,8 @@ class Cadence:
         """Compare the updates of the first epoch with the plan.
 
         Args:
-            epochs: that have ended.
-            global_step: steps taken.
+            epochs: number of completed epochs.
+            global_step: number of steps.
         """
         if self._epoch_judged:
             return
@@ -152,9 +152,9 @@ class Cadence:
 
         Args:
             updates: of the optimizer.
-            assumed: whether a loop over steps outside of epochs is taken for the whole run, where nothing else is.
-            micro_steps: in each body of a loop over a loader; 0 where windows are closed by hand.
-            closed: windows that close in a body with micro-steps of no known number, and in each step.
+            assumed: True to treat a loop over steps outside of epochs as the whole run, if there is no other limit.
+            micro_steps: number in each body of a loop over a loader; 0 if the program closes the windows.
+            closed: number of windows that close in each body if `micro_steps` is 0, and in each step.
         """
         measure, limits = self.measure, self._limits
         assert measure is not None
@@ -183,7 +183,7 @@ class Cadence:
         if total is None:
             if horizon.needs_total:
                 raise UnboundSchedule(
-                    f'the schedule "{schedule.name}" takes its length from the run, which does not know it',
+                    f'the schedule "{schedule.name}" takes its length from the run, which has no known length',
                     expected="expected max_steps, or max_epochs and a loader of known length",
                     remedy="pass max_steps=... to Run, or total_steps=... to the schedule",
                 )
@@ -197,7 +197,7 @@ class Cadence:
         return [(updates.window.micro_steps_ever, updates.made) for updates in self._updates.values()]
 
     def _judge_bodies(self, updates: Updates, micro_steps: list[int], closed: list[int]) -> None:
-        """Check the schedules of an optimizer against the updates of the first bodies, if these made equally many."""
+        """Compare the schedules of an optimizer with the updates of the first bodies, if these are equally many."""
         measure, accumulate = self.measure, updates.window.accumulate
         assert measure is not None
         each = closed[0] if closed[0] and len(set(closed)) == 1 else 0
@@ -211,7 +211,7 @@ class Cadence:
         if micro_steps[0]:
             full = sum(micro_steps) // accumulate
             if len(set(micro_steps)) > 1 or sum(closed) != full:
-                return  # irregular, or windows that are closed by hand: the whole epoch will tell
+                return  # irregular, or the program closes the windows: judged after the whole epoch
             total = self._planned(updates, assumed=False, micro_steps=micro_steps[0])
             as_planned, amount = micro_steps[0] == 1, _amount(micro_steps[0], "micro-step")
         elif each:
@@ -228,10 +228,10 @@ class Cadence:
 
         Args:
             updates: of the optimizer.
-            total: its updates in the whole run; None where that is unknown.
+            total: number of its updates in the whole run; None if unknown.
             because: the evidence for the total, for the message.
-            own_only: leave out lengths that the user gave, which may be right where the run's own are not.
-            every: which schedules.
+            own_only: ignore lengths that the user passed, which may be right although those of the run are not.
+            every: unit of the schedules to check.
         """
         epochs = self._limits.max_epochs
         for schedule in updates.schedules:

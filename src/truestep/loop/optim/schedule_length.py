@@ -24,11 +24,11 @@ def bind(scheduler: Any, total_steps: int) -> bool:
     """Set the length of a schedule of `truestep.schedules`, and the lr that follows from it.
 
     The lr of every group becomes the value for a length known from the start, also after a resume
-    (`last_epoch` above 0). A length that the caller of the schedule gave is left as it is.
+    (`last_epoch` above 0). A length that was passed to the schedule is not changed.
 
     Args:
         scheduler: any scheduler; only those of `truestep.schedules` are touched.
-        total_steps: how often it is stepped in the whole run, steps before a resume included; at least 1.
+        total_steps: number of its steps in the whole run, including those before a resume; at least 1.
 
     Returns:
         True if the length was set.
@@ -45,17 +45,25 @@ def bind(scheduler: Any, total_steps: int) -> bool:
     if horizon is None or horizon.given:
         return False
     horizon.total_steps = total_steps
+    compute_lrs(scheduler)
+    lrs = [group["lr"] for group in scheduler.optimizer.param_groups]
+    scheduler._last_lr = [lr.clone() if isinstance(lr, torch.Tensor) else lr for lr in lrs]
+    return True
+
+
+def compute_lrs(scheduler: Any) -> None:
+    """Set the lr of every group to the value of a `LambdaLR` at its current step."""
     groups = scheduler.optimizer.param_groups
     for group, base_lr, factor in zip(groups, scheduler.base_lrs, scheduler.lr_lambdas, strict=True):
-        lr = base_lr * factor(scheduler.last_epoch)
-        if isinstance(group["lr"], torch.Tensor):
-            group["lr"].fill_(lr)
-        else:
-            group["lr"] = lr
-    scheduler._last_lr = [
-        group["lr"].clone() if isinstance(group["lr"], torch.Tensor) else group["lr"] for group in groups
-    ]
-    return True
+        set_lr(group, base_lr * factor(scheduler.last_epoch))
+
+
+def set_lr(group: dict[str, Any], lr: float) -> None:
+    """Set the lr of a parameter group; a tensor is filled in place, since compiled steps read it."""
+    if isinstance(group["lr"], torch.Tensor):
+        group["lr"].fill_(lr)
+    else:
+        group["lr"] = lr
 
 
 def mismatch(scheduler: Any, total: int, every: Every, other_total: int) -> str | None:
@@ -64,13 +72,13 @@ def mismatch(scheduler: Any, total: int, every: Every, other_total: int) -> str 
     Args:
         scheduler: any scheduler of torch or of `truestep.schedules`. Those without length (`StepLR`, `ExponentialLR`,
             `LambdaLR`, plateaus), those that repeat (`CosineAnnealingWarmRestarts`, cosines that fit at least twice)
-            and classes of others have nothing to match.
-        total: how often it is stepped in the whole run.
+            and classes of other packages have no mismatch.
+        total: number of its steps in the whole run.
         every: unit of its steps, "step" or "epoch".
-        other_total: the run's length in the other unit: epochs for "step", steps for "epoch"; 0 where unknown.
+        other_total: length of the run in the other unit: epochs for "step", steps for "epoch"; 0 if unknown.
 
     Returns:
-        One sentence with the remedy, or None where all is well.
+        One sentence with the remedy, or None without a mismatch.
 
     >>> optimizer = torch.optim.SGD([torch.nn.Parameter(torch.ones(1))], lr=1.0)
     >>> cosine = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, T_max=10)
@@ -84,7 +92,7 @@ def mismatch(scheduler: Any, total: int, every: Every, other_total: int) -> str 
 
 @dataclass(frozen=True, slots=True)
 class _Run:
-    """How long a run, or the part of it that belongs to one scheduler, is."""
+    """Length of a run, or of the part of it that belongs to one scheduler."""
 
     total: int
     every: Every
@@ -101,13 +109,13 @@ class _Run:
         return "epoch" if self.every == "step" else "step"
 
     def from_(self, start: int, end: int) -> _Run:
-        """Return the part from `start` to `end`; `start` may be meant in the other unit, so that is shortened too."""
+        """Return the part from `start` to `end`; `start` may be in the other unit, so both are shortened."""
         if end == self.total:
             return _Run(end - start, self.every, max(0, self.other_total - start), part=True)
         return _Run(end - start, self.every, end - start, "when the next one begins", part=True)
 
     def is_other(self, length: float) -> bool:
-        """Whether a length is the run's in the other unit."""
+        """Return True if a length is that of the run in the other unit."""
         return length == self.other_total != self.total
 
     def say(self, what: str, argument: str, length: float) -> str:
@@ -130,7 +138,7 @@ def _mismatch(scheduler: Any, run: _Run) -> str | None:
 def _ours(horizon: Horizon, run: _Run) -> str | None:
     name, total, length = horizon.name, run.total, horizon.total_steps
     if horizon.needs_total:
-        return f"{name} does not know how long it is; pass total_steps={total}"
+        return f"{name} has no length; pass total_steps={total}"
     if length is not None and horizon.ends:
         if length * (1 - _LEFT) > total:
             return run.say(f"{name} is at {total} of its {length} steps {run.end}", "total_steps", length)

@@ -162,8 +162,8 @@ class Position:
         if goes_on is None:
             warnings.warn(
                 f'a pass over "{name}" was under way when epoch {self.epoch - 1} ended, and the run was stopped before '
-                "it was known whether the next epoch goes on with it: it does now; if the program makes this iterator "
-                "in each epoch, close it at the end of the epoch, and else make it before run.epochs()",
+                "it was known if the next epoch continues it: it does now; if the program creates this iterator "
+                "in each epoch, close it at the end of the epoch, or else create it before run.epochs()",
                 InexactResume,
                 stacklevel=outside(),
             )

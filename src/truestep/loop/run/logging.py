@@ -17,7 +17,7 @@ from truestep.errors import BadSettings
 from truestep.loop.log.alerts import Alerts
 from truestep.loop.log.banner import introduction
 from truestep.loop.log.flops import flops_per_sample, peak_flops
-from truestep.loop.log.log_copies import Outlets
+from truestep.loop.log.log_copies import LogCopies
 from truestep.loop.log.logs import Logs
 from truestep.loop.log.progress_line import ProgressLine
 from truestep.loop.log.throughput import Look, Throughput
@@ -56,7 +56,7 @@ def open_logs(folder: Path | None, settings: Settings, measure: Callable[[], dic
         folder / "metrics.jsonl",
         every=every,
         alerts=Alerts(folder / "alerts.jsonl", show=say, defaults=alerts),
-        outlets=Outlets(folder, asdict(settings), tracking, measure=measure, tell=say),
+        copies=LogCopies(folder, asdict(settings), tracking, measure=measure, tell=say),
     )
 
 
@@ -114,7 +114,9 @@ class RunLog:
         if logs.waits(name):
             logs.flush()
         last, epoch = logs.last.get(name), self._progress.epoch
-        return logs.stalls.stalled(name, patience=patience, min_delta=min_delta, mode=mode, last=last, epoch=epoch)
+        return logs.early_stopping.stalled(
+            name, patience=patience, min_delta=min_delta, mode=mode, last=last, epoch=epoch
+        )
 
     def count_flops(self, model: torch.nn.Module, inputs: tuple[Any, ...], options: Mapping[str, Any]) -> float:
         """Count the operations of a training step for one sample, and report their share of the peak from now on."""

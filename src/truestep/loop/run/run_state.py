@@ -1,6 +1,6 @@
 """Contents of a run's checkpoints, and the order of restoring them.
 
-Weights are loaded when a model is given to the run, so that an average or a copy built from it starts right.
+Weights are loaded when a model is passed to the run, so that an average or a copy built from it is correct.
 Everything is restored when the first loop begins, and once more where the checkpoint was made, since the body of an
 epoch repeats its part before the loop: a meter is reset, a learning rate changed. Schedules come before
 optimizers, because building a schedule writes learning rates into its optimizer.
@@ -83,7 +83,7 @@ class RunState:
 
     @property
     def _is_own(self) -> bool:
-        """Return True if the checkpoint is one of this run's folder, where its log is too."""
+        """Return True if the checkpoint is in the folder of this run, which also has its log."""
         assert self._resumed is not None
         return (
             self._checkpoints is not None and self._resumed.path.resolve().parent == self._checkpoints.folder.resolve()
@@ -100,7 +100,7 @@ class RunState:
         """Write a checkpoint. The run is between two steps: no window is open.
 
         Args:
-            step: updates taken.
+            step: number of steps.
             epoch: number of completed epochs.
             loops: positions of the loops.
             rng: random states at the beginning of the epoch and now.
@@ -144,12 +144,12 @@ class RunState:
         )
 
     def keep_evaluated(self, step: int, epoch: int, metric: float, mode: str) -> None:
-        """Note the weights that a metric belongs to: the checkpoint is written later, when an update may have come.
+        """Keep the weights of a metric: the checkpoint is written later, possibly after an update.
 
         Args:
-            step: steps taken.
+            step: number of steps.
             epoch: the epoch under way.
-            metric: computed with the weights as they are.
+            metric: metric of the current weights.
             mode: "min" or "max".
         """
         assert self._checkpoints is not None
@@ -171,7 +171,7 @@ class RunState:
         return stamp_of([*parts.models.values(), *averages], (updates.applied for updates in parts.updates.values()))
 
     def warn_of_left_out(self) -> None:
-        """Warn where an optimizer trains parameters that no checkpoint would hold."""
+        """Warn if an optimizer trains parameters that no checkpoint would contain."""
         warn_of_left_out(self._parts, self._user)
 
     def keep(self, carried: CarriedPasses) -> None:
@@ -186,10 +186,10 @@ class RunState:
             self._checkpoints.wait()
 
     def load_model(self, name: str, model: nn.Module) -> None:
-        """Load the weights that a model had, if the run is resumed; or those that a new run is to begin with."""
+        """Load the weights of a model: those of the checkpoint, or the initial weights of a new run."""
         if self._resumed is not None:
             if name not in self._resumed.models:
-                return  # it is new, or another name for one that is then missing
+                return  # a new model, or a new name of one that is then missing
             try:
                 load_weights(uncompiled(model), self._resumed, name=name, device=self._device)
             except KeysDoNotMatch as error:
@@ -205,23 +205,23 @@ class RunState:
             say(f"truestep: {name} begins with the weights of {getattr(source, 'path', source)}")
 
     def load_registered(self, name: str) -> None:
-        """Load the state that a registered object had, if the run is resumed."""
+        """Load the state of a registered object, if the run is resumed."""
         if name in self._loaded.get("registered", {}):
             self._parts.registered[name].load_state_dict(self._loaded["registered"][name])
 
     def load_average(self, name: str, followed: Followed) -> None:
-        """Load an average of weights, if the run is resumed from one that kept it."""
+        """Load an average of weights, if the run is resumed and its checkpoint has it."""
         state = self._loaded.get("averages", {}).get(name)
         if state is not None and self._resumed is not None:
             load_weights(followed.average.model, self._resumed, name=name, device=self._device)
             followed.load_state_dict(state)
 
     def start_of(self, name: str, passed: int) -> int:
-        """Return how much of the run had passed when a schedule was added, before the run was resumed or now.
+        """Return the step or epoch at which a schedule was added, in this process or before the resume.
 
         Args:
-            name: of the schedule.
-            passed: steps or epochs of the run so far.
+            name: name of the schedule.
+            passed: number of steps or epochs so far.
         """
         start: int = self._loaded.get("starts", {}).get(name, passed)
         return start
@@ -234,11 +234,11 @@ class RunState:
                 exist. Before that, the existing parts are restored.
 
         Raises:
-            BadCheckpoint: the run has other parts than those that were saved.
+            BadCheckpoint: the parts of the run differ from those of the checkpoint.
         """
         resumed, parts = self._resumed, self._parts
         assert resumed is not None
-        loaded = resumed.state(device=None)  # read again: the values handed out before may have been changed in place
+        loaded = resumed.state(device=None)  # read again: the program may have changed earlier values in place
         changes = self._changes(loaded, resumed)
         if finally_:
             changes += self._compare()
@@ -279,7 +279,7 @@ class RunState:
         return rng
 
     def _load_series(self, loaded: dict[str, Any]) -> None:
-        """Restore alerts and early stopping, also before the first loop: the program asks for them earlier."""
+        """Restore alerts and early stopping, also before the first loop, where the program may call them."""
         if "series" in loaded:
             self._logs.load_state_dict(loaded["series"], step=loaded["loops"]["global_step"])
 
@@ -289,7 +289,7 @@ class RunState:
         """Return the declared values that differ from those of the checkpoint.
 
         Raises:
-            BadCheckpoint: the run cannot go on with one of them.
+            BadCheckpoint: the run cannot resume with one of them.
         """
         if "declared" not in loaded:
             return []
@@ -298,7 +298,7 @@ class RunState:
         return changes
 
     def _compare(self) -> list[DeclaredChange]:
-        """Return which parts are new and which were dropped; refuse to resume without those that were saved.
+        """Return the new and the dropped parts; raise an error if a saved part is missing.
 
         Raises:
             BadCheckpoint: a part is missing, and its saved state would be lost.

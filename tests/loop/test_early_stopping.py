@@ -5,11 +5,11 @@ import math
 import pytest
 
 from truestep.errors import BadSettings, MetricMissing
-from truestep.loop.log.early_stopping import Stalls
+from truestep.loop.log.early_stopping import EarlyStopping
 
 
 def answers(values, **options):
-    stalls = Stalls()
+    stalls = EarlyStopping()
     stalls.stalled("v", **options)
     said = []
     for value in values:
@@ -41,14 +41,14 @@ def test_nan_is_no_improvement():
 
 
 def test_to_ask_often_changes_nothing():
-    stalls = Stalls()
+    stalls = EarlyStopping()
     for value in (1.0, 2.0):
         stalls.logged({"v": value})
         assert not any(stalls.stalled("v", patience=2, last=value) for _ in range(10))
 
 
 def test_two_questions_about_one_value_do_not_meet():
-    stalls = Stalls()
+    stalls = EarlyStopping()
     for value in (1.0, 0.99, 0.98):
         stalls.stalled("v", patience=2, min_delta=0.1)
         stalls.stalled("v", patience=2)
@@ -58,7 +58,7 @@ def test_two_questions_about_one_value_do_not_meet():
 
 
 def test_what_is_asked_for_in_vain_is_an_error():
-    stalls = Stalls()
+    stalls = EarlyStopping()
     for epoch in (0, 0, 0, 1):
         assert not stalls.stalled("val_los", patience=2, epoch=epoch)
     with pytest.raises(MetricMissing, match='"val_los" was never logged'):
@@ -70,11 +70,11 @@ def test_what_is_asked_for_in_vain_is_an_error():
 )
 def test_what_means_nothing_is_refused(options):
     with pytest.raises(BadSettings):
-        Stalls().stalled("v", **options)
+        EarlyStopping().stalled("v", **options)
 
 
 def test_counts_go_on_where_they_were():
-    first, second = Stalls(), Stalls()
+    first, second = EarlyStopping(), EarlyStopping()
     first.stalled("v", patience=3)
     for value in (1.0, 2.0):
         first.logged({"v": value})
