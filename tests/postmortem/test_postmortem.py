@@ -12,6 +12,7 @@ import pytest
 
 from truestep.findings import PostMortem, Summary
 from truestep.report import render
+from truestep.postmortem.evidence import crash
 from truestep.supervision import Session
 
 pytest.importorskip("torch")
@@ -44,6 +45,11 @@ def examined(path: Path, words: Callable[[str], str] | None = None) -> Summary:
     except (SystemExit, KeyboardInterrupt):
         how = "exited"
     return session.stop(how)
+
+
+@pytest.fixture(autouse=True)
+def _slow_machines_have_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(crash, "LIMIT_S", 60.0)
 
 
 def marks(path: Path) -> dict[int, str]:

@@ -10,7 +10,7 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from truestep.doctor import Group, Level, Line, advise, document, examine, sheet, summary
+from truestep.doctor import Group, Level, SheetLine, advise, document, examine, sheet, summary
 from truestep.report.excerpt import wrap
 
 _STYLES = {Level.PROBLEM: "bold red", Level.WARNING: "bold yellow", Level.HINT: "bold cyan"}
@@ -56,7 +56,7 @@ def show(groups: list[Group], ready: bool, told: str, console: Console) -> None:
         _print(console, "  ", row)
 
 
-def _line(line: Line, column: int, width: int, console: Console) -> None:
+def _line(line: SheetLine, column: int, width: int, console: Console) -> None:
     """Print a line: its value starts at `column`, its advice at the margin."""
     margin = " " * _MARGIN
     style = "dim" if line.missing else ""

@@ -21,6 +21,6 @@ from truestep.doctor.advise import advise
 from truestep.doctor.document import document
 from truestep.doctor.examine import examine
 from truestep.doctor.facts import Facts
-from truestep.doctor.sheet import Group, Line, sheet, summary
+from truestep.doctor.sheet import Group, SheetLine, sheet, summary
 
-__all__ = ["Advice", "Facts", "Group", "Level", "Line", "advise", "document", "examine", "sheet", "summary"]
+__all__ = ["Advice", "Facts", "Group", "Level", "SheetLine", "advise", "document", "examine", "sheet", "summary"]

@@ -12,7 +12,7 @@ from truestep.doctor.versions import told
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class SheetLine:
     """One fact; `missing` if something is not installed, with the `command` to install it."""
 
     what: str
@@ -27,7 +27,7 @@ class Group:
     """Lines that belong together."""
 
     title: str
-    lines: tuple[Line, ...]
+    lines: tuple[SheetLine, ...]
 
 
 def sheet(facts: Facts, advice: Sequence[Advice]) -> list[Group]:
@@ -36,7 +36,7 @@ def sheet(facts: Facts, advice: Sequence[Advice]) -> list[Group]:
         ("python and torch", _python(facts)),
         ("accelerators and precision", _accelerators(facts)),
         ("processors and memory", _machine(facts)),
-        ("disk", (Line(_called(folder), _disk(folder)) for folder in facts.folders)),
+        ("disk", (SheetLine(_called(folder), _disk(folder)) for folder in facts.folders)),
         ("compiling, several processes", _tools(facts)),
         ("environment variables", _variables(facts)),
         ("packages", _packages(facts)),
@@ -62,39 +62,39 @@ def summary(facts: Facts, advice: Sequence[Advice]) -> tuple[bool, str]:
     return True, f"ready: Run trains on {where}{precision}; {told or 'nothing to improve'}"
 
 
-def _python(facts: Facts) -> Iterator[Line]:
+def _python(facts: Facts) -> Iterator[SheetLine]:
     python = facts.interpreter
     place = {"venv": "in a virtual environment", "conda": "in a conda environment", "system": "of the system"}
     container = ", in a container" if python.container else ""
-    yield Line(
+    yield SheetLine(
         "python", f"{python.version} {place[python.environment]}, {python.system}{container}\n{python.executable}"
     )
     torch = facts.torch
     if torch.version is None:
-        yield Line("torch", f"not installed; {'.'.join(map(str, OLDEST_TORCH))} or newer is needed", missing=True)
-        yield Line("checked with", told(facts))
+        yield SheetLine("torch", f"not installed; {'.'.join(map(str, OLDEST_TORCH))} or newer is needed", missing=True)
+        yield SheetLine("checked with", told(facts))
         return
     parts = [torch.version]
     if torch.threads is not None:
         parts.append(f"built for {'the CPU' if torch.build == 'CPU' else torch.build}")
     if torch.cudnn:
         parts.append(f"{'MIOpen' if torch.rocm else 'cuDNN'} {torch.cudnn}")
-    yield Line("torch", ", ".join(parts))
-    yield Line("checked with", told(facts))
+    yield SheetLine("torch", ", ".join(parts))
+    yield SheetLine("checked with", told(facts))
 
 
-def _accelerators(facts: Facts) -> Iterator[Line]:
+def _accelerators(facts: Facts) -> Iterator[SheetLine]:
     for one in facts.accelerators:
-        yield Line(one.device, _accelerator(one))
+        yield SheetLine(one.device, _accelerator(one))
         if one.speeds:
-            yield Line("speed", _speeds(one.speeds))
+            yield SheetLine("speed", _speeds(one.speeds))
     if not facts.accelerators:
-        yield Line("accelerator", _no_accelerator(facts), missing=True)
+        yield SheetLine("accelerator", _no_accelerator(facts), missing=True)
     if facts.processors.speeds:
-        yield Line("speed", f"{_speeds(facts.processors.speeds)} on one core")
+        yield SheetLine("speed", f"{_speeds(facts.processors.speeds)} on one core")
     if facts.torch.precision:
         reason = facts.torch.precision_reason
-        yield Line("precision", f'"auto" takes {facts.torch.precision}' + (f": {reason}" if reason else ""))
+        yield SheetLine("precision", f'"auto" takes {facts.torch.precision}' + (f": {reason}" if reason else ""))
 
 
 def _accelerator(one: Accelerator) -> str:
@@ -136,31 +136,31 @@ def _figure(number: float) -> str:
     return f"{number:.2f}" if number < 1 else f"{number:.1f}" if number < 10 else f"{number:.0f}"
 
 
-def _machine(facts: Facts) -> Iterator[Line]:
+def _machine(facts: Facts) -> Iterator[SheetLine]:
     processors, memory = facts.processors, facts.memory
     parts = [processors.name]
     if processors.bf16 is not None:
         parts.append(f"bf16 by {', '.join(processors.bf16)}" if processors.bf16 else "no instructions for bf16")
-    yield Line("processor", ", ".join(parts))
-    yield Line("threads", _threads(facts))
+    yield SheetLine("processor", ", ".join(parts))
+    yield SheetLine("threads", _threads(facts))
     if memory.total is not None:
         free = f"{size(memory.available)} of " if memory.available is not None else ""
         value = f"{free}{size(memory.total)}{' free' if free else ''}"
         if memory.limit is not None:
             below = f", {size(memory.limit_free)} of it free" if memory.limit_free is not None else ""
             value += f"; this process is limited to {size(memory.limit)} (cgroup){below}"
-        yield Line("memory", value)
+        yield SheetLine("memory", value)
     shared = facts.shared
     if shared is not None:
         closed = "" if shared.writable else ", not writable"
-        yield Line("shared memory", f"{size(shared.free)} of {size(shared.total)} free in {shared.path}{closed}")
+        yield SheetLine("shared memory", f"{size(shared.free)} of {size(shared.total)} free in {shared.path}{closed}")
     if facts.handles is not None:
         soft, hard = (
             ("no limit" if limit is None else str(limit)) for limit in (facts.handles.soft, facts.handles.hard)
         )
         sharing = f'; workers pass tensors by "{facts.torch.sharing}"' if facts.torch.sharing else ""
         raised = f", can be raised to {hard}" if soft != hard else ""
-        yield Line("open files", f"{soft} at most{raised}{sharing}")
+        yield SheetLine("open files", f"{soft} at most{raised}{sharing}")
 
 
 def _threads(facts: Facts) -> str:
@@ -192,33 +192,35 @@ def _disk(folder: Folder) -> str:
     return "\n".join(filter(None, (folder.path, ", ".join(parts))))
 
 
-def _tools(facts: Facts) -> Iterator[Line]:
+def _tools(facts: Facts) -> Iterator[SheetLine]:
     compiler, torch = facts.compiler, facts.torch
     what = f"{compiler.path} {compiler.version}".strip() if compiler.path else "no C++ compiler"
     tried = "" if compiler.path is None else " fails" if compiler.failure else " works"
-    yield Line("torch.compile", f"{what}{tried}, {f'triton {compiler.triton}' if compiler.triton else 'no triton'}")
+    yield SheetLine(
+        "torch.compile", f"{what}{tried}, {f'triton {compiler.triton}' if compiler.triton else 'no triton'}"
+    )
     if torch.usable:
         backends = ", ".join(torch.backends)
-        yield Line("distributed", f"backends {backends}" if backends else "this build has none")
+        yield SheetLine("distributed", f"backends {backends}" if backends else "this build has none")
 
 
-def _variables(facts: Facts) -> Iterator[Line]:
+def _variables(facts: Facts) -> Iterator[SheetLine]:
     for name, value in facts.variables:
-        yield Line(name, value or '""')
+        yield SheetLine(name, value or '""')
 
 
-def _packages(facts: Facts) -> Iterator[Line]:
+def _packages(facts: Facts) -> Iterator[SheetLine]:
     needed = [package for package in facts.packages if not package.extra]
-    yield Line("truestep", f"{facts.truestep}; {_versions(needed)}" if needed else facts.truestep)
+    yield SheetLine("truestep", f"{facts.truestep}; {_versions(needed)}" if needed else facts.truestep)
     for extra in dict.fromkeys(package.extra for package in facts.packages if package.extra):
         mine = [package for package in facts.packages if package.extra == extra]
         lacking = [package.name for package in mine if package.version is None]
         purpose = f"{EXTRAS[extra]}: " if extra in EXTRAS else ""
         if lacking:
             command = f'{facts.interpreter.installer} "truestep[{extra}]"'
-            yield Line(f"[{extra}]", f"{purpose}lacks {', '.join(lacking)}", missing=True, command=command)
+            yield SheetLine(f"[{extra}]", f"{purpose}lacks {', '.join(lacking)}", missing=True, command=command)
         else:
-            yield Line(f"[{extra}]", f"{purpose}{_versions(mine)}")
+            yield SheetLine(f"[{extra}]", f"{purpose}{_versions(mine)}")
 
 
 def _versions(packages: Sequence[Package]) -> str:
