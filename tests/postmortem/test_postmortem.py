@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from truestep.findings import PostMortem, Summary
-from truestep.report import render
 from truestep.postmortem.evidence import crash
+from truestep.report import render
 from truestep.supervision import Session
 
 pytest.importorskip("torch")
