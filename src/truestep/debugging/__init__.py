@@ -6,6 +6,12 @@
 
 Each is a context manager. Its hooks are removed when the context is left, also by an exception, and the results of the
 training are unchanged.
+
+inspecting, inspection, _record        one step: hooks, result, observations and conclusions
+profiling, timings                     times from torch's profiler
+feature_hooks                          outputs of layers, recorded or replaced
+statistics, _nested, _visible          statistics of tensors; nested values; modules that hooks can see
+_layers_table, _times_table, _tables   the tables
 """
 
 from __future__ import annotations

@@ -1,1 +1,8 @@
-"""Tools for a model, each usable alone: parameter groups, freezing, averages, recomputation, tables, clear errors."""
+"""Tools for a model, each usable alone.
+
+groups, depth, scaling  parameter groups; layers with falling lr; lr for another batch size
+freeze, modes, names    frozen parts; train and eval mode; parameters by patterns of names
+average, ema, swa       averages of weights: common part, exponential, equal
+recompute, compiling    activation checkpointing; torch.compile in place
+table, boundary         the parameters as a table; notes on errors about inputs that do not fit
+"""

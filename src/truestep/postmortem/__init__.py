@@ -2,6 +2,11 @@
 
 One family of errors per file, listed in `families`; `evidence/` reads the frames for all of them. An unknown error, or
 uncertain evidence, gives no post-mortem.
+
+second_backward, roots, anomaly  backward passes: twice, without a beginning, NaN
+in_place                         values that were overwritten before the backward pass
+shapes, places, states, labels   tensors that do not fit: shape, device or dtype, weights of a file, classes
+batch_of_one, memory             batch normalization of one sample; out of memory
 """
 
 from __future__ import annotations

@@ -1,0 +1,65 @@
+"""Folders are rooms: small, listed in the docstring of their `__init__`, and without circles of imports."""
+
+import ast
+import re
+from graphlib import TopologicalSorter
+from pathlib import Path
+
+SRC = Path(__file__).parents[2] / "src"
+PACKAGE = SRC / "truestep"
+LISTED = ("data", "debugging", "doctor", "loop", "model", "postmortem", "supervision")
+"""The other folders are found by listing them, or export all their files."""
+FILES = 17
+ONE_PER_FILE = ("rules", "experiments/changes/remedies")
+
+NAMES = {
+    path: ".".join(path.relative_to(SRC).with_suffix("").parts).removesuffix(".__init__")
+    for path in sorted(PACKAGE.rglob("*.py"))
+}
+
+
+def imported(path):
+    """Return the modules of the package that a module imports when it is imported."""
+    known = set(NAMES.values())
+    waiting = [ast.parse(path.read_text(encoding="utf-8"))]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            continue
+        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
+            waiting += node.orelse
+            continue
+        if isinstance(node, ast.Import):
+            yield from (name.name for name in node.names if name.name in known)
+        elif isinstance(node, ast.ImportFrom):
+            assert not node.level, f"{path}: a relative import"
+            inner = [f"{node.module}.{name.name}" for name in node.names]
+            yield from (name if name in known else node.module for name in inner if {name, node.module} & known)
+        waiting += ast.iter_child_nodes(node)
+
+
+def test_no_module_imports_itself_by_way_of_others():
+    graph = {name: set(imported(path)) - {name} for path, name in NAMES.items()}
+    assert sum(map(len, graph.values())) > 1000
+    TopologicalSorter(graph).prepare()
+
+
+def test_the_docstring_of_a_room_names_its_files():
+    missing = {}
+    for place in LISTED:
+        for path in sorted((PACKAGE / place).rglob("__init__.py")):
+            text = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
+            files = {file.stem for file in path.parent.glob("*.py")} - {"__init__"}
+            files |= {inner.parent.name for inner in path.parent.glob("*/__init__.py")}
+            missing[str(path.parent)] = sorted(file for file in files if not re.search(rf"\b{file}\b", text))
+    assert len(missing) > 15
+    assert not {room: files for room, files in missing.items() if files}
+
+
+def test_a_room_has_few_files():
+    counts = {
+        str(folder.relative_to(PACKAGE)): len(list(folder.glob("*.py")))
+        for folder in PACKAGE.rglob("*/")
+        if folder.is_dir()
+    }
+    assert not {room: count for room, count in counts.items() if count > FILES and room not in ONE_PER_FILE}
