@@ -15,7 +15,7 @@ TIER ?= not slow
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo picture test test-all tests lint faults proofs bench gpu docs new-rule clean
+.PHONY: help demo picture test test-all tests lint faults proofs mutants bench gpu docs new-rule clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' $(MAKEFILE_LIST) | while IFS='|' read -r target what; do \
@@ -47,6 +47,9 @@ faults: $(VENV)/dev.stamp ## kill -9, full disks, torn files and read-only folde
 
 proofs: $(VENV)/dev.stamp ## measure the harm of every proof; RULES="..." for some
 	$(BIN)/python proofs/measure.py $(RULES)
+
+mutants: $(VENV)/dev.stamp ## plant mistakes in healthy programs and count those that are found; ARGS="--help"
+	@$(BIN)/python bench/mutants $(ARGS)
 
 bench: $(VENV)/dev.stamp ## measure the cost of supervision and of the toolkit; ARGS="--save" keeps the numbers
 	@set -e; for program in $(filter-out bench/gpu.py,$(wildcard bench/[a-z]*.py)); do echo "$(BIN)/python $$program $(ARGS)"; $(BIN)/python $$program $(ARGS); done
