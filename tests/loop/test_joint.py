@@ -26,7 +26,8 @@ def loss_of(model, x):
 def optimizers(model):
     matrices = [p for p in model.parameters() if p.ndim == 2]
     rest = [p for p in model.parameters() if p.ndim != 2]
-    return torch.optim.Muon(matrices, lr=0.02), torch.optim.AdamW(rest, lr=1e-2)
+    first = getattr(torch.optim, "Muon", torch.optim.SGD)  # before torch 2.9 there is none
+    return first(matrices, lr=0.02), torch.optim.AdamW(rest, lr=1e-2)
 
 
 def made(*, clips=(None, None), **settings):

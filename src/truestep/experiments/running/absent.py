@@ -5,6 +5,9 @@ from __future__ import annotations
 from truestep.errors import NoExperiment
 from truestep.experiments.running.outcome import RunOutcome
 
+_REFUSED = ("PermissionError", "Permission denied", "cannot be opened")
+"""Texts of Python, of torch, and of torch 2.8 for a file that must not be written."""
+
 
 def without_steps(outcome: RunOutcome, expected: str) -> NoExperiment:
     """Return the error of a run that took no step, with the reason.
@@ -30,7 +33,7 @@ def _reason(outcome: RunOutcome) -> tuple[str, str]:
         remedy = "fix the error above"
         if "EOFError" in outcome.said:
             remedy = "pass its input as arguments: an experiment has no standard input"
-        elif "PermissionError" in outcome.said or "Permission denied" in outcome.said:
+        elif any(text in outcome.said for text in _REFUSED):
             remedy = "let it write below its working folder: an experiment forbids writing elsewhere"
         return "the script crashed before its first step", remedy
     return (

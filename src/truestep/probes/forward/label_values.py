@@ -84,7 +84,9 @@ def _probabilities(torch: Any, kind: str, site: Site | None, target: Any, swappe
     outside = values <= -_OUTSIDE
     if kind != "cross_entropy":
         outside = outside | (values >= 1 + _OUTSIDE)
-    shares = torch.stack([outside.float().mean(), (values != 0).float().mean(), *values.float().aminmax()]).tolist()
+    measured = torch.stack([outside.float().mean(), (values != 0).float().mean(), *values.float().aminmax()])
+    # Within a transform of torch.func the result is wrapped, and tolist() of it fails before torch 2.9.
+    shares = [number.item() for number in measured] if is_transformed(measured) else measured.tolist()
     return ProbabilitiesRead(
         kind=kind,
         site=site,
