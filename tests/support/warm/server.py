@@ -14,6 +14,7 @@ import gc
 import io
 import json
 import os
+import pkgutil
 import runpy
 import socket
 import warnings
@@ -42,6 +43,16 @@ STAGES = (
 """What is imported, in this order; a program that imports one gets all that came with it."""
 
 
+FOLDERS = ("truestep.rules", "truestep.probes")
+"""Packages with modules that are imported when a session begins, each by itself: a hundred of them."""
+
+
+def modules(package: str) -> list[str]:
+    """Return the names of all modules in a package."""
+    paths = sys.modules[package].__path__
+    return [found.name for found in pkgutil.walk_packages(paths, f"{package}.") if not found.ispkg]
+
+
 def main() -> None:
     """Serve; in a forked process, be the Python that was asked for."""
     added = {os.path.dirname(__file__), *os.environ.get("PYTHONPATH", "").split(os.pathsep)}
@@ -50,6 +61,9 @@ def main() -> None:
     hidden = Hidden(BARE)
     for stage in STAGES:
         hidden.stage(stage)
+    for package in FOLDERS:
+        for stage in modules(package):
+            hidden.stage(stage)
     hidden.close()
     gc.collect()
     gc.freeze()  # a collection in a forked process would copy the pages of all that is imported
