@@ -60,7 +60,7 @@ def test_without_workers_nothing_is_started() -> None:
 def test_the_first_batch_of_all_is_left_out() -> None:
     run = Run(workers=0)
     run.go(5.0, [20.0, 1.0, 1.0], 0.5)
-    event = run.wait.told()
+    event = run.wait.event()
     assert event is not None
     assert (event.waited_s, event.span_s, event.drawn) == (2.0, 3.0, 3)
 
@@ -68,7 +68,7 @@ def test_the_first_batch_of_all_is_left_out() -> None:
 def test_short_waits_are_not_told() -> None:
     run = Run(workers=0)
     run.go(0.0, [0.1] * 8, 10.0)
-    assert run.wait.told() is None
+    assert run.wait.event() is None
 
 
 def test_each_loader_is_told_of_when_watching_ends(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -92,7 +92,7 @@ def test_the_time_that_others_had_the_processors_is_told(
     monkeypatch.setattr(loader_times, "processor", lambda: next(told))
     run = Run(workers=0)
     run.go(0.0, [1.0, 2.0, 2.0], 0.0)
-    event = run.wait.told()
+    event = run.wait.event()
     assert event is not None
     assert (event.delayed_s, event.crowded) == (pytest.approx(looks[1] - looks[0]), crowded)
 

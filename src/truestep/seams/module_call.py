@@ -35,7 +35,7 @@ def wrap(
         coast: an object with the attributes ``inside``, which lets every call pass by, and ``on``, which lets none.
 
     Returns:
-        whether the calls are woven: False where torch's source is not the known one.
+        True if the calls are woven, False if torch's source is not the expected one.
     """
     import torch
 

@@ -1,4 +1,4 @@
-"""Set attributes and put them back exactly: the only place where torch is changed."""
+"""Set attributes and restore them exactly: the only module that changes torch."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from types import CodeType, FunctionType
 from typing import Any
 
 UNCOUNTED = "<truestep, beside importlib._bootstrap>"
-"""File name of our wrappers' code. ``warnings.warn(stacklevel=n)`` does not count frames whose file name holds both of
-these words, so that a warning of torch names the user's file and line although one of our frames lies between."""
+"""File name of our wrappers' code. ``warnings.warn(stacklevel=n)`` does not count frames with both of these words in
+their file name, so that a warning of torch names the user's file and line although one of our frames is in between."""
 
 _PACKAGE = Path(__file__).parents[1]
 _OURS = tuple(os.path.join(_PACKAGE, folder, "") for folder in ("probes", "seams"))
@@ -18,7 +18,7 @@ _ABSENT = object()
 
 
 class _Layer:
-    """One replacement of one attribute: what was put there, and what is to be put back."""
+    """One replacement of one attribute: the new value, and the value to restore."""
 
     __slots__ = ("below", "owner", "put")
 
@@ -29,7 +29,7 @@ class _Layer:
 
 
 _layers: dict[tuple[int, str], list[_Layer]] = {}
-"""For every patched attribute its replacements, the latest last: sessions may end in any order."""
+"""Replacements by patched attribute, the latest last: sessions may end in any order."""
 
 
 def patched_codes() -> list[CodeType]:
@@ -39,10 +39,10 @@ def patched_codes() -> list[CodeType]:
 
 
 def patch(stack: ExitStack, owner: Any, name: str, new: Any) -> Any:
-    """Set ``owner.name`` until the stack unwinds, and return what stood there.
+    """Set ``owner.name`` until the stack unwinds, and return the value before it.
 
-    Restores exactly: what was inherited is inherited again; a replacement that lies below another one of ours leaves
-    what it would have put back to that one; a patch by somebody else on top of ours is left alone.
+    The attribute is restored exactly: an inherited one is inherited again. A replacement below another one of ours is
+    only removed from the chain: the one above restores the value below both. A later patch by other code stays.
     """
     below = vars(owner).get(name, _ABSENT)
     before = getattr(owner, name)

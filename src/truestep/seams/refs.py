@@ -1,7 +1,7 @@
-"""Weak references to what may be a tensor, of a class of their own, and the one check of torch that they would fail.
+"""Weak references to objects that may be tensors, in a private class, which ``torch.utils.swap_tensors`` ignores.
 
-``torch.utils.swap_tensors`` refuses a tensor that has a weak reference. Ours follow the Python object, which a swap
-leaves in its place, so they are no reason to refuse; those of the script are. See docs/decisions/0040.
+``swap_tensors`` refuses a tensor that has a weak reference. Ours follow the Python object, which a swap leaves in its
+place, so it need not refuse because of them; references of the script still count. See docs/decisions/0040.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def untraced(function: Callable[..., Any]) -> Any:
-    """Return a wrapper that TorchDynamo does not trace, as torch wraps the methods of its own optimizers."""
+    """Return a wrapper that TorchDynamo does not trace: the one that torch uses for methods of its optimizers."""
     import torch
 
     return torch._disable_dynamo(function)  # type: ignore[attr-defined]
@@ -33,7 +33,7 @@ def leave_uncompiled(alone: Iterable[CodeType] = ()) -> None:
     """Keep TorchDynamo from compiling the code of this package, which runs when a hook fires below a graph break.
 
     Args:
-        alone: code that calls none of the user's: its callees are not compiled either.
+        alone: code that does not call the user's code: its callees are not compiled either.
     """
     from torch._C._dynamo import eval_frame
 

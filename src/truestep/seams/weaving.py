@@ -1,7 +1,7 @@
-"""Rewrite one method of torch in place: torch's own source, its own positions, with calls of ours woven in.
+"""Rewrite one method of torch in place: its source and its line numbers, with calls of ours woven in.
 
-Wrapping `Module.__call__` breaks ``torch.compile`` of functions; a function whose code object is torch's own, with a
-few more statements at the line of the original call, does not, and tracebacks look the same (see docs/decisions).
+A wrapper around `Module.__call__` breaks ``torch.compile`` of functions. A function made from torch's source, with a
+few more statements at the line of the original call, does not, and tracebacks look the same (docs/decisions/0003).
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ return _truestep_result
 
 
 def weave(function: Any, names: dict[str, Any]) -> Callable[..., Any] | None:
-    """Return torch's ``_wrapped_call_impl`` with our calls woven in, None where its source is not the known one."""
+    """Return torch's ``_wrapped_call_impl`` with our calls woven in; None if its source is not `EXPECTED`."""
     before = getattr(function, "_truestep_names", None)
     if before is not None:
         names = _chained(before, names)
@@ -77,9 +77,9 @@ def weave(function: Any, names: dict[str, Any]) -> Callable[..., Any] | None:
 
 
 def compiling(torch: Any) -> Callable[[], bool]:
-    """Return a function that says whether code runs to be compiled, and not for its result.
+    """Return a function that returns True while code runs only to be compiled.
 
-    In torch 2.8 its own says so while TorchDynamo runs, and not while the graph is traced once more after that.
+    That of torch 2.8 returns True while TorchDynamo runs, but False while the graph is traced again after that.
     """
     asked: Callable[[], bool] = torch.compiler.is_compiling
     if hasattr(torch.compiler, "_compile_session_context"):
@@ -89,7 +89,7 @@ def compiling(torch: Any) -> Callable[[], bool]:
 
 
 def teach_script(stack: ExitStack, original: Callable[..., Any], replacement: Callable[..., Any]) -> None:
-    """Let ``torch.jit.script`` take the replacement of a C function for the operator it stands for."""
+    """Make ``torch.jit.script`` compile the replacement of a C function as the operator of that function."""
     from torch.jit import _builtins
 
     table: dict[int, str] = _builtins._get_builtin_table()  # type: ignore[no-untyped-call]
@@ -100,14 +100,14 @@ def teach_script(stack: ExitStack, original: Callable[..., Any], replacement: Ca
 
 
 class _Outside:
-    """A depth that sends every call through the hooks: with two sessions, each keeps count for itself."""
+    """A depth that sends every call through the hooks: with two sessions, each counts its own depth."""
 
     inside = 0
     on = False
 
 
 def _chained(first: dict[str, Any], second: dict[str, Any]) -> dict[str, Any]:
-    """Return the hooks of two sessions that watch at the same time, as one pair."""
+    """Return the hooks of two sessions that are active at the same time, as one pair."""
 
     def enter(module: Any, args: tuple[Any, ...], depth: int = 2) -> Any:
         below = depth + 1
@@ -139,7 +139,7 @@ def _assigning(original: ast.If) -> ast.If:
 
 
 class _Shift(ast.NodeVisitor):
-    """Move a dedented tree back to where it stands in its file."""
+    """Shift the positions of a dedented tree to those in its file."""
 
     def __init__(self, lines: int, columns: int) -> None:
         self.lines, self.columns = lines, columns

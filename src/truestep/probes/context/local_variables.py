@@ -1,8 +1,8 @@
-"""Read the local variables of frames unnoticed.
+"""Read the local variables of frames without a change to the program.
 
-Before Python 3.13 a function's snapshot of locals is one dict: the one that its own ``locals()`` has returned, and
-where its ``exec`` has left names. To read ``f_locals`` refills it, so that the frames of such functions are not read. A
-debugger writes into it: while one runs no function's is read, whatever the version.
+Before Python 3.13 a function has one dict as the snapshot of its locals: ``locals()`` returns it, and ``exec`` leaves
+names in it. Reading ``f_locals`` refills it, so frames of functions that use it are not read. A debugger writes into
+it: while one runs, no frame of a function is read, in any version.
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ from types import CodeType, FrameType
 ONE_SNAPSHOT = sys.version_info < (3, 13)
 _CO_OPTIMIZED = 0x1
 _ALWAYS = frozenset({"locals", "f_locals", "_getframe", "currentframe"})
-"""Lead to the snapshot, by whatever way they are reached."""
+"""Names that lead to the snapshot, as functions, attributes or methods."""
 _BUILTIN = frozenset({"eval", "exec", "vars", "dir"})
-"""Lead to it as builtin functions; a method may have such a name as well: ``model.eval()``."""
+"""Names that lead to it as builtin functions; methods may have them too: ``model.eval()``."""
 _BUILTINS = frozenset({"builtins", "__builtins__"})
 _WITHOUT_ARGUMENTS = frozenset({"vars", "dir"})
-"""Do so only without arguments: ``vars(args)`` looks at something else."""
+"""Those that lead to it only without arguments: ``vars(args)`` reads another object."""
 _NULL = 1
-"""The bit of ``LOAD_GLOBAL`` that says that the call of what is loaded comes next, after its arguments."""
+"""The bit of ``LOAD_GLOBAL`` that is set if the loaded object is called next, after its arguments."""
 
 
 def readable(frame: FrameType) -> bool:
-    """Return True if the locals of a frame can be read unnoticed; those of a module are no snapshot."""
+    """Return True if reading the locals of a frame changes nothing; those of a module are not a snapshot."""
     code = frame.f_code
     if not code.co_flags & _CO_OPTIMIZED:
         return True
@@ -35,7 +35,7 @@ def readable(frame: FrameType) -> bool:
 
 
 def variables(frame: FrameType) -> dict[str, object]:
-    """Return the local variables of a frame, none where it is not `readable`, and leave no snapshot behind."""
+    """Return the local variables of a frame, {} if it is not `readable`, and leave no snapshot behind."""
     if not readable(frame):
         return {}
     names = frame.f_locals
@@ -46,7 +46,7 @@ def variables(frame: FrameType) -> dict[str, object]:
 
 
 def argument(frame: FrameType, name: str) -> object:
-    """Return a local variable of a frame as `variables` does, None where there is none."""
+    """Return a local variable of a frame, as in `variables`; None if it does not exist."""
     if not readable(frame):
         return None
     names = frame.f_locals
@@ -57,7 +57,7 @@ def argument(frame: FrameType, name: str) -> object:
 
 
 def shares_snapshot(code: CodeType) -> bool:
-    """Return True if a function may hold its own snapshot of locals, or names that exist only there.
+    """Return True if a function may use its snapshot of locals, or names that exist only in it.
 
     >>> def predicts(model, args, x):
     ...     model.eval()

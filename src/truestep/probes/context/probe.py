@@ -32,10 +32,10 @@ class Probe(ABC):
 
 
 def sees(method: Callable[Concatenate[Self, P], R]) -> Callable[Concatenate[Self, P], R | None]:
-    """Return a method of a probe that the code of torch can call: it raises nothing, and the script sees none of it.
+    """Return a method of a probe that can be called from the code of torch, without an effect on the script.
 
-    Modes and tensor classes of the script do not observe the method's calls of torch. An error is recorded, and the
-    method returns None. It adds a frame to the stack.
+    Modes and tensor classes of the script do not observe its calls of torch. If it raises an error, the error is
+    recorded, and it returns None. It has one more frame on the stack.
     """
 
     @functools.wraps(method)

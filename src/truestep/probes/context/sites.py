@@ -20,7 +20,7 @@ _CALLING = {"_wrapped_call_impl", "_call_impl"}
 class Sites:
     """Interned places in user code. A user's frame is one outside torch, this package and the standard library.
 
-    Frames of other installed packages (Lightning, Accelerate) are passed over too, unless there is nothing else.
+    Frames of other installed packages (Lightning, Accelerate) are skipped too, unless there is no other frame.
     """
 
     def __init__(self, torch_folder: str) -> None:
@@ -35,7 +35,7 @@ class Sites:
         self._dropped: dict[tuple[int, int], bool] = {}
 
     def _classify(self, code: CodeType) -> int:
-        """0 for a user's code, 1 for an installed library, 2 for torch and this package."""
+        """Return 0 for a user's code, 1 for an installed library, 2 for torch and this package."""
         path = code.co_filename
         if path.startswith(self._never) or path == UNCOUNTED:
             kind = 2
@@ -48,7 +48,7 @@ class Sites:
         return kind
 
     def is_installed(self, path: str) -> bool:
-        """Whether a file belongs to a library, or to this package, and not to the user's program."""
+        """Return True if a file belongs to a library or to this package, not to the user's program."""
         return path.startswith((*self._never, *self._library, "<"))
 
     def kind(self, code: CodeType) -> int:
@@ -57,9 +57,9 @@ class Sites:
         return self._classify(code) if kind is None else kind
 
     def quick(self, depth: int) -> Site | None:
-        """Return the site of the frame at a depth where that is a user's frame, else of the nearest one above it.
+        """Return the site of the frame at a depth if that is a user's frame, else of the nearest one above it.
 
-        Frames in between are never touched: python makes their objects only when asked.
+        Frames in between are not read, because Python creates frame objects only on demand.
         """
         frame = sys._getframe(depth)
         if self._kind.get(id(frame.f_code)) == 0:
@@ -86,13 +86,13 @@ class Sites:
 
     @staticmethod
     def immediate(frame: FrameType | None) -> FrameType | None:
-        """Return the frame that made the call under way, whoever's it is, past torch's module call."""
+        """Return the frame that made the current call, of any code but torch's module call."""
         while frame is not None and frame.f_code.co_name in _CALLING:
             frame = frame.f_back
         return frame
 
     def keep(self, code: CodeType) -> None:
-        """Keep a code object alive, because its address is used as a key."""
+        """Keep a code object alive, since its address is used as a key."""
         if id(code) not in self._kind:
             self._classify(code)
 
@@ -107,7 +107,7 @@ class Sites:
         return None
 
     def own(self, depth: int) -> FrameType | None:
-        """Return the nearest frame above torch and this package where it is a user's, None where it is a library's."""
+        """Return the nearest frame above torch and this package if it is a user's, None if it is a library's."""
         frame: FrameType | None = sys._getframe(depth)
         while frame is not None:
             kind = self._kind.get(id(frame.f_code))
@@ -118,7 +118,7 @@ class Sites:
         return None
 
     def at(self, frame: FrameType | None) -> Site | None:
-        """Return the site a frame stands at."""
+        """Return the site of a frame."""
         if frame is None:
             return None
         key = (id(frame.f_code), frame.f_lasti)
@@ -126,7 +126,7 @@ class Sites:
         return self._build(frame) if site is None else site
 
     def here(self, depth: int = 2) -> Site | None:
-        """Return the user's site for the call under way (``depth`` 2 skips the caller of this method)."""
+        """Return the user's site of the current call (``depth`` 2 skips the caller of this method)."""
         return self.at(self.frame(depth))
 
     def chain(self, depth: int = 2) -> tuple[Site, ...]:
@@ -159,7 +159,7 @@ class Sites:
         return site
 
     def result_dropped(self, frame: FrameType) -> bool:
-        """Whether the caller throws the result of its running call away: a bare ``model(x)``, or ``_ = model(x)``."""
+        """Return True if the caller discards the result of its current call: ``model(x)`` or ``_ = model(x)``."""
         key = (id(frame.f_code), frame.f_lasti)
         dropped = self._dropped.get(key)
         if dropped is None:

@@ -57,7 +57,7 @@ class Unseen:
     def begin(self) -> ExitStack | None:
         """Suspend the observers; the caller must close the returned object before code of the script runs.
 
-        Returns None if there are no such observers.
+        Without observers it returns None.
         """
         if not (self._functions() or self._dispatches() or self._overridden):
             return None

@@ -1,4 +1,4 @@
-"""Which tensors hold numbers that can be read, and where those of a sparse tensor lie."""
+"""Tensors with values that can be read, and the stored values of sparse tensors."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from typing import Any
 
 
 def has_values(tensor: Any) -> bool:
-    """Whether a tensor has numbers in memory, one after the other; of a DTensor the part on this rank.
+    """Return True if a tensor has strided values in memory; for a DTensor, the part on this rank.
 
-    One on the meta device or of FakeTensorMode has a shape alone, one in a sparse or jagged layout more than numbers,
-    and one of a class that runs operations by itself (it wraps others, or packs them) holds them in its own way.
+    Tensors on the meta device or of FakeTensorMode have only a shape; those in sparse or jagged layouts have indices
+    too; classes with a ``__torch_dispatch__`` (they wrap or pack other tensors) store values in their own format.
     """
     tensor = getattr(tensor, "_local_tensor", tensor)
     if not isinstance(type(tensor).__torch_dispatch__, BuiltinFunctionType):
@@ -19,7 +19,7 @@ def has_values(tensor: Any) -> bool:
 
 
 def stored(tensor: Any) -> Any:
-    """Return the numbers of a sparse tensor that are stored, any other tensor itself."""
+    """Return the stored values of a sparse tensor; any other tensor itself."""
     layout = str(tensor.layout)
     if layout == "torch.sparse_coo":
         return tensor._values()

@@ -44,7 +44,7 @@ class Wait:
         self.beside = False
         self.processor = processor()
 
-    def told(self) -> LoaderTimed | None:
+    def event(self) -> LoaderTimed | None:
         """Return the event about this loader; None if its waits are too short."""
         if self.waited < _LEAST_S:
             return None

@@ -95,7 +95,7 @@ class DataProbe(Probe):
 
     def last(self) -> Iterator[Event]:
         for wait in self._waits.values():
-            event = wait.told()
+            event = wait.event()
             if event is not None:
                 yield event
 

@@ -55,7 +55,7 @@ class DropoutProbe(Probe):
 
     @sees
     def met(self, input: Any, p: Any, function: FrameType) -> None:
-        """Take note of dropout inside a model: at a sampled step, or without gradients.
+        """Record dropout inside a model: at a sampled step, or without gradients.
 
         Args:
             input: input of the dropout.

@@ -33,7 +33,7 @@ _REDUCTIONS = {0: "none", 1: "mean", 2: "sum"}
 _ROUNDING = 1e-3
 _LOOKS = 3
 _CLOSE = 32
-"""Calls of a site that are examined in full; later ones only at sampled steps."""
+"""Calls of a site that are examined in full; later ones are at sampled steps only."""
 
 
 class LossProbe(Probe):
@@ -142,10 +142,10 @@ class LossProbe(Probe):
             self._labels.look(kind, site, input, target, args, kwargs)
 
     def _broadcast(self, input: Any, target: Any) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
-        """Return both shapes where the loss broadcasts them to something larger than either.
+        """Return both shapes if the loss broadcasts them to a shape larger than either, else None.
 
-        torch.nn.functional expands both before this seam, so the shapes are taken from its own arguments where its
-        frame can be read, else from what was expanded.
+        torch.nn.functional expands both before this seam, so the shapes are those of its arguments if its frame
+        can be read, else those before the expansion.
         """
         if tuple(input.stride()).count(0) + tuple(target.stride()).count(0) == 0:
             return None
@@ -168,7 +168,7 @@ class LossProbe(Probe):
         )
 
     def _may_look(self, key: object, tensor: Any) -> bool:
-        """Return True if values may be read: at the first calls of a site, and only without synchronization."""
+        """Return True if values may be read: at the first calls of a site, and without synchronization."""
         looks = self._looked.get(key, 0)
         if tensor.device.type != "cpu" or looks >= _LOOKS or not tensor.is_floating_point() or is_transformed(tensor):
             return False
@@ -180,14 +180,14 @@ class LossProbe(Probe):
         return True
 
     def _outside(self, site: object, made: str, target: Any) -> int | None:
-        """Return the percentage of targets beyond the operation before the loss; looked at once in a step."""
+        """Return the percentage of targets outside the range of the operation before the loss; read once in a step."""
         if self._targets.get(site) == self.scene.sampling.step or not self._may_look((site, "targets"), target):
             return None
         self._targets[site] = self.scene.sampling.step
         return beyond(made, target)
 
     def _rows(self, site: object, input: Any) -> Any:
-        """Return a few rows, None where they may not be read."""
+        """Return up to 8 rows; None if they may not be read."""
         if not self._may_look(site, input):
             return None
         return input.detach()[(0,) * (input.dim() - 2)][:8].float()

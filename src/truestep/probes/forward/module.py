@@ -29,7 +29,7 @@ Token = tuple[int, Any, Any]
 
 
 class CallSite:
-    """A place in the code that calls a model: everything about the call that does not change."""
+    """A place in the code that calls a model, with the facts about the call that do not change."""
 
     __slots__ = ("dropped", "events", "model", "site")
 
@@ -41,7 +41,7 @@ class CallSite:
 
 
 class ModuleProbe(Probe):
-    """Tells `ModelMet`, `ModelCalled`, `BatchStatisticsTaken`, `ForwardCalledDirectly`, `UnregisteredModuleCalled`."""
+    """Emits `ModelMet`, `ModelCalled`, `BatchStatisticsTaken`, `ForwardCalledDirectly`, `UnregisteredModuleCalled`."""
 
     def install(self, stack: ExitStack) -> None:
         scene, torch = self.scene, self.scene.torch
@@ -54,7 +54,7 @@ class ModuleProbe(Probe):
         self._tracing = torch._C._get_tracing_state
         self._in_engine = seams.backward.engine_state()
         self._called_by = 0
-        """While a round is learned: the key of the latest call from user code, 0 where it has none."""
+        """While a round is learned: key of the latest call from user code, 0 for a call without one."""
         self._models = Models(scene)
         self._callsites: dict[tuple[int, int, int], CallSite] = {}
         self._unregistered: dict[tuple[Any, ...], UnregisteredModuleCalled] = {}
@@ -79,15 +79,16 @@ class ModuleProbe(Probe):
     # --- the seam ----------------------------------------------------------------------------------------------
 
     def enter(self, module: Any, args: tuple[Any, ...], depth_of_caller: int = 2) -> Any:
-        """Runs before a module call that is outermost, or inner at a sampled step.
+        """Observe the start of a module call: an outermost one, or an inner one at a sampled step.
 
         Args:
             module: the module that is called.
             args: its positional arguments.
-            depth_of_caller: how many frames above this one the call was made.
+            depth_of_caller: number of frames from this one to the caller.
 
         Returns:
-            what `leave` needs: how deep the thread was, the place of the call, whether the input is the last one's.
+            A token for `leave`: a tuple; while coasting the key of the call, None for a module without trainable
+            parameters, False inside of another call.
         """
         coast = self._coast
         if coast.inside:
@@ -147,7 +148,7 @@ class ModuleProbe(Probe):
         return before, place, same
 
     def leave(self, token: Any, result: Any, depth_of_caller: int = 2) -> None:
-        """Runs after it, also when it raises (result is None then)."""
+        """Observe the end of the call; the result is None if it raised an error."""
         if type(token) is not tuple:
             if token is not False:
                 self._coast.inside = False
@@ -218,7 +219,7 @@ class ModuleProbe(Probe):
             self._coast.calls[self._called_by] = model if model.count > 0 else None
 
     def _passed(self, key: int, result: Any, depth_of_caller: int) -> None:
-        """Runs after a call that was recognised: see whether it is the one that comes here in every round."""
+        """Check that a recognized call is the one that comes at this place of every round."""
         coast = self._coast
         self.scene.unseen.met(result)
         aside = self.scene.unseen.begin()
@@ -240,7 +241,7 @@ class ModuleProbe(Probe):
     # --- outermost calls ---------------------------------------------------------------------------------------
 
     def _look(self, module: Any, frame: FrameType) -> CallSite:
-        """Find out about a place that calls a module (at its first call, and at sampled steps)."""
+        """Return the record of a place that calls a module, made at its first call and again at sampled steps."""
         scene = self.scene
         key = (id(frame.f_code), frame.f_lasti, id(module))
         user = scene.sites.frame(3)
@@ -283,7 +284,7 @@ class ModuleProbe(Probe):
         )
 
     def _prepare(self, model: Model, args: tuple[Any, ...]) -> None:
-        """Get ready to look at the inner calls of a sampled step."""
+        """Prepare for the inner calls of a sampled step."""
         module: Any = model.ref()
         self._root = model.ref
         self._registered = {id(m) for m in module.modules()}
@@ -320,7 +321,7 @@ class ModuleProbe(Probe):
     # --- inner calls, at sampled steps -------------------------------------------------------------------------
 
     def _own(self, module: Any) -> None:
-        """Note that a module's own parameters took part in a forward call."""
+        """Record that a module's own parameters took part in a forward call."""
         scene, places = self.scene, None
         for parameter in module._parameters.values():
             if parameter is not None and parameter.requires_grad:
@@ -359,7 +360,7 @@ class ModuleProbe(Probe):
 
 
 def _first_tensor(value: Any, tensor: type, depth: int = 0) -> Any:
-    """Return the first tensor in a model's result that tracks gradients, or any."""
+    """Return the first tensor in a model's result that tracks gradients, else the first tensor."""
     if isinstance(value, tensor):
         return value
     if depth > 2:

@@ -1,4 +1,4 @@
-"""How many values layers of batch normalisation take their statistics from, at sampled steps: read from shapes."""
+"""Count the values from which layers of batch normalisation take statistics, at sampled steps: read from shapes."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ _MANY = 16
 
 
 class Norms:
-    """The layers of batch normalisation in train mode that ran in the model call under way.
+    """The layers of batch normalisation in train mode that ran in the current model call.
 
     Attributes:
         kinds: torch's own classes; others may count values in their own way.
-        layers: how many of them ran.
+        layers: number of these that ran.
     """
 
     def __init__(self, scene: Scene) -> None:
@@ -32,7 +32,7 @@ class Norms:
         self._same = False
 
     def begin(self, model: int, args: tuple[Any, ...]) -> None:
-        """Take note of a call that begins; forget the layers of the call before."""
+        """Record that a call begins; forget the layers of the call before."""
         self.layers = self._most = 0
         given = args[0] if args and isinstance(args[0], self._tensor) else None
         before = self._inputs.get(model)
@@ -41,7 +41,7 @@ class Norms:
             self._inputs[model] = Ref(given)
 
     def met(self, layer: Any, given: Any) -> None:
-        """Take note of a layer that is called."""
+        """Record that a layer is called."""
         if layer.training and layer.track_running_stats and layer.num_features:
             values = min(int(given.numel()) // int(layer.num_features), _MANY)
             self.layers += 1

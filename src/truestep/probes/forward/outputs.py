@@ -1,4 +1,4 @@
-"""Whether a model gives the same output for all samples of a batch: compared at sampled steps, once for each model."""
+"""Find models with the same output for all samples of a batch: compared at sampled steps, once for each model."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ _LEAST_ROWS = 4
 _LARGEST = 1 << 22
 _INPUTS_DIFFER = 1e-3
 _ROUNDINGS = 4
-"""Rows are equal where they differ by no more than so many roundings of their largest value."""
+"""Largest difference of equal rows, in roundings of their largest value."""
 _COLUMN = 1e-4
-"""Nor may any column differ by more than this share of its own largest value."""
+"""Largest difference in a column of equal rows, as a share of the largest value in the column."""
 _BEGINNING = 8
 _LEAST_WEIGHTS = 2
 _MOST_LAYERS = 2000
@@ -23,11 +23,11 @@ _BY_ROW = tuple(
     f"torch.nn.modules.{name}"
     for name in ("activation", "linear", "conv", "batchnorm", "normalization", "instancenorm", "dropout", "pooling")
 )
-"""Where the layers are defined that treat the rows of a batch one by one, but for the statistics of a batch."""
+"""Modules with the layers that process the rows of a batch separately, except for the statistics of a batch."""
 
 
 class Outputs:
-    """Compares the rows of what models return; where they are equal, those of its layers too at the next look."""
+    """Compares the rows of models' outputs. If they are equal, those of the layers are compared at the next look."""
 
     def __init__(self, scene: Scene) -> None:
         from torch._C import _functorch
@@ -36,18 +36,18 @@ class Outputs:
         self._tensor = scene.torch.Tensor
         self._wrapped = _functorch.is_functorch_wrapped_tensor
         self._compared: dict[int, int] = {}
-        """Model to the step at which it was compared."""
+        """Step of the latest comparison by model."""
         self._rows: dict[int, list[float]] = {}
-        """Model to the beginning of the row that all its rows were equal to, at the latest look."""
+        """Beginning of the common row at the latest look, by model."""
         self._samples = 0
         self._layer: tuple[weakref.ref[Any], bool] | None = None
         self.following = False
-        """Whether the layers of the call under way are compared, up to the first whose rows are equal."""
+        """True while the layers of the current call are compared, up to the first one with equal rows."""
         self._reached = False
-        """Whether a layer of the call under way returned rows that differ."""
+        """True if a layer of the current call returned rows that differ."""
 
     def begin(self, model: Model, args: tuple[Any, ...]) -> None:
-        """Look at the input of an outermost call: whether it is a batch of samples that differ."""
+        """Examine the input of an outermost call: a call is compared if the samples of its batch differ."""
         self._samples, self._layer, self.following, self._reached = 0, None, False, False
         scene = self._scene
         if not args or self._compared.get(model.number) == scene.sampling.step:
@@ -65,7 +65,7 @@ class Outputs:
                 self.following = model.number in self._rows
 
     def entering(self, module: Any, args: tuple[Any, ...]) -> tuple[Any, str]:
-        """Look at what an inner layer is given: "differing" rows, equal rows that are "plain" numbers, or neither."""
+        """Return an inner layer and the kind of its input: "differing" rows, equal rows of "plain" numbers, or ""."""
         given = ""
         for x in args[:1]:
             if self._is_batch(x):
@@ -75,11 +75,11 @@ class Outputs:
         return module, given
 
     def left(self, entered: tuple[Any, str], result: Any) -> None:
-        """Look at what it returned, in the order in which layers are done: whether the samples became equal in it.
+        """Examine the result of an inner layer, in the order in which layers return: find the one that made rows equal.
 
-        Equal rows are expected of a model that mixes its samples or has an output of its own. They came from a layer
-        of torch that works on each row by itself, or from an activation that gives one plain number for all samples,
-        and a layer with weights follows: the last activation may be saturated for good reasons.
+        Equal rows are expected of a model that mixes its samples, or that computes an output without them. Here they
+        come from a layer of torch that processes each row separately; or from an activation with one plain number for
+        all samples that a layer with weights follows, since the last activation may be saturated for good reasons.
         """
         module, given = entered
         if not self.following or not self._is_batch(result):
@@ -145,12 +145,12 @@ class Outputs:
         )
 
     def _is_batch(self, value: Any, samples: int | None = None) -> bool:
-        """Whether a result holds one row of single or double precision for each sample."""
+        """Return True if a result has one row of single or double precision for each sample."""
         torch, count = self._scene.torch, self._samples if samples is None else samples
         return self._readable(value) and value.dtype in (torch.float32, torch.float64) and value.shape[0] == count
 
     def _common_row(self, value: Any) -> list[float] | None:
-        """Return the beginning of the row that all rows are equal to but for rounding, None where they are not."""
+        """Return the beginning of the common row; None if the rows differ by more than rounding."""
         torch = self._scene.torch
         rows = value.detach().reshape(value.shape[0], -1)
         gaps, sizes = (rows - rows[:1]).abs().amax(0), rows.abs().amax(0)
@@ -162,7 +162,7 @@ class Outputs:
 
 
 def _is_plain(values: Any) -> bool:
-    """Whether there are no numbers but -1, 0 and 1, as saturated activations and choices give them."""
+    """Return True if all values are -1, 0 or 1, as those of saturated activations and of choices."""
     values = values.detach()
     return bool(((values == 0) | (values.abs() == 1)).all())
 
@@ -172,7 +172,7 @@ def _weights(module: Any) -> int:
 
 
 def _name(module: Any, layer: Any) -> str:
-    """Return where a model holds a layer, such as "encoder.2"."""
+    """Return the path of a layer in a model, such as "encoder.2"."""
     if layer is None:
         return ""
     for number, (path, inner) in enumerate(module.named_modules()):

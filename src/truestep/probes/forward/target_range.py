@@ -1,11 +1,11 @@
-"""Whether targets lie where the operation before the loss cannot come: values of a sample, at the first few looks."""
+"""Find targets outside the range of the operation before the loss: a sample of their values, at the first few steps."""
 
 from __future__ import annotations
 
 import math
 from typing import Any
 
-_REACH = {
+_RANGES = {
     "ReluBackward0": (0.0, math.inf),
     "SoftplusBackward0": (0.0, math.inf),
     "SigmoidBackward0": (0.0, 1.0),
@@ -14,15 +14,16 @@ _REACH = {
 }
 _SAMPLE = 4096
 _CLEARLY = 0.25
-"""Beyond a bounded reach by so much of its width, or beyond a half-open one by half of what the targets vary."""
+"""Distance that counts as outside, as a share of the width of a bounded range; for a half-open one it is half of the
+standard deviation of the targets."""
 
 
 def beyond(made_by: str, target: Any) -> int | None:
     """Return the percentage of targets clearly beyond the range of the operation; None if its range is unlimited."""
-    reach = _REACH.get(made_by)
-    if reach is None or target.requires_grad or not target.is_floating_point() or target.numel() < 2:
+    limits = _RANGES.get(made_by)
+    if limits is None or target.requires_grad or not target.is_floating_point() or target.numel() < 2:
         return None
-    low, high = reach
+    low, high = limits
     flat = target.detach().reshape(-1)
     some = flat[:: max(1, len(flat) // _SAMPLE)].double()
     margin = _CLEARLY * (high - low) if math.isfinite(high) else 0.5 * float(some.std(correction=0))

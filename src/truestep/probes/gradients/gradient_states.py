@@ -167,7 +167,7 @@ class Held:
         if not self.flattened:  # with create_graph, torch writes the sum to a new tensor
             return grad.grad_fn is not None and grad.grad_fn.name() == "AddBackward0"
         again = grad.data_ptr() == self.used_memory
-        if again and self.state == FRESH:  # what a step has used was set aside while the ranks did not exchange
+        if again and self.state == FRESH:  # the used gradient was set aside while the ranks did not exchange
             self.state = USED
         return again or self.state == FRESH
 
