@@ -14,11 +14,12 @@ from rich.table import Table
 from rich.text import Text
 
 from truestep.errors import UnknownRule, UsageError
+from truestep.findings import Severity
 from truestep.report.excerpt import wrap
+from truestep.report.terminal import SEVERITY_STYLES
 from truestep.rules import Rule, _proof, all_rules, rule
 from truestep.rules._page import Block, parse
 
-_STYLES = {"error": "bold red", "warning": "bold yellow", "speed": "bold cyan"}
 _WIDEST = 100
 _MOST_NAMED = 5
 
@@ -88,7 +89,7 @@ def _show(found: type[Rule], console: Console) -> None:
     page = parse(found.__doc__ or "")
     facts = f"  confidence {found.confidence.value}, since {found.since}{', preview' if found.preview else ''}"
     severity = found.severity.value
-    console.print(Text.assemble((f"{severity}[{found.id}]", _STYLES[severity]), (facts, "dim")))
+    console.print(Text.assemble((f"{severity}[{found.id}]", SEVERITY_STYLES[Severity(severity)]), (facts, "dim")))
     _prose(page.title, console)
     for section in page.sections:
         _heading(section.heading, console)

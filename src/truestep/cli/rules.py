@@ -7,10 +7,9 @@ from typing import Annotated, Any, Literal
 
 import typer
 
+from truestep.findings import Severity
 from truestep.rules import Progress, Rule, all_rules
 from truestep.rules._page import parse
-
-_STYLES = {"error": "bold red", "warning": "bold yellow", "speed": "bold cyan"}
 
 
 def rules(
@@ -25,6 +24,8 @@ def rules(
     from rich.table import Table
     from rich.text import Text
 
+    from truestep.report.terminal import SEVERITY_STYLES
+
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
     table.add_column("rule", no_wrap=True)
     table.add_column("severity", no_wrap=True)
@@ -32,7 +33,7 @@ def rules(
     table.add_column("needs", ratio=2)
     for rule in listed:
         name = Text(rule["id"], style="bold") + Text(" (preview)" if rule["preview"] else "", style="dim")
-        severity = Text(rule["severity"], style=_STYLES[rule["severity"]])
+        severity = Text(rule["severity"], style=SEVERITY_STYLES[Severity(rule["severity"])])
         table.add_row(name, severity, Text(rule["finds"]), Text(", ".join(rule["needs"]), style="dim"))
     console = Console(highlight=False)
     console.width = max(console.width, 80) if console.is_terminal else 140

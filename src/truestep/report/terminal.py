@@ -12,7 +12,7 @@ from truestep.report import closing, coverage, excerpt
 from truestep.report.closing import Failure
 from truestep.report.excerpt import Row
 
-_SEVERITY = {Severity.ERROR: "bold red", Severity.WARNING: "bold yellow", Severity.SPEED: "bold cyan"}
+SEVERITY_STYLES = {Severity.ERROR: "bold red", Severity.WARNING: "bold yellow", Severity.SPEED: "bold cyan"}
 _DEATH = "bold magenta"
 _STYLES = {
     "": "",
@@ -109,7 +109,7 @@ def _closing(summary: Summary, width: int) -> list[Row]:
 
 def _styled(row: Row, severity: Severity | str) -> Text:
     styles = _STYLES | {
-        "primary": severity if severity == _DEATH else _SEVERITY[Severity(severity)],
+        "primary": severity if severity == _DEATH else SEVERITY_STYLES[Severity(severity)],
         "clear": "bold green",
     }
     return Text.assemble(*((piece, styles[name]) for piece, name in row), no_wrap=True, overflow="ignore")

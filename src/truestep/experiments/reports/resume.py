@@ -13,14 +13,10 @@ from truestep.experiments.resume.trial import KillTrial, ResumeVerdict
 
 _VISIBLE = 0.02
 """Curves are drawn if their mean distance is at least this fraction of the chart's height."""
-
-
 _UNREPEATABLE = (
     "The global generators were seeded: look for other generators without a seed, for clocks and system randomness, "
     "and for kernels that add in any order (torch.use_deterministic_algorithms(True) names them)."
 )
-
-
 _RUN = 'truestep.Run saves and restores all of this: run.save(), or save_every_n_steps=, and resume="auto".'
 
 
@@ -28,9 +24,9 @@ def text(result: Resume) -> str:
     """Return the result as text: kills, curves, the verdict, and the state that differs."""
     files = f"state was written {result.writes} time{'s' * (result.writes != 1)}"
     parts = [f"uninterrupted: {result.steps} steps, {files}", _table(result)]
-    drawn_trial = shown(result)
+    trial_shown = shown(result)
     if result.verdict in (ResumeVerdict.DIFFERS, ResumeVerdict.ROUNDING):
-        parts += _charts(curves(result, drawn_trial))
+        parts += _charts(curves(result, trial_shown))
     if result.interrupted:
         parts.append("interrupted: these are the results up to then")
     parts.append(wrapped(sentence(result)))
@@ -59,8 +55,8 @@ def sentence(result: Resume) -> str:
     times = "the kill" if kills == 1 else f"each of {kills} kills"
     if worst is ResumeVerdict.EXACT:
         again = max(trial.again for trial in result.trials)
-        text = f"exact: after {times} the resumed run equals the uninterrupted one, bit by bit, to its last step"
-        return f"{text}; at most {_steps(again)} {'is' if again == 1 else 'are'} repeated" if again else text
+        said = f"exact: after {times} the resumed run equals the uninterrupted one, bit by bit, to its last step"
+        return f"{said}; at most {_steps(again)} {'is' if again == 1 else 'are'} repeated" if again else said
     bad = [trial for trial in result.trials if trial.verdict is worst]
     some = f" ({len(bad)} of {kills} kills)" if kills > 1 else ""
     if worst is ResumeVerdict.ROUNDING:
