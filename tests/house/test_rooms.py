@@ -7,8 +7,10 @@ from pathlib import Path
 
 SRC = Path(__file__).parents[2] / "src"
 PACKAGE = SRC / "truestep"
-LISTED = ("data", "debugging", "doctor", "loop", "model", "postmortem", "supervision")
+LISTED = ("data", "debugging", "doctor", "experiments", "loop", "model", "postmortem", "supervision")
 """The other folders are found by listing them, or export all their files."""
+FOUND = ("remedies", "speedups")
+"""Rooms below these folders, with files that are found by listing."""
 FILES = 17
 ONE_PER_FILE = ("rules", "experiments/changes/remedies")
 
@@ -48,6 +50,8 @@ def test_the_docstring_of_a_room_names_its_files():
     missing = {}
     for place in LISTED:
         for path in sorted((PACKAGE / place).rglob("__init__.py")):
+            if path.parent.name in FOUND:
+                continue
             text = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
             files = {file.stem for file in path.parent.glob("*.py")} - {"__init__"}
             files |= {inner.parent.name for inner in path.parent.glob("*/__init__.py")}
