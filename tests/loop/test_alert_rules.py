@@ -13,7 +13,7 @@ T = np.arange(STEPS)
 
 def told(rule, values):
     """(place, text) of everything a rule says about a series."""
-    said = [(place, rule.look(float(value))) for place, value in enumerate(values)]
+    said = [(place, rule.check(float(value))) for place, value in enumerate(values)]
     return [(place, text) for place, text in said if text]
 
 
@@ -147,8 +147,8 @@ def test_a_rule_goes_on_where_it_was(make, cut):
     values[[500, 800]] = math.nan
     values[900:950] *= 9
     whole, first, second = make(), make(), make()
-    expected = [whole.look(float(value)) for value in values]
-    before = [first.look(float(value)) for value in values[:cut]]
+    expected = [whole.check(float(value)) for value in values]
+    before = [first.check(float(value)) for value in values[:cut]]
     second.load_state_dict(first.state_dict())
-    assert before + [second.look(float(value)) for value in values[cut:]] == expected
+    assert before + [second.check(float(value)) for value in values[cut:]] == expected
     assert second.state_dict() == whole.state_dict()

@@ -11,7 +11,7 @@ from datasets_of_tests import Counting, SplitsItself, Stateful
 from torch.utils.data import ChainDataset, IterableDataset, get_worker_info
 
 from truestep.errors import BadLoader, InexactResume, SamplesReadAgain
-from truestep.loop.loading.iterable import asks_for
+from truestep.loop.loading.iterable import refers_to
 from truestep.loop.loading.loader import Loader
 from truestep.loop.rng.seed import mix
 
@@ -166,7 +166,7 @@ class Holds(IterableDataset):
     ids=lambda value: type(value).__name__,
 )
 def test_code_that_splits_over_workers_is_found(dataset, splits):
-    assert asks_for(dataset, "get_worker_info") is splits
+    assert refers_to(dataset, "get_worker_info") is splits
 
 
 def test_an_endless_stream_is_left_in_the_middle_with_workers_that_stay():

@@ -213,12 +213,12 @@ def test_the_clock_runs_in_training_loops_only(monkeypatch):
     pace = Throughput(torch.device("cpu"), peak=1000.0)
     pace.flops_per_sample = 5.0
     pace.enter()
-    before = pace.look(0)
+    before = pace.measure(0)
     now[0] = 2.0
     pace.samples += 100
     pace.leave()
     now[0] = 50.0
-    measured = pace.look(10).since(before)
+    measured = pace.measure(10).since(before)
     assert (measured["steps_per_s"], measured["samples_per_s"], measured["mfu"]) == (5.0, 50.0, 0.25)
 
 

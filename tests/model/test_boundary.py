@@ -8,7 +8,7 @@ import torch
 from torch import nn
 
 from truestep import EMA, Run
-from truestep.model.boundary import Told
+from truestep.model.boundary import WithPostMortem
 
 
 @pytest.fixture
@@ -210,7 +210,7 @@ def test_the_context_of_the_forward_pass_does_what_the_one_inside_does():
             seen.append(raised[0])
             return True
 
-    with Told(Inner()) as value:
+    with WithPostMortem(Inner()) as value:
         raise RuntimeError
     assert value == 7
     assert seen == ["in", RuntimeError]

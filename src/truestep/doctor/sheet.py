@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from truestep.doctor.advice.advice import Advice, Level, plural, size
 from truestep.doctor.facts import OLDEST_TORCH, Accelerator, Facts, Folder, Package, Speed
 from truestep.doctor.readers.packages import EXTRAS
-from truestep.doctor.versions import told
+from truestep.doctor.versions import tested_versions
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +72,7 @@ def _python(facts: Facts) -> Iterator[SheetLine]:
     torch = facts.torch
     if torch.version is None:
         yield SheetLine("torch", f"not installed; {'.'.join(map(str, OLDEST_TORCH))} or newer is needed", missing=True)
-        yield SheetLine("checked with", told(facts))
+        yield SheetLine("checked with", tested_versions(facts))
         return
     parts = [torch.version]
     if torch.threads is not None:
@@ -80,7 +80,7 @@ def _python(facts: Facts) -> Iterator[SheetLine]:
     if torch.cudnn:
         parts.append(f"{'MIOpen' if torch.rocm else 'cuDNN'} {torch.cudnn}")
     yield SheetLine("torch", ", ".join(parts))
-    yield SheetLine("checked with", told(facts))
+    yield SheetLine("checked with", tested_versions(facts))
 
 
 def _accelerators(facts: Facts) -> Iterator[SheetLine]:

@@ -33,7 +33,7 @@ def outside(version: str, among: Versions) -> str:
     return "older" if minor < among[0] else "newer" if minor > among[-1] else "between"
 
 
-def told(facts: Facts) -> str:
+def tested_versions(facts: Facts) -> str:
     """Return text with the tested versions, and the installed ones that lie between them."""
     versions = checked()
     found = f"torch {_listed(versions['torch'])}; Python {_listed(versions['python'])}"

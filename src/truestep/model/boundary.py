@@ -24,7 +24,7 @@ _KINDS = (RuntimeError, ValueError, IndexError)
 """Types of errors that torch raises for tensors that do not fit."""
 
 
-class Told(AbstractContextManager[Given], Generic[Given]):
+class WithPostMortem(AbstractContextManager[Given], Generic[Given]):
     """A context manager that adds notes on inputs that do not fit to torch's errors, around another context manager.
 
     Args:
@@ -35,7 +35,7 @@ class Told(AbstractContextManager[Given], Generic[Given]):
         >>> model = nn.Linear(3, 1)
         >>> images = torch.ones(2, 3, dtype=torch.float64)
         >>> try:
-        ...     with Told(nullcontext()):
+        ...     with WithPostMortem(nullcontext()):
         ...         model(images)
         ... except RuntimeError as error:
         ...     print(error.__notes__[0])
@@ -54,15 +54,15 @@ class Told(AbstractContextManager[Given], Generic[Given]):
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: Any) -> bool | None:
         swallowed = self._context.__exit__(kind, error, trace)
         if error is not None:
-            tell(error)
+            add_post_mortem(error)
         return swallowed
 
 
-def tell(error: BaseException) -> None:
+def add_post_mortem(error: BaseException) -> None:
     """Add the post-mortem of an error of torch to it as a note, once; without a certain cause nothing is added."""
     if not isinstance(error, _KINDS) or isinstance(error, torch.OutOfMemoryError):
         return
-    if error.__traceback__ is None or _is_told(error):
+    if error.__traceback__ is None or _has_post_mortem(error):
         return
     from truestep.postmortem import examine
     from truestep.probes import Scene
@@ -81,7 +81,7 @@ def tell(error: BaseException) -> None:
         error.add_note(note)
 
 
-def _is_told(error: BaseException) -> bool:
+def _has_post_mortem(error: BaseException) -> bool:
     return any(note.startswith("post-mortem[") for note in getattr(error, "__notes__", ()))
 
 

@@ -19,7 +19,7 @@ from truestep.supervision.judge import Judge
 from truestep.supervision.launching.uncaught import described
 from truestep.supervision.record import Recorder
 from truestep.supervision.stream import EventStream
-from truestep.supervision.summary import summarise, told
+from truestep.supervision.summary import marked_findings, summarise
 
 _FREE_S = 1.0
 """Seconds of observation that are free of the budget, since the first steps are slow anyway (compiling, loading)."""
@@ -244,7 +244,7 @@ class Session:
             return ()
         self._scene.coast.account()
         self._stream.settle()
-        return shown(tuple(told(self._judge)))
+        return shown(tuple(marked_findings(self._judge)))
 
     @property
     def verdicts(self) -> dict[str, Verdict]:

@@ -41,7 +41,7 @@ def summarise(
         script=started.script,
         how=how,
         steps=judge.progress.step,
-        findings=tuple(told(judge)),
+        findings=tuple(marked_findings(judge)),
         verdicts=tuple(judge.verdicts(given_up=given_up, blind=blind)),
         internal_errors=(*errors, *judge.errors),
         torch=started.torch,
@@ -52,7 +52,7 @@ def summarise(
     )
 
 
-def told(judge: Judge) -> list[Finding]:
+def marked_findings(judge: Judge) -> list[Finding]:
     """Return the findings so far, with suppressed ones and consequences of others marked."""
     found = (replace(pointed(finding), suppressed=suppressed(finding)) for finding in judge.findings())
     return rooted(found, {rule.id: type(rule) for rule in judge.rules})

@@ -68,7 +68,7 @@ def _first_sound(checkpoints: Iterable[Checkpoint], faults: list[BadCheckpoint])
             faults.append(error)
         else:
             for fault in faults:
-                _tell(fault)
+                _report(fault)
             return checkpoint
     return None
 
@@ -91,7 +91,7 @@ def _refuse(folder: Path, faults: Sequence[BadCheckpoint]) -> None:
     )
 
 
-def _tell(error: BadCheckpoint) -> None:
+def _report(error: BadCheckpoint) -> None:
     warnings.warn(f"{error.happened}; it is left unchanged", BrokenCheckpoint, stacklevel=outside())
 
 
@@ -309,7 +309,7 @@ class Checkpoints:
         found = _first_sound(_judged([*listed(self.folder, faults=faults), *evaluated(self.folder)]), faults)
         if found is None:
             for fault in faults:
-                _tell(fault)
+                _report(fault)
         return found
 
     def renew(self, checkpoint: Checkpoint) -> Checkpoint:

@@ -141,11 +141,11 @@ def _optimizer(name: str, was: Facts, now: Facts, schedules: list[Facts]) -> Ite
         for key in before.keys() & after.keys():
             if _same(before[key], after[key]):
                 continue
-            taken = _takes(now["class"], key, before[key], after[key], schedules)
+            taken = _decision(now["class"], key, before[key], after[key], schedules)
             yield DeclaredChange(f'{key} of "{name}"{group}', _number(before[key]), _number(after[key]), taken)
 
 
-def _takes(kind: str, key: str, before: Any, after: Any, schedules: list[Facts]) -> str:
+def _decision(kind: str, key: str, before: Any, after: Any, schedules: list[Facts]) -> str:
     """Return the decision on a changed hyperparameter; begins with "taken" if the new value is used."""
     if key == "lr":
         own = [_short(facts["class"]) for facts in schedules if _short(facts["class"]) in _OWN_LR]
@@ -195,7 +195,7 @@ def _same(one: Any, other: Any) -> bool:
 # --- applying new values ---
 
 
-def take(
+def apply_changes(
     changes: Iterable[DeclaredChange],
     was: Facts,
     now: Facts,
@@ -224,7 +224,7 @@ def take(
             for key in old.keys() & new.keys():
                 if f'{key} of "{name}"{suffix}' in taken:
                     if key == "lr":
-                        _take_lr(group, number, old[key], new[key], own)
+                        _apply_lr(group, number, old[key], new[key], own)
                     else:
                         group[key] = type(group[key])(new[key]) if isinstance(group[key], tuple) else new[key]
     for name, schedule in schedules.items():
@@ -233,7 +233,7 @@ def take(
         take_schedule_values(schedule.scheduler, names, schedule.values)
 
 
-def _take_lr(group: dict[str, Any], number: int, old: float, new: float, schedulers: list[Any]) -> None:
+def _apply_lr(group: dict[str, Any], number: int, old: float, new: float, schedulers: list[Any]) -> None:
     ratio = new / old if old else None
     if not schedulers or ratio is None:
         set_lr(group, new)

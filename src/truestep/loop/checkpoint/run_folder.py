@@ -48,7 +48,7 @@ class RunFolder:
         self._lock = lock
 
     @property
-    def goes_on(self) -> bool:
+    def continues(self) -> bool:
         """Return True if the run resumes from a checkpoint of this folder."""
         return self.resumed is not None and self.resumed.path.resolve().parent == self.checkpoints.folder.resolve()
 
@@ -74,7 +74,7 @@ class RunFolder:
             start = _start(out, checkpoints, settings.resume)
             checkpoints.origin = start.origin
             self = cls(out, checkpoints, start.checkpoint, lock)
-            if not self.goes_on and any((out / name).exists() for name in LOGS):
+            if not self.continues and any((out / name).exists() for name in LOGS):
                 aside = set_aside(out, (*LOGS, *PROVENANCE))
                 say(f"truestep: the log of an earlier start in {out}, which saved no checkpoint, was moved to {aside}")
             stack.pop_all()

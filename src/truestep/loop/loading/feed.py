@@ -84,7 +84,7 @@ class Feed:
         self._turn = 0
 
     @closed_at_exit
-    def ask(self, requests: Callable[[], Iterable[Any]]) -> Iterator[Any]:
+    def request(self, requests: Callable[[], Iterable[Any]]) -> Iterator[Any]:
         """Yield the answer to each request, in their order.
 
         Raises:

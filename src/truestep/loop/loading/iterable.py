@@ -27,19 +27,19 @@ from truestep.errors import SamplesReadAgain
 from truestep.loop.loading.batching import Batching
 from truestep.loop.loading.dataset_probe import light_copy
 from truestep.loop.loading.feed import Assembly, Feed, Workers
-from truestep.loop.loading.map_style import place, tell_epoch
+from truestep.loop.loading.map_style import pass_epoch, place
 from truestep.loop.process.stacklevel import outside
 from truestep.loop.rng.seed import borrowed, mix
 
 
-class Said(enum.Enum):
+class NoBatch(enum.Enum):
     """Answer of a worker instead of a batch."""
 
     ENDED = enum.auto()
     PASSED_OVER = enum.auto()
 
 
-class Ask(NamedTuple):
+class BatchRequest(NamedTuple):
     """Request for one batch of a stream."""
 
     turn: int
@@ -98,7 +98,7 @@ class IterableBatches:
         if state is not None:
             apart = light_copy(self.dataset)  # other readers of the data set must still start at its beginning
             self._read = self.dataset if apart is None else apart
-        tell_epoch(self._read, epoch)
+        pass_epoch(self._read, epoch)
         if state is not None:
             self._read.load_state_dict(copy.deepcopy(state))
         self._items = iter(self._read)
@@ -108,18 +108,18 @@ class IterableBatches:
         """Return the data set's state after the last item drawn."""
         return copy.deepcopy(self._read.state_dict())
 
-    def __getitems__(self, ask: Ask) -> Any:
+    def __getitems__(self, request: BatchRequest) -> Any:
         info = get_worker_info()
         worker, workers = (info.id, info.num_workers) if info is not None and self._splits_workers else (0, 1)
-        base, epoch = self._batching.seed, ask.epoch
+        base, epoch = self._batching.seed, request.epoch
         lane = [1 + worker] if self._splits_workers else []
         if self._splits_ranks:
             lane.append(self._batching.rank)
-        first = ask.position // workers * self.size
+        first = request.position // workers * self.size
         with borrowed(self._device if info is None else None, restore=info is None) as seed:
-            if ask.turn != self._turn:
+            if request.turn != self._turn:
                 seed(mix(base, epoch, *lane))
-                self.begin(ask.turn, epoch)
+                self.begin(request.turn, epoch)
             whole = []
             while self._next < first + self.size and not self._ended:
                 seed(mix(base, epoch, self._next, *lane))
@@ -136,10 +136,10 @@ class IterableBatches:
                 self._next += 1
             kept = self._kept(whole)
             if not kept:
-                return Said.ENDED
-            if not ask.wanted:
-                return Said.PASSED_OVER
-            seed(self._batching.batch_seed(epoch, ask.position))
+                return NoBatch.ENDED
+            if not request.wanted:
+                return NoBatch.PASSED_OVER
+            seed(self._batching.batch_seed(epoch, request.position))
             return self._assembly.batch(kept)
 
     def _kept(self, whole: list[Any]) -> list[Any]:
@@ -168,7 +168,7 @@ class StreamReader:
             distributed = importlib.import_module("datasets.distributed")
             dataset = distributed.split_dataset_by_node(dataset, batching.rank, batching.world_size)
             splits_ranks = True
-        splits_workers = asks_for(dataset, "get_worker_info")
+        splits_workers = refers_to(dataset, "get_worker_info")
         self._stream = IterableBatches(
             dataset, batching, assembly, splits_workers=splits_workers, splits_ranks=splits_ranks, device=device
         )
@@ -203,13 +203,13 @@ class StreamReader:
         again = start if state is None or not self.keeps_its_place else 0
         first = 0 if self._lanes > 1 else start  # from the beginning, to see when each worker's part ends
 
-        def asks() -> Iterator[Ask]:
+        def requests() -> Iterator[BatchRequest]:
             for position in itertools.count(first):
-                yield Ask(turn, epoch, position, position >= start)
+                yield BatchRequest(turn, epoch, position, position >= start)
 
         given, ended = first, set()
-        for number, answer in enumerate(self._feed.ask(asks), first):
-            if answer is Said.ENDED:
+        for number, answer in enumerate(self._feed.request(requests), first):
+            if answer is NoBatch.ENDED:
                 ended.add(number % self._lanes)
                 if len(ended) == self._lanes:
                     return
@@ -244,7 +244,7 @@ def _is_hugging_face(dataset: Any) -> bool:
 def _splits_ranks(dataset: Any) -> bool:
     if _is_hugging_face(dataset):
         return getattr(dataset, "_distributed", None) is not None
-    return asks_for(dataset, "get_rank")
+    return refers_to(dataset, "get_rank")
 
 
 def _keeps_its_place(dataset: Any) -> bool:
@@ -263,7 +263,7 @@ def _keeps_its_place(dataset: Any) -> bool:
     return True
 
 
-def asks_for(dataset: Any, name: str) -> bool:
+def refers_to(dataset: Any, name: str) -> bool:
     """Return True if the code of a data set uses a function, in a method of its classes or in functions these call.
 
     Args:

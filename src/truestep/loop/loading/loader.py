@@ -18,7 +18,7 @@ from truestep.loop.loading.dataset_probe import light_copy, same
 from truestep.loop.loading.feed import Assembly, Workers
 from truestep.loop.loading.in_memory import MemoryReader, in_memory
 from truestep.loop.loading.iterable import StreamReader
-from truestep.loop.loading.map_style import SampleReader, gives_batches, tell_epoch
+from truestep.loop.loading.map_style import SampleReader, gives_batches, pass_epoch
 from truestep.loop.process.stacklevel import outside
 from truestep.loop.rng.seed import borrowed
 
@@ -244,7 +244,7 @@ class Loader:
         with borrowed() as seed:
             seed(self._seed & 0xFFFFFFFF)
             if isinstance(self._reader, StreamReader):
-                tell_epoch(dataset, 0)  # a data set that seeds its generator in set_epoch repeats its stream
+                pass_epoch(dataset, 0)  # a data set that seeds its generator in set_epoch repeats its stream
                 return list(islice(iter(dataset), 2))
             if isinstance(self._reader, MemoryReader):
                 data = in_memory(dataset)

@@ -49,7 +49,7 @@ class MapStyleBatches:
     def __getitems__(self, request: Request) -> Any:
         epoch, position, indices = request
         if epoch != self._epoch:
-            tell_epoch(self.dataset, epoch)
+            pass_epoch(self.dataset, epoch)
             self._epoch = epoch
         here = get_worker_info() is None
         with borrowed(self._device if here else None, restore=here) as seed:
@@ -108,14 +108,14 @@ class SampleReader:
             for position, part in enumerate(self._batching.parts(order, start), start):
                 yield Request(epoch, position, part.tolist())
 
-        yield from self._feed.ask(requests)
+        yield from self._feed.request(requests)
 
     def close(self) -> None:
         """End the workers."""
         self._feed.close()
 
 
-def tell_epoch(dataset: Any, epoch: int) -> None:
+def pass_epoch(dataset: Any, epoch: int) -> None:
     """Call the data set's `set_epoch`, if it has one."""
     set_epoch = getattr(dataset, "set_epoch", None)
     if callable(set_epoch):

@@ -31,7 +31,7 @@ class AlertRule(Protocol):
 
     kind: str
 
-    def look(self, value: float) -> str | None:
+    def check(self, value: float) -> str | None:
         """Read the next value; return a message without its subject, the name of the value, or None."""
 
     def pause(self) -> None:
@@ -64,7 +64,7 @@ class NotFiniteValue(_Kept):
 
     Example:
         >>> rule = NotFiniteValue()
-        >>> [rule.look(value) for value in (1.0, math.nan, math.nan)]
+        >>> [rule.check(value) for value in (1.0, math.nan, math.nan)]
         [None, 'is nan', None]
     """
 
@@ -73,7 +73,7 @@ class NotFiniteValue(_Kept):
     def __init__(self) -> None:
         self.quiet = 0
 
-    def look(self, value: float) -> str | None:
+    def check(self, value: float) -> str | None:
         if math.isfinite(value):
             self.quiet = max(0, self.quiet - 1)
             return None
@@ -109,7 +109,7 @@ class Spike(_Kept):
         """Suppress alerts for a while after a jump of the learning rate."""
         self.quiet = _PAUSE
 
-    def look(self, value: float) -> str | None:
+    def check(self, value: float) -> str | None:
         if not math.isfinite(value):
             return None
         self.count += 1
@@ -163,7 +163,7 @@ class NormSpike(_Kept):
         """Suppress alerts for a while after a jump of the learning rate."""
         self.quiet = _PAUSE
 
-    def look(self, value: float) -> str | None:
+    def check(self, value: float) -> str | None:
         if not 0 < value < math.inf:
             return None
         self.count += 1
@@ -208,7 +208,7 @@ class Rising(_Kept):
 
     Example:
         >>> rule = Rising(3)
-        >>> [rule.look(value) for value in (0.9, 0.5, 0.4, 0.5, 0.6, 0.7)][-1]
+        >>> [rule.check(value) for value in (0.9, 0.5, 0.4, 0.5, 0.6, 0.7)][-1]
         'rose 3 times in a row, from 0.4 to 0.7'
     """
 
@@ -222,7 +222,7 @@ class Rising(_Kept):
         self.best = math.inf
         self.told = False
 
-    def look(self, value: float) -> str | None:
+    def check(self, value: float) -> str | None:
         if not math.isfinite(value):
             return None
         window, value = self.window, self.sign * value
@@ -256,7 +256,7 @@ class Bound(_Kept):
         self.below = below
         self.out = False
 
-    def look(self, value: float) -> str | None:
+    def check(self, value: float) -> str | None:
         was, self.out = self.out, value < self.limit if self.below else value > self.limit
         if was or not self.out:
             return None

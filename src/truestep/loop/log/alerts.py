@@ -58,11 +58,11 @@ class Alerts:
     Args:
         path: file for alerts; None to write none.
         show: called once with the text of each alert.
-        defaults: also check values without a call of `ask`, by the default rules.
+        defaults: also check values without a call of `set_conditions`, by the default rules.
 
     Example:
         >>> alerts = Alerts(None, show=print)
-        >>> alerts.ask("loss", above=10.0)
+        >>> alerts.set_conditions("loss", above=10.0)
         >>> alerts.logged(3, 0, {"loss": 12.0})
         truestep: alert at step 3: loss is 12, above 10
     """
@@ -77,7 +77,7 @@ class Alerts:
         self._rules: dict[str, dict[str, AlertRule]] = {}
         self._loaded: dict[str, dict[str, Any]] = {}
 
-    def ask(self, name: str, **conditions: Any) -> None:
+    def set_conditions(self, name: str, **conditions: Any) -> None:
         """Check a logged value for NaN and infinity, and by the conditions that are not None. See `Run.alert`."""
         asked = {kind: _ASKED[kind](value) for kind, value in conditions.items() if value is not None}
         self._rules.pop(name, None)
@@ -85,7 +85,7 @@ class Alerts:
 
     # --- values ---
 
-    def given(self, step: int, epoch: int, name: str, value: float, kinds: tuple[str, ...]) -> None:
+    def check_own(self, step: int, epoch: int, name: str, value: float, kinds: tuple[str, ...]) -> None:
         """Check a value of the run itself: a loss passed to `run.step()`, a gradient norm.
 
         Args:
@@ -103,7 +103,7 @@ class Alerts:
         if "jumped" in kinds:
             for rule in rules.values():
                 rule.pause()
-        self._look(rules, step, epoch, name, value)
+        self._check(rules, step, epoch, name, value)
 
     def logged(self, step: int, epoch: int, values: dict[str, Any]) -> None:
         """Check the values of one line of the log."""
@@ -114,15 +114,15 @@ class Alerts:
                     continue
                 rules = self._watch(name, {"not-finite": NotFiniteValue(), "rising": Rising(5)})
             if not isinstance(value, str):
-                self._look(rules, step, epoch, name, float(value))
+                self._check(rules, step, epoch, name, float(value))
 
-    def _look(self, rules: dict[str, AlertRule], step: int, epoch: int, name: str, value: float) -> None:
+    def _check(self, rules: dict[str, AlertRule], step: int, epoch: int, name: str, value: float) -> None:
         for rule in rules.values():
-            happened = rule.look(value)
+            happened = rule.check(value)
             if happened is not None:
-                self._tell(Alert(step, epoch, name, rule.kind, f"{name} {happened}", value))
+                self._add(Alert(step, epoch, name, rule.kind, f"{name} {happened}", value))
 
-    def _tell(self, alert: Alert) -> None:
+    def _add(self, alert: Alert) -> None:
         self.found.append(alert)
         if self._file is not None:
             self._file.add([alert.line()])
@@ -140,7 +140,7 @@ class Alerts:
             kind: kind of the alert.
             message: the message, in one line.
         """
-        self._tell(Alert(step, epoch, name, kind, message, math.nan))
+        self._add(Alert(step, epoch, name, kind, message, math.nan))
 
     def _not_written(self, error: OSError) -> None:
         assert self.path is not None

@@ -168,7 +168,7 @@ class Logs:
             for line in kept:
                 if isinstance(line, _Watched):
                     for name, value in line.values.items():
-                        self.alerts.given(line.step, line.epoch, name, float(value), line.kinds)
+                        self.alerts.check_own(line.step, line.epoch, name, float(value), line.kinds)
                 else:
                     self.early_stopping.logged(line.values)
                     self.alerts.logged(line.step, line.epoch, line.values)

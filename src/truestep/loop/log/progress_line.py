@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from truestep.loop.process.terminal import StatusLine, is_terminal, say, terminal_width
 
 if TYPE_CHECKING:
-    from truestep.loop.log.throughput import Look, Throughput
+    from truestep.loop.log.throughput import Measurement, Throughput
 
 _REDRAWN_S = 0.5
 _LINE_S = 30.0
@@ -83,7 +83,7 @@ class ProgressLine:
         self._console: Any = None
         self._begun: tuple[float, float] | None = None
         self._said = time.perf_counter()
-        self._before: Look | None = None
+        self._before: Measurement | None = None
 
     def introduce(self, text: str) -> None:
         """Print the line on models and data, and start the status line on a terminal."""
@@ -97,7 +97,7 @@ class ProgressLine:
         now = time.perf_counter()
         if self._begun is None:
             self._begun = now, position.part or 0.0
-            self._before = self._pace.look(position.step)
+            self._before = self._pace.measure(position.step)
         if self._line is not None:
             self.due = now + _REDRAWN_S
             self._line.show(self._drawn(position, now))
@@ -134,11 +134,10 @@ class ProgressLine:
         words.append(f"step {position.step}" + (f"/{position.steps}" if position.steps else ""))
         words += [f"{name} {value:.4g}" for name, value in self._last().items()][:6]
         if self._before is not None:
-            look = self._pace.look(position.step)
-            measured = look.since(self._before)
-            words += spoken(measured)
-            if look.seconds - self._before.seconds > _WINDOW_S:
-                self._before = look
+            current = self._pace.measure(position.step)
+            words += spoken(current.since(self._before))
+            if current.seconds - self._before.seconds > _WINDOW_S:
+                self._before = current
         begun, part_then = self._begun or (now, 0.0)
         words.append(clock(now - begun))
         part = position.part

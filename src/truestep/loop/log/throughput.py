@@ -47,12 +47,12 @@ class Throughput:
         """Seconds in training loops."""
         return self._seconds + (0.0 if self._entered is None else time.perf_counter() - self._entered)
 
-    def look(self, step: int) -> Look:
+    def measure(self, step: int) -> Measurement:
         """Return a reading of the clock, to compare with a later one."""
-        return Look(self, step)
+        return Measurement(self, step)
 
 
-class Look:
+class Measurement:
     """A reading of the clock.
 
     Args:
@@ -64,7 +64,7 @@ class Look:
         self._pace = pace
         self.step, self.samples, self.seconds = step, pace.samples, pace.seconds
 
-    def since(self, before: Look) -> dict[str, float]:
+    def since(self, before: Measurement) -> dict[str, float]:
         """Return speed and memory by name; unknown values are left out.
 
         Args:

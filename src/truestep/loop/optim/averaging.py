@@ -35,7 +35,7 @@ class Followed:
     waiting: set[int] = field(default_factory=set)
     owners: tuple[tuple[int, ...], frozenset[int]] = ((), frozenset())
 
-    def take(self) -> None:
+    def update(self) -> None:
         """Count, and update the average."""
         self.waiting.clear()
         self.seen += 1
@@ -78,20 +78,20 @@ class Averaging:
             again = one in followed.waiting
             followed.waiting.add(one)
             if again or len(followed.waiting) == len(owners):
-                followed.take()
+                followed.update()
 
     def settle(self) -> None:
         """Update averages for which only some of their optimizers have updated in the body that ended."""
         for followed in self.shelf.values():
             if followed.waiting:
-                followed.take()
+                followed.update()
 
     def end_epoch(self) -> None:
         """Update averages that count epochs."""
         self.settle()
         for followed in self.shelf.values():
             if followed.every == "epoch":
-                followed.take()
+                followed.update()
 
 
 def _owners(followed: Followed, all_updates: Iterable[Updates]) -> frozenset[int]:

@@ -139,7 +139,7 @@ class Cadence:
         limits = self._limits
         for updates in self._updates.values():
             if not updates.made:
-                self._tell_unused(updates)
+                self._warn_of_unused(updates)
                 continue
             totals = [] if limits.max_epochs is None else [updates.made * limits.max_epochs]
             if limits.max_steps is not None:
@@ -245,7 +245,7 @@ class Cadence:
                 why = f"{because}: " if because else ""
                 warnings.warn(f'schedule "{schedule.name}": {why}{sentence}', HorizonWarning, stacklevel=outside())
 
-    def _tell_unused(self, updates: Updates) -> None:
+    def _warn_of_unused(self, updates: Updates) -> None:
         if not updates.reached_by:
             return
         warnings.warn(

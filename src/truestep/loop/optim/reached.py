@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from truestep.loop.optim.updates import Updates
 
 
-def note_unused(loss: torch.Tensor, group: tuple[Updates, ...], every: Iterable[Updates]) -> None:
+def mark_unused(loss: torch.Tensor, group: tuple[Updates, ...], every: Iterable[Updates]) -> None:
     """Mark unused optimizers with parameters that a loss for other optimizers reaches; once per stepped optimizer.
 
     Args:

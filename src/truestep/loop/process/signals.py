@@ -69,9 +69,9 @@ class Signals:
         """Undo one call of `install`; the last one restores the previous handlers."""
         self._depth = max(0, self._depth - 1)
         if not self._depth:
-            self.put_back()
+            self.restore()
 
-    def put_back(self) -> None:
+    def restore(self) -> None:
         """Restore the previous handlers, also after a loop that was abandoned."""
         self._depth = 0
         if threading.current_thread() is not threading.main_thread():

@@ -17,7 +17,7 @@ from truestep.loop.log.mean import Mean
 from truestep.loop.optim.precision import Precision
 from truestep.loop.process.device import to_device
 from truestep.loop.run.stepper import Stepper
-from truestep.model.boundary import Told
+from truestep.model.boundary import WithPostMortem
 from truestep.model.modes import evaluating
 
 
@@ -44,7 +44,7 @@ class Evaluation:
     def evaluate(self, *models: nn.Module, inference_mode: bool) -> AbstractContextManager[None]:
         """Return a context with models in eval mode and without gradients; see `Run.evaluate`."""
         self._stepper.no_open_window("run.evaluate()")
-        return Told(evaluating(*models, inference_mode=inference_mode))
+        return WithPostMortem(evaluating(*models, inference_mode=inference_mode))
 
     def mean(self, name: str) -> Mean:
         """Return the mean with a name, empty; see `Run.mean`."""

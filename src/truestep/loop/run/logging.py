@@ -20,7 +20,7 @@ from truestep.loop.log.flops import flops_per_sample, peak_flops
 from truestep.loop.log.log_copies import LogCopies
 from truestep.loop.log.logs import Logs
 from truestep.loop.log.progress_line import ProgressLine
-from truestep.loop.log.throughput import Look, Throughput
+from truestep.loop.log.throughput import Measurement, Throughput
 from truestep.loop.optim.precision import Precision
 from truestep.loop.position.passes import LoopPass
 from truestep.loop.position.progress import RunProgress
@@ -83,7 +83,7 @@ class RunLog:
         self.pace = Throughput(precision.device, peak_flops(precision.device, precision.name))
         self.line = ProgressLine(shown=settings.progress, pace=self.pace, last=lambda: self.logs.last)
         self._precision, self._parts, self._progress = precision, parts, progress
-        self._looked: Look | None = None
+        self._last_measured: Measurement | None = None
 
     @property
     def skipped_steps(self) -> int:
@@ -150,6 +150,6 @@ class RunLog:
 
     def _measured(self) -> dict[str, float]:
         """Return speed and memory since the previous call; empty for the first one."""
-        look = self.pace.look(self._progress.global_step)
-        before, self._looked = self._looked, look
-        return {} if before is None else look.since(before)
+        measured = self.pace.measure(self._progress.global_step)
+        before, self._last_measured = self._last_measured, measured
+        return {} if before is None else measured.since(before)

@@ -166,7 +166,7 @@ class ObservationMethods:
             BadSettings: an invalid argument.
         """
         conditions = {"rising": rising, "falling": falling, "spike": spike or None, "above": above, "below": below}
-        self._log.logs.alerts.ask(name, **conditions)
+        self._log.logs.alerts.set_conditions(name, **conditions)
 
     def on_alert(self, callback: Callable[[Alert], object]) -> None:
         """Call a function with every alert, as it is raised. An exception in it ends the training.

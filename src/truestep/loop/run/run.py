@@ -101,9 +101,11 @@ class Run(SetupMethods, TrainingMethods, ObservationMethods):
             self._folder = folder = RunFolder.open(Path(settings.out), settings) if settings.out is not None else None
             if folder is not None:
                 stack.callback(folder.close)
-                provenance.write(folder.path, asdict(settings), self.device, folder.resumed if folder.goes_on else None)
+                provenance.write(
+                    folder.path, asdict(settings), self.device, folder.resumed if folder.continues else None
+                )
             self._signals = signals = Signals(handled=folder is not None, warning=settings.on_sigusr1)
-            stack.callback(signals.put_back)
+            stack.callback(signals.restore)
             stack.callback(self._parts.end_workers)
             self._connect(folder, signals, stack)
             if settings.watch and not watching():
@@ -173,7 +175,7 @@ class Run(SetupMethods, TrainingMethods, ObservationMethods):
         """End the run: write pending data, release the folder and the settings of torch. Also called at exit."""
         if not self._closed:
             self._checkpointer.end()
-            self._let_go("interrupted" if self._signals.received else "finished")
+            self._release("interrupted" if self._signals.received else "finished")
 
     def __enter__(self) -> Self:
         return self
@@ -198,9 +200,9 @@ class Run(SetupMethods, TrainingMethods, ObservationMethods):
             self._session.examine(error)
         regular = isinstance(error, SystemExit) and error.code in (None, 0)  # as at the end of max_time
         stopped = self._signals.received or isinstance(error, KeyboardInterrupt)
-        self._let_go("finished" if regular else "interrupted" if stopped else "crashed")
+        self._release("finished" if regular else "interrupted" if stopped else "crashed")
 
-    def _let_go(self, how: Ending) -> None:
+    def _release(self, how: Ending) -> None:
         if self._closed:
             return
         self._closed = True

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from truestep.errors import BadCheckpoint, KeysDoNotMatch
 from truestep.loop.checkpoint.checkpoint import Checkpoint
-from truestep.loop.checkpoint.comparison import compare, refuse, renew_lr, table, take
+from truestep.loop.checkpoint.comparison import apply_changes, compare, refuse, renew_lr, table
 from truestep.loop.checkpoint.content import Content, Evaluated, stamp_of
 from truestep.loop.checkpoint.declared import DeclaredChange, Facts, facts_of_loader
 from truestep.loop.checkpoint.unsaved_models import check_all_kept, warn_of_left_out
@@ -266,9 +266,9 @@ class RunState:
                 updates.load_state_dict(loaded["updates"][name])
         if finally_:
             self._begin_new_schedules(loaded)
-            self._take(changes, loaded, resumed)
+            self._apply(changes, loaded, resumed)
         elif any(change.ends for change in changes):
-            _tell(changes, resumed)  # no loop begins any more
+            _report_changes(changes, resumed)  # no loop begins any more
         self._logs.cut(loaded["log_bytes"] if self._is_own else 0)
         self._logs.last.clear()
         self._logs.last.update(loaded["logged"])
@@ -341,16 +341,16 @@ class RunState:
                 )
             renew_lr(schedule.scheduler)
 
-    def _take(self, changes: list[DeclaredChange], loaded: dict[str, Any], resumed: Checkpoint) -> None:
+    def _apply(self, changes: list[DeclaredChange], loaded: dict[str, Any], resumed: Checkpoint) -> None:
         """Apply the values that are declared differently, and print them."""
         if not changes:
             return
         parts = self._parts
         if "declared" in loaded:
-            take(changes, loaded["declared"], _declared(parts, self._facts), parts.updates, parts.schedules)
+            apply_changes(changes, loaded["declared"], _declared(parts, self._facts), parts.updates, parts.schedules)
             for schedule in parts.schedules.values():
                 renew_lr(schedule.scheduler)
-        _tell(changes, resumed)
+        _report_changes(changes, resumed)
 
 
 def _declared(parts: Parts, settings: Facts) -> Facts:
@@ -363,6 +363,6 @@ def _declared(parts: Parts, settings: Facts) -> Facts:
     }
 
 
-def _tell(changes: list[DeclaredChange], resumed: Checkpoint) -> None:
+def _report_changes(changes: list[DeclaredChange], resumed: Checkpoint) -> None:
     place = f"{resumed.path}, step {resumed.step}, epoch {resumed.epoch}"
     say(f"truestep: the run goes on from {place}, with changes:\n{table(changes)}")

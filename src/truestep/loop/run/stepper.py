@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import torch
 
 from truestep.errors import BadLoss, BadSettings, OpenWindow
-from truestep.loop.optim.reached import note_unused
+from truestep.loop.optim.reached import mark_unused
 from truestep.loop.optim.updates import Updates, clipped
 from truestep.loop.optim.updates_index import UpdatesIndex
 from truestep.loop.run.step_alerts import StepAlerts
@@ -229,7 +229,7 @@ class Stepper:
                 updates.optimizer.zero_grad()  # removes gradients of other losses
         if len(group) == len(every):
             return None
-        note_unused(loss, group, every)
+        mark_unused(loss, group, every)
         # gradients that this loss adds to parameters of another optimizer are cleared when its window opens
         if group[0].window.accumulate == 1 and not any(u.window.is_open for u in every if u not in group):
             return None

@@ -10,7 +10,7 @@ import torch
 from torch import nn
 from torch.utils.data import DataLoader
 
-from truestep.model.boundary import Told
+from truestep.model.boundary import WithPostMortem
 from truestep.model.modes import train_mode
 
 if TYPE_CHECKING:
@@ -179,4 +179,4 @@ class TrainingMethods:
 
         An error of torch that leaves it has a note that names the tensors that did not fit, if they are certain.
         """
-        return Told(self.precision.autocast())
+        return WithPostMortem(self.precision.autocast())
