@@ -371,7 +371,7 @@ def test_what_cannot_be_averaged_in_a_run_is_refused():
     for start in (3, -1, 1.5, True):
         with pytest.raises(BadSettings, match="start is"):
             run.swa(model, start)
-    with pytest.raises(BadSettings, match='every is "batch"'):
+    with pytest.raises(BadSettings, match='every must be "epoch" or "step", got "batch"'):
         run.swa(model, 1, every="batch")
 
 
