@@ -263,7 +263,7 @@ def test_a_patch_that_does_not_fit_is_refused(patch, message):
 def test_compiled_models_refuse_and_say_why():
     model = net()
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)  # of torch.jit, from torch 2.9 on
+        warnings.filterwarnings("ignore", ".*torch.jit")  # from torch 2.9 on
         script = torch.jit.script(model)
     for compiled in torch.compile(model, backend="eager"), script:
         with pytest.raises(UnknownModule, match="where hooks are not called"), features(compiled, ["0"]):

@@ -211,7 +211,7 @@ def test_what_cannot_be_done_again_is_said_when_the_checkpoint_is_made(tmp_path)
 
     with pytest.warns(InexactResume, match=r'"memory" are large(.|\n)*run\.register\(\)') as said:
         played(program, tmp_path, 0, save_every_n_steps=4, max_epochs=2)
-    assert len(said) == 1
+    assert [warning.category for warning in said].count(InexactResume) == 1
 
 
 class DrawsByItself(torch.utils.data.Dataset):
@@ -236,7 +236,7 @@ def test_a_data_set_that_draws_by_itself_is_told_at_the_first_save(workers, tmp_
     with run, pytest.warns(InexactResume, match="differ when drawn twice") as said:
         for x, y in run.train(loader, model):
             run.step((model(x) - y).square().mean())
-    assert len(said) == 1
+    assert [warning.category for warning in said].count(InexactResume) == 1
 
 
 class Stream(torch.utils.data.IterableDataset):

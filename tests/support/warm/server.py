@@ -13,6 +13,7 @@ import faulthandler
 import gc
 import io
 import json
+import linecache
 import os
 import pkgutil
 import runpy
@@ -185,7 +186,10 @@ def run(request: dict[str, Any], paths: list[str]) -> None:
             vars(runpy)["_run_module_as_main"](what)
         elif how == "-c":
             names.update(__loader__=BuiltinImporter)
-            exec(compile(what, "<string>", "exec", dont_inherit=True), names)
+            code = compile(what, "<string>", "exec", dont_inherit=True)
+            if sys.version_info >= (3, 13):  # tracebacks show the lines of a command
+                vars(linecache)["_register_code"]("<string>", what, "<string>")
+            exec(code, names)
         else:
             names.update(__loader__=SourceFileLoader("__main__", full), __file__=full, __cached__=None)
             with open(full, "rb") as file:
