@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 from truestep.probes.context.values import has_values
@@ -51,9 +49,8 @@ class Sampling:
         """Read nothing closely from the next step on."""
         self.given_up = reason
 
-    @contextmanager
-    def timed(self, tensor: Any) -> Iterator[None]:
-        """Context manager for close reading: adds its time to the cost.
+    def timed(self, tensor: Any) -> Timed:
+        """Return a context manager for close reading, which adds its time to the cost.
 
         The time begins when the device of the tensor (None for the CPU) has finished its queued work: the wait of the
         first read is for work of the program.
@@ -63,8 +60,21 @@ class Sampling:
             module: Any = getattr(self._torch, device.type, None)
             if hasattr(module, "synchronize"):
                 module.synchronize(*(() if device.type == "mps" else (device,)))
-        begun = time.perf_counter()
-        try:
-            yield
-        finally:
-            self.cost_s += time.perf_counter() - begun
+        return Timed(self)
+
+
+class Timed:
+    """Adds the time of a block to the cost of close reading."""
+
+    # Not contextlib.contextmanager: below a graph break, TorchDynamo would compile the code of contextlib.
+    __slots__ = ("_begun", "_sampling")
+
+    def __init__(self, sampling: Sampling) -> None:
+        self._sampling = sampling
+        self._begun = 0.0
+
+    def __enter__(self) -> None:
+        self._begun = time.perf_counter()
+
+    def __exit__(self, *_: object) -> None:
+        self._sampling.cost_s += time.perf_counter() - self._begun

@@ -6,7 +6,6 @@ the signature of ``__init__`` itself, so it is not wrapped.
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import time
 import weakref
@@ -89,9 +88,11 @@ class DataProbe(Probe):
     @sees
     def made(self, loader: Any) -> None:
         """Record the line that creates a loader, unless the loader has no hash."""
-        with contextlib.suppress(TypeError):
+        try:
             if loader not in self._made:  # the check comes again with every start of workers
                 self._made[loader] = self.scene.site()
+        except TypeError:
+            pass
 
     def last(self) -> Iterator[Event]:
         for wait in self._waits.values():

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import sys
-from collections import Counter
 from collections.abc import Sequence
 from contextlib import ExitStack
 from typing import Any
@@ -79,16 +78,16 @@ class ClipProbe(Probe):
     ) -> None:
         """Examine the gradients right before they are clipped."""
         scene, ledger = self.scene, self.scene.ledger
-        states: Counter[int] = Counter()
-        owners: Counter[int] = Counter()
+        states: dict[int, int] = {}
+        owners: dict[int, int] = {}
         for held in ledger.among(parameters):
             grad = held.look()
             state = held.state
             if state == ZEROED and grad is not None and (scene.sampling.on or grad.is_cpu) and looks_zero(grad):
                 state = NONE
-            states[state] += 1
+            states[state] = states.get(state, 0) + 1
             if held.panel is not None and held.panel.number:
-                owners[held.panel.number] += 1
+                owners[held.panel.number] = owners.get(held.panel.number, 0) + 1
         if scene.sampling.on:
             for number in owners:
                 ledger.panels[number].unclipped = ledger.ratio(ledger.panels[number])
@@ -98,11 +97,11 @@ class ClipProbe(Probe):
             kind=kind,
             site=scene.site(2),
             given=len(parameters) if given is None else given,
-            observed=states.total(),
+            observed=sum(states.values()),
             max_norm=float(limit) if isinstance(limit, int | float) else math.nan,
-            fresh=states[FRESH] + states[MIXED],
-            used=states[USED],
-            absent_grad=states[NONE],
+            fresh=states.get(FRESH, 0) + states.get(MIXED, 0),
+            used=states.get(USED, 0),
+            absent_grad=states.get(NONE, 0),
             scaled=any(ledger.panels[number].scaled for number in owners),
             optimizer=owner,
             foreign=0 if states else self._foreign(parameters),
