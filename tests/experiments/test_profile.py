@@ -203,6 +203,7 @@ for index in range(3000):
 
 
 @pytest.mark.slow
+@pytest.mark.cold  # a warm torch has torch._dynamo before it is imported
 def test_a_graph_break_and_a_recompilation_have_their_lines_and_reasons(folder):
     found = program(folder, COMPILED)
     breaks, again = found.compiled["breaks"], found.compiled["recompiles"]
