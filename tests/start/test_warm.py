@@ -60,6 +60,16 @@ SCRIPTS = {
         truestep.Run
         print(sorted(name for name in sys.modules if name.startswith("truestep")), "torch" in sys.modules)
         """,
+    "modules with a session": """
+        import sys
+        from truestep.config import Options
+        from truestep.supervision import Session
+        session = Session(Options(), script="train.py")
+        session.start()
+        import torch
+        session.stop("finished")
+        print(sorted(name for name in sys.modules if name.startswith("truestep")))
+    """,
     "a hook that waits for torch": """
         import sys
         class Finder:
@@ -219,7 +229,14 @@ def folder(tmp_path):
     return tmp_path
 
 
-@pytest.mark.parametrize("name", SCRIPTS)
+SLOW = {
+    "a hook that waits for torch", "handlers of modules", "interrupted with torch", "modules with an optimizer",
+    "modules with torch", "modules with truestep", "warnings with torch",
+}  # fmt: skip
+"""Scripts that import torch in a cold start, besides those of each kind that stay."""
+
+
+@pytest.mark.parametrize("name", [pytest.param(name, marks=[pytest.mark.slow] * (name in SLOW)) for name in SCRIPTS])
 def test_script_is_what_a_cold_start_makes_of_it(folder, name):
     path = folder / ("shadow" if name == "a module of the folder" else ".") / "train.py"
     path.write_text(textwrap.dedent(SCRIPTS[name]))

@@ -67,6 +67,8 @@ class TapeRead(Event):
     """The only expression that cuts the graph between the last unreached module and the next reached one."""
     cut_by: str = ""
     """Text of this expression: ".detach()", "torch.tensor(...)"."""
+    read: bool = False
+    """Whether the innermost loop or function around the line reads ``.grad`` of a tensor."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

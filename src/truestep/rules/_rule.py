@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 from truestep import events as ev
+from truestep.accounts import Gradients, Objects
 from truestep.events import Event, Site
 from truestep.findings import Confidence, Finding, Mark, Outcome, Seen, Severity, Verdict
 
@@ -20,71 +21,28 @@ HEADINGS = ("What it does", "Why it matters", "Example", "Fix", "Known false ala
 
 
 @dataclass(slots=True)
-class Progress:
-    """Position of a run and the objects behind its numbers. Filled by the watching session or by a replay."""
+class Progress(Objects):
+    """Position of a run, its objects and its accounts. Filled by the watching session or by a replay."""
 
     step: int = 0
     """Number of the current step, counted from 0, which equals the number of completed updates."""
-    models: dict[int, ev.ModelMet] = field(default_factory=dict)
-    optimizers: dict[int, ev.OptimizerBuilt] = field(default_factory=dict)
-    schedulers: dict[int, ev.SchedulerBuilt] = field(default_factory=dict)
-    loaders: dict[int, ev.LoaderMet] = field(default_factory=dict)
-    parameters: dict[int, ev.ParameterMet] = field(default_factory=dict)
-    held_by: dict[int, set[int]] = field(default_factory=dict)
-    """Parameter number to the optimizers that hold it, from construction or add_param_group."""
     met: set[type[Event]] = field(default_factory=set)
     """Kinds of events seen so far."""
+    gradients: Gradients = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.gradients = Gradients(self)
 
     def note(self, event: Event) -> None:
-        """Register the objects that an event introduces (called before the rules see the event)."""
+        """Register an event and enter it into the accounts (called before the rules see the event)."""
         self.met.add(type(event))
-        match event:
-            case ev.ModelMet():
-                self.models[event.model] = event
-            case ev.ParameterMet():
-                self.parameters[event.parameter] = event
-            case ev.OptimizerBuilt():
-                self.optimizers[event.optimizer] = event
-                self._hold(event.optimizer, event.parameters)
-            case ev.ParametersAdded():
-                self._hold(event.optimizer, event.parameters)
-            case ev.SchedulerBuilt():
-                self.schedulers[event.scheduler] = event
-            case ev.LoaderMet():
-                self.loaders[event.loader] = event
-            case _:
-                pass
-
-    def _hold(self, optimizer: int, parameters: tuple[int, ...]) -> None:
-        for parameter in parameters:
-            self.held_by.setdefault(parameter, set()).add(optimizer)
+        Objects.note(self, event)
+        self.gradients.note(event)
 
     def advance(self, event: Event) -> None:
         """Count a step if the event ended one (called after the rules saw the event)."""
         if isinstance(event, ev.OptimizerStepped | ev.HandStepped):
             self.step += 1
-
-    def name(self, event: Event | None, fallback: str) -> str:
-        """Return the user's name for an object, from the event that introduced it."""
-        return str(getattr(event, "name", "") or fallback)
-
-    def optimizer_name(self, number: int | None) -> str:
-        return self.name(self.optimizers.get(number or 0), "optimizer")
-
-    def model_name(self, number: int | None) -> str:
-        return self.name(self.models.get(number or 0), "model")
-
-    def scheduler_name(self, number: int | None) -> str:
-        return self.name(self.schedulers.get(number or 0), "scheduler")
-
-    def loader_name(self, number: int | None) -> str:
-        return self.name(self.loaders.get(number or 0), "loader")
-
-    def parameter_names(self, numbers: tuple[int, ...], limit: int = 3) -> str:
-        """Return names of parameters for a sentence: the first few and the number of the others."""
-        known = [self.parameters[n].name for n in numbers if n in self.parameters]
-        shown = ", ".join(known[:limit])
-        return shown if len(known) <= limit else f"{shown} and {len(known) - limit} more"
 
 
 @dataclass(slots=True)

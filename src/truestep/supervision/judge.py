@@ -6,11 +6,13 @@ import traceback
 from collections.abc import Callable, Iterable, Sequence
 
 from truestep import events as ev
+from truestep.accounts import Entry
 from truestep.events import Event
 from truestep.findings import Confidence, Finding, Outcome, Severity, Verdict
 from truestep.rules import Draft, Progress, Rule
 from truestep.supervision.extent import Extent
 
+Entries = tuple[tuple[Entry, int], ...]
 Key = tuple[int, int]
 """A transition: number of the previous chunk, and number of the chunk."""
 
@@ -34,6 +36,10 @@ class Judge:
         self._watching: dict[type[Event], list[Rule]] = {}
         self._counting = [rule for rule in self.rules if type(rule).again is not Rule.again]
         self._credits: dict[Key, list[tuple[Rule, Draft]]] = {}
+        self._entries: dict[Key, Entries] = {}
+        """Counts that the latest showing of a transition added to the accounts."""
+        self._equal_entries: dict[Entries, Entries] = {}
+        """The same object for equal ones: the transitions of a run are many, and differ little in them."""
         self._failed: set[str] = set()
 
     def show(self, events: Sequence[Event], key: Key) -> bool:
@@ -54,6 +60,8 @@ class Judge:
                 fired.extend((rule, draft) for draft in rule.fired)
                 rule.fired.clear()
         self._credits[key] = fired
+        entries = progress.gradients.tally.cut()
+        self._entries[key] = self._equal_entries.setdefault(entries, entries)
         if fired and not self.certain:
             self._look_for_certainty(fired)
         return bool(fired)
@@ -69,6 +77,7 @@ class Judge:
                         self._fail(rule)
         for _, draft in self._credits.get(key, ()):
             draft.count += times
+        self.progress.gradients.tally.repeat(self._entries.get(key, ()), times)
         steps = sum(isinstance(event, ev.OptimizerStepped | ev.HandStepped) for event in events)
         self.progress.step += steps * times
 
@@ -84,6 +93,8 @@ class Judge:
     def forget(self) -> None:
         """Clear the transitions, since their numbers will be reused."""
         self._credits.clear()
+        self._entries.clear()
+        self._equal_entries.clear()
 
     def findings(self) -> list[Finding]:
         """Return all findings, rule by rule, in their order of time."""

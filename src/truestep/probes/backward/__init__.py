@@ -2,6 +2,7 @@
 
 backward: the probe of backward passes and `autograd.grad`
 anomaly: anomaly detection that is on
+gradient_reads: code around a backward pass that reads the gradients
 cuts: the expression that cuts the graph
 kept_graphs: graphs that outlive their step
 retained_graphs: graphs of `retain_graph=True`

@@ -7,6 +7,7 @@ from typing import Any
 
 from truestep.events import BroadcastOnTape, Site, TapeRead
 from truestep.probes.backward.cuts import boundary, cut_between
+from truestep.probes.backward.gradient_reads import reads_gradients
 from truestep.probes.context.scene import Scene
 from truestep.probes.optimizer.fsdp import is_freed, shards
 
@@ -71,6 +72,7 @@ def read_tape(scene: Scene, outputs: list[Any], site: Site | None) -> None:
             leaf_root=leaf_root,
             cut=cut[0] if cut else None,
             cut_by=cut[1] if cut else "",
+            read=reads_gradients(site),
         )
     )
 

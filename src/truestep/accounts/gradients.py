@@ -1,0 +1,221 @@
+"""The account of gradients: each backward pass, by its line, and the use of the gradients that it made.
+
+A pass is *used* when an optimizer steps on its gradients, or when the parameters move by hand. It is *used again* if a
+later step finds its gradients still there, under those of another pass. It is *discarded* if all its gradients are
+cleared and no step has used any of them.
+
+With several optimizers, a pass counts as used as soon as one of them steps: in adversarial training a pass also writes
+gradients for the other network, which clears them before its own pass.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+
+from truestep import events as ev
+from truestep.accounts.objects import Objects
+from truestep.accounts.tally import Tally
+from truestep.events import Event, Site
+
+Entry = tuple[str, Site | None, Site | int | None]
+"""Kind of the entry, line of the pass, and the line that cleared it or the number of passes that were lost."""
+_MOST_OPEN = 1000
+"""Passes that are followed for an optimizer that neither steps nor clears."""
+_MOST_OPTIMIZERS = 256
+"""Optimizers that are followed: those built or used last. Some programs build one for each step."""
+
+
+class _Pass:
+    """One backward pass with gradients that are not all used or cleared."""
+
+    __slots__ = ("pending", "site", "touched", "used")
+
+    def __init__(self, site: Site | None, optimizers: set[int]) -> None:
+        self.site = site
+        self.pending = optimizers
+        """Optimizers that may hold gradients of it."""
+        self.used = False
+        self.touched = False
+        """True if a call cleared gradients that may be of this pass."""
+
+
+@dataclass(slots=True)
+class PassLine:
+    """The passes made at one line."""
+
+    site: Site | None
+    made: int = 0
+    used: int = 0
+    again: int = 0
+    """Number of the used ones that a later step used once more."""
+    discarded: dict[Site | None, int] = field(default_factory=dict)
+    """Number of the discarded ones, by the line that cleared them; None for a clearing by hand."""
+    lost: Counter[int] = field(default_factory=Counter)
+    """For each step on passes of this line: number of its passes that were discarded since the step before."""
+    elsewhere: bool = False
+    """True if gradients of this line may have been used otherwise: for an input, or read by the script."""
+
+    @property
+    def wasted(self) -> int:
+        """Number of the discarded ones."""
+        return sum(self.discarded.values())
+
+
+class Gradients:
+    """Follows the gradients of a run.
+
+    Args:
+        objects: the optimizers and models of the run; must be up to date when `note` is called.
+    """
+
+    def __init__(self, objects: Objects) -> None:
+        self._objects = objects
+        self.tally: Tally[Entry] = Tally()
+        self._open: dict[int, list[_Pass]] = {}
+        """Optimizer to the passes that may have made gradients for it, in the order of the latest use."""
+        self._spent: dict[int, list[Site | None]] = {}
+        """Optimizer to the lines of the passes that its last step used."""
+        self._loose: list[_Pass] = []
+        """Passes in a run without an optimizer."""
+        self._lost: Counter[Site | None] = Counter()
+        """Passes discarded since the last step on passes of their line."""
+        self._elsewhere: set[Site | None] = set()
+
+    def note(self, event: Event) -> None:
+        """Enter an event."""
+        match event:
+            case ev.BackwardEnded(written=written) if written:
+                self._made(event)
+            case ev.OptimizerBuilt():
+                self._follow(event.optimizer)
+            case ev.GradientsZeroed():
+                self._cleared(event)
+            case ev.OptimizerStepped():
+                self._stepped(event)
+            case ev.HandStepped():
+                self._moved()
+            case ev.TapeRead():
+                if event.read or not all(map(self._is_trained, event.reached)):
+                    self._elsewhere.add(event.site)
+            case _:
+                pass
+
+    def lines(self) -> dict[Site | None, PassLine]:
+        """Return the facts of each line with a backward pass, in the order of their first pass."""
+        lines: dict[Site | None, PassLine] = {}
+        for key in self.tally:
+            what, site, detail = key
+            line = lines.setdefault(site, PassLine(site, elsewhere=site in self._elsewhere))
+            count = self.tally[key]
+            if what == "made":
+                line.made = count
+            elif what == "used":
+                line.used = count
+            elif what == "again":
+                line.again = count
+            elif isinstance(detail, int):
+                line.lost[detail] += count
+            else:
+                line.discarded[detail] = count
+        return lines
+
+    def _is_trained(self, number: int) -> bool:
+        """Return True if a tensor that a loss reaches is a parameter of an optimizer or a model, and not an input."""
+        if number in self._objects.held_by:
+            return True
+        met = self._objects.parameters.get(number)
+        return met is not None and met.model is not None
+
+    # --- entries -----------------------------------------------------------------------------------------------------
+
+    def _made(self, event: ev.BackwardEnded) -> None:
+        self._add("made", event.site)
+        if event.in_step:
+            self._add("used", event.site)
+            return
+        if not event.onto_fresh and event.written == event.observed:
+            self._by_hand(onto_used=bool(event.onto_used))
+        made = _Pass(event.site, set(self._open))
+        for waiting in self._open.values():
+            if len(waiting) < _MOST_OPEN:  # later ones stay pending, and are neither used nor discarded
+                waiting.append(made)
+        if not self._open and len(self._loose) < _MOST_OPEN:
+            self._loose.append(made)
+
+    def _follow(self, number: int) -> list[_Pass]:
+        """Return the passes that wait for an optimizer, which is now the one used last, and let none wait."""
+        waiting = self._open.pop(number, [])
+        self._open[number] = []
+        if len(self._open) > _MOST_OPTIMIZERS:
+            oldest = next(iter(self._open))
+            del self._open[oldest]
+            self._spent.pop(oldest, None)
+        return waiting
+
+    def _by_hand(self, *, onto_used: bool) -> None:
+        """Enter that a pass met no unused gradient: those that waited were cleared by assignment."""
+        for number in list(self._open):
+            self._clear(number, None)
+            if not onto_used:
+                self._spent.pop(number, None)
+
+    def _cleared(self, event: ev.GradientsZeroed) -> None:
+        for number in self._objects.cleared_by(event):
+            if event.fresh:
+                self._clear(number, event.site)
+            else:
+                self._leave(number)
+            self._spent.pop(number, None)
+
+    def _clear(self, number: int, site: Site | None) -> None:
+        for waiting in self._follow(number):
+            waiting.touched = True
+            self._resolve(waiting, number, site)
+
+    def _leave(self, number: int) -> None:
+        """Enter that the waiting passes made nothing for an optimizer."""
+        for waiting in self._follow(number):
+            self._resolve(waiting, number, None)
+
+    def _resolve(self, waiting: _Pass, number: int, site: Site | None) -> None:
+        waiting.pending.discard(number)
+        if not waiting.pending and waiting.touched and not waiting.used:
+            self._add("discarded", waiting.site, site)
+            self._lost[waiting.site] += 1
+
+    def _stepped(self, event: ev.OptimizerStepped) -> None:
+        number = event.optimizer
+        if not (event.fresh or event.mixed or event.by_hand or event.closure):
+            if event.cleared:
+                self._clear(number, None)
+            else:
+                self._leave(number)
+            return
+        used = self._follow(number)
+        for one in used:
+            one.pending.discard(number)
+        self._use(used)
+        if event.mixed:
+            for site in self._spent.get(number, ()):
+                self._add("again", site)
+        self._spent[number] = [one.site for one in used]
+
+    def _moved(self) -> None:
+        waiting = {id(one): one for passes in (*self._open.values(), self._loose) for one in passes}
+        self._use(list(waiting.values()))
+        for number in list(self._open):
+            self._follow(number)
+        self._loose.clear()
+
+    def _use(self, passes: list[_Pass]) -> None:
+        sites = {one.site: None for one in passes if not one.used}
+        for one in passes:
+            if not one.used:
+                one.used = True
+                self._add("used", one.site)
+        for site in sites:
+            self._add("lost", site, self._lost.pop(site, 0))
+
+    def _add(self, what: str, site: Site | None, detail: Site | int | None = None) -> None:
+        self.tally.add((what, site, detail))

@@ -1,0 +1,75 @@
+"""Read the source around a backward pass: does it read the gradients, rather than leave them to an optimizer?"""
+
+from __future__ import annotations
+
+import ast
+import functools
+import linecache
+
+from truestep.events import Site
+
+_LONGEST = 20_000
+"""Largest number of lines of a file to read."""
+_CLEARING = ("zero_", "detach_", "fill_")
+
+
+def reads_gradients(site: Site | None) -> bool:
+    """Return True if the code around a line reads ``.grad`` of a tensor, other than to clear it.
+
+    This is the innermost loop or function, and for a function also the code around its calls in the same file. Norms
+    that are logged after the loop of a window say nothing of the passes in it.
+    """
+    return site is not None and any(
+        _is_read(node, parent) for around in _around(site.path, site.line) for node, parent in _attributes(around)
+    )
+
+
+@functools.lru_cache(maxsize=256)
+def _around(path: str, line: int) -> list[ast.AST]:
+    lines = linecache.getlines(path)
+    if not lines or len(lines) > _LONGEST:
+        return []
+    try:
+        tree = ast.parse("".join(lines))
+    except (SyntaxError, ValueError):
+        return []
+    found = _innermost(tree, line)
+    if not isinstance(found, ast.FunctionDef):
+        return [found] if found is not None else []
+    calls = [node.lineno for node in ast.walk(tree) if isinstance(node, ast.Call) and _name(node.func) == found.name]
+    return [found, *(around for call in calls if (around := _innermost(tree, call)) is not None)]
+
+
+def _innermost(tree: ast.AST, line: int) -> ast.AST | None:
+    found = None
+    for node in ast.walk(tree):  # breadth first: the last one is the innermost
+        if isinstance(node, ast.For | ast.AsyncFor | ast.While | ast.FunctionDef):
+            if node.lineno <= line <= (node.end_lineno or node.lineno):
+                found = node
+    return found
+
+
+def _name(function: ast.expr) -> str:
+    return function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
+
+
+def _attributes(around: ast.AST) -> list[tuple[ast.Attribute, ast.AST]]:
+    """Return all places that name ``.grad`` of something, each with the node that it is a part of."""
+    return [
+        (child, parent)
+        for parent in ast.walk(around)
+        for child in ast.iter_child_nodes(parent)
+        if isinstance(child, ast.Attribute) and child.attr == "grad"
+    ]
+
+
+def _is_read(node: ast.Attribute, parent: ast.AST) -> bool:
+    if not isinstance(node.ctx, ast.Load) or (isinstance(parent, ast.Compare) and _is_none(parent)):
+        return False
+    if isinstance(parent, ast.Attribute) and parent.attr in _CLEARING:
+        return False
+    return _name(node.value) not in ("autograd", "torch")  # the function torch.autograd.grad
+
+
+def _is_none(comparison: ast.Compare) -> bool:
+    return any(isinstance(one, ast.Constant) and one.value is None for one in comparison.comparators)

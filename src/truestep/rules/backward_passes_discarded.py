@@ -1,0 +1,106 @@
+from __future__ import annotations
+
+from truestep import events as ev
+from truestep.accounts import PassLine
+from truestep.events import Event, Site
+from truestep.findings import Confidence, Mark, Severity
+from truestep.rules._rule import Progress, Rule
+
+_LEAST_STEPS = 3
+_REGULAR = 0.8
+"""Least share of the steps before which the same number of passes was lost."""
+
+
+class BackwardPassesDiscarded(Rule):
+    """Most backward passes of a line are cleared before any step uses them.
+
+    What it does
+    ------------
+    Follows every backward pass to the step that uses its gradients, or to the call that clears them. Reports a line if
+    some of its passes are used, at least as many are cleared unused, and the same number is lost before each step.
+
+    Why it matters
+    --------------
+    The lost passes cost their time and change nothing. A window that is meant to hold four batches holds one, with a
+    gradient that is noisier and, if the loss is divided by four, four times too small. A step behind the loop over the
+    batches learns from one batch per epoch.
+
+    Example
+    -------
+    ::
+
+        for micro in range(4):
+            optimizer.zero_grad()       # clears the batches before this one
+            loss = criterion(model(x[micro]), y[micro]) / 4
+            loss.backward()
+        optimizer.step()                # on the last of four
+
+    Fix
+    ---
+    Clear once per step::
+
+        optimizer.zero_grad()
+        for micro in range(4):
+            loss = criterion(model(x[micro]), y[micro]) / 4
+            loss.backward()
+        optimizer.step()
+
+    Known false alarms
+    ------------------
+    A line search that evaluates the same number of points with gradients before each step. Not reported: gradients for
+    an input, gradients that the same loop or function reads, lines with passes that are all discarded, passes of one
+    network that another network clears, closures, and steps skipped for a loss that is not finite.
+
+    References
+    ----------
+    - https://docs.pytorch.org/docs/stable/generated/torch.optim.Optimizer.zero_grad.html
+    - https://docs.pytorch.org/docs/stable/notes/amp_examples.html#gradient-accumulation
+    """
+
+    id = "backward-passes-discarded"
+    since = "0.1"
+    severity = Severity.ERROR
+    watches = (ev.OptimizerStepped, ev.HandStepped)
+    needs = (ev.BackwardEnded, ev.OptimizerStepped)
+
+    def observe(self, event: Event, run: Progress) -> None:
+        self._look(run)
+
+    def ended(self, event: ev.RunEnded, run: Progress) -> None:
+        self._look(run)
+
+    def _look(self, run: Progress) -> None:
+        for site, line in run.gradients.lines().items():
+            if self._is_wasteful(line):
+                self._tell(site, line, run)
+            else:
+                self.withdraw(site)
+
+    @staticmethod
+    def _is_wasteful(line: PassLine) -> bool:
+        """Return True if a line loses passes before each step, and not fewer than are used."""
+        steps = sum(line.lost.values())
+        if line.elsewhere or not line.used or line.wasted < line.used or steps < _LEAST_STEPS:
+            return False
+        number, times = line.lost.most_common(1)[0]
+        return number > 0 and times >= _REGULAR * steps
+
+    def _tell(self, site: Site | None, line: PassLine, run: Progress) -> None:
+        number = line.lost.most_common(1)[0][0]
+        clearing = max(line.discarded, key=lambda by: line.discarded[by])
+        passes = f"{number} backward pass" + ("es" if number > 1 else "")
+        made = Mark(site, f"{line.made:,} backward passes, {line.used:,} used by a step")
+        where = clearing if clearing is not None else site
+        draft = self.report(
+            where,
+            f"the gradients of {passes} were cleared before each step, and no step used them",
+            run=run,
+            label="clears gradients that no step has used" if clearing is not None else made.label,
+            related=(made,) if clearing is not None else (),
+            help="clear gradients once per step, outside of the loop over the batches of a step",
+            confidence=Confidence.HIGH,
+            key=site,
+        )
+        draft.related = (made,) if clearing is not None else ()
+        draft.count, draft.total, draft.unit = line.wasted, line.made, "backward passes"
+        draft.cost = f"{line.wasted / line.made:.0%} of the backward passes of this line changed nothing (counted)"

@@ -1,0 +1,121 @@
+"""The account of gradients on hand-built events: what each line made, and what became of it."""
+
+from truestep.events import (
+    BackwardEnded,
+    GradientsZeroed,
+    HandStepped,
+    ModelMet,
+    OptimizerBuilt,
+    OptimizerStepped,
+    ParameterMet,
+    Site,
+    TapeRead,
+)
+from truestep.rules import Progress
+
+LINE, OTHER = Site("train.py", 30, 8), Site("train.py", 50, 8)
+ZERO, STEP = Site("train.py", 29, 8), Site("train.py", 32, 8)
+BUILT = OptimizerBuilt(optimizer=1, name="opt", kind="Adam", parameters=(1, 2))
+SECOND = OptimizerBuilt(optimizer=2, name="second", kind="Adam", parameters=(3,))
+MADE = BackwardEnded(site=LINE, observed=2, written=2)
+ADDED = BackwardEnded(site=LINE, observed=2, written=2, onto_fresh=2)
+MIXED = BackwardEnded(site=LINE, observed=2, written=2, onto_used=2)
+CLEARED = GradientsZeroed(site=ZERO, optimizer=1, fresh=2, observed=2)
+CLEARED_USED = GradientsZeroed(site=ZERO, optimizer=1, used=2, observed=2)
+NOTHING = GradientsZeroed(site=ZERO, optimizer=1, observed=2)
+USED = OptimizerStepped(optimizer=1, site=STEP, observed=2, fresh=2)
+USED_MIXED = OptimizerStepped(optimizer=1, site=STEP, observed=2, mixed=2)
+EMPTY = OptimizerStepped(optimizer=1, site=STEP, observed=2, cleared=2)
+
+
+def account(*events):
+    run = Progress()
+    for event in events:
+        run.note(event)
+    return run.gradients
+
+
+def line(*events, site=LINE):
+    return account(*events).lines()[site]
+
+
+def test_a_plain_loop_uses_each_pass_once():
+    facts = line(BUILT, *[NOTHING, MADE, USED, CLEARED_USED] * 4)
+    assert (facts.made, facts.used, facts.again, facts.wasted) == (4, 4, 0, 0)
+
+
+def test_a_window_uses_all_its_passes():
+    facts = line(BUILT, *[MADE, ADDED, ADDED, USED, CLEARED_USED] * 3)
+    assert (facts.made, facts.used, facts.wasted) == (9, 9, 0)
+
+
+def test_passes_cleared_within_a_window_are_discarded_at_the_line_that_clears():
+    facts = line(BUILT, *[NOTHING, MADE, CLEARED, MADE, CLEARED, MADE, USED] * 3)
+    assert (facts.made, facts.used, facts.discarded) == (9, 3, {ZERO: 6})
+    assert facts.lost == {2: 3}
+
+
+def test_passes_cleared_by_assignment_are_discarded_by_hand():
+    facts = line(BUILT, *[MADE, MADE, USED, CLEARED_USED] * 3)
+    assert (facts.made, facts.used, facts.discarded) == (6, 3, {None: 3})
+
+
+def test_gradients_that_are_never_cleared_are_used_again():
+    facts = line(BUILT, MADE, USED, *[MIXED, USED_MIXED] * 4)
+    assert (facts.made, facts.used, facts.again, facts.wasted) == (5, 5, 4, 0)
+
+
+def test_a_step_without_its_gradients_discards_them():
+    facts = line(BUILT, *[MADE, EMPTY] * 3)
+    assert (facts.made, facts.used, facts.discarded) == (3, 0, {None: 3})
+
+
+def test_what_one_network_leaves_in_another_is_not_discarded():
+    generator = BackwardEnded(site=OTHER, observed=3, written=3)
+    critic_cleared = GradientsZeroed(site=ZERO, optimizer=1, fresh=2, observed=2)
+    step = OptimizerStepped(optimizer=2, site=STEP, observed=1, fresh=1)
+    facts = account(BUILT, SECOND, *[critic_cleared, MADE, USED, generator, step] * 5).lines()
+    assert (facts[LINE].used, facts[LINE].wasted) == (5, 0)
+    assert (facts[OTHER].used, facts[OTHER].wasted) == (5, 0)
+
+
+def test_a_model_that_is_cleared_counts_for_the_optimizers_that_it_holds_whole():
+    whole = ModelMet(model=1, parameters=(1, 2, 3))
+    part = ModelMet(model=2, parameters=(1,))
+    by_whole = GradientsZeroed(site=ZERO, model=1, fresh=2, observed=2)
+    by_part = GradientsZeroed(site=ZERO, model=2, fresh=1, observed=1)
+    assert line(BUILT, whole, MADE, by_whole).discarded == {ZERO: 1}
+    assert line(BUILT, part, MADE, by_part).discarded == {}
+
+
+def test_passes_in_a_closure_and_updates_by_hand_are_used():
+    inside = BackwardEnded(site=LINE, observed=2, written=2, in_step=True)
+    assert line(BUILT, *[inside] * 3).used == 3
+    assert line(MADE, HandStepped(site=LINE, moved=1), MADE).used == 1
+
+
+def test_gradients_for_an_input_or_for_the_script_are_used_elsewhere():
+    weight = ParameterMet(parameter=7, name="weight", model=1)
+    image = ParameterMet(parameter=8, name="parameter 8")
+    assert line(BUILT, MADE, TapeRead(site=LINE, reached=(1, 2))).elsewhere is False
+    assert line(BUILT, weight, MADE, TapeRead(site=LINE, reached=(1, 7))).elsewhere is False
+    assert line(BUILT, image, MADE, TapeRead(site=LINE, reached=(1, 8))).elsewhere is True
+    assert line(BUILT, MADE, TapeRead(site=LINE, reached=(1, 2), read=True)).elsewhere is True
+
+
+def test_repeated_chunks_are_counted_without_being_shown():
+    run = Progress()
+    for event in [BUILT, NOTHING, MADE, CLEARED, MADE, USED]:
+        run.note(event)
+    run.gradients.tally.cut()
+    for event in [NOTHING, MADE, CLEARED, MADE, USED]:
+        run.note(event)
+    run.gradients.tally.repeat(run.gradients.tally.cut(), 98)
+    facts = run.gradients.lines()[LINE]
+    assert (facts.made, facts.used, facts.wasted, facts.lost) == (200, 100, 100, {1: 100})
+
+
+def test_an_optimizer_that_never_steps_keeps_a_bounded_number_of_passes():
+    gradients = account(BUILT, *[ADDED] * 5000)
+    assert len(gradients._open[1]) == 1000
+    assert gradients.lines()[LINE].made == 5000

@@ -1,0 +1,44 @@
+from truestep.events import BackwardEnded, GradientsZeroed, OptimizerBuilt, OptimizerStepped, Site
+from truestep.findings import Confidence
+from truestep.rules.backward_passes_discarded import BackwardPassesDiscarded
+from truestep.testing import judge
+
+BACKWARD, ZERO, STEP = Site("train.py", 30, 8), Site("train.py", 31, 8), Site("train.py", 32, 8)
+BUILT = OptimizerBuilt(optimizer=1, name="opt", kind="Adam", parameters=(1, 2))
+MADE = BackwardEnded(site=BACKWARD, observed=2, written=2)
+CLEARED = GradientsZeroed(site=ZERO, optimizer=1, fresh=2, observed=2)
+USED = OptimizerStepped(optimizer=1, site=STEP, observed=2, fresh=2)
+
+
+def test_clearing_within_a_window_is_found_at_the_clearing():
+    (finding,) = judge(BackwardPassesDiscarded, [BUILT, *[MADE, CLEARED, MADE, CLEARED, MADE, USED] * 5])
+    assert finding.primary.site == ZERO
+    assert finding.confidence is Confidence.HIGH
+    assert (finding.seen.count, finding.seen.total, finding.seen.unit) == (10, 15, "backward passes")
+    assert finding.message.startswith("the gradients of 2 backward passes were cleared before each step")
+
+
+def test_clearing_by_assignment_is_found_at_the_backward_pass():
+    (finding,) = judge(BackwardPassesDiscarded, [BUILT, *[MADE, MADE, USED] * 5])
+    assert finding.primary.site == BACKWARD
+    assert finding.related == ()
+
+
+def test_passes_skipped_now_and_then_are_quiet():
+    assert judge(BackwardPassesDiscarded, [BUILT, *[*[MADE, USED] * 4, MADE, CLEARED] * 5]) == []
+
+
+def test_a_line_search_of_varying_length_is_quiet():
+    events = [BUILT]
+    for points in (1, 3, 2, 5, 4, 1, 2):
+        events += [MADE, CLEARED] * points + [MADE, USED]
+    assert judge(BackwardPassesDiscarded, events) == []
+
+
+def test_a_line_that_is_discarded_as_a_whole_is_quiet():
+    other = BackwardEnded(site=Site("train.py", 60, 8), observed=2, written=2)
+    assert judge(BackwardPassesDiscarded, [BUILT, *[other, CLEARED, MADE, USED] * 10]) == []
+
+
+def test_two_steps_are_too_few():
+    assert judge(BackwardPassesDiscarded, [BUILT, *[MADE, CLEARED, MADE, USED] * 2]) == []
