@@ -55,6 +55,22 @@ def test_every_pass_has_an_order_of_its_own_also_without_epochs():
     assert not torch.equal(orders[1], orders[2])
 
 
+def test_a_loop_without_an_end_around_a_run_that_has_ended_is_an_error():
+    run, model, _ = made(max_steps=4)
+    loader = run.loader(data(), batch_size=4)
+
+    def forever():
+        while True:
+            yield from run.train(loader, model)
+
+    seen = 0
+    with pytest.raises(BadSettings, match=r"1,000 times after the last of max_steps=4 steps"):
+        for batch in forever():
+            run.step(loss_of(model, batch))
+            seen += 1
+    assert (seen, run.global_step) == (4, 4)
+
+
 def test_max_steps_ends_every_loop():
     run, model, _ = made(max_steps=4)
     loader = run.loader(data(), batch_size=4)

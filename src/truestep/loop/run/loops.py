@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from truestep.loop.run.stepper import Stepper
 
 _END = object()
+_MOST_EMPTY_PASSES = 1000
 
 
 class Loops:
@@ -66,6 +67,7 @@ class Loops:
         self._parts, self._device = parts, device
         self._given = GivenLoaders(parts)
         self._introduced = False
+        self._empty_passes = 0
 
     # --- the iterators ---
 
@@ -104,6 +106,8 @@ class Loops:
 
     def _train(self, loader: Loader | GivenLoader) -> Iterator[Any]:
         position = self._progress.position
+        if self._progress.has_all_steps:
+            self._count_empty_pass()
         self._stepper.no_open_window("the next training loop")
         self._checkpointer.begin()
         current, length = position.claim(loader.name), length_of(loader)
@@ -123,6 +127,17 @@ class Loops:
             batches = early_again(current, loader, current.early, current.finished)
             current.finished = current.given = current.early[0]
         return self._shown(current, self._iterate(current, batches, length, loader.batch_size))
+
+    def _count_empty_pass(self) -> None:
+        """Count a pass that was started after the last step, and has no batch: `while True` around it has no end."""
+        self._empty_passes += 1
+        if self._empty_passes >= _MOST_EMPTY_PASSES:
+            raise BadSettings(
+                f"run.train() was started {self._empty_passes:,} times after the last of "
+                f"max_steps={self._progress.limits.max_steps} steps",
+                expected="expected the loop around it to end with the run",
+                remedy="write `for epoch in run.epochs():` around it, or leave the loop at `run.global_step`",
+            )
 
     def steps(self, count: int | None = None) -> Iterator[int]:
         """Return an iterator over the numbers of `count` steps, or up to `max_steps`, from the position of the run.
