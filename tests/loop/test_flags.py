@@ -15,6 +15,12 @@ from truestep.errors import BadSettings, PackageMissing
 from truestep.loop.settings import names
 
 
+@pytest.fixture(autouse=True)
+def no_variables(monkeypatch):
+    """The place of the data of these tests, if it is in a variable, is one of a setting too."""
+    monkeypatch.delenv("TRUESTEP_DATA", raising=False)
+
+
 @dataclass
 class Layer:
     width: int = 8

@@ -51,7 +51,7 @@ def judge(pairs: Sequence[Sequence[float]], margin: float = MARGIN) -> Judged:
 
     Example:
         >>> judge([[1.3, 1.2, 1.25, 1.3, 1.27]])
-        Judged(ratio=1.27, low=1.2, high=1.3, says=<Says.GAIN: 'gain'>)
+        Judged(ratio=1.27, low=1.2, high=1.3, says=<SpeedVerdict.GAIN: 'gain'>)
     """
     every = [ratio for pair in pairs for ratio in pair]
     if not every or not all(math.isfinite(ratio) and ratio > 0 for ratio in every):
