@@ -10,6 +10,7 @@ from truestep.events import ModelMet
 from truestep.probes.context.local_variables import argument
 from truestep.probes.context.names import callee
 from truestep.probes.context.scene import Scene
+from truestep.seams.refs import Ref
 
 _SENSITIVE = (
     "Dropout", "AlphaDropout", "FeatureAlphaDropout", "RReLU", "BatchNorm", "SyncBatchNorm", "InstanceNorm",
@@ -32,7 +33,25 @@ class Model:
         self.trainable = False
         self.device = "cpu"
         self.sensitive: list[tuple[str, weakref.ref[Any]]] = []
-        self.last_input = 0
+        self.last_input: Ref | int | None = None
+        """The first argument of the latest call; its id where it can have no weak reference (a list, a dict)."""
+
+    def gets_again(self, args: tuple[Any, ...]) -> bool:
+        """Return True if the first argument is the object of the call before; remember it for the next call.
+
+        The id of a tensor is not enough: a slice that is freed after the call leaves its id to the next slice.
+        """
+        if not args:
+            self.last_input = None
+            return False
+        first, last = args[0], self.last_input
+        same = last == id(first) if isinstance(last, int) else last is not None and last() is first
+        if not same:
+            try:
+                self.last_input = Ref(first)
+            except TypeError:
+                self.last_input = id(first)
+        return same
 
     def switched_on(self) -> int:
         """Return the modes of the mode-sensitive layers as bits: 1 for train mode."""
