@@ -14,7 +14,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 
 from truestep import events as ev
-from truestep.accounts.objects import Objects
+from truestep.accounts.run_objects import Objects
 from truestep.accounts.tally import Tally
 from truestep.events import Event, Site
 
