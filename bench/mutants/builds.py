@@ -5,68 +5,69 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from operators import operator
-from source import Edit, Source, name_of
-
-Found = Iterator[tuple[ast.expr | ast.stmt, list[Edit]]]
+from operators import Found, operator
+from source import Source, name_of
 
 
-def _optimizers(source: Source) -> Iterator[ast.Call]:
-    for node in ast.walk(source.tree):
-        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call):
-            if source.roles.get(name_of(node.targets[0])) == "optimizer":
-                yield node.value
+def _parameters(source: Source) -> Iterator[tuple[ast.Call, ast.Call]]:
+    """Yield the calls that build an optimizer of `model.parameters()`, each with this argument."""
+    for made in source.built("optimizer"):
+        call = made.value
+        assert isinstance(call, ast.Call)
+        if call.args and isinstance(call.args[0], ast.Call) and name_of(call.args[0]) == "parameters":
+            yield call, call.args[0]
+
+
+def _sliced(source: Source, part: str) -> Found:
+    for call, parameters in _parameters(source):
+        yield call, source.replace(parameters, f"list({source.code(parameters)})[{part}]")
 
 
 @operator("optimizer-forgets-last")
 def optimizer_forgets_last(source: Source) -> Found:
     """The optimizer lacks the last two parameters of the model."""
-    for call in _optimizers(source):
-        if call.args and isinstance(call.args[0], ast.Call) and name_of(call.args[0]) == "parameters":
-            yield call, source.replace(call.args[0], f"list({source.code(call.args[0])})[:-2]")
+    return _sliced(source, ":-2")
 
 
 @operator("optimizer-forgets-first")
 def optimizer_forgets_first(source: Source) -> Found:
     """The optimizer lacks the first two parameters of the model."""
-    for call in _optimizers(source):
-        if call.args and isinstance(call.args[0], ast.Call) and name_of(call.args[0]) == "parameters":
-            yield call, source.replace(call.args[0], f"list({source.code(call.args[0])})[2:]")
+    return _sliced(source, "2:")
 
 
 @operator("optimizer-of-a-copy")
 def optimizer_of_a_copy(source: Source) -> Found:
     """The optimizer holds the parameters of a copy of the model."""
-    for call in _optimizers(source):
-        if call.args and isinstance(call.args[0], ast.Call) and name_of(call.args[0]) == "parameters":
-            given = call.args[0].func
-            if isinstance(given, ast.Attribute):
-                text = f"__import__('copy').deepcopy({source.code(given.value)}).parameters()"
-                yield call, source.replace(call.args[0], text)
+    for call, parameters in _parameters(source):
+        if isinstance(parameters.func, ast.Attribute):
+            model = source.code(parameters.func.value)
+            yield call, source.replace(parameters, f"__import__('copy').deepcopy({model}).parameters()")
+
+
+def _learning_rate(source: Source, change: str) -> Found:
+    for made in source.built("optimizer"):
+        assert isinstance(made.value, ast.Call)
+        for keyword in made.value.keywords:
+            if keyword.arg == "lr":
+                yield made.value, source.replace(keyword.value, f"({source.code(keyword.value)}) {change}")
 
 
 @operator("learning-rate-zero")
 def learning_rate_zero(source: Source) -> Found:
     """The learning rate rounds to nothing."""
-    for call in _optimizers(source):
-        for keyword in call.keywords:
-            if keyword.arg == "lr":
-                yield call, source.replace(keyword.value, f"({source.code(keyword.value)}) // 1")
+    return _learning_rate(source, "// 1")
 
 
 @operator("learning-rate-huge")
 def learning_rate_huge(source: Source) -> Found:
     """The learning rate is a thousand times too large."""
-    for call in _optimizers(source):
-        for keyword in call.keywords:
-            if keyword.arg == "lr":
-                yield call, source.replace(keyword.value, f"({source.code(keyword.value)}) * 1000")
+    return _learning_rate(source, "* 1000")
 
 
 @operator("graph-cut-in-forward")
 def graph_cut_in_forward(source: Source) -> Found:
     """A hidden value is detached: the layers before it get no gradient."""
-    for node in ast.walk(source.tree):
+    for node in source.nodes:
         if isinstance(node, ast.FunctionDef) and node.name == "forward" and len(node.args.args) > 1:
             for statement in node.body[1:-1] if len(node.body) > 2 else node.body[:1]:
                 value = statement.value if isinstance(statement, ast.Assign) else None
@@ -82,7 +83,7 @@ def graph_cut_in_forward(source: Source) -> Found:
 @operator("first-layer-without-gradient")
 def first_layer_without_gradient(source: Source) -> Found:
     """The first part of forward runs under no_grad."""
-    for node in ast.walk(source.tree):
+    for node in source.nodes:
         if isinstance(node, ast.FunctionDef) and node.name == "forward" and len(node.body) > 1:
             first = node.body[0]
             if isinstance(first, ast.Assign) and isinstance(first.value, ast.Call) and source.whole(first):
@@ -102,7 +103,7 @@ def loss_rebuilt(source: Source) -> Found:
 @operator("term-detached")
 def term_detached(source: Source) -> Found:
     """A term of a sum of losses is detached."""
-    for node in ast.walk(source.tree):
+    for node in source.nodes:
         if (
             isinstance(node, ast.BinOp)
             and isinstance(node.op, ast.Add)
@@ -122,27 +123,24 @@ def batch_norm_epsilon(source: Source) -> Found:
             yield call, source.replace(call.args[0], f"{source.code(call.args[0])}, {source.code(call.args[0])}")
 
 
+def _after_models(source: Source, text: str) -> Found:
+    """Yield insertions of a line behind the construction of each model, with its name in place of MODEL."""
+    for made in source.built("model"):
+        if isinstance(made.targets[0], ast.Name) and source.whole(made):
+            yield made, source.insert_after(made, text.replace("MODEL", made.targets[0].id))
+
+
 @operator("constant-initialisation")
 def constant_initialisation(source: Source) -> Found:
     """All weights begin at the same value."""
-    for node in ast.walk(source.tree):
-        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call) and source.whole(node):
-            if source.roles.get(name_of(node.targets[0])) == "model" and isinstance(node.targets[0], ast.Name):
-                name = node.targets[0].id
-                text = f"[__import__('torch').nn.init.constant_(p, 0.01) for p in {name}.parameters()]"
-                yield node, source.insert_after(node, text)
+    return _after_models(source, "[__import__('torch').nn.init.constant_(p, 0.01) for p in MODEL.parameters()]")
 
 
 @operator("model-frozen")
 def model_frozen(source: Source) -> Found:
     """Half of the parameters are frozen at random values."""
-    for node in ast.walk(source.tree):
-        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call) and source.whole(node):
-            if source.roles.get(name_of(node.targets[0])) == "model" and isinstance(node.targets[0], ast.Name):
-                name = node.targets[0].id
-                half = f"len(list({name}.parameters())) // 2"
-                text = f"[p.requires_grad_(False) for p in list({name}.parameters())[: {half}]]"
-                yield node, source.insert_after(node, text)
+    half = "len(list(MODEL.parameters())) // 2"
+    return _after_models(source, f"[p.requires_grad_(False) for p in list(MODEL.parameters())[: {half}]]")
 
 
 @operator("targets-shuffled")

@@ -3,85 +3,45 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from functools import partial
 
-from operators import operator
-from source import Edit, Source, name_of
+from operators import Found, operator, register
+from source import Source, name_of
 
-Found = Iterator[tuple[ast.expr | ast.stmt, list[Edit]]]
+_CALLS = {
+    "drop-zero-grad": ("Gradients are not cleared.", ("zero_grad",), ""),
+    "drop-optimizer-step": ("The optimizer is not stepped.", ("step",), "optimizer"),
+    "drop-backward": ("A loss is computed and not differentiated.", ("backward",), ""),
+    "drop-eval": ("The model is evaluated in train mode.", ("eval",), ""),
+    "drop-train": ("The model goes on training in eval mode.", ("train",), ""),
+    "drop-scheduler-step": ("A schedule is built and not stepped.", ("step",), "scheduler"),
+    "drop-unscale": ("Gradients are clipped, or read, while they carry the scale.", ("unscale_",), ""),
+    "drop-scaler-update": ("The scale is not updated after the step.", ("update",), "scaler"),
+    "drop-load-state": ("A state that was saved or copied is not loaded.", ("load_state_dict",), ""),
+    "drop-copy-into-average": (
+        "An average or a target network is not updated.",
+        ("lerp_", "copy_", "update_parameters"),
+        "",
+    ),
+}
+"""Operator to its mistake, the methods with statements that it deletes, and the role of their objects."""
 
 
-def _dropped(source: Source, *names: str, role: str = "") -> Found:
+def _dropped(source: Source, names: tuple[str, ...], role: str) -> Found:
     for call, _ in source.methods(*names, role=role):
         statement = source.alone(call)
         if statement is not None:
             yield call, source.delete(statement)
 
 
-@operator("drop-zero-grad")
-def drop_zero_grad(source: Source) -> Found:
-    """Gradients are not cleared."""
-    return _dropped(source, "zero_grad")
-
-
-@operator("drop-optimizer-step")
-def drop_optimizer_step(source: Source) -> Found:
-    """The optimizer is not stepped."""
-    return _dropped(source, "step", role="optimizer")
-
-
-@operator("drop-backward")
-def drop_backward(source: Source) -> Found:
-    """A loss is computed and not differentiated."""
-    return _dropped(source, "backward")
-
-
-@operator("drop-eval")
-def drop_eval(source: Source) -> Found:
-    """The model is evaluated in train mode."""
-    return _dropped(source, "eval")
-
-
-@operator("drop-train")
-def drop_train(source: Source) -> Found:
-    """The model goes on training in eval mode."""
-    return _dropped(source, "train")
-
-
-@operator("drop-scheduler-step")
-def drop_scheduler_step(source: Source) -> Found:
-    """A schedule is built and not stepped."""
-    return _dropped(source, "step", role="scheduler")
-
-
-@operator("drop-unscale")
-def drop_unscale(source: Source) -> Found:
-    """Gradients are clipped, or read, while they carry the scale."""
-    return _dropped(source, "unscale_")
-
-
-@operator("drop-scaler-update")
-def drop_scaler_update(source: Source) -> Found:
-    """The scale is not updated after the step."""
-    return _dropped(source, "update", role="scaler")
-
-
-@operator("drop-load-state")
-def drop_load_state(source: Source) -> Found:
-    """A state that was saved or copied is not loaded."""
-    return _dropped(source, "load_state_dict")
-
-
-@operator("drop-copy-into-average")
-def drop_copy_into_average(source: Source) -> Found:
-    """An average or a target network is not updated."""
-    return _dropped(source, "lerp_", "copy_", "update_parameters")
+for _name, (_mistake, _methods, _role) in _CALLS.items():
+    register(_name, _mistake, partial(_dropped, names=_methods, role=_role))
 
 
 @operator("drop-no-grad", silent=True)
 def drop_no_grad(source: Source) -> Found:
     """An evaluation builds graphs that nothing uses."""
-    for node in ast.walk(source.tree):
+    for node in source.nodes:
         if isinstance(node, ast.With) and len(node.items) == 1:
             made = node.items[0].context_expr
             # Updates of parameters by hand raise without it, and values drawn inside may be meant as targets.
@@ -130,7 +90,7 @@ def drop_clone_of_state(source: Source) -> Found:
 @operator("drop-division-of-window")
 def drop_division_of_window(source: Source) -> Found:
     """Losses of an accumulation window are not divided by its length."""
-    for node in ast.walk(source.tree):
+    for node in source.nodes:
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div) and "loss" in source.code(node.left):
             by = source.code(node.right).lower()
             if any(word in by for word in ("accum", "micro", "window")):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import hashlib
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,10 +19,21 @@ class Program:
     """A healthy program."""
 
     path: Path
-    style: str
-    """Where its backward pass stands: "flat", "function", "class", "closure", or "framework" where it has none."""
-    loader: bool
-    """True if it reads its data from a DataLoader."""
+
+    @functools.cached_property
+    def source(self) -> Source:
+        """Its text, parsed."""
+        return Source(self.path.read_text(encoding="utf-8"))
+
+    @property
+    def style(self) -> str:
+        """Return the place of its backward pass: "flat", "function", "class", "closure", else "framework"."""
+        return _style(self.source)
+
+    @property
+    def loader(self) -> bool:
+        """Return True if it reads its data from a DataLoader."""
+        return "DataLoader" in self.source.text
 
     @property
     def name(self) -> str:
@@ -41,13 +53,7 @@ def half(name: str) -> str:
 
 def programs() -> list[Program]:
     """Return the healthy programs of the project."""
-    return [read(path) for pattern in _WHERE for path in sorted(ROOT.glob(pattern))]
-
-
-def read(path: Path) -> Program:
-    """Return one program."""
-    source = Source(path.read_text(encoding="utf-8"))
-    return Program(path, _style(source), "DataLoader" in source.text)
+    return [Program(path) for pattern in _WHERE for path in sorted(ROOT.glob(pattern))]
 
 
 def _style(source: Source) -> str:

@@ -5,10 +5,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from operators import operator
+from operators import Found, operator
 from source import Edit, Source, name_of
-
-Found = Iterator[tuple[ast.expr | ast.stmt, list[Edit]]]
 
 
 def _statements(source: Source, *names: str, role: str = "") -> Iterator[ast.stmt]:
@@ -33,10 +31,7 @@ def _swapped(source: Source, early: ast.stmt, late: ast.stmt) -> list[Edit]:
 
 
 def _steps(source: Source) -> list[ast.stmt]:
-    return [
-        *_statements(source, "step", role="optimizer"),
-        *(one for one in _statements(source, "step", role="scaler")),
-    ]
+    return [*_statements(source, "step", role="optimizer"), *_statements(source, "step", role="scaler")]
 
 
 def _clips(source: Source) -> list[ast.stmt]:
@@ -132,39 +127,40 @@ def train_once_before_epochs(source: Source) -> Found:
             yield trained, source.move_before(trained, loop)
 
 
+def _loops_of_steps(source: Source) -> Iterator[tuple[ast.stmt, list[ast.For | ast.While]]]:
+    """Yield each construction of an optimizer with the loops behind it around a step, from the inside out."""
+    for made in source.built("optimizer"):
+        block = source.siblings(made)
+        for step in _steps(source) if source.whole(made) else ():
+            loops = []
+            loop = source.loop(step)
+            while loop is not None:
+                loops.append(loop)
+                if loop in block:
+                    break
+                loop = source.loop(loop)
+            if loop is not None and block.index(made) < block.index(loop):
+                yield made, loops
+
+
+def _built_again(source: Source, per_epoch: bool) -> Found:
+    done = set()
+    for made, loops in _loops_of_steps(source):
+        if made not in done and (len(loops) == 2 or not per_epoch):
+            done.add(made)
+            yield made, source.insert_before(loops[1 if per_epoch else 0].body[0], source.code(made))
+
+
 @operator("optimizer-per-epoch")
 def optimizer_per_epoch(source: Source) -> Found:
     """The optimizer is built again in each epoch, and forgets its moments."""
-    for made in _built(source, "optimizer"):
-        block = source.siblings(made)
-        for step in _steps(source):
-            loop = source.loop(step)
-            outer = source.loop(loop) if loop is not None else None
-            if outer is not None and outer in block and block.index(made) < block.index(outer):
-                yield made, source.insert_before(outer.body[0], source.code(made))
-                break
+    return _built_again(source, per_epoch=True)
 
 
 @operator("optimizer-per-batch")
 def optimizer_per_batch(source: Source) -> Found:
     """The optimizer is built again for each batch."""
-    for made in _built(source, "optimizer"):
-        block = source.siblings(made)
-        for step in _steps(source):
-            loop = source.loop(step)
-            inside = loop
-            while loop is not None and loop not in block:
-                loop = source.loop(loop)
-            if loop is not None and inside is not None and block.index(made) < block.index(loop):
-                yield made, source.insert_before(inside.body[0], source.code(made))
-                break
-
-
-def _built(source: Source, role: str) -> Iterator[ast.stmt]:
-    for node in ast.walk(source.tree):
-        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call) and source.whole(node):
-            if source.roles.get(name_of(node.targets[0])) == role:
-                yield node
+    return _built_again(source, per_epoch=False)
 
 
 @operator("seed-in-loop")
@@ -181,7 +177,7 @@ def seed_in_loop(source: Source) -> Found:
 @operator("same-batch-each-step")
 def same_batch_each_step(source: Source) -> Found:
     """Each step draws the first batch of a loader that is started again."""
-    for node in ast.walk(source.tree):
+    for node in source.nodes:
         if isinstance(node, ast.For) and isinstance(node.iter, ast.Name) and source.role(node.iter) == "loader":
             inside = {name_of(call.func) for call in ast.walk(node) if isinstance(call, ast.Call)}
             if "backward" in inside and node.body:
@@ -189,18 +185,21 @@ def same_batch_each_step(source: Source) -> Found:
                 yield node, source.insert_before(node.body[0], text)
 
 
+def _twice(source: Source, role: str) -> Found:
+    for step in _statements(source, "step", role=role):
+        yield step, source.insert_after(step, source.code(step))
+
+
 @operator("step-twice")
 def step_twice(source: Source) -> Found:
     """The optimizer is stepped twice with the same gradients."""
-    for step in _statements(source, "step", role="optimizer"):
-        yield step, source.insert_after(step, source.code(step))
+    return _twice(source, "optimizer")
 
 
 @operator("scheduler-step-twice")
 def scheduler_step_twice(source: Source) -> Found:
     """A schedule is stepped twice in a row."""
-    for step in _statements(source, "step", role="scheduler"):
-        yield step, source.insert_after(step, source.code(step))
+    return _twice(source, "scheduler")
 
 
 @operator("backward-twice")

@@ -8,7 +8,9 @@ from dataclasses import dataclass
 
 from source import Edit, Source
 
-Finder = Callable[[Source], Iterator[tuple[ast.expr | ast.stmt, list[Edit]]]]
+Found = Iterator[tuple[ast.expr | ast.stmt, list[Edit]]]
+"""The places of a mistake, each with the edits that plant it."""
+Finder = Callable[[Source], Found]
 
 
 @dataclass(frozen=True)
@@ -41,12 +43,17 @@ OPERATORS: dict[str, Operator] = {}
 def operator(name: str, silent: bool = False) -> Callable[[Finder], Finder]:
     """Return a decorator that registers an operator; its docstring is the mistake."""
 
-    def register(find: Finder) -> Finder:
-        assert name not in OPERATORS, f"two operators are named {name}"
-        OPERATORS[name] = Operator(name, (find.__doc__ or "").strip().splitlines()[0], find, silent)
+    def decorate(find: Finder) -> Finder:
+        register(name, (find.__doc__ or "").strip().splitlines()[0], find, silent)
         return find
 
-    return register
+    return decorate
+
+
+def register(name: str, mistake: str, find: Finder, silent: bool = False) -> None:
+    """Register an operator."""
+    assert name not in OPERATORS, f"two operators are named {name}"
+    OPERATORS[name] = Operator(name, mistake, find, silent)
 
 
 def mutants(source: Source, name: str) -> Iterator[Mutant]:

@@ -57,17 +57,18 @@ class Source:
         self._starts = [0]
         for line in self.lines:
             self._starts.append(self._starts[-1] + len(line))
-        self.parents = {child: node for node in ast.walk(self.tree) for child in ast.iter_child_nodes(node)}
+        self.nodes = list(ast.walk(self.tree))
+        self.parents = {child: node for node in self.nodes for child in ast.iter_child_nodes(node)}
         self.roles = self._roles()
 
     def _roles(self) -> dict[str, str]:
         modules = {
             node.name
-            for node in ast.walk(self.tree)
+            for node in self.nodes
             if isinstance(node, ast.ClassDef) and any(name_of(base).endswith("Module") for base in node.bases)
         }
         roles: dict[str, str] = {}
-        for node in ast.walk(self.tree):
+        for node in self.nodes:
             if not isinstance(node, ast.Assign) or not isinstance(node.value, ast.Call):
                 continue
             made = name_of(node.value.func)
@@ -102,7 +103,7 @@ class Source:
     @functools.cached_property
     def calls(self) -> list[ast.Call]:
         """All calls, in the order of the text."""
-        found = [node for node in ast.walk(self.tree) if isinstance(node, ast.Call)]
+        found = [node for node in self.nodes if isinstance(node, ast.Call)]
         return sorted(found, key=lambda call: (call.lineno, call.col_offset))
 
     def methods(self, *names: str, role: str = "") -> Iterator[tuple[ast.Call, ast.expr]]:
@@ -111,6 +112,13 @@ class Source:
             if isinstance(call.func, ast.Attribute) and call.func.attr in names:
                 if not role or self.role(call.func.value) == role:
                     yield call, call.func.value
+
+    def built(self, role: str) -> Iterator[ast.Assign]:
+        """Yield the assignments that construct an object of a role."""
+        for node in self.nodes:
+            if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call):
+                if self.roles.get(name_of(node.targets[0])) == role:
+                    yield node
 
     def alone(self, call: ast.Call) -> ast.stmt | None:
         """Return the statement that consists of a call and stands alone on its lines."""

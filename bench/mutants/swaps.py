@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
 
-from operators import operator
-from source import Edit, Source, name_of
-
-Found = Iterator[tuple[ast.expr | ast.stmt, list[Edit]]]
+from operators import Found, operator
+from source import Source, name_of
 
 
 @operator("eval-for-train")
@@ -27,24 +24,24 @@ def train_for_eval(source: Source) -> Found:
             yield call, source.replace(call, f"{source.code(value)}.train()")
 
 
-@operator("step-of-other-optimizer")
-def step_of_other_optimizer(source: Source) -> Found:
-    """Another optimizer is stepped than the one that was meant."""
+def _of_other_optimizer(source: Source, method: str, role: str = "") -> Found:
     names = sorted(name for name, role in source.roles.items() if role == "optimizer")
-    for call, value in source.methods("step", role="optimizer"):
+    for call, value in source.methods(method, role=role):
         other = next((name for name in names if name != name_of(value)), None)
         if other and isinstance(value, ast.Name) and source.alone(call) is not None:
             yield call, source.replace(value, other)
+
+
+@operator("step-of-other-optimizer")
+def step_of_other_optimizer(source: Source) -> Found:
+    """Another optimizer is stepped than the one that was meant."""
+    return _of_other_optimizer(source, "step", role="optimizer")
 
 
 @operator("zero-grad-of-other-optimizer")
 def zero_grad_of_other_optimizer(source: Source) -> Found:
     """Another optimizer's gradients are cleared than those that were meant."""
-    names = sorted(name for name, role in source.roles.items() if role == "optimizer")
-    for call, value in source.methods("zero_grad"):
-        other = next((name for name in names if name != name_of(value)), None)
-        if other and isinstance(value, ast.Name) and source.alone(call) is not None:
-            yield call, source.replace(value, other)
+    return _of_other_optimizer(source, "zero_grad")
 
 
 @operator("validation-loader-in-training")
@@ -52,7 +49,7 @@ def validation_loader_in_training(source: Source) -> Found:
     """The model is trained on the data that it is evaluated with."""
     loaders = [name for name, role in source.roles.items() if role == "loader"]
     held_out = [name for name in loaders if any(word in name for word in ("val", "test", "eval", "dev"))]
-    for node in ast.walk(source.tree):
+    for node in source.nodes:
         if isinstance(node, ast.For) and isinstance(node.iter, ast.Name) and held_out:
             inside = {name_of(call.func) for call in ast.walk(node) if isinstance(call, ast.Call)}
             if node.iter.id in loaders and node.iter.id not in held_out and "backward" in inside:
@@ -84,35 +81,28 @@ def arguments_of_loss_swapped(source: Source) -> Found:
             yield call, [*source.replace(first, source.code(second)), *source.replace(second, source.code(first))]
 
 
+def _applied_before(source: Source, activation: str, loss: str, module: str) -> Found:
+    """Yield an activation of the outputs at each call of a loss, as a function or as a module."""
+    modules = {
+        name_of(node.targets[0])
+        for node in source.nodes
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call) and name_of(node.value) == module
+    }
+    for call in source.calls:
+        if len(call.args) >= 2 and name_of(call.func) in {*modules, loss}:
+            yield call, source.replace(call.args[0], f"({source.code(call.args[0])}){activation}")
+
+
 @operator("softmax-before-cross-entropy")
 def softmax_before_cross_entropy(source: Source) -> Found:
     """A softmax is applied before a loss that applies one."""
-    entropies = {
-        name_of(node.targets[0])
-        for node in ast.walk(source.tree)
-        if isinstance(node, ast.Assign)
-        and isinstance(node.value, ast.Call)
-        and name_of(node.value) == "CrossEntropyLoss"
-    }
-    for call in source.calls:
-        if len(call.args) >= 2 and (name_of(call.func) in entropies or name_of(call.func) == "cross_entropy"):
-            yield call, source.replace(call.args[0], f"({source.code(call.args[0])}).softmax(1)")
+    return _applied_before(source, ".softmax(1)", "cross_entropy", "CrossEntropyLoss")
 
 
 @operator("sigmoid-before-logits")
 def sigmoid_before_logits(source: Source) -> Found:
     """A sigmoid is applied before a loss that applies one."""
-    logits = {
-        name_of(node.targets[0])
-        for node in ast.walk(source.tree)
-        if isinstance(node, ast.Assign)
-        and isinstance(node.value, ast.Call)
-        and name_of(node.value) == "BCEWithLogitsLoss"
-    }
-    for call in source.calls:
-        named = name_of(call.func)
-        if len(call.args) >= 2 and (named in logits or named == "binary_cross_entropy_with_logits"):
-            yield call, source.replace(call.args[0], f"({source.code(call.args[0])}).sigmoid()")
+    return _applied_before(source, ".sigmoid()", "binary_cross_entropy_with_logits", "BCEWithLogitsLoss")
 
 
 @operator("target-broadcast")
@@ -127,7 +117,7 @@ def target_broadcast(source: Source) -> Found:
             made = argument.func if isinstance(argument, ast.Call) else None
             if isinstance(made, ast.Attribute) and made.attr in squeezed:
                 yield call, source.replace(argument, source.code(made.value))
-    for node in ast.walk(source.tree):
+    for node in source.nodes:
         if isinstance(node, ast.FunctionDef) and node.name == "forward":
             for back in ast.walk(node):
                 value = back.value if isinstance(back, ast.Return) else None
@@ -139,7 +129,7 @@ def target_broadcast(source: Source) -> Found:
 @operator("window-off-by-one")
 def window_off_by_one(source: Source) -> Found:
     """The first window of an accumulation holds one batch."""
-    for node in ast.walk(source.tree):
+    for node in source.nodes:
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod) and isinstance(node.left, ast.BinOp):
             if isinstance(node.left.op, ast.Add) and source.code(node.left.right) == "1" and _steps_below(source, node):
                 yield node, source.replace(node.left, source.code(node.left.left))
@@ -181,7 +171,7 @@ def average_rebound(source: Source) -> Found:
 @operator("equal-inputs-and-targets")
 def equal_inputs_and_targets(source: Source) -> Found:
     """The target of a sequence is its input: nothing is to be predicted."""
-    for node in ast.walk(source.tree):
+    for node in source.nodes:
         if isinstance(node, ast.Subscript):
             code = source.code(node)
             if code.replace(" ", "").endswith("[:,1:]"):

@@ -24,7 +24,7 @@ class Trial:
     why: str = ""
     """Why it is not valid: "crashed", "equal", "too slow"."""
     found: list[tuple[str, int]] = field(default_factory=list)
-    """Rule and line of each finding of medium or high confidence that the program itself does not have."""
+    """Rule and line of each finding of medium or high confidence; the program itself has none."""
     low: list[str] = field(default_factory=list)
     """Rules of the findings of low confidence."""
     errors: list[str] = field(default_factory=list)
@@ -52,7 +52,7 @@ def digest(path: Path) -> str:
         return result.read_text() if result.exists() else ""
 
 
-def run(text: str, name: str, original: str, scope: tuple[int, int], silent: bool, known: set[str]) -> Trial:
+def run(text: str, name: str, original: str, scope: tuple[int, int], silent: bool) -> Trial:
     """Run a mutant.
 
     Args:
@@ -61,7 +61,6 @@ def run(text: str, name: str, original: str, scope: tuple[int, int], silent: boo
         original: digest of its program.
         scope: first and last line where the cause can be named.
         silent: True if the mistake may change no number.
-        known: rules that fire on the program itself.
     """
     from programs import supervise
 
@@ -74,7 +73,7 @@ def run(text: str, name: str, original: str, scope: tuple[int, int], silent: boo
         if made == original and not silent:
             return Trial(False, "equal")
         run = supervise(path)
-    sure = [(rule, line) for rule, line in sorted(run.found) if rule not in known]
+    sure = sorted(run.found)
     lines = [line for _, line in sure]
     first, last = scope[0] - 10, scope[1] + 10
     placed = any(first <= line <= last for line in lines)
