@@ -125,9 +125,9 @@ def supervise(script: str, console: Console) -> Told:
 def prove(script: str, console: Console) -> bool:
     """Run `truestep prove` on a script, print its output, and return True if its finding makes a difference."""
     console.print()
-    console.print(Text.assemble(("$ ", "dim"), (f"truestep prove --steps 5000 {script}", "bold")))
+    console.print(Text.assemble(("$ ", "dim"), (f"truestep prove --steps 5000 --seeds 5 {script}", "bold")))
     before = ""
-    for line in lines([sys.executable, "-m", "truestep", "prove", "--steps", "5000", script], console, (0, 1)):
+    for line in lines([sys.executable, "-m", "truestep", "prove", "--steps", "5000", "--seeds", "5", script], console, (0, 1)):
         before = Text.from_ansi(line).plain or before
         console.print(Text.from_ansi(line))
     console.print()
@@ -137,8 +137,8 @@ def prove(script: str, console: Console) -> bool:
 def quote(report: list[str], page: Path) -> None:
     """Replace the report that a page quotes."""
     text = page.read_text(encoding="utf-8")
-    quoted = re.compile(r"^    error\[missing-zero-grad\]: optimizer(?:.*\n    )+.*", re.MULTILINE)
-    lines = "\n".join(f"    {line}" for line in report)
+    quoted = re.compile(r"^    error\[missing-zero-grad\]: optimizer.*\n(?:(?:    .*)?\n)*    .*", re.MULTILINE)
+    lines = "\n".join(f"    {line}".rstrip() for line in report)
     page.write_text(quoted.sub(lambda _: lines, text, count=1), encoding="utf-8")
 
 
@@ -188,7 +188,7 @@ def main() -> int:
             quote(accident.report, page)
         return 0 if as_expected else 1
     console.print()
-    console.print(Rule("the program unedited, with the remedy from outside, over three seeds", style="dim"))
+    console.print(Rule("the program unedited, with the remedy from outside, over five seeds", style="dim"))
     return 0 if prove("examples/digits_accident.py", console) and as_expected else 1
 
 

@@ -58,6 +58,7 @@ class $CLASS(Rule):
     id = "$ID"
     since = "$SINCE"
     severity = Severity.ERROR  # FILL IN: error, warning or speed
+    account = "steps"  # FILL IN: the account in `truestep.accounts` that the failure belongs to
     watches = (OptimizerStepped,)  # FILL IN: the kinds of events that `observe` reads
     needs = (OptimizerStepped,)  # FILL IN: the kinds without which the rule is not observed
 

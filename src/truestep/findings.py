@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import enum
 from dataclasses import dataclass, field
+from typing import Any
 
 from truestep.events import Site
 
@@ -115,6 +116,19 @@ class PostMortem:
 
 
 @dataclass(frozen=True, slots=True)
+class LedgerLine:
+    """One account of a run: facts, with or without a finding."""
+
+    account: str
+    text: str
+    """Facts for one line of a report: lower case, no full stop."""
+    facts: dict[str, Any] = field(default_factory=dict, hash=False)
+    """All facts of the account in types of JSON."""
+    rules: tuple[str, ...] = ()
+    """Rules with a finding that belongs to this account."""
+
+
+@dataclass(frozen=True, slots=True)
 class Chance:
     """A classification loss that stayed at the level of random guessing."""
 
@@ -164,6 +178,8 @@ class Summary:
     post_mortem: PostMortem | None = None
     """Cause of the error that ended the run; None without such an error, or if its cause is unknown."""
     coverage: Coverage = field(default_factory=Coverage)
+    ledger: tuple[LedgerLine, ...] = ()
+    """Accounts of the run in a fixed order; those without facts are absent."""
 
     def shown(self, *, least: Confidence = Confidence.MEDIUM) -> tuple[Finding, ...]:
         """Return the findings that a report shows, see `truestep.findings.shown`."""

@@ -8,6 +8,7 @@ from truestep.events import (
     OptimizerBuilt,
     OptimizerStepped,
     ParameterMet,
+    ScalerStepped,
     Site,
     TapeRead,
 )
@@ -97,6 +98,7 @@ def test_passes_in_a_closure_and_updates_by_hand_are_used():
 def test_gradients_for_an_input_or_for_the_script_are_used_elsewhere():
     weight = ParameterMet(parameter=7, name="weight", model=1)
     image = ParameterMet(parameter=8, name="parameter 8")
+    assert line(BUILT, MADE).elsewhere is None
     assert line(BUILT, MADE, TapeRead(site=LINE, reached=(1, 2))).elsewhere is False
     assert line(BUILT, weight, MADE, TapeRead(site=LINE, reached=(1, 7))).elsewhere is False
     assert line(BUILT, image, MADE, TapeRead(site=LINE, reached=(1, 8))).elsewhere is True
@@ -119,3 +121,23 @@ def test_an_optimizer_that_never_steps_keeps_a_bounded_number_of_passes():
     gradients = account(BUILT, *[ADDED] * 5000)
     assert len(gradients._open[1]) == 1000
     assert gradients.lines()[LINE].made == 5000
+
+
+def test_passes_with_gradients_that_a_scaler_skips_are_not_discarded():
+    skipped = ScalerStepped(scaler=9, optimizer=1, skipped=True)
+    facts = line(BUILT, *[NOTHING, MADE, USED, CLEARED_USED] * 3, MADE, skipped, CLEARED)
+    assert (facts.made, facts.used, facts.skipped, facts.wasted) == (4, 3, 1, 0)
+
+
+def test_the_ledger_states_the_passes_and_their_use():
+    assert account(BUILT).entry() is None
+    once = account(BUILT, *[NOTHING, MADE, USED, CLEARED_USED] * 4).entry()
+    assert once.text == "4 backward passes (train.py:30), all used once"
+    again = account(BUILT, MADE, USED, *[MIXED, USED_MIXED] * 4).entry()
+    assert again.text == "5 backward passes (train.py:30), 5 used, 4 used again"
+    lost = account(BUILT, *[NOTHING, MADE, CLEARED, MADE, CLEARED, MADE, USED] * 3).entry()
+    assert lost.text == "9 backward passes (train.py:30), 3 used, 6 cleared unused"
+    (facts,) = lost.facts["lines"]
+    assert facts["discarded"] == [{"by": {"path": "train.py", "line": 29, "function": "<module>"}, "passes": 6}]
+    empty = account(BUILT, *[MADE, EMPTY] * 3).entry()
+    assert empty.text == "3 backward passes (train.py:30), 3 cleared unused"

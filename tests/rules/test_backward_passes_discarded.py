@@ -1,5 +1,6 @@
-from truestep.events import BackwardEnded, GradientsZeroed, OptimizerBuilt, OptimizerStepped, Site
-from truestep.findings import Confidence
+from truestep.events import BackwardEnded, GradientsZeroed, OptimizerBuilt, OptimizerStepped, Site, TapeRead
+from truestep.findings import Confidence, Outcome
+from truestep.rules import Progress
 from truestep.rules.backward_passes_discarded import BackwardPassesDiscarded
 from truestep.testing import judge
 
@@ -9,9 +10,11 @@ MADE = BackwardEnded(site=BACKWARD, observed=2, written=2)
 CLEARED = GradientsZeroed(site=ZERO, optimizer=1, fresh=2, observed=2)
 USED = OptimizerStepped(optimizer=1, site=STEP, observed=2, fresh=2)
 
+READ = TapeRead(site=BACKWARD, reached=(1, 2))
+
 
 def test_clearing_within_a_window_is_found_at_the_clearing():
-    (finding,) = judge(BackwardPassesDiscarded, [BUILT, *[MADE, CLEARED, MADE, CLEARED, MADE, USED] * 5])
+    (finding,) = judge(BackwardPassesDiscarded, [BUILT, READ, *[MADE, CLEARED, MADE, CLEARED, MADE, USED] * 5])
     assert finding.primary.site == ZERO
     assert finding.confidence is Confidence.HIGH
     assert (finding.seen.count, finding.seen.total, finding.seen.unit) == (10, 15, "backward passes")
@@ -42,3 +45,18 @@ def test_a_line_that_is_discarded_as_a_whole_is_quiet():
 
 def test_two_steps_are_too_few():
     assert judge(BackwardPassesDiscarded, [BUILT, *[MADE, CLEARED, MADE, USED] * 2]) == []
+
+
+def test_a_line_without_a_readable_tape_is_found_with_medium_confidence():
+    (finding,) = judge(BackwardPassesDiscarded, [BUILT, *[MADE, CLEARED, MADE, USED] * 5])
+    assert finding.confidence is Confidence.MEDIUM
+
+
+def test_gradients_that_the_script_reads_are_quiet_and_not_clear():
+    run, rule = Progress(), BackwardPassesDiscarded()
+    for event in [BUILT, TapeRead(site=BACKWARD, reached=(1, 2), read=True), *[MADE, CLEARED, MADE, USED] * 5]:
+        run.note(event)
+        if isinstance(event, rule.watches):
+            rule.observe(event, run)
+    verdict = rule.verdict(run)
+    assert (verdict.outcome, verdict.reason) == (Outcome.NOT_OBSERVED, "gradients may be read by the script")

@@ -2,11 +2,17 @@
 
 - `run_objects`: the models, optimizers, schedules, loaders and parameters behind the numbers of events.
 - `tally`: counts that can be repeated, because repeated steps are only counted.
+- `_account`: base class of an account, and texts for its line in the ledger.
+- `all_accounts`: all accounts of a run.
+- `steps`: updates of the parameters, by optimizers and by hand.
 - `gradients`: backward passes, by the line that makes them: used, used again, discarded.
 """
 
-from truestep.accounts.gradients import Entry, Gradients, PassLine
+from truestep.accounts._account import Account, Entry
+from truestep.accounts.all_accounts import Accounts, Changes
+from truestep.accounts.gradients import Gradients, PassLine
 from truestep.accounts.run_objects import Objects
+from truestep.accounts.steps import Steps
 from truestep.accounts.tally import Tally
 
-__all__ = ["Entry", "Gradients", "Objects", "PassLine", "Tally"]
+__all__ = ["Account", "Accounts", "Changes", "Entry", "Gradients", "Objects", "PassLine", "Steps", "Tally"]

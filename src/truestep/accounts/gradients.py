@@ -1,8 +1,8 @@
 """The account of gradients: each backward pass, by its line, and the use of the gradients that it made.
 
 A pass is *used* when an optimizer steps on its gradients, or when the parameters move by hand. It is *used again* if a
-later step finds its gradients still there, under those of another pass. It is *discarded* if all its gradients are
-cleared and no step has used any of them.
+later step finds its gradients still there, under those of another pass. It is *skipped* if a GradScaler found its
+gradients not finite, and *discarded* if all its gradients are cleared and no step has used any of them.
 
 With several optimizers, a pass counts as used as soon as one of them steps: in adversarial training a pass also writes
 gradients for the other network, which clears them before its own pass.
@@ -14,12 +14,12 @@ from collections import Counter
 from dataclasses import dataclass, field
 
 from truestep import events as ev
+from truestep.accounts._account import Account, Entry, amount, line_of, place
 from truestep.accounts.run_objects import Objects
-from truestep.accounts.tally import Tally
 from truestep.events import Event, Site
 
-Entry = tuple[str, Site | None, Site | int | None]
-"""Kind of the entry, line of the pass, and the line that cleared it or the number of passes that were lost."""
+_Key = tuple[str, Site | None, Site | int | None]
+"""Kind of the fact, line of the pass, and the line that cleared it or the number of passes that were lost."""
 _MOST_OPEN = 1000
 """Passes that are followed for an optimizer that neither steps nor clears."""
 _MOST_OPTIMIZERS = 256
@@ -49,12 +49,15 @@ class PassLine:
     used: int = 0
     again: int = 0
     """Number of the used ones that a later step used once more."""
+    skipped: int = 0
+    """Number of those that a GradScaler skipped, since their gradients were not finite."""
     discarded: dict[Site | None, int] = field(default_factory=dict)
     """Number of the discarded ones, by the line that cleared them; None for a clearing by hand."""
     lost: Counter[int] = field(default_factory=Counter)
     """For each step on passes of this line: number of its passes that were discarded since the step before."""
-    elsewhere: bool = False
-    """True if gradients of this line may have been used otherwise: for an input, or read by the script."""
+    elsewhere: bool | None = None
+    """True if gradients of this line may have been used otherwise: for an input, or read by the script; None if this
+    could not be determined."""
 
     @property
     def wasted(self) -> int:
@@ -62,16 +65,13 @@ class PassLine:
         return sum(self.discarded.values())
 
 
-class Gradients:
-    """Follows the gradients of a run.
+class Gradients(Account[_Key]):
+    """Follows the gradients of a run."""
 
-    Args:
-        objects: the optimizers and models of the run; must be up to date when `note` is called.
-    """
+    name = "gradients"
 
     def __init__(self, objects: Objects) -> None:
-        self._objects = objects
-        self.tally: Tally[Entry] = Tally()
+        super().__init__(objects)
         self._open: dict[int, list[_Pass]] = {}
         """Optimizer to the passes that may have made gradients for it, in the order of the latest use."""
         self._spent: dict[int, list[Site | None]] = {}
@@ -80,7 +80,9 @@ class Gradients:
         """Passes in a run without an optimizer."""
         self._lost: Counter[Site | None] = Counter()
         """Passes discarded since the last step on passes of their line."""
-        self._elsewhere: set[Site | None] = set()
+        self._elsewhere: dict[Site | None, bool] = {}
+        self.wasted = False
+        """True if a pass was discarded."""
 
     def note(self, event: Event) -> None:
         """Enter an event."""
@@ -95,9 +97,11 @@ class Gradients:
                 self._stepped(event)
             case ev.HandStepped():
                 self._moved()
+            case ev.ScalerStepped(skipped=True):
+                self._skipped(event)
             case ev.TapeRead():
-                if event.read or not all(map(self._is_trained, event.reached)):
-                    self._elsewhere.add(event.site)
+                read = event.read or not all(map(self._is_trained, event.reached))
+                self._elsewhere[event.site] = read or self._elsewhere.get(event.site, False)
             case _:
                 pass
 
@@ -106,25 +110,41 @@ class Gradients:
         lines: dict[Site | None, PassLine] = {}
         for key in self.tally:
             what, site, detail = key
-            line = lines.setdefault(site, PassLine(site, elsewhere=site in self._elsewhere))
+            line = lines.setdefault(site, PassLine(site, elsewhere=self._elsewhere.get(site)))
             count = self.tally[key]
-            if what == "made":
-                line.made = count
-            elif what == "used":
-                line.used = count
-            elif what == "again":
-                line.again = count
-            elif isinstance(detail, int):
+            if what == "lost":
+                assert isinstance(detail, int)
                 line.lost[detail] += count
-            else:
+            elif what == "discarded":
+                assert not isinstance(detail, int)
                 line.discarded[detail] = count
+            else:
+                setattr(line, what, count)
         return lines
+
+    def entry(self) -> Entry | None:
+        """Return the passes made, and their use."""
+        lines = list(self.lines().values())
+        if not lines:
+            return None
+        made, used, again, skipped, wasted = (
+            sum(getattr(line, what) for line in lines) for what in ("made", "used", "again", "skipped", "wasted")
+        )
+        most = max(lines, key=lambda line: line.made)
+        where = f" at {len(lines)} lines" if len(lines) > 1 else f" ({place(most.site)})" if most.site else ""
+        parts = [f"{amount(made, 'backward pass')}{where}"]
+        parts += ["all used once"] if used == made and not again else [f"{used:,} used"] if used else []
+        parts += [f"{again:,} used again"] if again else []
+        parts += [f"{skipped:,} skipped by a scaler"] if skipped else []
+        parts += [f"{wasted:,} cleared unused"] if wasted else []
+        parts += ["never used"] if len(parts) == 1 else []
+        return Entry(", ".join(parts), {"lines": [_facts(line) for line in lines]})
 
     def _is_trained(self, number: int) -> bool:
         """Return True if a tensor that a loss reaches is a parameter of an optimizer or a model, and not an input."""
-        if number in self._objects.held_by:
+        if number in self.objects.held_by:
             return True
-        met = self._objects.parameters.get(number)
+        met = self.objects.parameters.get(number)
         return met is not None and met.model is not None
 
     # --- entries -----------------------------------------------------------------------------------------------------
@@ -161,7 +181,7 @@ class Gradients:
                 self._spent.pop(number, None)
 
     def _cleared(self, event: ev.GradientsZeroed) -> None:
-        for number in self._objects.cleared_by(event):
+        for number in self.objects.cleared_by(event):
             if event.fresh:
                 self._clear(number, event.site)
             else:
@@ -181,6 +201,7 @@ class Gradients:
     def _resolve(self, waiting: _Pass, number: int, site: Site | None) -> None:
         waiting.pending.discard(number)
         if not waiting.pending and waiting.touched and not waiting.used:
+            self.wasted = True
             self._add("discarded", waiting.site, site)
             self._lost[waiting.site] += 1
 
@@ -201,6 +222,15 @@ class Gradients:
                 self._add("again", site)
         self._spent[number] = [one.site for one in used]
 
+    def _skipped(self, event: ev.ScalerStepped) -> None:
+        if event.optimizer is None:
+            return
+        for waiting in self._follow(event.optimizer):
+            waiting.pending.discard(event.optimizer)
+            if not waiting.used:
+                waiting.used = True
+                self._add("skipped", waiting.site)
+
     def _moved(self) -> None:
         waiting = {id(one): one for passes in (*self._open.values(), self._loose) for one in passes}
         self._use(list(waiting.values()))
@@ -219,3 +249,15 @@ class Gradients:
 
     def _add(self, what: str, site: Site | None, detail: Site | int | None = None) -> None:
         self.tally.add((what, site, detail))
+
+
+def _facts(line: PassLine) -> dict[str, object]:
+    discarded = [{"by": line_of(site), "passes": count} for site, count in line.discarded.items()]
+    return {
+        "site": line_of(line.site),
+        "made": line.made,
+        "used": line.used,
+        "used_again": line.again,
+        "skipped": line.skipped,
+        "discarded": discarded,
+    }

@@ -40,6 +40,10 @@ def document(summary: Summary) -> dict[str, Any]:
             {"rule": verdict.rule, "outcome": verdict.outcome.value, "reason": verdict.reason or None}
             for verdict in summary.verdicts
         ],
+        "ledger": [
+            {"account": line.account, "text": line.text, "rules": list(line.rules), "facts": line.facts}
+            for line in summary.ledger
+        ],
         "internal_errors": list(summary.internal_errors),
     }
 

@@ -52,7 +52,12 @@ def render(summary: Summary, *, width: int, colour: bool) -> str:
             console.print()
         for row in _failure(failure, width):
             console.print(_styled(row, failure.finding.severity))
-    if len(shown) > 1 or (shown and died is not None):
+    ledger = _ledger(summary, width)
+    if len(shown) > 1 or (shown and (died is not None or ledger)):
+        console.print()
+    for row in ledger:
+        console.print(_styled(row, Severity.ERROR))
+    if ledger:
         console.print()
     for row in _closing(summary, width):
         console.print(_styled(row, Severity.ERROR))
@@ -90,6 +95,23 @@ def _post_mortem(died: PostMortem, width: int) -> list[Row]:
         if text:
             found.extend(excerpt.note(key, text, margin, width))
     return found
+
+
+def _ledger(summary: Summary, width: int) -> list[Row]:
+    """Return one row for each account, those with a finding marked by "!"."""
+    room = max((len(line.account) for line in summary.ledger), default=0)
+    return [
+        (
+            (f"  {line.account:{room}} ", "name"),
+            ("! " if line.rules else "  ", "primary" if line.rules else ""),
+            (_cut(line.text, width - room - 5), ""),
+        )
+        for line in summary.ledger
+    ]
+
+
+def _cut(text: str, room: int) -> str:
+    return text if len(text) <= room else text[: room - 1].rstrip(" ,(") + "…"
 
 
 def _closing(summary: Summary, width: int) -> list[Row]:

@@ -9,35 +9,35 @@ from __future__ import annotations
 import inspect
 import re
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, field
+from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import ClassVar
 
 from truestep import events as ev
-from truestep.accounts import Gradients, Objects
+from truestep.accounts import Accounts
 from truestep.events import Event, Site
 from truestep.findings import Confidence, Finding, Mark, Outcome, Seen, Severity, Verdict
 
 HEADINGS = ("What it does", "Why it matters", "Example", "Fix", "Known false alarms", "References")
 
 
-@dataclass(slots=True)
-class Progress(Objects):
-    """Position of a run, its objects and its accounts. Filled by the watching session or by a replay."""
+class Progress(Accounts):
+    """Position of a run, its objects and its accounts. Filled by the watching session or by a replay.
 
-    step: int = 0
-    """Number of the current step, counted from 0, which equals the number of completed updates."""
-    met: set[type[Event]] = field(default_factory=set)
-    """Kinds of events seen so far."""
-    gradients: Gradients = field(init=False)
+    Args:
+        met: kinds of events seen so far.
+        step: number of the current step, counted from 0, which equals the number of completed updates.
+    """
 
-    def __post_init__(self) -> None:
-        self.gradients = Gradients(self)
+    def __init__(self, met: Iterable[type[Event]] = (), step: int = 0) -> None:
+        super().__init__()
+        self.met = set(met)
+        self.step = step
 
     def note(self, event: Event) -> None:
         """Register an event and enter it into the accounts (called before the rules see the event)."""
         self.met.add(type(event))
-        Objects.note(self, event)
-        self.gradients.note(event)
+        super().note(event)
 
     def advance(self, event: Event) -> None:
         """Count a step if the event ended one (called after the rules saw the event)."""
@@ -92,6 +92,8 @@ class Rule(ABC):
     """Kebab-case name of the bad pattern; the module and the class use the same words."""
     since: ClassVar[str]
     severity: ClassVar[Severity]
+    account: ClassVar[str]
+    """Name of the account that the failure belongs to: a finding marks its line of the ledger."""
     confidence: ClassVar[Confidence] = Confidence.HIGH
     watches: ClassVar[tuple[type[Event], ...]]
     """Kinds of events that are passed to `observe`."""

@@ -57,6 +57,7 @@ class AccumulationNotNormalised(Rule):
     id = "accumulation-not-normalised"
     since = "0.1"
     severity = Severity.ERROR
+    account = "gradients"
     watches = (
         ev.BackwardEnded,
         ev.BatchDrawn,

@@ -74,6 +74,7 @@ class AccumulationWindowDropped(Rule):
     id = "accumulation-window-dropped"
     since = "0.1"
     severity = Severity.WARNING
+    account = "gradients"
     watches = (
         ev.BackwardEnded,
         ev.BatchDrawn,

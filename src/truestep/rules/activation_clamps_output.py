@@ -67,6 +67,7 @@ class ActivationClampsOutput(Rule):
     id = "activation-clamps-output"
     since = "0.1"
     severity = Severity.ERROR
+    account = "loss"
     watches = (LossComputed,)
     needs = (LossComputed,)
 

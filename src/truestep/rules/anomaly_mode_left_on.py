@@ -52,6 +52,7 @@ class AnomalyModeLeftOn(Rule):
     id = "anomaly-mode-left-on"
     since = "0.1"
     severity = Severity.SPEED
+    account = "time"
     watches = (AnomalyModeSeen, BackwardEnded)
     needs: ClassVar[tuple[type[Event], ...]] = (BackwardEnded,)
 

@@ -51,6 +51,7 @@ class AugmentationInEvaluation(Rule):
     id = "augmentation-in-evaluation"
     since = "0.1"
     severity = Severity.WARNING
+    account = "randomness"
     confidence = Confidence.MEDIUM
     watches = (SampleReadAgain, CheckSkipped, ModelCalled, LoaderStarted)
     needs = (SampleReadAgain,)

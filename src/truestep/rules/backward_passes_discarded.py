@@ -60,6 +60,7 @@ class BackwardPassesDiscarded(Rule):
     id = "backward-passes-discarded"
     since = "0.1"
     severity = Severity.ERROR
+    account = "gradients"
     watches = (ev.OptimizerStepped, ev.HandStepped)
     needs = (ev.BackwardEnded, ev.OptimizerStepped)
 
@@ -69,9 +70,15 @@ class BackwardPassesDiscarded(Rule):
     def ended(self, event: ev.RunEnded, run: Progress) -> None:
         self._look(run)
 
+    def unobserved(self, run: Progress) -> str:
+        excused = any(line.elsewhere and self._is_wasteful(line) for line in run.gradients.lines().values())
+        return super().unobserved(run) or ("gradients may be read by the script" if excused else "")
+
     def _look(self, run: Progress) -> None:
+        if not run.gradients.wasted:
+            return
         for site, line in run.gradients.lines().items():
-            if self._is_wasteful(line):
+            if not line.elsewhere and self._is_wasteful(line):
                 self._tell(site, line, run)
             else:
                 self.withdraw(site)
@@ -80,7 +87,7 @@ class BackwardPassesDiscarded(Rule):
     def _is_wasteful(line: PassLine) -> bool:
         """Return True if a line loses passes before each step, and not fewer than are used."""
         steps = sum(line.lost.values())
-        if line.elsewhere or not line.used or line.wasted < line.used or steps < _LEAST_STEPS:
+        if not line.used or line.wasted < line.used or steps < _LEAST_STEPS:
             return False
         number, times = line.lost.most_common(1)[0]
         return number > 0 and times >= _REGULAR * steps
@@ -98,9 +105,9 @@ class BackwardPassesDiscarded(Rule):
             label="clears gradients that no step has used" if clearing is not None else made.label,
             related=(made,) if clearing is not None else (),
             help="clear gradients once per step, outside of the loop over the batches of a step",
-            confidence=Confidence.HIGH,
             key=site,
         )
+        draft.confidence = Confidence.MEDIUM if line.elsewhere is None else Confidence.HIGH
         draft.related = (made,) if clearing is not None else ()
         draft.count, draft.total, draft.unit = line.wasted, line.made, "backward passes"
         draft.cost = f"{line.wasted / line.made:.0%} of the backward passes of this line changed nothing (counted)"

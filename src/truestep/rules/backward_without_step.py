@@ -54,6 +54,7 @@ class BackwardWithoutStep(Rule):
     id = "backward-without-step"
     since = "0.1"
     severity = Severity.ERROR
+    account = "gradients"
     missing_call = "step"
     watches = (
         ev.BackwardEnded,

@@ -67,6 +67,7 @@ class BatchnormTinyBatch(Rule):
     id = "batchnorm-tiny-batch"
     since = "0.1"
     severity = Severity.WARNING
+    account = "calls"
     watches = (BatchStatisticsTaken, BackwardEnded)
     needs = (BatchStatisticsTaken,)
 

@@ -55,6 +55,7 @@ class BestWeightsAliased(Rule):
     id = "best-weights-aliased"
     since = "0.1"
     severity = Severity.ERROR
+    account = "state"
     watches = (StateLoaded,)
     needs = (StateLoaded,)
 

@@ -52,6 +52,7 @@ class BroadcastTarget(Rule):
     id = "broadcast-target"
     since = "0.1"
     severity = Severity.ERROR
+    account = "loss"
     watches = (LossComputed, BroadcastOnTape, BackwardEnded)
     needs: ClassVar[tuple[type[Event], ...]] = ()
 

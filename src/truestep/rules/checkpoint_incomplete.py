@@ -58,6 +58,7 @@ class CheckpointIncomplete(Rule):
     id = "checkpoint-incomplete"
     since = "0.1"
     severity = Severity.ERROR
+    account = "state"
     watches = (PlainStateCompared, PlainStateSaved, CheckSkipped)
     needs = (PlainStateCompared,)
 

@@ -47,6 +47,7 @@ class ClipAfterStep(MisplacedClip):
 
     id = "clip-after-step"
     since = "0.1"
+    account = "gradients"
 
     def observe(self, event: Event, run: Progress) -> None:
         place = self._clipping.observe(event, run)

@@ -48,6 +48,7 @@ class ClipBeforeBackward(MisplacedClip):
 
     id = "clip-before-backward"
     since = "0.1"
+    account = "gradients"
 
     def __init__(self) -> None:
         super().__init__()

@@ -55,6 +55,7 @@ class ClipBeforeUnscale(Rule):
     id = "clip-before-unscale"
     since = "0.1"
     severity = Severity.ERROR
+    account = "gradients"
     missing_call = "unscale_"
     watches = (ScalerBuilt, BackwardEnded, GradientsClipped)
     needs = (ScalerBuilt, GradientsClipped)

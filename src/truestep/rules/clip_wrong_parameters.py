@@ -51,6 +51,7 @@ class ClipWrongParameters(Rule):
     id = "clip-wrong-parameters"
     since = "0.1"
     severity = Severity.ERROR
+    account = "gradients"
     watches = (
         ev.BackwardEnded,
         ev.GradientsClipped,

@@ -65,6 +65,7 @@ class EvalModeMissing(Rule):
     id = "eval-mode-missing"
     since = "0.1"
     severity = Severity.ERROR
+    account = "calls"
     missing_call = "eval"
     watches = (ModelCalled, ModeSet, BatchDrawn, BackwardEnded, OptimizerStepped, HandStepped)
     needs = (ModelCalled, BackwardEnded)

@@ -44,6 +44,7 @@ class ForwardCalledDirectly(Rule):
     id = "forward-called-directly"
     since = "0.1"
     severity = Severity.WARNING
+    account = "calls"
     watches = (ev.ForwardCalledDirectly,)
     needs: ClassVar[tuple[type[ev.Event], ...]] = ()
 

@@ -50,6 +50,7 @@ class FreezeWithoutEffect(Rule):
     id = "freeze-without-effect"
     since = "0.1"
     severity = Severity.ERROR
+    account = "parameters"
     watches = (FreezeIgnored, ParametersUnchanged, TapeRead)
     needs = (ParametersUnchanged,)
 

@@ -57,6 +57,7 @@ class FrozenParameterMoves(Rule):
     id = "frozen-parameter-moves"
     since = "0.1"
     severity = Severity.ERROR
+    account = "parameters"
     watches = (FrozenStepped,)
     needs = (FrozenStepped,)
 

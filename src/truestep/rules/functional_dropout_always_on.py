@@ -87,6 +87,7 @@ class FunctionalDropoutAlwaysOn(Rule):
     id = "functional-dropout-always-on"
     since = "0.1"
     severity = Severity.ERROR
+    account = "randomness"
     watches = (ModelCalled, BatchDrawn, LoaderStarted, BackwardEnded, OptimizerStepped, HandStepped)
     needs = (ModelCalled, BackwardEnded)
 

@@ -50,6 +50,7 @@ class GraphCut(Rule):
     id = "graph-cut"
     since = "0.1"
     severity = Severity.ERROR
+    account = "parameters"
     watches = (ModelCalled, TapeRead, BackwardEnded, OptimizerStepped, ParametersUnchanged)
     needs = (TapeRead, OptimizerStepped)
     explains = ("loss-without-parameters",)

@@ -56,6 +56,7 @@ class HiddenStateNotDetached(Rule):
     id = "hidden-state-not-detached"
     since = "0.1"
     severity = Severity.ERROR
+    account = "calls"
     costs_resources = True
     watches = (GraphsChained, BackwardEnded)
     needs: ClassVar[tuple[type[Event], ...]] = (BackwardEnded,)

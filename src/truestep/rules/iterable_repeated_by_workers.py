@@ -53,6 +53,7 @@ class IterableRepeatedByWorkers(Rule):
     id = "iterable-repeated-by-workers"
     since = "0.1"
     severity = Severity.ERROR
+    account = "samples"
     watches = (BatchRead, LoaderStarted)
     needs = (BatchRead,)
 

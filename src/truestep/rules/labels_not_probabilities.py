@@ -60,6 +60,7 @@ class LabelsNotProbabilities(Rule):
     id = "labels-not-probabilities"
     since = "0.1"
     severity = Severity.ERROR
+    account = "loss"
     watches = (ProbabilitiesRead,)
     needs = (ProbabilitiesRead,)
     leads_to = ("nan-or-inf", "softmax-before-cross-entropy")

@@ -50,6 +50,7 @@ class LayerCreatedInForward(Rule):
     id = "layer-created-in-forward"
     since = "0.1"
     severity = Severity.ERROR
+    account = "parameters"
     watches = (UnregisteredModuleCalled, ModelCalled)
     needs = (ModelCalled,)
     explains = ("parameters-not-optimized", "layers-in-plain-container")

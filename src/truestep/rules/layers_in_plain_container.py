@@ -49,6 +49,7 @@ class LayersInPlainContainer(Rule):
     id = "layers-in-plain-container"
     since = "0.1"
     severity = Severity.ERROR
+    account = "parameters"
     watches = (UnregisteredModuleCalled, ModelCalled, TapeRead)
     needs = (ModelCalled, TapeRead, OptimizerBuilt)
     explains = ("parameters-not-optimized",)

@@ -59,6 +59,7 @@ class LearningRateDead(Rule):
     id = "learning-rate-dead"
     since = "0.1"
     severity = Severity.ERROR
+    account = "rate"
     watches = (SchedulerBuilt, SchedulerStepped, OptimizerStepped, LearningRateRead)
     needs = (SchedulerBuilt, OptimizerStepped)
 

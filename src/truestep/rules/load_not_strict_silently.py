@@ -56,6 +56,7 @@ class LoadNotStrictSilently(Rule):
     id = "load-not-strict-silently"
     since = "0.1"
     severity = Severity.ERROR
+    account = "state"
     watches = (StateLoaded, ModelCalled, OptimizerStepped)
     needs = (StateLoaded,)
 

@@ -53,6 +53,7 @@ class LoaderStarvesTraining(Rule):
     id = "loader-starves-training"
     since = "0.1"
     severity = Severity.SPEED
+    account = "time"
     watches = (BackwardEnded, LoaderTimed, OptimizerStepped)
     needs = (LoaderStarted, BatchDrawn, OptimizerStepped)
 

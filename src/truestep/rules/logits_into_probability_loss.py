@@ -61,6 +61,7 @@ class LogitsIntoProbabilityLoss(Rule):
     id = "logits-into-probability-loss"
     since = "0.1"
     severity = Severity.ERROR
+    account = "loss"
     watches = (LossComputed, BackwardEnded, OptimizerStepped)
     needs = (LossComputed,)
 

@@ -51,6 +51,7 @@ class LossKeptWithGraph(Rule):
     id = "loss-kept-with-graph"
     since = "0.1"
     severity = Severity.ERROR
+    account = "time"
     costs_resources = True
     watches = (GraphsKept, BackwardEnded, ModelCalled)
     needs: ClassVar[tuple[type[Event], ...]] = ()

@@ -57,6 +57,7 @@ class LossWithoutParameters(Rule):
     id = "loss-without-parameters"
     since = "0.1"
     severity = Severity.ERROR
+    account = "loss"
     watches = (TapeRead, BackwardEnded, OptimizerStepped, HandStepped)
     needs = (TapeRead, OptimizerStepped)
 

@@ -51,6 +51,7 @@ class MissingZeroGrad(MixedSteps):
 
     id = "missing-zero-grad"
     since = "0.1"
+    account = "gradients"
     missing_call = "zero_grad"
     of_epochs = False
 

@@ -76,6 +76,7 @@ class NanOrInf(Rule):
     id = "nan-or-inf"
     since = "0.1"
     severity = Severity.ERROR
+    account = "gradients"
     watches = (LossNotFinite, BackwardEnded, GradientsZeroed, GradientsRepaired, ScalerStepped, OptimizerStepped)
     needs = (BackwardEnded,)
 

@@ -82,6 +82,7 @@ class NoGradMissing(Rule):
     id = "no-grad-missing"
     since = "0.1"
     severity = Severity.WARNING
+    account = "calls"
     costs_resources = True
     cost_between_steps = True
     watches = (ModelCalled, BatchDrawn, BackwardEnded, GradientsTaken, OptimizerStepped)

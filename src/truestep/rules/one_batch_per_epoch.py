@@ -99,6 +99,7 @@ class OneBatchPerEpoch(Rule):
     id = "one-batch-per-epoch"
     since = "0.1"
     severity = Severity.ERROR
+    account = "samples"
     watches = (
         BackwardEnded, BatchDrawn, HandStepped, LoaderEnded, LoaderStarted, ModelCalled, OptimizerStepped,
     )  # fmt: skip

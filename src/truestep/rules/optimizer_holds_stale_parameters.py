@@ -59,6 +59,7 @@ class OptimizerHoldsStaleParameters(Rule):
     id = "optimizer-holds-stale-parameters"
     since = "0.1"
     severity = Severity.ERROR
+    account = "steps"
     watches = (ModelMet, ModelCalled, TapeRead, OptimizerStepped, ParametersUnchanged)
     needs = (OptimizerStepped, TapeRead)
     explains = ("parameters-not-optimized",)

@@ -68,6 +68,7 @@ class OutputIgnoresInput(Rule):
     id = "output-ignores-input"
     since = "0.1"
     severity = Severity.ERROR
+    account = "calls"
     confidence = Confidence.MEDIUM
     watches = (OutputsCompared, OptimizerStepped)
     needs = (OutputsCompared,)

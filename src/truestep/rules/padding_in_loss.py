@@ -55,6 +55,7 @@ class PaddingInLoss(Rule):
     id = "padding-in-loss"
     since = "0.1"
     severity = Severity.WARNING
+    account = "loss"
     confidence = Confidence.MEDIUM
     watches = (PaddingRead,)
     needs = (PaddingRead,)

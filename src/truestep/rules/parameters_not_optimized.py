@@ -51,6 +51,7 @@ class ParametersNotOptimized(Rule):
     id = "parameters-not-optimized"
     since = "0.1"
     severity = Severity.ERROR
+    account = "parameters"
     watches = (TapeRead, ParametersUnchanged)
     needs = (OptimizerBuilt, TapeRead)
 

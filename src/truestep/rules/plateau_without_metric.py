@@ -73,6 +73,7 @@ class PlateauWithoutMetric(Rule):
     id = "plateau-without-metric"
     since = "0.1"
     severity = Severity.ERROR
+    account = "rate"
     watches = (ev.BackwardEnded, ev.LoaderStarted, ev.SchedulerStepped)
     needs = (ev.SchedulerStepped,)
 

@@ -58,6 +58,7 @@ class RetainGraphInLoop(Rule):
     id = "retain-graph-in-loop"
     since = "0.1"
     severity = Severity.SPEED
+    account = "time"
     watches = (GraphsRetained, BackwardEnded, GradientsTaken)
     needs: ClassVar[tuple[type[Event], ...]] = (BackwardEnded,)
 

@@ -48,6 +48,7 @@ class SamplesAllEqual(Rule):
     id = "samples-all-equal"
     since = "0.1"
     severity = Severity.ERROR
+    account = "samples"
     watches = (BatchRead,)
     needs = (BatchRead,)
 

@@ -56,6 +56,7 @@ class ScalerMisused(Rule):
     id = "scaler-misused"
     since = "0.1"
     severity = Severity.ERROR
+    account = "gradients"
     watches = (GradientScaleRead,)
     needs = (ScalerBuilt, GradientScaleRead)
 

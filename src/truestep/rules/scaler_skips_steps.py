@@ -64,6 +64,7 @@ class ScalerSkipsSteps(Rule):
     id = "scaler-skips-steps"
     since = "0.1"
     severity = Severity.ERROR
+    account = "gradients"
     watches = (ev.HandStepped, ev.LossNotFinite, ev.OptimizerStepped, ev.ScalerStepped)
     needs = (ev.ScalerStepped,)
 

@@ -68,6 +68,7 @@ class SchedulerBeforeOptimizer(Rule):
     id = "scheduler-before-optimizer"
     since = "0.1"
     severity = Severity.WARNING
+    account = "rate"
     watches = (ev.LoaderEnded, ev.ModelCalled, ev.OptimizerStepped, ev.ScalerStepped, ev.SchedulerStepped)
     needs = (ev.SchedulerStepped,)
 

@@ -70,6 +70,7 @@ class SchedulerSteppedTwice(Rule):
     id = "scheduler-stepped-twice"
     since = "0.1"
     severity = Severity.ERROR
+    account = "rate"
     watches = (ev.BackwardEnded, ev.ModelCalled, ev.OptimizerStepped, ev.SchedulerStepped)
     needs = (ev.SchedulerStepped,)
 

@@ -67,6 +67,7 @@ class SchedulerWrongCadence(Rule):
     id = "scheduler-wrong-cadence"
     since = "0.1"
     severity = Severity.ERROR
+    account = "rate"
     watches = (BackwardEnded, BatchDrawn, LoaderEnded, LoaderStarted, OptimizerStepped, SchedulerStepped)
     needs = (SchedulerBuilt, SchedulerStepped)
 

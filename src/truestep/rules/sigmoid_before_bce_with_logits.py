@@ -47,6 +47,7 @@ class SigmoidBeforeBceWithLogits(Rule):
     id = "sigmoid-before-bce-with-logits"
     since = "0.1"
     severity = Severity.ERROR
+    account = "loss"
     watches = (LossComputed,)
     needs = (LossComputed,)
 

@@ -47,6 +47,7 @@ class SoftmaxBeforeCrossEntropy(Rule):
     id = "softmax-before-cross-entropy"
     since = "0.1"
     severity = Severity.ERROR
+    account = "loss"
     watches = (LossComputed,)
     needs = (LossComputed,)
 

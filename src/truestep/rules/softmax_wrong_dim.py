@@ -56,6 +56,7 @@ class SoftmaxWrongDim(Rule):
     id = "softmax-wrong-dim"
     since = "0.1"
     severity = Severity.ERROR
+    account = "loss"
     watches = (LossComputed,)
     needs = (LossComputed,)
 

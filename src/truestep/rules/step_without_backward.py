@@ -72,6 +72,7 @@ class StepWithoutBackward(Rule):
     id = "step-without-backward"
     since = "0.1"
     severity = Severity.ERROR
+    account = "steps"
     missing_call = "backward"
     watches = (ev.BackwardEnded, ev.BatchDrawn, ev.GradientsTaken, ev.HandStepped, ev.ModelCalled, ev.OptimizerStepped)
     needs = (ev.OptimizerStepped,)

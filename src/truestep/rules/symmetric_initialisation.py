@@ -57,6 +57,7 @@ class SymmetricInitialisation(Rule):
     id = "symmetric-initialisation"
     since = "0.1"
     severity = Severity.ERROR
+    account = "parameters"
     watches = (RowsEqual, TapeRead)
     needs = (ParametersUnchanged,)
     explains = ("output-ignores-input",)

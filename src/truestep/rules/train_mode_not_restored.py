@@ -74,6 +74,7 @@ class TrainModeNotRestored(Rule):
     id = "train-mode-not-restored"
     since = "0.1"
     severity = Severity.ERROR
+    account = "calls"
     missing_call = "train"
     watches = (ModelCalled, ModeSet, LoaderEnded, BackwardEnded, OptimizerStepped)
     needs = (ModeSet, ModelCalled, BackwardEnded, OptimizerStepped)

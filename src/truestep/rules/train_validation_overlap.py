@@ -73,6 +73,7 @@ class TrainValidationOverlap(Rule):
     id = "train-validation-overlap"
     since = "0.1"
     severity = Severity.ERROR
+    account = "samples"
     watches = (SamplesShared, CheckSkipped, ModelCalled, LoaderStarted, OptimizerStepped)
     needs = (SamplesShared,)
 

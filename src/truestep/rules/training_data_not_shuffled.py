@@ -63,6 +63,7 @@ class TrainingDataNotShuffled(Rule):
     id = "training-data-not-shuffled"
     since = "0.1"
     severity = Severity.ERROR
+    account = "samples"
     watches = (BatchRead, HandStepped, LoaderEnded, LoaderStarted, OptimizerStepped)
     needs = (BatchRead,)
 

@@ -52,6 +52,7 @@ class TrainingWithoutGrad(Rule):
     id = "training-without-grad"
     since = "0.1"
     severity = Severity.ERROR
+    account = "parameters"
     watches = (ModelCalled, TapeRead, BackwardEnded, OptimizerStepped)
     needs = (ModelCalled, BackwardEnded, OptimizerStepped)
     explains = ("graph-cut", "loss-without-parameters", "step-without-backward")

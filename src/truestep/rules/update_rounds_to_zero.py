@@ -76,6 +76,7 @@ class UpdateRoundsToZero(Rule):
     id = "update-rounds-to-zero"
     since = "0.1"
     severity = Severity.ERROR
+    account = "steps"
     watches = (UpdateRounded,)
     needs = (UpdateRounded,)
 

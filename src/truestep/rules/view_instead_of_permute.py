@@ -55,6 +55,7 @@ class ViewInsteadOfPermute(SamplesMixed):
     id = "view-instead-of-permute"
     since = "0.1"
     severity = Severity.ERROR
+    account = "calls"
     confidence = Confidence.MEDIUM
     watches = (SamplesCompared, CheckSkipped, ModelCalled)
     needs = (SamplesCompared,)

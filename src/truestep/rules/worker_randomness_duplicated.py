@@ -61,6 +61,7 @@ class WorkerRandomnessDuplicated(Rule):
     id = "worker-randomness-duplicated"
     since = "0.1"
     severity = Severity.ERROR
+    account = "randomness"
     watches = (BatchRead, LoaderStarted)
     needs = (BatchRead,)
 

@@ -49,6 +49,7 @@ class WorkersRespawned(Rule):
     id = "workers-respawned"
     since = "0.1"
     severity = Severity.SPEED
+    account = "time"
     cost_between_steps = True
     watches = (BackwardEnded, LoaderTimed)
     needs = (LoaderStarted, BatchDrawn, BackwardEnded)

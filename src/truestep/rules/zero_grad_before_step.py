@@ -50,6 +50,7 @@ class ZeroGradBeforeStep(Rule):
     id = "zero-grad-before-step"
     since = "0.1"
     severity = Severity.ERROR
+    account = "gradients"
     watches = (BackwardEnded, GradientsZeroed, OptimizerStepped)
     needs = (BackwardEnded, OptimizerStepped)
 
@@ -77,7 +78,7 @@ class ZeroGradBeforeStep(Rule):
                 self._cleared_at.clear()
             case GradientsZeroed(fresh=fresh) if fresh and self._backward is not None:
                 self._cleared += 1
-                for optimizer in self._owners(event, run):
+                for optimizer in run.cleared_by(event):
                     self._cleared_at[optimizer] = (event.site, self._backward)
             case OptimizerStepped():
                 self._steps += 1
@@ -85,17 +86,6 @@ class ZeroGradBeforeStep(Rule):
                 self._backward = None
             case _:
                 pass
-
-    def _owners(self, event: GradientsZeroed, run: Progress) -> set[int]:
-        if event.optimizer is not None:
-            return {event.optimizer}
-        model = run.models.get(event.model or 0)
-        cleared = set(model.parameters if model is not None else ())
-        return {
-            number
-            for number in run.optimizers
-            if cleared.issuperset(p for p, owners in run.held_by.items() if number in owners)
-        }
 
     def _step(self, event: OptimizerStepped, run: Progress) -> None:
         number = event.optimizer

@@ -53,6 +53,7 @@ class ZeroGradOncePerEpoch(MixedSteps):
 
     id = "zero-grad-once-per-epoch"
     since = "0.1"
+    account = "gradients"
     of_epochs = True
 
     def _tell(self, mixing: MixedLine, run: Progress) -> Draft:

@@ -14,6 +14,7 @@ from truestep.findings import (
     Confidence,
     Coverage,
     Finding,
+    LedgerLine,
     Mark,
     Outcome,
     PostMortem,
@@ -48,6 +49,7 @@ def from_dict(data: Mapping[str, Any]) -> Summary:
             fields[name] = tuple(fields[name])
         if fields.get("post_mortem") is not None:
             fields["post_mortem"] = post_mortem(fields["post_mortem"])
+        fields["ledger"] = tuple(_ledger_line(entry) for entry in fields.get("ledger", ()))
         if "coverage" in fields:
             fields["coverage"] = _coverage(fields["coverage"])
         return Summary(**fields)
@@ -81,6 +83,10 @@ def post_mortem(data: Mapping[str, Any]) -> PostMortem:
 def _coverage(data: Mapping[str, Any]) -> Coverage:
     chance = data["chance"]
     return Coverage(**{**data, "started": _site(data["started"]), "chance": chance and Chance(**chance)})
+
+
+def _ledger_line(data: Mapping[str, Any]) -> LedgerLine:
+    return LedgerLine(**{**data, "rules": tuple(data["rules"])})
 
 
 def _mark(data: Mapping[str, Any]) -> Mark:

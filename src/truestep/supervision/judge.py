@@ -6,13 +6,12 @@ import traceback
 from collections.abc import Callable, Iterable, Sequence
 
 from truestep import events as ev
-from truestep.accounts import Entry
+from truestep.accounts import Changes, Entry
 from truestep.events import Event
 from truestep.findings import Confidence, Finding, Outcome, Severity, Verdict
 from truestep.rules import Draft, Progress, Rule
 from truestep.supervision.extent import Extent
 
-Entries = tuple[tuple[Entry, int], ...]
 Key = tuple[int, int]
 """A transition: number of the previous chunk, and number of the chunk."""
 
@@ -36,9 +35,9 @@ class Judge:
         self._watching: dict[type[Event], list[Rule]] = {}
         self._counting = [rule for rule in self.rules if type(rule).again is not Rule.again]
         self._credits: dict[Key, list[tuple[Rule, Draft]]] = {}
-        self._entries: dict[Key, Entries] = {}
+        self._entries: dict[Key, Changes] = {}
         """Counts that the latest showing of a transition added to the accounts."""
-        self._equal_entries: dict[Entries, Entries] = {}
+        self._equal_entries: dict[Changes, Changes] = {}
         """The same object for equal ones: the transitions of a run are many, and differ little in them."""
         self._failed: set[str] = set()
 
@@ -60,7 +59,7 @@ class Judge:
                 fired.extend((rule, draft) for draft in rule.fired)
                 rule.fired.clear()
         self._credits[key] = fired
-        entries = progress.gradients.tally.cut()
+        entries = progress.cut()
         self._entries[key] = self._equal_entries.setdefault(entries, entries)
         if fired and not self.certain:
             self._look_for_certainty(fired)
@@ -77,7 +76,8 @@ class Judge:
                         self._fail(rule)
         for _, draft in self._credits.get(key, ()):
             draft.count += times
-        self.progress.gradients.tally.repeat(self._entries.get(key, ()), times)
+        if (entries := self._entries.get(key)) is not None:
+            self.progress.repeat(entries, times)
         steps = sum(isinstance(event, ev.OptimizerStepped | ev.HandStepped) for event in events)
         self.progress.step += steps * times
 
@@ -95,6 +95,19 @@ class Judge:
         self._credits.clear()
         self._entries.clear()
         self._equal_entries.clear()
+
+    def entries(self) -> list[tuple[str, Entry]]:
+        """Return the accounts of the run that have facts, by name."""
+        made = []
+        for account in self.progress.accounts:
+            try:
+                entry = account.entry()
+            except Exception:
+                self.errors.append(f"account {account.name}\n{traceback.format_exc()}")
+                continue
+            if entry is not None:
+                made.append((account.name, entry))
+        return made
 
     def findings(self) -> list[Finding]:
         """Return all findings, rule by rule, in their order of time."""

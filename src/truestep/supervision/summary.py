@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from truestep.events import RunStarted
-from truestep.findings import Finding, PostMortem, Summary
+from truestep.findings import Finding, LedgerLine, PostMortem, Summary, shown
 from truestep.source import suppressed
 from truestep.supervision.judge import Judge
 from truestep.supervision.root_causes import rooted
@@ -37,11 +38,12 @@ def summarise(
         post_mortem: diagnosis of the error that ended the run, or None.
         error: type and first line of the exception that ended the run, or empty.
     """
+    findings = tuple(marked_findings(judge))
     return Summary(
         script=started.script,
         how=how,
         steps=judge.progress.step,
-        findings=tuple(marked_findings(judge)),
+        findings=findings,
         verdicts=tuple(judge.verdicts(given_up=given_up, blind=blind)),
         internal_errors=(*errors, *judge.errors),
         torch=started.torch,
@@ -49,7 +51,18 @@ def summarise(
         record=record,
         post_mortem=post_mortem,
         coverage=judge.extent.coverage(judge.progress, error),
+        ledger=tuple(ledger(judge, shown(findings))),
     )
+
+
+def ledger(judge: Judge, findings: Iterable[Finding]) -> Iterator[LedgerLine]:
+    """Yield the accounts of a run, marked with the findings that belong to them."""
+    found: dict[str, dict[str, None]] = {}
+    accounts = {rule.id: rule.account for rule in judge.rules}
+    for finding in findings:
+        found.setdefault(accounts[finding.rule], {})[finding.rule] = None
+    for account, entry in judge.entries():
+        yield LedgerLine(account, entry.text, entry.facts, tuple(found.get(account, ())))
 
 
 def marked_findings(judge: Judge) -> list[Finding]:

@@ -1,0 +1,42 @@
+"""All accounts of a run."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from typing import Any
+
+from truestep.accounts._account import Account
+from truestep.accounts.gradients import Gradients
+from truestep.accounts.run_objects import Objects
+from truestep.accounts.steps import Steps
+from truestep.events import Event
+
+Changes = tuple[tuple[tuple[Hashable, int], ...], ...]
+"""Counts that were added to each account."""
+
+
+class Accounts(Objects):
+    """The objects of a run and its accounts, in the order of the ledger."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.steps = Steps(self)
+        self.gradients = Gradients(self)
+        self.accounts: Sequence[Account[Any]] = [
+            account for account in vars(self).values() if isinstance(account, Account)
+        ]
+
+    def note(self, event: Event) -> None:
+        """Register the objects of an event, and enter it into each account."""
+        super().note(event)
+        for account in self.accounts:
+            account.note(event)
+
+    def cut(self) -> Changes:
+        """Return the counts added since the last call."""
+        return tuple(account.tally.cut() for account in self.accounts)
+
+    def repeat(self, changes: Changes, times: int) -> None:
+        """Add changes ``times`` more times."""
+        for account, counts in zip(self.accounts, changes, strict=True):
+            account.tally.repeat(counts, times)
