@@ -127,7 +127,9 @@ def prove(script: str, console: Console) -> bool:
     console.print()
     console.print(Text.assemble(("$ ", "dim"), (f"truestep prove --steps 5000 --seeds 5 {script}", "bold")))
     before = ""
-    for line in lines([sys.executable, "-m", "truestep", "prove", "--steps", "5000", "--seeds", "5", script], console, (0, 1)):
+    for line in lines(
+        [sys.executable, "-m", "truestep", "prove", "--steps", "5000", "--seeds", "5", script], console, (0, 1)
+    ):
         before = Text.from_ansi(line).plain or before
         console.print(Text.from_ansi(line))
     console.print()

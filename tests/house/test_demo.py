@@ -77,7 +77,7 @@ def test_the_accident_is_found_as_the_pages_and_the_picture_show(tmp_path):
     found = report(ACCIDENT, tmp_path, "--record", str(tmp_path / "record"))
     assert [finding["rule"] for finding in found["findings"]] == ["missing-zero-grad"]
     text = render(records.read(tmp_path / "record"), "text", width=100)
-    block = text[: text.index("1 failure found")]
+    block = text[: text.index("\n\n")]
     assert block.startswith("error[missing-zero-grad]: ")
     stale = [name for name, page in quotes().items() if alike(block) not in alike(page)]
     assert not stale, "run `make picture`"
