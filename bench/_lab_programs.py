@@ -15,7 +15,7 @@ from PIL import Image
 from torch import nn
 from torch.utils.data import DataLoader, Dataset
 
-Told = Iterator[float]
+Accuracies = Iterator[float]
 
 
 class FashionClassifier(nn.Module):
@@ -72,7 +72,7 @@ class FashionMNIST(Dataset):
         return normalize(to_tensor(Image.fromarray(image.numpy())), (0.2860,), (0.3530,)), target
 
 
-def lab(folder: Path, seed: int, epochs: int) -> Told:
+def lab(folder: Path, seed: int, epochs: int) -> Accuracies:
     """Train as the lab does: batch 64, Adam at 1e-3, samples read one by one in this process."""
     torch.manual_seed(seed)
     train_loader = DataLoader(FashionMNIST(folder, "train"), batch_size=64, shuffle=True)
@@ -104,7 +104,7 @@ def lab(folder: Path, seed: int, epochs: int) -> Told:
         yield correct / total
 
 
-def toolkit(folder: Path, seed: int, epochs: int, *, lr: float, batch_size: int, precision: str) -> Told:
+def toolkit(folder: Path, seed: int, epochs: int, *, lr: float, batch_size: int, precision: str) -> Accuracies:
     """Train the same model with the toolkit: images normalised once, batches by index, fused Adam, a schedule."""
     import truestep as ts
 
@@ -127,7 +127,7 @@ def toolkit(folder: Path, seed: int, epochs: int, *, lr: float, batch_size: int,
         yield right.item() / len(test.dataset)
 
 
-PROGRAMS: dict[str, Callable[[Path, int], Told]] = {
+PROGRAMS: dict[str, Callable[[Path, int], Accuracies]] = {
     "the lab's script": lambda folder, seed: lab(folder, seed, 25),
     "toolkit": lambda folder, seed: toolkit(folder, seed, 4, lr=2e-3, batch_size=192, precision="fp32"),
     "toolkit, bf16": lambda folder, seed: toolkit(folder, seed, 4, lr=2e-3, batch_size=192, precision="bf16"),

@@ -99,7 +99,7 @@ def main() -> int:
         return 2
     out = options.out or (ROOT / "bench" / "results" / "gpu.json" if options.device == "cuda" else None)
     end_at = time.monotonic() + options.budget
-    told: dict[str, Any] = {"device": options.device, "quick": options.quick, "parts": []}
+    results: dict[str, Any] = {"device": options.device, "quick": options.quick, "parts": []}
     good = True
     for name in options.only:
         left = [PARTS[other] for other in options.only[options.only.index(name) :]]
@@ -110,10 +110,10 @@ def main() -> int:
             rows, end = run_part(name, options.device, seconds, quick=options.quick)
         show(name, rows, end)
         good = good and end["ended"] == "well" and all(row.get("outcome") != "failed" for row in rows)
-        told["parts"].append({**end, "rows": rows})
+        results["parts"].append({**end, "rows": rows})
         if out is not None:
             out.parent.mkdir(parents=True, exist_ok=True)
-            out.write_text(json.dumps(told, indent=1) + "\n", encoding="utf-8")
+            out.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
     return 0 if good else 1
 
 

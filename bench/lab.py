@@ -59,13 +59,13 @@ def main() -> None:
         for program in PROGRAMS:
             command = [sys.executable, __file__, "--one", program, str(seed)]
             command += ["--goal", str(options.goal), "--threads", str(options.threads)]
-            told = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
-            told["load"] = round(os.getloadavg()[0], 1)
-            runs.append(told)
-            accuracy = told["accuracies"][-1] if told["reached"] else float("nan")
+            measured = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+            measured["load"] = round(os.getloadavg()[0], 1)
+            runs.append(measured)
+            accuracy = measured["accuracies"][-1] if measured["reached"] else float("nan")
             print(
-                f"{program:18}{seed:>5}{told['wall_s']:>9.1f}{told['process_s']:>11.1f}"
-                f"{len(told['accuracies']):>8}{accuracy:>10.2%}{told['load']:>7}",
+                f"{program:18}{seed:>5}{measured['wall_s']:>9.1f}{measured['process_s']:>11.1f}"
+                f"{len(measured['accuracies']):>8}{accuracy:>10.2%}{measured['load']:>7}",
                 flush=True,
             )
     rows = [summary(program, runs) for program in PROGRAMS]

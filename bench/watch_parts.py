@@ -105,15 +105,15 @@ def module(path: str) -> str:
 def step_events(loop: Loop) -> list[Event]:
     """Return the events of one sampled step."""
     supervision = settled(loop)
-    told: list[Event] = []
+    events: list[Event] = []
     with supervision, kept_to(supervision, "sampled"):
         loop(5)
         scene = supervision.scene
         emit, listener = scene.emit, scene.listener
-        scene.emit, scene.listener = told.append, Listener(told.append, told.append)
+        scene.emit, scene.listener = events.append, Listener(events.append, events.append)
         loop(1)
         scene.emit, scene.listener = emit, listener
-    return told
+    return events
 
 
 def rule_costs(events: list[Event], times: int = 400) -> dict[str, float]:

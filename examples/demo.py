@@ -49,7 +49,7 @@ FRAME = """<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}
 
 
 @dataclass
-class Told:
+class Output:
     """Printed results of a supervised program, and the findings in it."""
 
     losses: dict[int, float] = field(default_factory=dict)
@@ -61,12 +61,12 @@ class Told:
 
     def hear(self, line: str) -> None:
         """Read one line of output."""
-        if told := re.match(r"epoch +(\d+): training loss (\S+)", line):
-            self.losses[int(told[1])] = float(told[2])
-        elif told := re.match(r"held-out accuracy (\S+)%", line):
-            self.accuracy = float(told[1])
-        elif told := re.match(r"(?:error|warning|speed)\[([a-z-]+)\]: ", line):
-            self.findings.append(told[1])
+        if match := re.match(r"epoch +(\d+): training loss (\S+)", line):
+            self.losses[int(match[1])] = float(match[2])
+        elif match := re.match(r"held-out accuracy (\S+)%", line):
+            self.accuracy = float(match[1])
+        elif match := re.match(r"(?:error|warning|speed)\[([a-z-]+)\]: ", line):
+            self.findings.append(match[1])
         elif " found, " in line:
             self.headline = line
         if self.findings:
@@ -105,21 +105,21 @@ def lines(command: list[str], console: Console, fine: tuple[int, ...] = (0,)) ->
         raise SystemExit(f"{' '.join(command)} ended with {child.returncode}")
 
 
-def supervise(script: str, console: Console) -> Told:
+def supervise(script: str, console: Console) -> Output:
     """Run `truestep run SCRIPT`, print its output, and return its results."""
-    told = Told()
+    output = Output()
     console.print()
     console.print(Text.assemble(("$ ", "dim"), (f"truestep run {script}", "bold")))
     before = ""
     for line in lines([sys.executable, "-m", "truestep", "run", script], console):
         text = Text.from_ansi(line)
-        told.hear(text.plain)
+        output.hear(text.plain)
         if before and re.match(r"[a-z]+\[[a-z-]+\]: |no failure found", text.plain):
             console.print()
         console.print(text)
         before = text.plain
     console.print()
-    return told
+    return output
 
 
 def prove(script: str, console: Console) -> bool:
@@ -144,7 +144,7 @@ def quote(report: list[str], page: Path) -> None:
     page.write_text(quoted.sub(lambda _: lines, text, count=1), encoding="utf-8")
 
 
-def compare(accident: Told, corrected: Told, console: Console) -> None:
+def compare(accident: Output, corrected: Output, console: Console) -> None:
     """Print both results side by side, and the conclusion."""
     console.print()
     table = Table(box=None, pad_edge=False, padding=(0, 4, 0, 0))

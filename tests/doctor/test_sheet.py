@@ -105,7 +105,7 @@ def test_the_schema_names_every_field_that_is_written(facts):
 
 
 @pytest.mark.parametrize(
-    ("name", "ready", "told"),
+    ("name", "ready", "sentence"),
     [
         ("well", True, "ready: Run trains on the CPU in fp32; nothing to improve"),
         ("server", True, "ready: Run trains on cuda (NVIDIA H100 80GB HBM3) in bf16; nothing to improve"),
@@ -114,9 +114,9 @@ def test_the_schema_names_every_field_that_is_written(facts):
         ("container", True, "ready: Run trains on the CPU in fp32; 4 warnings, 1 hint"),
     ],
 )
-def test_summary(name, ready, told):
+def test_summary(name, ready, sentence):
     facts = MACHINES[name]
-    assert summary(facts, advise(facts)) == (ready, told)
+    assert summary(facts, advise(facts)) == (ready, sentence)
 
 
 def test_a_container_reads_well():
@@ -128,7 +128,7 @@ def test_a_container_reads_well():
 
 
 @pytest.mark.parametrize(
-    ("torch", "python", "told"),
+    ("torch", "python", "checked"),
     [
         ("2.13.0+cpu", "3.11.7", "Python 3.11 and 3.13\n"),
         ("2.13.0+cpu", "3.12.1", "Python 3.11 and 3.13\n                 Python 3.12 lies between these\n"),
@@ -136,9 +136,9 @@ def test_a_container_reads_well():
         (None, "3.11.7", "Python 3.11 and 3.13\n"),
     ],
 )
-def test_the_versions_that_were_checked_are_said_beside_those_at_hand(torch, python, told):
+def test_the_versions_that_were_checked_are_said_beside_those_at_hand(torch, python, checked):
     facts = machine(torch__version=torch, interpreter__version=python)
-    assert f"\n  checked with   torch 2.8, 2.13 and 2.15; {told}" in printed(facts)
+    assert f"\n  checked with   torch 2.8, 2.13 and 2.15; {checked}" in printed(facts)
     assert document(facts, advise(facts))["checked"] == {"torch": ["2.8", "2.13", "2.15"], "python": ["3.11", "3.13"]}
 
 

@@ -320,8 +320,8 @@ def test_a_help_that_asks_for_another_schedule_changes_nothing(stack):
     assert (rate(optimizer), change.applied) == (0.125, 0)
 
 
-@pytest.mark.parametrize(("mode", "told"), [("min", [2.0, 2.0]), ("max", [3.0, 2.0, 1.0] * 2)])
-def test_a_plateau_schedule_gets_the_mean_of_an_epoch(stack, mode, told, monkeypatch):
+@pytest.mark.parametrize(("mode", "expected"), [("min", [2.0, 2.0]), ("max", [3.0, 2.0, 1.0] * 2)])
+def test_a_plateau_schedule_gets_the_mean_of_an_epoch(stack, mode, expected, monkeypatch):
     given, step = [], schedules.ReduceLROnPlateau.step
     monkeypatch.setattr(
         schedules.ReduceLROnPlateau, "step", lambda s, metrics: (given.append(metrics), step(s, metrics))
@@ -331,7 +331,7 @@ def test_a_plateau_schedule_gets_the_mean_of_an_epoch(stack, mode, told, monkeyp
     for _ in range(2):
         for (loss,) in DataLoader(TensorDataset(torch.tensor([3.0, 2.0, 1.0]))):
             schedule.step(loss)  # loss of a batch
-    assert ([float(one) for one in given], change.applied) == (told, 6 if mode == "min" else 0)
+    assert ([float(one) for one in given], change.applied) == (expected, 6 if mode == "min" else 0)
 
 
 def test_a_module_is_called_with_its_hooks_where_its_forward_was(stack):

@@ -178,7 +178,7 @@ def test_what_was_not_repeated_is_no_overfitting(counts, refused):
     ],
 )
 def test_causes_are_those_that_the_run_shows(learning, counts, why):
-    seen = outcome([2.0, 2.0], told={"learning": learning}, changes={"first-batches": counts})
+    seen = outcome([2.0, 2.0], results={"learning": learning}, changes={"first-batches": counts})
     found = causes.shown(seen, 1)
     assert (why in found[0]) if why else not found
 
@@ -190,7 +190,7 @@ def test_a_learning_rate_is_the_cause_where_another_one_learns():
         asked.append(factor)
         return factor != 0.01
 
-    seen = outcome(told={"learning": {"rates": [30.0, 30.0]}})
+    seen = outcome(results={"learning": {"rates": [30.0, 30.0]}})
     assert "30 is too high: 0.003 learns" in causes.rate(seen, (2.0, 900.0), learns)[0]
     assert "too low: 3e+03 learns" in causes.rate(seen, (2.0, 1.999), learns)[0]
     assert asked == [0.01, 0.0001, 100.0]
@@ -260,7 +260,8 @@ def texts():
     for figures in ((MIXED, ALIKE, APART), (MIXED,), (ALIKE,), ()):
         long = tuple(replace(figure, name=figure.name * 12) for figure in figures)
         yield f"prove, {len(figures)}", prove_report.text(proof(*long, interrupted=True))
-    seen = RunOutcome(PLAIN, "stopped", (Step(0, 1.0, None, 0.1),), told={"watched": {"findings": list(all_rules())}})
+    watched = {"watched": {"findings": list(all_rules())}}
+    seen = RunOutcome(PLAIN, "stopped", (Step(0, 1.0, None, 0.1),), results=watched)
     yield "prove, rest", "\n".join(prove_report.rest(seen, list(all_rules()), True))
     yield "prove, nothing", "\n".join(prove_report.rest(outcome([1.0]), [], False))
     for answer in LearningVerdict:

@@ -165,7 +165,7 @@ def test_a_run_that_is_ended_by_its_count_of_steps_is_not_called_short():
 
 
 def test_a_run_that_begins_again_is_told_from_one_that_had_nothing_to_begin_with():
-    assert judged(steps(0, 20)).verdict is ResumeVerdict.ANEW
+    assert judged(steps(0, 20)).verdict is ResumeVerdict.STARTED_AGAIN
     assert judged(steps(0, 20), writes=()).verdict is ResumeVerdict.NOTHING_SAVED
 
 

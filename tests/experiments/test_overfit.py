@@ -107,11 +107,11 @@ def test_the_command_reports_and_exits_by_the_answer(folder):
     ]
     done = subprocess.run([*command, "train.py", "--lr", "0.02"], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    told = json.loads(done.stdout)
-    assert told["answer"] == "learns"
-    assert told["how"] == "stopped"
-    assert told["changes"]["no-dropout"]["applied"] >= 200
-    assert len(told["losses"]) == 200
+    report = json.loads(done.stdout)
+    assert report["answer"] == "learns"
+    assert report["how"] == "stopped"
+    assert report["changes"]["no-dropout"]["applied"] >= 200
+    assert len(report["losses"]) == 200
     assert (folder / "curve.svg").read_text().startswith("<svg")
     assert sorted(path.name for path in folder.iterdir()) == ["curve.svg", "train.log", "train.py"]
     assert (folder / "train.log").read_text() == "mine"
@@ -126,7 +126,7 @@ def test_a_module_runs_from_its_folder(folder):
     assert (outcome.how, outcome.steps) == ("stopped", 20), outcome.said
 
 
-def test_a_script_that_writes_elsewhere_is_stopped_and_told(folder, tmp_path):
+def test_a_script_that_writes_elsewhere_is_stopped_with_its_reason(folder, tmp_path):
     if "kernel" not in _guards():
         pytest.skip("this kernel has no Landlock")
     (folder / "rogue.py").write_text(f"import torch\ntorch.save({{}}, {str(folder / 'model.pt')!r})\n" + SCRIPT)

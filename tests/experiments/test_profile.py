@@ -347,7 +347,7 @@ def looked_at(body, tmp_path):
         with pytest.raises(Stop):
             while True:
                 body()
-        return instrument.told("stopped")
+        return instrument.results("stopped")
 
 
 def test_what_a_model_does_in_evaluation_is_no_part_of_its_time_in_training(tmp_path):
@@ -407,7 +407,7 @@ def test_memory_that_a_list_keeps_grows_by_what_it_keeps(tmp_path):
 # --- without a script --------------------------------------------------------------------------------------------
 
 
-def told(**changes):
+def measured(**changes):
     """What the instrument tells of a run with a step of 100 ms."""
     seconds = {"data": 0.01, "forward": 0.03, "backward": 0.04, "optimizer": 0.01, "evaluation": 0.0, "other": 0.01}
     window = {"steps": 20, "seconds": seconds, "batches": 1.0, "each": [0.1] * 20}
@@ -420,11 +420,11 @@ def told(**changes):
 
 
 def window(**seconds):
-    return {"steps": 20, "seconds": told()["timed"]["seconds"] | seconds, "batches": 1.0, "each": [0.1] * 20}
+    return {"steps": 20, "seconds": measured()["timed"]["seconds"] | seconds, "batches": 1.0, "each": [0.1] * 20}
 
 
 def result(**changes):
-    return read(told(**changes), RunOutcome(Variant("as it is"), "stopped"))
+    return read(measured(**changes), RunOutcome(Variant("as it is"), "stopped"))
 
 
 def test_what_the_profiler_costs_is_taken_out_phase_by_phase():
@@ -449,7 +449,7 @@ def test_a_line_that_was_seen_too_seldom_is_not_named():
 
 
 def test_where_nothing_dominates_nothing_is_claimed():
-    even = dict.fromkeys(told()["timed"]["seconds"], 0.01)
+    even = dict.fromkeys(measured()["timed"]["seconds"], 0.01)
     timed = {"steps": 20, "seconds": even, "batches": 1.0, "each": [0.06] * 20}
     said = sentences(result(timed=timed, looked=timed, profiled=timed))
     assert said == ["nothing dominates: the largest phase, 17% of a step, is data"]

@@ -240,16 +240,16 @@ def test_a_remedy_that_raises_the_loss_is_told(after, raised):
 
 
 @pytest.mark.parametrize(
-    ("how", "others", "told"),
+    ("how", "others", "sentence"),
     [
         ("crashed", [], "cannot tell: nothing was found in a run of 1 step that crashed"),
         ("stopped", [], "nothing was found in a run of 1 step that was stopped: there is nothing to prove"),
         ("finished", ["graph-cut"], "cannot decide about graph-cut: found in a run of 1 step that finished"),
     ],
 )
-def test_where_there_is_nothing_to_prove_that_is_told(how, others, told):
+def test_where_there_is_nothing_to_prove_that_is_told(how, others, sentence):
     from truestep.experiments.reports.prove import rest
     from truestep.experiments.running.outcome import RunOutcome, Step
 
     (said,) = rest(RunOutcome(Variant("x"), how, (Step(0, 1.0, None, 0.1),)), others, bool(others))
-    assert " ".join(said.split()).startswith(told)
+    assert " ".join(said.split()).startswith(sentence)

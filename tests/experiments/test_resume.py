@@ -44,11 +44,11 @@ def test_the_command_names_the_state_of_the_optimizer(folder):
     command += ["--steps", "20", "--picture", "loss.svg", "resumable.py", "--forget", "optimizer"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 1, done.stderr
-    told = json.loads(done.stdout)
-    assert told["verdict"] == "differs"
-    assert [piece["piece"] for piece in told["missing"]] == ["state"]
-    assert "exp_avg, exp_avg_sq, step" in told["missing"][0]["detail"]
-    assert told["kills"][0]["first"] == told["kills"][0]["went_on"] + 1
+    report = json.loads(done.stdout)
+    assert report["verdict"] == "differs"
+    assert [piece["piece"] for piece in report["missing"]] == ["state"]
+    assert "exp_avg, exp_avg_sq, step" in report["missing"][0]["detail"]
+    assert report["kills"][0]["first"] == report["kills"][0]["went_on"] + 1
     assert (folder / "loss.svg").read_text().count("<polyline") == 2
 
 
@@ -96,22 +96,22 @@ def test_a_torn_file_is_one_that_the_resumed_run_cannot_read(folder):
 
 
 @pytest.mark.slow
-def test_a_script_that_starts_anew_is_told_from_one_that_saved_nothing(folder):
-    (anew,) = verified(folder, "--fresh-start", "--every", "3", kills=1).trials
-    assert (anew.verdict, anew.went_on) == (ResumeVerdict.ANEW, 0)
-    assert "checkpoint.pt was written" in anew.note
+def test_a_script_that_starts_again_differs_from_one_that_saved_nothing(folder):
+    (again,) = verified(folder, "--fresh-start", "--every", "3", kills=1).trials
+    assert (again.verdict, again.went_on) == (ResumeVerdict.STARTED_AGAIN, 0)
+    assert "checkpoint.pt was written" in again.note
     (nothing,) = verified(folder, "--never", kills=1).trials
     assert (nothing.verdict, nothing.went_on) == (ResumeVerdict.NOTHING_SAVED, 0)
     assert nothing.note == f"{nothing.done} steps are lost"
 
 
 @pytest.mark.slow
-def test_a_script_without_a_seed_is_exact_where_it_puts_its_random_states_back_and_not_elsewhere(folder):
+def test_a_script_without_a_seed_is_exact_where_it_restores_its_random_states_and_not_elsewhere(folder):
     assert verified(folder, "--seed", "-1", "--every", "3", at=[14]).verdict is ResumeVerdict.EXACT
     result = verified(folder, "--seed", "-1", "--forget", "random", at=[14])
     assert [one.piece for one, _ in result.missing] == ["random torch"]
-    (anew,) = verified(folder, "--seed", "-1", "--fresh-start", at=[14]).trials
-    assert anew.verdict is ResumeVerdict.ANEW
+    (again,) = verified(folder, "--seed", "-1", "--fresh-start", at=[14]).trials
+    assert again.verdict is ResumeVerdict.STARTED_AGAIN
 
 
 @pytest.mark.slow
@@ -131,7 +131,7 @@ def test_the_template_is_exact(folder):
 
 
 @pytest.mark.slow
-def test_runs_that_differ_without_a_kill_are_told(folder):
+def test_runs_that_differ_without_a_kill_are_not_judged(folder):
     (folder / "train.py").write_text(
         "import os, torch\n"
         "model = torch.nn.Linear(2, 1)\n"
@@ -146,7 +146,7 @@ def test_runs_that_differ_without_a_kill_are_told(folder):
     assert trial.note.startswith("two uninterrupted runs differ already at step 5")
 
 
-def test_a_step_that_there_is_not_is_told_and_so_is_a_script_that_does_not_train(folder):
+def test_a_step_that_there_is_not_is_refused_and_so_is_a_script_that_does_not_train(folder):
     (folder / "train.py").write_text("import torch\nprint('nothing to do')\n")
     with pytest.raises(NoExperiment, match="the script took no steps"):
         verified(folder, script="train.py")

@@ -77,7 +77,7 @@ def test_two_variants_take_their_steps_in_turns(folder):
     pair = take_turns(bench(folder, "0", "100000"), plain, other, TurnPlan(3, 2, 6))
     assert len(pair.seconds) == len(pair.ratios) == 6
     assert all(seconds > 0 for turn in pair.seconds for seconds in turn)
-    assert [outcome.told["turns"]["turns"] for outcome in pair.outcomes] == [6, 6]
+    assert [outcome.results["turns"]["turns"] for outcome in pair.outcomes] == [6, 6]
     assert [outcome.how for outcome in pair.outcomes] == ["stopped", "stopped"]
     assert pair.outcomes[1].changes == {"nothing": {"applied": 1}}
 
@@ -113,14 +113,14 @@ class Imagined:
 
     def run(self, variant):
         names = [name for name, _ in variant.changes if name not in ("seeded", "no-dropout")]
-        told = {"steps": 300, "all_steps": 305, "seconds": 3.0, "phases": {"data": 1.0}, "device": "cpu"}
+        survey = {"steps": 300, "all_steps": 305, "seconds": 3.0, "phases": {"data": 1.0}, "device": "cpu"}
         outcome = RunOutcome(
             variant,
             "stopped",
             seconds=5.0,
             peak_bytes=int(1000 * self.memory.get(names[0] if names else "", 1)),
             changes={name: {"applied": int(self.applies(name, names))} for name in names},
-            told={"survey": told | {"whole": self.whole}},
+            results={"survey": survey | {"whole": self.whole}},
         )
         if variant.instruments[0][0] != "losses":
             return outcome
@@ -239,7 +239,7 @@ def test_a_script_that_is_too_short_is_told(monkeypatch):
 
     def short(variant):
         outcome = run(variant)
-        return replace(outcome, told={"survey": outcome.told["survey"] | {"all_steps": 12, "steps": 7}})
+        return replace(outcome, results={"survey": outcome.results["survey"] | {"all_steps": 12, "steps": 7}})
 
     made.run = short
     with pytest.raises(NoExperiment, match="after 12 steps"):
@@ -350,12 +350,12 @@ def test_the_command_measures_and_touches_nothing(folder):
     command += ["--format", "json", "train.py", "0", "100000", "unpicklable"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    told = json.loads(done.stdout)
-    rows = {row["names"][0]: row for row in told["rows"]}
+    report = json.loads(done.stdout)
+    rows = {row["names"][0]: row for row in report["rows"]}
     assert rows["loader-workers"]["status"] == "failed"
     assert "ZeroDivisionError" in rows["loader-workers"]["note"]
     assert rows["fused-optimizer"]["status"] in ("gain", "no gain", "cannot tell", "slower")
-    assert told["phases_s"]["data"] > 0
+    assert report["phases_s"]["data"] > 0
     assert [path.name for path in folder.iterdir()] == ["train.py"]
 
 

@@ -32,15 +32,15 @@ def doctor(
     except KeyboardInterrupt:
         return 130
     advice = advise(facts)
-    ready, told = summary(facts, advice)
+    ready, sentence = summary(facts, advice)
     if as_json:
         print(json.dumps(document(facts, advice), indent=2, ensure_ascii=False))
     else:
-        show(sheet(facts, advice), ready, told, Console(highlight=False))
+        show(sheet(facts, advice), ready, sentence, Console(highlight=False))
     return 0 if ready else 1
 
 
-def show(groups: list[Group], ready: bool, told: str, console: Console) -> None:
+def show(groups: list[Group], ready: bool, sentence: str, console: Console) -> None:
     """Print the sheet, and the line that summarizes it."""
     width = min(console.width, _WIDEST)
     for group in groups:
@@ -49,7 +49,7 @@ def show(groups: list[Group], ready: bool, told: str, console: Console) -> None:
         for line in group.lines:
             _line(line, column, width, console)
         console.print()
-    first, *rest = wrap(told, width, hang=2)
+    first, *rest = wrap(sentence, width, hang=2)
     head, _, tail = first.partition(":")
     _print(console, (f"{head}:", "bold green" if ready else "bold red"), tail)
     for row in rest:

@@ -77,7 +77,7 @@ def prove(
     with explained(bench):
         seen = found(bench)
         wanted = [rule] if rule is not None else [id for id in dict.fromkeys(seen.findings) if id in REMEDIES]
-        proofs, untold = _all(bench, wanted, seeds, seen, within / 100)
+        proofs, unknown = _all(bench, wanted, seeds, seen, within / 100)
     if picture is not None and proofs:
         write_picture(picture, svg(curves(proofs[0]), f"{proofs[0].rule}: loss, mean and range of {seeds} seeds"))
     others = [id for id in dict.fromkeys(seen.findings) if id not in REMEDIES] if rule is None else []
@@ -85,7 +85,7 @@ def prove(
         print(json.dumps([document(proof) for proof in proofs], indent=2))
     else:
         print("\n\n".join([*map(text, proofs), *rest(seen, others, bool(wanted))]))
-    if others or untold or (seen.how == "crashed" and not proofs):
+    if others or unknown or (seen.how == "crashed" and not proofs):
         return _code(proofs, ProofAnswer.UNSURE)
     return _code(proofs)
 
@@ -121,6 +121,6 @@ def _all(
             break
     if errors and not proofs:
         raise errors[0]
-    for untold in errors:
-        sys.stderr.write(of_experiment(f"cannot tell: {untold}") + "\n\n")
+    for reason in errors:
+        sys.stderr.write(of_experiment(f"cannot tell: {reason}") + "\n\n")
     return proofs, errors

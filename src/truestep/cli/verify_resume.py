@@ -35,7 +35,7 @@ CODES = {
     ResumeVerdict.NOTHING_SAVED: Exit.FAILS,
     ResumeVerdict.UNREPEATABLE: Exit.UNSURE,
     ResumeVerdict.DIFFERS: Exit.FAILS,
-    ResumeVerdict.ANEW: Exit.FAILS,
+    ResumeVerdict.STARTED_AGAIN: Exit.FAILS,
     ResumeVerdict.CRASHED: Exit.FAILS,
 }
 

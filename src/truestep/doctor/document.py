@@ -16,7 +16,7 @@ SCHEMA = "truestep.doctor/1"
 
 def document(facts: Facts, advice: Sequence[Advice]) -> dict[str, Any]:
     """Return facts and advice as plain values."""
-    ready, told = summary(facts, advice)
+    ready, sentence = summary(facts, advice)
     plain = asdict(facts)
     plain["variables"] = dict(facts.variables)
     return {
@@ -24,7 +24,7 @@ def document(facts: Facts, advice: Sequence[Advice]) -> dict[str, Any]:
         "truestep": plain.pop("truestep"),
         "checked": checked(),
         "ready": ready,
-        "summary": told,
+        "summary": sentence,
         "advice": [asdict(one) | {"level": one.level.value} for one in advice],
         "facts": plain,
     }

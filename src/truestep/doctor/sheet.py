@@ -52,14 +52,14 @@ def sheet(facts: Facts, advice: Sequence[Advice]) -> list[Group]:
 def summary(facts: Facts, advice: Sequence[Advice]) -> tuple[bool, str]:
     """Return True if training works here, and a line that says so."""
     counts = {level: sum(one.level is level for one in advice) for level in Level}
-    told = ", ".join(plural(count, level.value) for level, count in counts.items() if count)
+    advised = ", ".join(plural(count, level.value) for level, count in counts.items() if count)
     if counts[Level.PROBLEM]:
-        return False, f"not ready: {told}"
+        return False, f"not ready: {advised}"
     where = "the CPU" if facts.torch.device == "cpu" else facts.torch.device or "the CPU"
     names = [one.name for one in facts.accelerators if facts.torch.device and one.device.startswith(facts.torch.device)]
     where += f" ({names[0]})" if names else ""
     precision = f" in {facts.torch.precision}" if facts.torch.precision else ""
-    return True, f"ready: Run trains on {where}{precision}; {told or 'nothing to improve'}"
+    return True, f"ready: Run trains on {where}{precision}; {advised or 'nothing to improve'}"
 
 
 def _python(facts: Facts) -> Iterator[SheetLine]:
@@ -123,8 +123,8 @@ def _no_accelerator(facts: Facts) -> str:
 def _speeds(speeds: tuple[Speed, ...]) -> str:
     """Return the measured speeds of a linear layer as text."""
     unit, factor = ("TFLOPS", 1.0) if max(speed.tflops for speed in speeds) >= 1 else ("GFLOPS", 1000.0)
-    told = ", ".join(f"{speed.format} {_figure(speed.tflops * factor)}" for speed in speeds)
-    return f"{told} {unit} in a linear layer of {speeds[0].size} x {speeds[0].size}, measured"
+    figures = ", ".join(f"{speed.format} {_figure(speed.tflops * factor)}" for speed in speeds)
+    return f"{figures} {unit} in a linear layer of {speeds[0].size} x {speeds[0].size}, measured"
 
 
 def _figure(number: float) -> str:

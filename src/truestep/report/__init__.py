@@ -64,8 +64,8 @@ def write(summary: Summary, options: Options, stream: TextIO | None = None) -> s
     Raises:
         UnwritableFolder: the output file cannot be written.
     """
-    told = summary.shown() or summary.internal_errors or summary.missing_ranks or summary.post_mortem
-    if options.quiet and not told:
+    content = summary.shown() or summary.internal_errors or summary.missing_ranks or summary.post_mortem
+    if options.quiet and not content:
         return ""
     if options.output is not None:
         text = render(summary, options.format)

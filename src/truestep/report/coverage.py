@@ -80,9 +80,9 @@ def notes(summary: Summary, failures: int) -> list[str]:
     """Return notes on limits that `verdict` does not mention, and on their consequences."""
     cut = summary.how in _ENDS
     silent = "rules about whole runs say nothing"
-    told = failures or (summary.post_mortem is not None and not summary.steps)
+    reported = failures or (summary.post_mortem is not None and not summary.steps)
     judged = summary.how == "exited"  # some rules about whole runs accept sys.exit as a normal end
-    if not told:
+    if not reported:
         return [f"{silent} of a run that was cut short"] if cut and summary.steps and not judged else []
     found = [limit.text for limit in limits(summary) if limit.slug != "few-steps"]
     if cut and not judged:

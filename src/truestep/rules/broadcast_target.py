@@ -60,7 +60,7 @@ class BroadcastTarget(Rule):
 
     def __init__(self) -> None:
         super().__init__()
-        self._told = False
+        self._reported = False
         self._taped: dict[Site | None, int] = {}
 
     def unobserved(self, run: Progress) -> str:
@@ -71,12 +71,12 @@ class BroadcastTarget(Rule):
             case LossComputed(broadcast=(input, target)) if event.kind in self.KINDS:
                 confidence = _judge(input, target, event.reduction)
                 if confidence is not None:
-                    self._told = True
+                    self._reported = True
                     self._found(event, input, target, confidence, run)
-            case BroadcastOnTape() if not self._told:
+            case BroadcastOnTape() if not self._reported:
                 self._tape(event, run)
             case BackwardEnded():
-                self._told = False
+                self._reported = False
             case _:
                 pass
 

@@ -59,12 +59,12 @@ class LayersInPlainContainer(Rule):
         self._reached: set[int] = set()
         self._calls: dict[tuple[int, ...], int] = {}
         self._layers: dict[Site | None, dict[tuple[int, ...], UnregisteredModuleCalled]] = {}
-        self._told: set[Site | None] = set()
+        self._reported: set[Site | None] = set()
 
     def observe(self, event: Event, run: Progress) -> None:
         match event:
             case ModelCalled():
-                self._told.clear()
+                self._reported.clear()
             case TapeRead():
                 self._reached.update(event.reached)
             case UnregisteredModuleCalled(fresh=False):
@@ -92,7 +92,7 @@ class LayersInPlainContainer(Rule):
         what = ", ".join(f"`{name}`" for name in names[:3]) or f"a {event.kind}"
         more = f" and {len(names) - 3} more" if len(names) > 3 else ""
         label = f"{what}{more}: {sum(len(p) for p in layers)} parameters, registered nowhere"
-        if event.site in self._told:
+        if event.site in self._reported:
             draft = self._drafts[event.site]
         else:
             model = run.models[event.model]
@@ -105,7 +105,7 @@ class LayersInPlainContainer(Rule):
                 help=_help(event.name),
                 unit="forward calls",
             )
-        self._told.add(event.site)
+        self._reported.add(event.site)
         draft.primary = Mark(event.site, label)
         draft.cost = f"{sum(len(p) for p in layers)} parameters got gradients and are in no optimizer"
 

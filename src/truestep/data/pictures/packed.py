@@ -42,8 +42,8 @@ def origin(
     """Return the origin of a packed file of these images."""
     hashed = hashlib.sha256()
     for path in files:
-        told = path.stat()
-        hashed.update(f"{path.relative_to(folder).as_posix()}\0{told.st_size}\0{told.st_mtime_ns}\n".encode())
+        stat = path.stat()
+        hashed.update(f"{path.relative_to(folder).as_posix()}\0{stat.st_size}\0{stat.st_mtime_ns}\n".encode())
     return PackOrigin(hashed.hexdigest(), tuple(classes), channels, size)
 
 
@@ -83,12 +83,12 @@ def read(path: Path, wanted: PackOrigin) -> tuple[torch.Tensor, torch.Tensor] | 
         if not tail.endswith(_MARK):
             return None
         with path.open("rb") as file:
-            told = int.from_bytes(tail[:8], "little")
-            file.seek(max(0, length - _TAIL - told))
-            held = json.loads(file.read(min(told, length)))
+            size = int.from_bytes(tail[:8], "little")
+            file.seek(max(0, length - _TAIL - size))
+            held = json.loads(file.read(min(size, length)))
             shape = tuple(held.pop("shape"))
             crc = held.pop("crc32", None)
-            whole = math.prod(shape) + 8 * shape[0] + told + _TAIL
+            whole = math.prod(shape) + 8 * shape[0] + size + _TAIL
             if length != whole or held != json.loads(json.dumps(asdict(wanted))):
                 return None
             file.seek(math.prod(shape))
@@ -150,8 +150,8 @@ def write(path: Path, files: Sequence[Path], labels: Sequence[int], made_of: Pac
             crc = zlib.crc32(data, crc)
             file.write(data)
             facts = {**asdict(made_of), "shape": [len(files), *(shape or ())], "crc32": f"{crc:08x}"}
-            told = json.dumps(facts).encode()
-            file.write(told + len(told).to_bytes(8, "little") + _MARK)
+            header = json.dumps(facts).encode()
+            file.write(header + len(header).to_bytes(8, "little") + _MARK)
         unfinished.replace(path)
     finally:
         unfinished.unlink(missing_ok=True)

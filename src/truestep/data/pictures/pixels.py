@@ -83,8 +83,8 @@ def dtype_of(dtype: torch.dtype | str) -> torch.dtype:
 def fits_in_memory(nbytes: int) -> bool:
     """Return True if `nbytes` fit into half of the available memory, or if the system does not report it."""
     try:
-        told = Path("/proc/meminfo").read_text(encoding="ascii")
-        free = int(told.partition("MemAvailable:")[2].split()[0]) * 1024
+        memory = Path("/proc/meminfo").read_text(encoding="ascii")
+        free = int(memory.partition("MemAvailable:")[2].split()[0]) * 1024
     except (OSError, ValueError, IndexError):
         return True
     return nbytes <= free // 2

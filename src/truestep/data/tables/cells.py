@@ -177,11 +177,11 @@ class Cells:
             error = problem
         self._unreadable(str(error).splitlines()[0])
 
-    def _unreadable(self, told: str) -> NoReturn:
+    def _unreadable(self, message: str) -> NoReturn:
         raise BadData(
             "the file cannot be read as CSV",
             path=self.path,
-            expected=f"expected closed quotes; message of the reader: {told}",
+            expected=f"expected closed quotes; message of the reader: {message}",
             remedy="correct the file",
         )
 

@@ -53,14 +53,14 @@ def read(
         **build,
     )
     accelerators = tuple(
-        Accelerator(**(told | {"native": tuple(told["native"]), "speeds": _speeds(told.get("speeds", ()))}))
-        for told in answers.get("accelerators", ())
+        Accelerator(**(answer | {"native": tuple(answer["native"]), "speeds": _speeds(answer.get("speeds", ()))}))
+        for answer in answers.get("accelerators", ())
     )
     return torch, accelerators, _speeds(answers.get("speeds", ()))
 
 
-def _speeds(told: Any) -> tuple[Speed, ...]:
-    return tuple(Speed(**speed) for speed in told)
+def _speeds(answers: Any) -> tuple[Speed, ...]:
+    return tuple(Speed(**speed) for speed in answers)
 
 
 def _installed() -> str:

@@ -35,7 +35,7 @@ class Instrument(ABC):
     def crashed(self, error: BaseException) -> None:
         """Examine the exception that ended the script."""
 
-    def told(self, how: str) -> dict[str, Any]:
+    def results(self, how: str) -> dict[str, Any]:
         """Stop, and return the results as values for JSON.
 
         Args:

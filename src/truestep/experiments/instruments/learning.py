@@ -97,7 +97,7 @@ class Learning(Instrument):
                 digest = zlib.crc32(target.detach().to("cpu", self._torch.float64).numpy().tobytes(), digest)
             self._targets.add(digest)
 
-    def told(self, how: str) -> dict[str, Any]:
+    def results(self, how: str) -> dict[str, Any]:
         """Return the lowest and highest learning rate, the trained parameters, and the number of different targets."""
         rates = [self._lowest, self._highest] if self._lowest <= self._highest else None
         return {"rates": rates, **self._trained, "targets": len(self._targets)}

@@ -44,7 +44,7 @@ class Losses(Instrument):
         on_steps(stack, self._stepped)
         stack.callback(self._file.close)
 
-    def told(self, how: str) -> dict[str, Any]:
+    def results(self, how: str) -> dict[str, Any]:
         self._file.flush()
         return {}
 

@@ -39,7 +39,7 @@ class Watched(Instrument):
     def crashed(self, error: BaseException) -> None:
         self._session.examine(error)
 
-    def told(self, how: str) -> dict[str, Any]:
+    def results(self, how: str) -> dict[str, Any]:
         from truestep.report import render
 
         summary = self._session.stop(how)

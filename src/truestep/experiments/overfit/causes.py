@@ -22,26 +22,26 @@ def shown(outcome: RunOutcome, batches: int) -> list[str]:
         outcome: outcome of that run.
         batches: number of repeated batches.
     """
-    told: Mapping[str, Any] = outcome.told.get("learning", {})
+    learning: Mapping[str, Any] = outcome.results.get("learning", {})
     counts = outcome.changes.get("first-batches", {})
     found = []
-    rates = told.get("rates")
+    rates = learning.get("rates")
     if rates is not None and rates[1] == 0:
         found.append("the learning rate is 0 in every step: no weight changes")
     elif rates is not None and rates[0] == 0:
         found.append("the learning rate is 0 in some of the steps")
-    values, trained, frozen = (told.get(name, 0) for name in ("values", "trained_values", "frozen_values"))
+    values, trained, frozen = (learning.get(name, 0) for name in ("values", "trained_values", "frozen_values"))
     if values and trained < values and frozen > _MOST_FROZEN * values:
-        names = ", ".join(told["trained"]) + (" and others" if len(told["trained"]) > 2 else "")
+        names = ", ".join(learning["trained"]) + (" and others" if len(learning["trained"]) > 2 else "")
         what = f"{trained:,} of {values:,} values of the model are trained" + (f" ({names})" if names else "")
         found.append(f"{what}: the others have requires_grad=False")
     elif values and trained == 0:
         found.append(f"the optimizer does not hold the model: 0 of its {values:,} values are in a parameter group")
-    if told.get("targets", 0) > batches and counts.get("applied") and not counts.get("by_hand"):
+    if learning.get("targets", 0) > batches and counts.get("applied") and not counts.get("by_hand"):
         same = "the same batch" if batches == 1 else "the same batches"
         found.append(
-            f"the targets change although {same} repeat{'s' * (batches == 1)} ({told['targets']} different targets): "
-            "the loop draws, shuffles or augments them itself"
+            f"the targets change although {same} repeat{'s' * (batches == 1)} ({learning['targets']} different "
+            "targets): the loop draws, shuffles or augments them itself"
         )
     return found
 
@@ -54,7 +54,7 @@ def rate(outcome: RunOutcome, losses: Sequence[float], learns: Callable[[float],
         losses: losses of its steps.
         learns: function that runs the script with scaled learning rates, and returns True if it learns.
     """
-    rates = outcome.told.get("learning", {}).get("rates")
+    rates = outcome.results.get("learning", {}).get("rates")
     if not rates or rates[1] <= 0:
         return []
     factors, words = (_LOWER, "too high") if has_moved(losses) else (_HIGHER, "too low")

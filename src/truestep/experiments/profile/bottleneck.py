@@ -27,11 +27,11 @@ def sentences(found: Profiled, folder: str = "") -> list[str]:
         found: the measurements.
         folder: the user's working folder: paths below it are shown relative to it.
     """
-    told = [*_phases(found, folder), *_trained(found, folder), *_modules(found), *_memory(found), *_uneven(found)]
-    if not told:
+    sentences = [*_phases(found, folder), *_trained(found, folder), *_modules(found), *_memory(found), *_uneven(found)]
+    if not sentences:
         most = max(found.phases, key=lambda phase: phase.ms)
-        told = [f"nothing dominates: the largest phase, {most.share:.0%} of a step, is {most.name}"]
-    return [*told, *_busy(found)]
+        sentences = [f"nothing dominates: the largest phase, {most.share:.0%} of a step, is {most.name}"]
+    return [*sentences, *_busy(found)]
 
 
 def _busy(found: Profiled) -> Iterator[str]:

@@ -215,17 +215,17 @@ def profile(bench: Bench, *, steps: int = 20, warmup: int = 5, trace: Path | Non
     looked = ("profile", {"steps": steps, "warmup": warmup, "trace": trace is not None})
     with bench.place() as place:
         outcome = place.run(Variant("as it is", (), (looked,)), from_start=True)
-        told = outcome.told.get("profile", {})
-        _check(outcome, told)
+        measured = outcome.results.get("profile", {})
+        _check(outcome, measured)
         if trace is not None and (place.results / TRACE).exists():
             _write(place.results / TRACE, trace)
-    return read(told, outcome)
+    return read(measured, outcome)
 
 
-def _check(outcome: RunOutcome, told: Mapping[str, Any]) -> None:
-    if told.get("timed", {}).get("steps"):
+def _check(outcome: RunOutcome, measured: Mapping[str, Any]) -> None:
+    if measured.get("timed", {}).get("steps"):
         return
-    before = told.get("warmup", 0)
+    before = measured.get("warmup", 0)
     if not before:
         raise without_steps(outcome, "expected an optimizer that steps")
     happened = f"the script {outcome.how} after {before} steps, before one could be timed"
@@ -248,44 +248,44 @@ def _write(source: Path, target: Path) -> None:
         ) from None
 
 
-def read(told: Mapping[str, Any], outcome: RunOutcome) -> Profiled:
+def read(measured: Mapping[str, Any], outcome: RunOutcome) -> Profiled:
     """Return the result from the message of the instrument.
 
     Args:
-        told: message of the instrument `profile`.
+        measured: results of the instrument `profile`.
         outcome: outcome of its run.
     """
-    timed = told["timed"]["seconds"]
+    timed = measured["timed"]["seconds"]
     step = sum(timed.values()) or math.inf
-    looked, profiled = (_factors(timed, told[window]) for window in ("looked", "profiled"))
-    lines, looks = _lines(told["lines"], looked, step)
+    looked, profiled = (_factors(timed, measured[window]) for window in ("looked", "profiled"))
+    lines, looks = _lines(measured["lines"], looked, step)
     slower = tuple(
-        median(told[window]["each"]) / median(told["timed"]["each"]) if told[window]["steps"] else None
+        median(measured[window]["each"]) / median(measured["timed"]["each"]) if measured[window]["steps"] else None
         for window in ("profiled", "looked")
     )
-    phases = tuple(PhaseTime(name, 1000 * timed[name], timed[name] / step) for name in told["phases"])
+    phases = tuple(PhaseTime(name, 1000 * timed[name], timed[name] / step) for name in measured["phases"])
     return Profiled(
-        steps=told["timed"]["steps"],
-        warmup=told["warmup"],
-        batches=told["timed"]["batches"],
+        steps=measured["timed"]["steps"],
+        warmup=measured["warmup"],
+        batches=measured["timed"]["batches"],
         step_ms=1000 * step,
         phases=phases,
-        each_ms=tuple(1000 * seconds for seconds in told["timed"]["each"]),
+        each_ms=tuple(1000 * seconds for seconds in measured["timed"]["each"]),
         slower=(slower[0], slower[1]),
         lines=lines,
         looks=looks,
-        modules=tuple(_module(entry, profiled, step) for entry in told.get("modules", ())),
-        operations=_operations(told.get("operations", ()), profiled, step, told["accelerator"]),
-        memory=_memory(told["memory"], told["resident"]) if told.get("memory") else None,
-        compiled=told["compiled"],
-        late_compilations=told["timed_compilations"],
-        hidden=told["hidden"],
-        workers=max(told["loaders"].values(), default=0),
-        loaders=bool(told["loaders"]),
-        optimizers=tuple(told["optimizers"]),
-        threads=told["threads"],
-        lost=told["lost"],
-        waited=told["waited"],
+        modules=tuple(_module(entry, profiled, step) for entry in measured.get("modules", ())),
+        operations=_operations(measured.get("operations", ()), profiled, step, measured["accelerator"]),
+        memory=_memory(measured["memory"], measured["resident"]) if measured.get("memory") else None,
+        compiled=measured["compiled"],
+        late_compilations=measured["timed_compilations"],
+        hidden=measured["hidden"],
+        workers=max(measured["loaders"].values(), default=0),
+        loaders=bool(measured["loaders"]),
+        optimizers=tuple(measured["optimizers"]),
+        threads=measured["threads"],
+        lost=measured["lost"],
+        waited=measured["waited"],
         outcome=outcome,
     )
 
@@ -299,7 +299,7 @@ def _factors(timed: Mapping[str, float], window: Mapping[str, Any]) -> dict[str,
 
 
 def _lines(
-    told: Sequence[Mapping[str, Any]], factors: Mapping[str, float], step: float
+    measured: Sequence[Mapping[str, Any]], factors: Mapping[str, float], step: float
 ) -> tuple[tuple[LineTime, ...], int]:
     """Return the innermost lines of the user's code, and the number of samples of the thread."""
     spent: defaultdict[tuple[str, int, str], float] = defaultdict(float)
@@ -307,7 +307,7 @@ def _lines(
     functions: dict[tuple[str, int, str], str] = {}
     outer: defaultdict[tuple[str, int, str], defaultdict[tuple[str, int], float]]
     outer = defaultdict(lambda: defaultdict(float))
-    for entry in told:
+    for entry in measured:
         if not entry["lines"]:
             continue
         path, number, function = entry["lines"][0]
@@ -323,7 +323,7 @@ def _lines(
     for key, seconds in spent.items():
         far = max(outer[key], key=outer[key].__getitem__) if outer[key] else None
         found.append(LineTime(*key[:2], functions[key], key[2], 1000 * seconds, seconds / step, looks[key], far))
-    return tuple(sorted(found, key=lambda line: -line.ms)), sum(entry["looks"] for entry in told)
+    return tuple(sorted(found, key=lambda line: -line.ms)), sum(entry["looks"] for entry in measured)
 
 
 def _module(entry: Mapping[str, Any], factors: Mapping[str, float], step: float) -> ModuleTime:
@@ -344,7 +344,7 @@ def _module(entry: Mapping[str, Any], factors: Mapping[str, float], step: float)
 
 
 def _operations(
-    told: Sequence[Mapping[str, Any]], factors: Mapping[str, float], step: float, accelerator: str
+    measured: Sequence[Mapping[str, Any]], factors: Mapping[str, float], step: float, accelerator: str
 ) -> tuple[Operation, ...]:
     found = [
         Operation(
@@ -358,29 +358,29 @@ def _operations(
             _place(entry["line"]),
             entry["device_ms"] if accelerator else None,
         )
-        for entry in told
+        for entry in measured
     ]
     return tuple(sorted(found, key=lambda operation: (-(operation.device_ms or 0), -operation.ms)))
 
 
-def _memory(told: Mapping[str, Any], resident: int) -> MemoryProfile:
-    at = told["at_phase"]
+def _memory(measured: Mapping[str, Any], resident: int) -> MemoryProfile:
+    at = measured["at_phase"]
     return MemoryProfile(
-        device=told["device"],
-        parameters=told["parameters"],
-        gradients=told["gradients"],
-        optimizer=told["optimizer"],
+        device=measured["device"],
+        parameters=measured["parameters"],
+        gradients=measured["gradients"],
+        optimizer=measured["optimizer"],
         resident=resident,
-        peak=told["peak"],
+        peak=measured["peak"],
         phase=at.get("phase", "other"),
         operation=at.get("operation", ""),
         line=_place(at.get("line")),
-        at=told["at"],
-        curve=tuple(told["curve"]),
-        phases=tuple((begin, end, phase) for begin, end, phase in told["phases"]),
-        between=tuple(told["between"]),
-        owners=tuple(Holder(o["bytes"], o["phase"], o["module"], _place(o["line"])) for o in told["owners"]),
-        allocated=told["allocated"],
+        at=measured["at"],
+        curve=tuple(measured["curve"]),
+        phases=tuple((begin, end, phase) for begin, end, phase in measured["phases"]),
+        between=tuple(measured["between"]),
+        owners=tuple(Holder(o["bytes"], o["phase"], o["module"], _place(o["line"])) for o in measured["owners"]),
+        allocated=measured["allocated"],
     )
 
 

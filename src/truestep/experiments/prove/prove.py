@@ -229,10 +229,10 @@ def _figures(pairs: Sequence[tuple[RunOutcome, RunOutcome]], change: str) -> lis
         ends = [_ends(*pair) for pair in pairs]
         figures.append(Figure(LOSS, tuple(end[0] for end in ends), tuple(end[1] for end in ends)))
     if all(outcome.how == "finished" for pair in pairs for outcome in pair):  # only a whole run prints its last numbers
-        told = [tuple(last_figures(outcome.said) for outcome in pair) for pair in pairs]
-        for name in told[0][0]:
-            if all(name in figure for pair in told for figure in pair):
-                as_it_is, remedied = (tuple(pair[side][name] for pair in told) for side in (0, 1))
+        printed = [tuple(last_figures(outcome.said) for outcome in pair) for pair in pairs]
+        for name in printed[0][0]:
+            if all(name in figure for pair in printed for figure in pair):
+                as_it_is, remedied = (tuple(pair[side][name] for pair in printed) for side in (0, 1))
                 figures.append(Figure(name, as_it_is, remedied))
     return figures
 

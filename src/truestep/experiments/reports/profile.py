@@ -157,11 +157,11 @@ def _curve(memory: MemoryProfile) -> Iterator[str]:
 
 
 def _compiled(found: Profiled, folder: str) -> Iterator[RenderableType]:
-    told = found.compiled
-    if not told:
+    compiled = found.compiled
+    if not compiled:
         return
-    breaks, again = told["breaks"], told["recompiles"]
-    graphs = f"{counted(told['graphs'], 'compilation')} in {told['seconds']:.1f} s"
+    breaks, again = compiled["breaks"], compiled["recompiles"]
+    graphs = f"{counted(compiled['graphs'], 'compilation')} in {compiled['seconds']:.1f} s"
     again_count = sum(entry["count"] for entry in again)
     head = f"{graphs}, {counted(len(breaks), 'graph break')}, {counted(again_count, 'recompilation')}"
     yield Text.assemble(("torch.compile: ", "bold"), head)
@@ -191,9 +191,9 @@ def _tail(text: str, most: int) -> str:
 
 def document(found: Profiled) -> dict[str, object]:
     """Return the profile as values for JSON."""
-    told = dataclasses.asdict(found)
-    outcome = told.pop("outcome")
-    return told | {
+    fields = dataclasses.asdict(found)
+    outcome = fields.pop("outcome")
+    return fields | {
         "sentences": sentences(found, os.getcwd()),
         "how": outcome["how"],
         "seconds": round(found.outcome.seconds, 3),

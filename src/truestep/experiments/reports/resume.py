@@ -44,7 +44,7 @@ def text(result: Resume) -> str:
         parts.append(wrapped(f"not restored{either}: {names}"))
     if result.verdict is ResumeVerdict.UNREPEATABLE:
         parts.append(wrapped(_UNREPEATABLE))
-    if effective or result.verdict in (ResumeVerdict.ANEW, ResumeVerdict.CRASHED):
+    if effective or result.verdict in (ResumeVerdict.STARTED_AGAIN, ResumeVerdict.CRASHED):
         parts.append(wrapped(_RUN))
     return "\n\n".join(parts)
 
@@ -69,7 +69,7 @@ def sentence(result: Resume) -> str:
         firsts = [trial.first for trial in bad if trial.first is not None]
         where = f": the first step that differs is {min(firsts)}" if firsts else ""
         return f"differs{some}{where}"
-    if worst is ResumeVerdict.ANEW:
+    if worst is ResumeVerdict.STARTED_AGAIN:
         return f"does not resume{some}: the run starts again from its first step"
     return f"cannot go on{some}: the resumed run crashes"
 
@@ -77,7 +77,7 @@ def sentence(result: Resume) -> str:
 def explained(trial: KillTrial) -> str:
     """Return the note on a trial, with advice."""
     note = f"{trial.kill}: {trial.note}"
-    if trial.kill.write is not None and trial.verdict in (ResumeVerdict.CRASHED, ResumeVerdict.ANEW):
+    if trial.kill.write is not None and trial.verdict in (ResumeVerdict.CRASHED, ResumeVerdict.STARTED_AGAIN):
         note += f". The kill left an incomplete {trial.kill.path}"
         if trial.in_folder:
             note += (
@@ -87,7 +87,7 @@ def explained(trial: KillTrial) -> str:
             )
         else:
             note += ": write to a file of another name, and rename it when it is complete"
-    elif trial.verdict is ResumeVerdict.ANEW:
+    elif trial.verdict is ResumeVerdict.STARTED_AGAIN:
         note += ". Pass the arguments that make the script resume with --resume-args"
     return wrapped(note)
 

@@ -89,13 +89,13 @@ def _verdict(result: Tuned) -> str:
     if result.interrupted:
         return "interrupted: these are the measurements up to then"
     busy = result.control is not None and not _is_even(result.control)
-    told = (
+    uneven = (
         "; the script against itself was not even: the machine is busy, and small gains are lost in the noise"
         if busy
         else ""
     )
     if not result.best:
-        return _none(result) + told
+        return _none(result) + uneven
     row = result.whole or next(row for row in result.rows if row.names == result.best)
     judged = row.judged
     if judged is None:
@@ -104,7 +104,7 @@ def _verdict(result: Tuned) -> str:
     verb = "give" if len(result.best) > 1 else "gives"
     return (
         f"{' and '.join(result.best)} {verb} {_ratio(judged.ratio)} "
-        f"({_ratio(judged.low)} to {_ratio(judged.high)}){unsure}{told}"
+        f"({_ratio(judged.low)} to {_ratio(judged.high)}){unsure}{uneven}"
     )
 
 

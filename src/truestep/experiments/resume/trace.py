@@ -130,11 +130,11 @@ def read_trace(path: Path) -> Trace:
     with suppress(OSError), path.open(encoding="utf-8") as lines:
         for line in lines:
             with suppress(ValueError):
-                told = json.loads(line)
-                if "step" in told:
-                    steps.append(Print(**told["step"]))
+                message = json.loads(line)
+                if "step" in message:
+                    steps.append(Print(**message["step"]))
                 else:
-                    writes.append(StateWrite(**told["write"], steps=len(steps)))
+                    writes.append(StateWrite(**message["write"], steps=len(steps)))
     return Trace(tuple(steps), tuple(writes))
 
 

@@ -22,9 +22,9 @@ class ResumeVerdict(enum.StrEnum):
     EXACT = "exact"
     ROUNDING = "equal within rounding"
     NOTHING_SAVED = "nothing was saved before the kill"
-    UNREPEATABLE = "cannot be told"
+    UNREPEATABLE = "cannot be judged"
     DIFFERS = "differs"
-    ANEW = "starts anew"
+    STARTED_AGAIN = "starts again"
     CRASHED = "cannot go on"
 
 
@@ -99,7 +99,7 @@ def judge(whole: Trace, killed: Trace, resumed: Trace, kill: Kill, how: str, out
         if place is None and resumed.steps[0].reads:
             note = "its first weights match no step of the uninterrupted run"
             return KillTrial(kill, ResumeVerdict.DIFFERS, done, missing=(_no_weights(),), note=note, losses=losses)
-        verdict = ResumeVerdict.ANEW if saved else ResumeVerdict.NOTHING_SAVED
+        verdict = ResumeVerdict.STARTED_AGAIN if saved else ResumeVerdict.NOTHING_SAVED
         note = f"{done} steps are lost"
         note += f", though {saved[-1]} was written" if saved else ""
         return KillTrial(kill, verdict, done, 0, note=note, losses=losses)

@@ -118,7 +118,7 @@ class _Child:
             "peak_bytes": _peak_bytes(),
             "children": self._children.started,
             "changes": {change.name: change.counts() for change in self._changes},
-            "told": {instrument.name: instrument.told(how) for instrument in self._instruments},
+            "results": {instrument.name: instrument.results(how) for instrument in self._instruments},
         }
         (self._folder / "outcome.json").write_text(json.dumps(outcome), encoding="utf-8")
         return None

@@ -20,9 +20,9 @@ class MessagePipe:
         self._connection = connection
         self._read = b""
 
-    def send(self, told: Any) -> None:
+    def send(self, message: Any) -> None:
         """Send an object as JSON."""
-        self._connection.sendall(json.dumps(told).encode() + b"\n")
+        self._connection.sendall(json.dumps(message).encode() + b"\n")
 
     def receive(self) -> Any:
         """Wait for an object, and return it; None if the other end is closed."""

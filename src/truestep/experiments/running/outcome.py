@@ -63,7 +63,7 @@ class RunOutcome:
         seconds: duration of the process.
         peak_bytes: peak memory: of an accelerator if it used one, else of the process; 0 if unknown.
         changes: counts of each change, by name.
-        told: results of each instrument, by name.
+        results: results of each instrument, by name.
         said: end of its output and errors.
         children: function that started training processes, which are not supervised; "" for none.
     """
@@ -74,7 +74,7 @@ class RunOutcome:
     seconds: float = 0.0
     peak_bytes: int = 0
     changes: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
-    told: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    results: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     said: str = ""
     children: str = ""
 
@@ -108,11 +108,11 @@ class RunOutcome:
     @property
     def findings(self) -> tuple[str, ...]:
         """Rule ids of the findings, if the run was supervised."""
-        return tuple(self.told.get("watched", {}).get("findings", ()))
+        return tuple(self.results.get("watched", {}).get("findings", ()))
 
     def aims(self, rule: str) -> list[Any]:
         """Return the lines of the findings of a rule, in the form that changes accept."""
-        aims: list[Any] = self.told.get("watched", {}).get("aims", {}).get(rule, [])
+        aims: list[Any] = self.results.get("watched", {}).get("aims", {}).get(rule, [])
         return aims
 
     @property
@@ -125,7 +125,7 @@ class RunOutcome:
     @property
     def report(self) -> str:
         """Report on the run as text, if it was supervised."""
-        return str(self.told.get("watched", {}).get("report", ""))
+        return str(self.results.get("watched", {}).get("report", ""))
 
 
 class Interrupted(KeyboardInterrupt):
@@ -140,14 +140,14 @@ class Interrupted(KeyboardInterrupt):
         self.outcome = outcome
 
 
-def read_outcome(variant: Variant, how: str, seconds: float, results: Path, places: Mapping[str, str]) -> RunOutcome:
+def read_outcome(variant: Variant, how: str, seconds: float, folder: Path, places: Mapping[str, str]) -> RunOutcome:
     """Read the outcome of a child from its results.
 
     Args:
         variant: the variant that it ran.
         how: "killed" or "interrupted" if it was ended from outside; else "".
         seconds: duration of the process.
-        results: folder with its results.
+        folder: folder with its results.
         places: texts to replace in its output: the path of the copy by the path of the original.
     """
 
@@ -156,20 +156,20 @@ def read_outcome(variant: Variant, how: str, seconds: float, results: Path, plac
             text = text.replace(copy, original)
         return text
 
-    said = (results / "said.txt").read_text(encoding="utf-8", errors="replace")[-20_000:]
-    told: dict[str, Any] = {}
+    said = (folder / "said.txt").read_text(encoding="utf-8", errors="replace")[-20_000:]
+    ended: dict[str, Any] = {}
     with contextlib.suppress(OSError, ValueError):
-        told = json.loads(here((results / "outcome.json").read_text(encoding="utf-8")))
+        ended = json.loads(here((folder / "outcome.json").read_text(encoding="utf-8")))
     return RunOutcome(
         variant,
-        how or told.get("how", "crashed"),
-        _steps(results / "steps.jsonl"),
+        how or ended.get("how", "crashed"),
+        _steps(folder / "steps.jsonl"),
         seconds,
-        told.get("peak_bytes", 0),
-        told.get("changes", {}),
-        told.get("told", {}),
+        ended.get("peak_bytes", 0),
+        ended.get("changes", {}),
+        ended.get("results", {}),
         here(said),
-        told.get("children", ""),
+        ended.get("children", ""),
     )
 
 

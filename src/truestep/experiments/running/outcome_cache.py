@@ -119,12 +119,12 @@ class OutcomeCache:
         if self.fresh or not key:
             return None
         try:
-            told = json.loads((self.folder / f"{key}.json").read_text(encoding="utf-8"))
-            read = [tuple(stamp) for stamp in told.pop("read")]
+            fields = json.loads((self.folder / f"{key}.json").read_text(encoding="utf-8"))
+            read = [tuple(stamp) for stamp in fields.pop("read")]
             if read != stamps(path for path, _, _ in read):
                 return None
-            steps = tuple(Step(*step) for step in told.pop("all_steps"))
-            outcome = RunOutcome(variant=variant, all_steps=steps, **told)
+            steps = tuple(Step(*step) for step in fields.pop("all_steps"))
+            outcome = RunOutcome(variant=variant, all_steps=steps, **fields)
         except (OSError, ValueError, TypeError, KeyError, AttributeError):
             return None
         self.used += 1
@@ -148,13 +148,13 @@ class OutcomeCache:
         if len(found) > _MOST_FILES or any(time_ns >= begun_ns for _, _, time_ns in found):
             return
         names = [field.name for field in dataclasses.fields(outcome) if field.name != "variant"]
-        told = {name: getattr(outcome, name) for name in names}
-        told["all_steps"] = [dataclasses.astuple(step) for step in outcome.all_steps]
-        told["read"] = found
+        fields = {name: getattr(outcome, name) for name in names}
+        fields["all_steps"] = [dataclasses.astuple(step) for step in outcome.all_steps]
+        fields["read"] = found
         with contextlib.suppress(OSError):
             self.folder.mkdir(parents=True, exist_ok=True)
             partial = self.folder / f"{key}.{os.getpid()}.partial"
-            partial.write_text(json.dumps(told), encoding="utf-8")
+            partial.write_text(json.dumps(fields), encoding="utf-8")
             partial.replace(self.folder / f"{key}.json")
             self._thin()
 

@@ -135,8 +135,8 @@ def stamps(paths: Iterable[str]) -> list[Stamp]:
     found: list[Stamp] = []
     for path in sorted(paths):
         try:
-            told = os.stat(path)
-            found.append((path, told.st_size, told.st_mtime_ns))
+            stat = os.stat(path)
+            found.append((path, stat.st_size, stat.st_mtime_ns))
         except OSError:
             found.append((path, -1, -1))
     return found

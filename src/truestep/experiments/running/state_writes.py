@@ -29,7 +29,7 @@ def watch_writes(stack: ExitStack, seen: WriteSeen) -> None:
     _watch_safetensors(stack, seen)
     here = os.path.realpath(os.curdir)
 
-    def told(rename: Any) -> Any:
+    def reporting(rename: Any) -> Any:
         def renamed(source: Any, target: Any, *args: Any, **kwargs: Any) -> Any:
             if isinstance(target, str | os.PathLike) and os.path.realpath(target).startswith(here + os.sep):
                 seen("rename", os.path.relpath(os.path.realpath(target), here), _nothing)
@@ -38,7 +38,7 @@ def watch_writes(stack: ExitStack, seen: WriteSeen) -> None:
         return renamed
 
     for name in ("replace", "rename"):
-        patch(stack, os, name, told(getattr(os, name)))
+        patch(stack, os, name, reporting(getattr(os, name)))
 
 
 def watch_reads(stack: ExitStack, seen: Callable[[], None]) -> None:

@@ -151,31 +151,31 @@ class _Tuning:
         return [name for name in asked if not outcome.changes.get(name, {}).get("applied")]
 
     def _look(self, pilot: RunOutcome) -> None:
-        told = pilot.told.get("survey", {})
-        steps = int(told.get("steps", 0))
+        survey = pilot.results.get("survey", {})
+        steps = int(survey.get("steps", 0))
         fewest = _WARM_UP + _FEWEST_TURNS * 3
-        if not told.get("all_steps"):
+        if not survey.get("all_steps"):
             raise without_steps(pilot, f"expected at least {fewest} steps, to time them")
-        if not steps or (told.get("whole") and int(told["all_steps"]) < fewest):
+        if not steps or (survey.get("whole") and int(survey["all_steps"]) < fewest):
             ended = {"crashed": "crashed", "killed": "exceeded its limit"}.get(pilot.how, "ended")
             raise NoExperiment(
-                f"the script {ended} after {told.get('all_steps', 0)} steps of its optimizers",
+                f"the script {ended} after {survey.get('all_steps', 0)} steps of its optimizers",
                 expected=f"expected at least {fewest} steps, to time them",
                 remedy="fix the error above, or pass arguments for a longer training",
                 said=pilot.said,
             )
         result = self.result
-        result.device = str(told["device"])
-        result.step_s = float(told["seconds"]) / steps
-        result.phases = {name: part * result.step_s for name, part in told["phases"].items()}
+        result.device = str(survey["device"])
+        result.step_s = float(survey["seconds"]) / steps
+        result.phases = {name: part * result.step_s for name, part in survey["phases"].items()}
         result.peak_bytes = pilot.peak_bytes
-        if told.get("whole"):
-            self._most_steps = min(_CHECKED_STEPS, int(told["all_steps"]) - 1)
+        if survey.get("whole"):
+            self._most_steps = min(_CHECKED_STEPS, int(survey["all_steps"]) - 1)
 
     def _draw_up(self, pilot: RunOutcome, count: int) -> None:
         """Choose the length of turns, and announce the whole duration."""
-        told = pilot.told["survey"]
-        step_s, seconds = self.result.step_s, float(told["seconds"])
+        survey = pilot.results["survey"]
+        step_s, seconds = self.result.step_s, float(survey["seconds"])
         starts_s = 1.4 * max(0.5, pilot.seconds - seconds)  # two processes start at the same time
         pairs = 1 + count + max(2, count // 2)
         left_s = max(0.0, self._ends - time.monotonic())
@@ -183,8 +183,8 @@ class _Tuning:
         least_s = max(_TURN_S[0], starts_s / 2 / (2 * turns))  # starting dominates shorter turns: nothing is saved
         turn_s = min(max((left_s / pairs - starts_s) / (2 * turns), least_s), max(_TURN_S[1], least_s))
         steps = max(1, round(turn_s / step_s))
-        if told["whole"]:
-            room = int(told["all_steps"]) - _WARM_UP - 1
+        if survey["whole"]:
+            room = int(survey["all_steps"]) - _WARM_UP - 1
             if room < turns * 3:
                 turns = _FEWEST_TURNS
             steps = max(1, min(steps, room // turns - 2))
@@ -220,7 +220,7 @@ class _Tuning:
                 pairs.append(again)
                 judged = self._judge(names, pairs)
         memory = max((_memory(pair) for pair in pairs), key=lambda part: part or math.inf)
-        once_s = float(last.told.get("turns", {}).get("aside_s", 0.0))
+        once_s = float(last.results.get("turns", {}).get("aside_s", 0.0))
         status, apart, note = str(judged.says), None, ""
         if for_memory and memory is not None and memory < _LESS_MEMORY:
             status = "saves memory"

@@ -95,16 +95,16 @@ def _turns(sides: Sequence[_Side], plan: TurnPlan) -> list[tuple[float, float]]:
         order = (0, 1) if turn % 2 == 0 else (1, 0)
         taken: dict[int, Message] = {}
         for side in order:
-            told = sides[side].take({"lead": lead, "steps": plan.steps})
-            if told is None:
+            message = sides[side].take({"lead": lead, "steps": plan.steps})
+            if message is None:
                 return _seconds(both)
-            taken[side] = told
+            taken[side] = message
         both.append((taken[0], taken[1]))
     return _seconds(both)
 
 
 def _seconds(both: Sequence[tuple[Message, Message]]) -> list[tuple[float, float]]:
-    alone = all(told["alone"] for turn in both for told in turn)
+    alone = all(turn["alone"] for turns in both for turn in turns)
     return [
         (
             first["seconds"] - (first["waited"] if alone else 0.0),
@@ -121,8 +121,8 @@ class _Side:
         self._server = socket.create_server(("127.0.0.1", 0))
         self._server.settimeout(_LOOK_S)
         self._key = secrets.token_hex(16)
-        told = {"port": self._server.getsockname()[1], "key": self._key, "warm_up": plan.warm_up}
-        self.variant = replace(variant, instruments=(("turns", told),))
+        settings = {"port": self._server.getsockname()[1], "key": self._key, "warm_up": plan.warm_up}
+        self.variant = replace(variant, instruments=(("turns", settings),))
         self.outcome: Future[RunOutcome] | None = None
         self.ahead = 0
         self._line: MessagePipe | None = None
@@ -138,9 +138,9 @@ class _Side:
                 line = MessagePipe(self._server.accept()[0])
             except TimeoutError:
                 continue
-            told = line.receive()
-            if isinstance(told, dict) and told.get("key") == self._key:
-                self._line, self.ahead = line, told["ahead"]
+            message = line.receive()
+            if isinstance(message, dict) and message.get("key") == self._key:
+                self._line, self.ahead = line, message["ahead"]
                 return True
             line.close()
         return False
@@ -155,8 +155,8 @@ class _Side:
         while not self._line.waits(_LOOK_S):
             if self._is_over:
                 return None
-        told: Message | None = self._line.receive()
-        return told
+        message: Message | None = self._line.receive()
+        return message
 
     def close(self) -> None:
         """Close the connection: the process ends after its current step."""

@@ -216,14 +216,14 @@ def _begin_worker(worker_id: int) -> None:
     if parent is None or not hasattr(signal, "sigtimedwait"):
         return
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
-    threading.Thread(target=_end_when_told, args=(parent.pid,), daemon=True).start()
+    threading.Thread(target=_end_with_parent, args=(parent.pid,), daemon=True).start()
 
 
-def _end_when_told(parent: int) -> None:
+def _end_with_parent(parent: int) -> None:
     """Exit on the main process's signal, or at its end, which torch checks only between two batches."""
     born_of = os.getppid()
     while os.getppid() == born_of:
-        told = signal.sigtimedwait({signal.SIGTERM}, 1.0)
-        if told is not None and told.si_pid == parent:
+        received = signal.sigtimedwait({signal.SIGTERM}, 1.0)
+        if received is not None and received.si_pid == parent:
             break
     os._exit(0)

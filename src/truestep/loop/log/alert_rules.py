@@ -77,8 +77,8 @@ class NotFiniteValue(_Kept):
         if math.isfinite(value):
             self.quiet = max(0, self.quiet - 1)
             return None
-        told, self.quiet = self.quiet, 100
-        return None if told else f"is {value}"
+        quiet, self.quiet = self.quiet, 100
+        return None if quiet else f"is {value}"
 
 
 class Spike(_Kept):
@@ -220,7 +220,7 @@ class Rising(_Kept):
         self.window: deque[float] = deque(maxlen=max(40, 2 * times))
         self.row = 0
         self.best = math.inf
-        self.told = False
+        self.reported = False
 
     def check(self, value: float) -> str | None:
         if not math.isfinite(value):
@@ -229,14 +229,14 @@ class Rising(_Kept):
         self.row = self.row + 1 if window and value > window[-1] else 0
         window.append(value)
         if value < self.best:
-            self.best, self.told = value, False
-        if self.row < self.times or self.told:
+            self.best, self.reported = value, False
+        if self.row < self.times or self.reported:
             return None
         row = min(self.row, len(window) - 1)
         begun, before = window[-1 - row], list(window)[-6 - row : -1 - row]
         if len(before) == 5 and (value <= max(before) or value - begun <= 5 * _scatter_of_steps(window)):
             return None
-        self.told = True
+        self.reported = True
         verb = "rose" if self.sign > 0 else "fell"
         return f"{verb} {row} times in a row, from {self.sign * begun:.4g} to {self.sign * value:.4g}"
 

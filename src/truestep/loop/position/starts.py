@@ -53,7 +53,7 @@ class Starts:
         self._large: list[str] = []
         self._step = 0
         self._inexact = ""
-        self._told = False
+        self._warned = False
         self._is_over = False
 
     @property
@@ -118,8 +118,8 @@ class Starts:
 
     def state_dict(self) -> list[dict[str, Any]]:
         """Return the initial states of this epoch's stretches; warn once if they are incomplete."""
-        if self._inexact and not self._told:
-            self._told = True
+        if self._inexact and not self._warned:
+            self._warned = True
             warnings.warn(
                 "the body of the epoch runs a model before its loop, and a run that is resumed from the checkpoint "
                 f"made here cannot repeat that exactly: {self._inexact}; keep the results in an object given to "

@@ -34,7 +34,7 @@ class _Token:
 class Line:
     """A line with backward passes that retain their graphs."""
 
-    __slots__ = ("followed", "marks", "nodes", "outlived", "reach", "site", "size", "told", "used")
+    __slots__ = ("followed", "marks", "nodes", "outlived", "reach", "reported", "site", "size", "used")
 
     def __init__(self, site: Site | None) -> None:
         self.site = site
@@ -42,7 +42,7 @@ class Line:
         self.reach = 0
         """Largest number of graphs of earlier steps that a pass of this line went through."""
         self.nodes = self.size = 0
-        self.told = False
+        self.reported = False
 
 
 class Graph:
@@ -112,7 +112,7 @@ class Retained:
 
     def _is_wanted(self, line: Line) -> bool:
         """Return True if the next graph of this line is to be followed."""
-        if line.told and self.scene.sampling.on and not line.used:
+        if line.reported and self.scene.sampling.on and not line.used:
             return True
         return line.marks < _MOST_MARKS and not (line.used and not line.reach)
 
@@ -122,7 +122,7 @@ class Retained:
             return
         graph.used = True
         graph.line.used += 1
-        if graph.line.told and graph.line.used == 1:
+        if graph.line.reported and graph.line.used == 1:
             self._tell(graph.line)
 
     def _settle(self) -> None:
@@ -137,8 +137,8 @@ class Retained:
             line = graph.line
             line.followed += 1
             line.outlived += graph.outlived
-            if line.followed == _ENOUGH and not line.told:
-                line.told = True
+            if line.followed == _ENOUGH and not line.reported:
+                line.reported = True
                 self._tell(line)
         self.scene.losses.retained[:] = left
 

@@ -36,7 +36,7 @@ class Model:
         self.last_input: Ref | int | None = None
         """The first argument of the latest call; its id where it can have no weak reference (a list, a dict)."""
 
-    def gets_again(self, args: tuple[Any, ...]) -> bool:
+    def repeats_input(self, args: tuple[Any, ...]) -> bool:
         """Return True if the first argument is the object of the call before; remember it for the next call.
 
         The id of a tensor is not enough: a slice that is freed after the call leaves its id to the next slice.

@@ -100,7 +100,7 @@ class ModuleProbe(Probe):
                 coast.inside = True
                 if called is None:
                     return None
-                coast.same = called.gets_again(args)
+                coast.same = called.repeats_input(args)
                 return key
         depth = self.scene.depth
         before = depth.inside
@@ -134,7 +134,7 @@ class ModuleProbe(Probe):
         if model.count <= 0:
             depth.inside = 1
             return passed_by
-        same = model.gets_again(args)
+        same = model.repeats_input(args)
         if scene.sampling.on and model.trainable and self._grad_enabled():
             depth.inside = 2
             self._prepare(model, args)

@@ -107,8 +107,8 @@ class Stepped:
                 self._scene.changed()
             if kind != "used" or self._is_same(held, parameter.grad):
                 moved[kind].append(held.number)
-        told = {kind: tuple(numbers) for kind, numbers in moved.items()}
-        self._scene.emit(FrozenStepped(optimizer=panel.number, site=site, **told))
+        numbers = {kind: tuple(parameters) for kind, parameters in moved.items()}
+        self._scene.emit(FrozenStepped(optimizer=panel.number, site=site, **numbers))
 
     def _is_same(self, held: Held, gradient: Any) -> bool:
         """Return True if a used gradient kept its direction: a write that bypasses its version would change it."""

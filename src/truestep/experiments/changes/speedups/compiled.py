@@ -84,12 +84,12 @@ class _Compiling(RootCalls):
             torch._inductor.config.fallback_random = True
             self._stack.callback(setattr, torch._inductor.config, "fallback_random", before)
 
-        def begun(told: Any) -> None:
+        def begun(call: Any) -> None:
             aside.begin()
 
-        def ended(told: Any) -> None:
+        def ended(call: Any) -> None:
             aside.end()
-            if told.callback_trigger is CallbackTrigger.DYNAMO:
+            if call.callback_trigger is CallbackTrigger.DYNAMO:
                 self._change.applied += torch._dynamo.utils.counters["stats"]["unique_graphs"] > 0
 
         callback_handler.register_start_callback(begun)

@@ -68,7 +68,7 @@ class FusedOptimizer(_Implementation):
 
     name = "fused-optimizer"
     summary = "fused=True for Adam, AdamW, SGD and Adagrad: one kernel for a step"
-    lines = "optimizer = torch.optim.Adam(model.parameters(), ..., fused=True)\n# AdamW, SGD and Adagrad likewise"
+    lines = "optimizer = torch.optim.Adam(model.parameters(), ..., fused=True)\n# also of AdamW, SGD and Adagrad"
     priority = 70
     excludes = ("foreach-optimizer",)
     argument = "fused"

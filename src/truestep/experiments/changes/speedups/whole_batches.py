@@ -174,7 +174,7 @@ def _all(dataset: Any) -> _Columns | None:
             default_collate([dataset[index] for index in range(start, min(start + _CHUNK, count))])
             for start in range(0, count, _CHUNK)
         ]
-    except Exception:  # likewise, or samples of several shapes
+    except Exception:  # of the data set, or samples of several shapes
         return None
     finally:
         _restore(before)

@@ -38,7 +38,7 @@ class Compiled:
             logger.addHandler(handler)
             stack.callback(logger.removeHandler, handler)
 
-    def told(self) -> dict[str, Any]:
+    def results(self) -> dict[str, Any]:
         """Return breaks and compilations, the most frequent first; {} if nothing was compiled."""
         utils = sys.modules.get("torch._dynamo.utils")
         records = utils.get_compilation_metrics() if utils is not None else []
@@ -73,8 +73,8 @@ class Compiled:
             if not files:
                 return
             place = files[-1]
-        told = text.partition("Graph Break Reason:")[2].partition("User code traceback:")[0]
-        reason = [line.strip() for line in (told or "the frame is not compiled at all").splitlines() if line.strip()]
+        details = text.partition("Graph Break Reason:")[2].partition("User code traceback:")[0]
+        reason = [line.strip() for line in (details or "the frame is not compiled at all").splitlines() if line.strip()]
         number = next((n for n, line in enumerate(reason) if line.startswith("Explanation:")), 0)
         explanation = reason[number].removeprefix("Explanation: ") if number else ""
         self._breaks[place[1], int(place[2]), reason[max(number - 1, 0)], explanation] += 1

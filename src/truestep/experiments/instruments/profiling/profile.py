@@ -164,11 +164,11 @@ class StepProfile(Instrument):
 
     # --- results -----------------------------------------------------------------------------------------
 
-    def told(self, how: str) -> dict[str, Any]:
+    def results(self, how: str) -> dict[str, Any]:
         import torch
 
         self._end()
-        told = {
+        results = {
             "warmup": len(self._steps[0]),
             "phases": list(PHASES),
             "timed": _mean(self._steps[1]),
@@ -180,7 +180,7 @@ class StepProfile(Instrument):
             "accelerator": _accelerator(),
             "resident": self._resident,
             "lines": self._lines(),
-            "compiled": self._compiled.told(),
+            "compiled": self._compiled.results(),
             "timed_compilations": self._compilations[1] - self._compilations[0] if len(self._compilations) > 1 else 0,
             "models": sorted(self._marks.models),
             "hidden": dict(self._marks.hidden),
@@ -189,11 +189,11 @@ class StepProfile(Instrument):
         }
         if self._profiler is not None and len(self._ends) > 1:
             reading = ProfilerRecord(self._profiler, self._marks, self._ends, self.clock.spans, self._looks[1])
-            told |= {"modules": reading.modules(), "operations": reading.operations()}
-            told["memory"] = reading.memory(self._before, self._after)
+            results |= {"modules": reading.modules(), "operations": reading.operations()}
+            results["memory"] = reading.memory(self._before, self._after)
             if self._trace:
                 self._profiler.export_chrome_trace(str(self.folder / TRACE))
-        return told
+        return results
 
     def _lines(self) -> list[dict[str, Any]]:
         """Return the seconds of a step by phase and by the user's lines, from the innermost to the outermost."""

@@ -17,7 +17,7 @@ from truestep.probes.context.sites import Sites
 _EVERY_S = 0.001
 _SWITCH_S = 0.0002
 """Switch interval of Python while sampling. With the default of 5 ms, samples would wait until the thread releases the
-GIL by itself, which happens where operations of torch begin."""
+GIL where an operation of torch begins."""
 _MOST = 300_000
 _DEEPEST = 12
 

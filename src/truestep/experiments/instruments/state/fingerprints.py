@@ -104,7 +104,7 @@ class Fingerprints(Instrument):
     def _watch_put_back(self, stack: ExitStack) -> None:
         import torch
 
-        def told(name: str, put: Any) -> Any:
+        def reporting(name: str, put: Any) -> Any:
             def put_back(*args: Any, **kwargs: Any) -> Any:
                 if torch._C._current_graph_task_id() == -1:  # activation checkpointing restores random states too
                     self._put_back.add(name)
@@ -112,12 +112,12 @@ class Fingerprints(Instrument):
 
             return put_back
 
-        patch(stack, torch.random, "set_rng_state", told("torch", torch.random.set_rng_state))
+        patch(stack, torch.random, "set_rng_state", reporting("torch", torch.random.set_rng_state))
         patch(stack, torch, "set_rng_state", torch.random.set_rng_state)
-        patch(stack, random, "setstate", told("python", random.setstate))
+        patch(stack, random, "setstate", reporting("python", random.setstate))
         numpy = sys.modules.get("numpy")
         if numpy is not None:
-            patch(stack, numpy.random, "set_state", told("numpy", numpy.random.set_state))
+            patch(stack, numpy.random, "set_state", reporting("numpy", numpy.random.set_state))
 
     def _drawn(self, batch: Any, position: int, indices: int) -> None:
         self._look()

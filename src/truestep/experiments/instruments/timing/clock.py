@@ -231,9 +231,9 @@ class PhaseClock:
             self._called += 1
             depth = self.enter("evaluation" if self._evaluates(module) else "forward")
             self._calls.inside = 0 if self.calls is not None else 1
-        return depth, self._told(module, depth_of_caller + 1) if self.calls is not None else None
+        return depth, self._entered(module, depth_of_caller + 1) if self.calls is not None else None
 
-    def _told(self, module: Any, depth_of_caller: int) -> Any:
+    def _entered(self, module: Any, depth_of_caller: int) -> Any:
         """Report a call to the listener; an error there must not reach the script."""
         try:
             return self.calls.enter(module, depth_of_caller + 1)
@@ -244,9 +244,9 @@ class PhaseClock:
         """Run after the call, also if it raises."""
         if token is None:
             return
-        depth, told = token
-        if told is not None:
-            told()
+        depth, left = token
+        if left is not None:
+            left()
         if depth:
             self._calls.inside = 0
             self.leave(depth)

@@ -34,7 +34,7 @@ class Phases(Instrument):
         self.clock.on_step(self._stepped)
         self.clock.install(stack)
 
-    def told(self, how: str) -> dict[str, Any]:
+    def results(self, how: str) -> dict[str, Any]:
         return {
             "phases": list(PHASES),
             "steps": self._steps,

@@ -72,7 +72,7 @@ class Survey(Instrument):
         if self._clock.wait is not None:
             self._clock.wait()
 
-    def told(self, how: str) -> dict[str, Any]:
+    def results(self, how: str) -> dict[str, Any]:
         """Return the steps in all and in the window, its seconds, the share of each phase, and the device type.
 
         "whole" is True if the script ended before the window did.

@@ -110,7 +110,7 @@ class Turns(Instrument):
             self._wait()
         return time.perf_counter()
 
-    def told(self, how: str) -> dict[str, Any]:
+    def results(self, how: str) -> dict[str, Any]:
         """Return the number of turns, the seconds before the first one, and the seconds of one-time work."""
         if self._line is not None:
             self._line.close()
@@ -120,7 +120,7 @@ class Turns(Instrument):
 def _waited_s() -> float:
     """Return the seconds that this thread waited for a busy processor; 0 if the system does not count them."""
     try:
-        with open("/proc/thread-self/schedstat", encoding="ascii") as told:
-            return int(told.read().split()[1]) / 1e9
+        with open("/proc/thread-self/schedstat", encoding="ascii") as stats:
+            return int(stats.read().split()[1]) / 1e9
     except (OSError, ValueError, IndexError):
         return 0.0
