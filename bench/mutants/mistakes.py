@@ -1,0 +1,77 @@
+"""Plant the mistakes of mistakes.toml, which are those of single fields, and count how many TrueStep finds.
+
+    python bench/mutants/mistakes.py                all of them, about three minutes on two cores
+    python bench/mutants/mistakes.py --only moco    those of some programs
+
+They are edits written by hand, in reinforcement learning, adversarial and contrastive training, diffusion, language,
+graphs and others, made before it was known which would be found. docs/reference/mutants.md
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+import tomllib
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[2]
+RESULTS = ROOT / "bench" / "results" / "mistakes.json"
+PROGRAMS = ROOT / "tests" / "wild" / "programs"
+os.environ["OMP_NUM_THREADS"] = "1"
+os.environ.setdefault("TRUESTEP_WATCH", "0")
+sys.path.append(str(ROOT / "tests" / "support"))
+
+import warm  # noqa: E402
+from score import share  # noqa: E402
+from trial import digest, run  # noqa: E402
+
+
+def main() -> None:
+    """Run the command."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--only", default="", help="parts of names of programs, with commas between")
+    parser.add_argument("--save", action="store_true", help=f"write {RESULTS.relative_to(ROOT)}")
+    parser.add_argument("--jobs", type=int, default=2, help="processes at a time")
+    options = parser.parse_args()
+    warm.install()
+    parts = [part for part in options.only.split(",") if part]
+    all_mistakes = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))["mistake"]
+    chosen = [one for one in all_mistakes if not parts or any(part in one["program"] for part in parts)]
+    with ThreadPoolExecutor(options.jobs) as pool:
+        paths = sorted({PROGRAMS / f"{one['program']}.py" for one in chosen})
+        originals = dict(zip(paths, pool.map(digest, paths), strict=True))
+        rows = []
+        for row in pool.map(lambda one: _row(one, originals), chosen):
+            rows.append(row)
+            print(_shown(row), flush=True)
+    valid = [row for row in rows if row["valid"]]
+    print(share(valid))
+    if options.save:
+        RESULTS.write_text(json.dumps({"score": share(valid), "mistakes": rows}, indent=1) + "\n")
+
+
+def _row(one: dict[str, str], originals: dict[Path, str]) -> dict[str, Any]:
+    path = PROGRAMS / f"{one['program']}.py"
+    text = path.read_text(encoding="utf-8")
+    if text.count(one["old"]) != 1:
+        raise SystemExit(f"{path.name} must have the text once, has it {text.count(one['old'])} times: {one['old']}")
+    line = text[: text.index(one["old"])].count("\n") + 1
+    scope = line, line + one["old"].count("\n")
+    trial = run(text.replace(one["old"], one["new"]), path.name, originals[path], scope, silent=False)
+    return {"program": one["program"], "line": line, "mistake": one["mistake"]} | vars(trial)
+
+
+def _shown(row: dict[str, Any]) -> str:
+    place = f"{row['program']}:{row['line']} {row['mistake']}"
+    if not row["valid"]:
+        return f"- {place} ({row['why']})"
+    found = ", ".join(f"{rule}:{line}" for rule, line in row["found"]) or f"nothing ({', '.join(row['low'])})"
+    return f"{'+' if row['placed'] else '~' if row['found'] else '!'} {place}\n      {found}"
+
+
+if __name__ == "__main__":
+    main()
