@@ -95,8 +95,3 @@ def test_quoted_counts_are_those_of_all_rules():
 
 def test_the_corrected_program_is_quiet(tmp_path):
     assert report(CORRECTED, tmp_path)["findings"] == []
-
-
-@pytest.mark.slow
-def test_the_whole_demo_ends_well():
-    assert subprocess.run([sys.executable, "examples/demo.py"], cwd=ROOT, capture_output=True).returncode == 0
