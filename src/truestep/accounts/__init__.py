@@ -6,13 +6,30 @@
 - `all_accounts`: all accounts of a run.
 - `steps`: updates of the parameters, by optimizers and by hand.
 - `gradients`: backward passes, by the line that makes them: used, used again, discarded.
+- `calls`: calls of models, by line, mode and purpose.
+- `randomness`: dropout and similar layers, by the purpose of the call.
 """
 
 from truestep.accounts._account import Account, Entry
 from truestep.accounts.all_accounts import Accounts, Changes
+from truestep.accounts.calls import CallLine, Calls
 from truestep.accounts.gradients import Gradients, PassLine
+from truestep.accounts.randomness import Randomness
 from truestep.accounts.run_objects import Objects
 from truestep.accounts.steps import Steps
 from truestep.accounts.tally import Tally
 
-__all__ = ["Account", "Accounts", "Changes", "Entry", "Gradients", "Objects", "PassLine", "Steps", "Tally"]
+__all__ = [
+    "Account",
+    "Accounts",
+    "CallLine",
+    "Calls",
+    "Changes",
+    "Entry",
+    "Gradients",
+    "Objects",
+    "PassLine",
+    "Randomness",
+    "Steps",
+    "Tally",
+]

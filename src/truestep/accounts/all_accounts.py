@@ -6,7 +6,9 @@ from collections.abc import Hashable, Sequence
 from typing import Any
 
 from truestep.accounts._account import Account
+from truestep.accounts.calls import Calls
 from truestep.accounts.gradients import Gradients
+from truestep.accounts.randomness import Randomness
 from truestep.accounts.run_objects import Objects
 from truestep.accounts.steps import Steps
 from truestep.events import Event
@@ -22,6 +24,8 @@ class Accounts(Objects):
         super().__init__()
         self.steps = Steps(self)
         self.gradients = Gradients(self)
+        self.calls = Calls(self)
+        self.randomness = Randomness(self, self.calls)
         self.accounts: Sequence[Account[Any]] = [
             account for account in vars(self).values() if isinstance(account, Account)
         ]
