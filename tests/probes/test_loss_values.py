@@ -38,19 +38,20 @@ def reads(loss_of, steps=30):
 )
 def test_sampled_steps(loss):
     found = reads(loss)
-    assert len(found) == 6  # steps 0 to 3, 10 and 20
+    assert len(found) == 7  # steps 0 to 3, 10 and 20, and the end
     assert found[0].value == pytest.approx(math.log(10), abs=1e-3)
+    assert found[0].root.startswith("NllLoss")
     assert found[0].site.path == __file__
 
 
 @pytest.mark.parametrize(
-    "loss",
+    ("loss", "root", "scaled"),
     [
-        lambda logits, y: nn.functional.cross_entropy(logits, y) / 4,
-        lambda logits, y: nn.functional.mse_loss(logits[:, 0], y.float()),
-        lambda logits, y: nn.functional.cross_entropy(logits, y) + 0.1 * logits.square().mean(),
+        (lambda logits, y: nn.functional.cross_entropy(logits, y) / 4, "NllLossBackward0", True),
+        (lambda logits, y: nn.functional.mse_loss(logits[:, 0], y.float()), "MseLossBackward0", False),
+        (lambda logits, y: nn.functional.cross_entropy(logits, y) + logits.mean(), "AddBackward0", False),
     ],
     ids=["divided", "another", "a sum"],
 )
-def test_losses_that_say_nothing_of_chance(loss):
-    assert reads(loss) == []
+def test_the_operation_before_a_scaling_names_the_loss(loss, root, scaled):
+    assert {(event.root, event.scaled) for event in reads(loss)} == {(root, scaled)}

@@ -22,7 +22,7 @@ SAMPLED = (0, 1, 2, 3, 10, 20, 50, 100, 200)
 def coverage(losses, *values, steps=SAMPLED, error=""):
     extent, progress = Extent(), Progress()
     for step, value in zip(steps, values, strict=False):
-        for event in (*losses, ev.LossRead(value=value)):
+        for event in (*losses, ev.LossRead(value=value, root="NllLossBackward0")):
             progress.note(event)
             extent.note(event, step)
     return extent.coverage(progress, error)

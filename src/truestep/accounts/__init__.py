@@ -8,14 +8,18 @@
 - `gradients`: backward passes, by the line that makes them: used, used again, discarded.
 - `calls`: calls of models, by line, mode and purpose.
 - `randomness`: dropout and similar layers, by the purpose of the call.
+- `losses`: what is differentiated, with its value at first and at last.
+- `samples`: passes over the data, and what models are called on.
 """
 
 from truestep.accounts._account import Account, Entry
 from truestep.accounts.all_accounts import Accounts, Changes
 from truestep.accounts.calls import CallLine, Calls
 from truestep.accounts.gradients import Gradients, PassLine
+from truestep.accounts.losses import Losses, LossLine
 from truestep.accounts.randomness import Randomness
 from truestep.accounts.run_objects import Objects
+from truestep.accounts.samples import Samples
 from truestep.accounts.steps import Steps
 from truestep.accounts.tally import Tally
 
@@ -27,9 +31,12 @@ __all__ = [
     "Changes",
     "Entry",
     "Gradients",
+    "LossLine",
+    "Losses",
     "Objects",
     "PassLine",
     "Randomness",
+    "Samples",
     "Steps",
     "Tally",
 ]

@@ -8,8 +8,10 @@ from typing import Any
 from truestep.accounts._account import Account
 from truestep.accounts.calls import Calls
 from truestep.accounts.gradients import Gradients
+from truestep.accounts.losses import Losses
 from truestep.accounts.randomness import Randomness
 from truestep.accounts.run_objects import Objects
+from truestep.accounts.samples import Samples
 from truestep.accounts.steps import Steps
 from truestep.events import Event
 
@@ -25,6 +27,8 @@ class Accounts(Objects):
         self.steps = Steps(self)
         self.gradients = Gradients(self)
         self.calls = Calls(self)
+        self.losses = Losses(self)
+        self.samples = Samples(self)
         self.randomness = Randomness(self, self.calls)
         self.accounts: Sequence[Account[Any]] = [
             account for account in vars(self).values() if isinstance(account, Account)

@@ -122,12 +122,16 @@ class LossNotFinite(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class LossRead(Event):
-    """At a sampled step, the finite, unscaled value of a classification loss that backward started from."""
+    """At a sampled step, and at the end: the finite value that backward started from, without a GradScaler's scale."""
 
-    absent: ClassVar[str] = "no classification loss"
+    absent: ClassVar[str] = "no loss of one value"
     value: float
     """Rounded to four digits."""
     site: Site | None = None
+    root: str = ""
+    """Kind of the operation that computed the loss; a division or multiplication before it is skipped."""
+    scaled: bool = False
+    """Whether such a division or multiplication was skipped."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

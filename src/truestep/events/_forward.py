@@ -131,6 +131,26 @@ class ModelCalled(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class InputsRead(Event):
+    """Values of the first argument of a model on the CPU, at sampled steps and in first calls without gradients."""
+
+    absent: ClassVar[str] = "no model call on a tensor on the CPU"
+    model: int
+    training: bool = True
+    """Whether gradients were on and the model was in train mode."""
+    mean: float = 0.0
+    spread: float = 0.0
+    """Standard deviation; all figures are of sampled elements, rounded to three digits."""
+    least: float = 0.0
+    most: float = 0.0
+    dtype: str = "float32"
+    floating: bool = True
+    shape: tuple[int, ...] = ()
+    site: Site | None = None
+    """Line that called the model."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class BatchStatisticsTaken(Event):
     """At a sampled step, batch normalisation layers in train mode ran inside the `ModelCalled` before this event."""
 

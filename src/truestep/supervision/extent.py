@@ -35,7 +35,7 @@ class Extent:
             case ev.LossComputed(grad=True):
                 over_classes = event.kind in _OVER_CLASSES and event.reduction == "mean"
                 self._classes.add(event.classes if over_classes else 0)
-            case ev.LossRead():
+            case ev.LossRead(scaled=False) if event.root.startswith("NllLoss"):
                 self._reads.append((step, event.value))
             case ev.ProcessStarted():
                 self._processes += 1

@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 import sys
 import threading
+from collections.abc import Iterator
 from contextlib import ExitStack
 from typing import Any, NamedTuple
 
 from truestep import seams
-from truestep.events import BackwardEnded, GradientsTaken, HandStepped, LossNotFinite, LossRead, Site
+from truestep.events import BackwardEnded, Event, GradientsTaken, HandStepped, LossNotFinite, LossRead, Site
 from truestep.probes.backward.anomaly import Anomaly
 from truestep.probes.backward.kept_graphs import Keep
 from truestep.probes.backward.nan_search import whereabouts
@@ -20,8 +21,6 @@ from truestep.probes.context.values import has_values
 
 _SCALINGS = ("DivBackward0", "MulBackward0")
 _SUMS = ("AddBackward0", "SubBackward0")
-_CLASSES = "NllLoss"
-"""Prefix of the names of operations that end a loss over classes."""
 _SAMPLED_READS = 4
 _MOST_BAD_LOSSES = 8
 """Number of losses that are not finite to examine; later ones are only counted."""
@@ -109,6 +108,7 @@ class BackwardProbe(Probe):
                     return False
                 value = root.item()
                 self.scene.losses.last = value
+                self.scene.losses.site = coast.events[coast.at].site  # type: ignore[attr-defined]
                 return bool(value - value == 0.0)
             return True
         except Exception:
@@ -200,6 +200,24 @@ class BackwardProbe(Probe):
             self._kinds[type(node)] = name
         return name
 
+    def _source(self, node: Any) -> tuple[str, bool]:
+        """Return the name of the operation that computed a loss, and True if divisions or multiplications follow it."""
+        scaled = False
+        while node is not None:
+            name = self._kind(node)
+            inner = [following for following, _ in node.next_functions if following is not None]
+            if name not in _SCALINGS or len(inner) != 1:
+                return name, scaled
+            node, scaled = inner[0], True
+        return "leaf", scaled
+
+    def last(self) -> Iterator[Event]:
+        """Yield the value of the latest loss."""
+        losses = self.scene.losses
+        if isinstance(losses.last, float | int) and not self.scene.scales.in_use and losses.site in losses.source:
+            root, scaled = losses.source[losses.site]
+            yield LossRead(value=float(f"{losses.last:.4g}"), site=losses.site, root=root, scaled=scaled)
+
     def _another_read(self) -> bool:
         """Return True if the tape is read at this backward pass: at the first few of a sampled step."""
         step, reads = self._reads_at
@@ -219,12 +237,11 @@ class BackwardProbe(Probe):
         value = root.item()
         if value - value == 0.0:
             scene.losses.last = value if scene.scales.scaled_by is None else None
-            if (
-                scene.sampling.on
-                and scene.scales.scaled_by is None
-                and self._kinds.get(type(node), "").startswith(_CLASSES)
-            ):
-                scene.emit(LossRead(value=float(f"{value:.4g}"), site=site))
+            scene.losses.site = site
+            if scene.sampling.on and scene.scales.scaled_by is None:
+                root, scaled = self._source(node)
+                scene.losses.source[site] = (root, scaled)
+                scene.emit(LossRead(value=float(f"{value:.4g}"), site=site, root=root, scaled=scaled))
             return
         before, scene.losses.last = scene.losses.last, None
         if isinstance(value, complex):

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
+from truestep.events import Site
+
 
 class Losses:
     """The latest loss, and the graphs of losses that stay in memory.
 
     Attributes:
         last: value of the latest loss; None if it was not read.
+        source: operation before the latest loss, and True if that was scaled by a number, by line of the backward pass.
+        site: line of the backward pass from the latest loss.
         bad: True if a backward pass since the last step began from a loss that is not finite.
         every: True examines every loss (a plateau schedule may get it); False every other one.
         kept_by: variables that were found to keep the graphs of losses.
@@ -18,6 +22,8 @@ class Losses:
 
     def __init__(self) -> None:
         self.last: float | None = None
+        self.source: dict[Site | None, tuple[str, bool]] = {}
+        self.site: Site | None = None
         self.bad = False
         self.every = False
         self.kept_by: set[str] = set()

@@ -15,6 +15,7 @@ from truestep.probes.backward.kept_graphs import Keep
 from truestep.probes.context.local_variables import argument
 from truestep.probes.context.names import receiver
 from truestep.probes.context.probe import Probe, sees
+from truestep.probes.forward.inputs import READS_ASIDE, Inputs
 from truestep.probes.forward.model import Model, Models, where
 from truestep.probes.forward.norms import Norms
 from truestep.probes.forward.outputs import Outputs
@@ -31,17 +32,19 @@ Token = tuple[int, Any, Any]
 class CallSite:
     """A place in the code that calls a model, with the facts about the call that do not change."""
 
-    __slots__ = ("dropped", "events", "model", "site")
+    __slots__ = ("dropped", "events", "model", "reads", "site")
 
     def __init__(self, model: Model, site: Site | None, dropped: bool) -> None:
         self.model = model
         self.site = site
         self.dropped = dropped
         self.events: dict[tuple[Any, ...], ModelCalled] = {}
+        self.reads = READS_ASIDE
+        """Calls without gradients with values still to be read outside of sampled steps."""
 
 
 class ModuleProbe(Probe):
-    """Emits `ModelMet`, `ModelCalled`, `BatchStatisticsTaken`, `ForwardCalledDirectly`, `UnregisteredModuleCalled`."""
+    """Emits `ModelMet`, `ModelCalled`, `InputsRead`, `ForwardCalledDirectly`, `UnregisteredModuleCalled` and more."""
 
     def install(self, stack: ExitStack) -> None:
         scene, torch = self.scene, self.scene.torch
@@ -65,6 +68,7 @@ class ModuleProbe(Probe):
         self.norms = Norms(scene)
         self.keep = Keep(scene)
         self._compared = Outputs(scene)
+        self._inputs = Inputs(scene)
         self.outputs = Keep(scene, named=True)
         if not seams.module_call.wrap(stack, enter=self.enter, leave=self.leave, depth=scene.depth, coast=scene.coast):
             return
@@ -135,6 +139,9 @@ class ModuleProbe(Probe):
             depth.inside = 1
             return passed_by
         same = model.repeats_input(args)
+        if scene.sampling.on or (place.reads and not self._grad_enabled()):
+            place.reads -= not scene.sampling.on
+            self._inputs.look(model.number, module, args, place.site)
         if scene.sampling.on and model.trainable and self._grad_enabled():
             depth.inside = 2
             self._prepare(model, args)

@@ -1,0 +1,135 @@
+"""The account of samples: passes over the data and their order, and the values that models are called on."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import Any
+
+from truestep import events as ev
+from truestep.accounts._account import Account, Entry, amount, line_of
+from truestep.accounts.run_objects import Objects
+from truestep.events import Event, LoaderMet, Site
+
+_Key = tuple[str, int]
+"""Kind of the fact, and number of the loader."""
+_ORDERS = {"random": "shuffled", "sequential": "in order"}
+
+
+@dataclass(slots=True)
+class Inputs:
+    """The first arguments of the calls of one model for one purpose, over the calls that were read."""
+
+    reads: list[ev.InputsRead] = field(default_factory=list)
+
+    @property
+    def mean(self) -> float:
+        """Return the mean of all values read."""
+        return sum(read.mean for read in self.reads) / len(self.reads)
+
+    @property
+    def spread(self) -> float:
+        """Return the standard deviation of all values read, around their mean."""
+        mean = self.mean
+        return math.sqrt(sum(read.spread**2 + (read.mean - mean) ** 2 for read in self.reads) / len(self.reads))
+
+
+class Samples(Account[_Key]):
+    """Counts passes and batches of each loader, and collects the inputs of each model."""
+
+    name = "samples"
+
+    def __init__(self, objects: Objects) -> None:
+        super().__init__(objects)
+        self.inputs: dict[tuple[int, bool], Inputs] = {}
+        """Model, and True for calls with gradients in train mode, to its inputs."""
+        self.trained: set[int] = set()
+        """Loaders with a batch that was the latest at a backward pass."""
+
+    def note(self, event: Event) -> None:
+        """Enter an event."""
+        match event:
+            case ev.LoaderStarted():
+                self.tally.add(("passes", event.loader))
+            case ev.BatchDrawn():
+                self.tally.add(("batches", event.loader))
+            case ev.LoaderEnded():
+                self.tally.add(("whole", event.loader))
+            case ev.BackwardEnded(loader=int(loader)):
+                self.trained.add(loader)
+            case ev.InputsRead():
+                self.inputs.setdefault((event.model, event.training), Inputs()).reads.append(event)
+            case _:
+                pass
+
+    def entry(self) -> Entry | None:
+        """Return the passes over the data that the run trained on, and the inputs of its models."""
+        loaders = {number for _, number in self.tally}
+        parts = self._passes() + self._values()
+        facts = {
+            "loaders": [self._facts(number) for number in sorted(loaders)],
+            "inputs": [
+                _described(inputs) | {"model": self.objects.model_name(model), "training": training}
+                for (model, training), inputs in self.inputs.items()
+            ],
+        }
+        return Entry("; ".join(parts), facts) if parts else None
+
+    def _passes(self) -> list[str]:
+        drawn: dict[int, tuple[int, LoaderMet | None]] = {}
+        for number in self.trained:
+            met = self.objects.loaders.get(number)
+            key = met.dataset if met is not None else -number
+            before = drawn.get(key, (0, None))[0]
+            drawn[key] = (before + self.tally["passes", number], met)
+        if not drawn:
+            return []
+        passes, met = max(drawn.values(), key=lambda one: one[0])
+        order = "" if met is None or met.iterable else _ORDERS.get(met.sampler, "")
+        others = f" of {met.name}, {amount(len(drawn) - 1, 'other data set')}" if len(drawn) > 1 and met else ""
+        return [f"{amount(passes, 'pass')}{others}" + (f", {order}" if order else "")]
+
+    def _values(self) -> list[str]:
+        """Return mean and spread of the inputs of the model that was called on most, in training and in evaluation."""
+        numbers = {model for model, _ in self.inputs}
+        both = {model for model in numbers if (model, True) in self.inputs and (model, False) in self.inputs}
+        if not numbers:
+            return []
+        model = min(both or numbers)
+        texts = [
+            f"{inputs.mean:.2g} +- {inputs.spread:.2g} in {purpose}"
+            for purpose, training in (("training", True), ("evaluation", False))
+            if (inputs := self.inputs.get((model, training))) is not None and inputs.reads[0].floating
+        ]
+        return [f"inputs {', '.join(texts)}"] if texts else []
+
+    def _facts(self, number: int) -> dict[str, Any]:
+        met = self.objects.loaders.get(number)
+        return {
+            "name": self.objects.loader_name(number),
+            "site": line_of(_site(met)),
+            "passes": self.tally["passes", number],
+            "whole_passes": self.tally["whole", number],
+            "batches": self.tally["batches", number],
+            "batches_of_a_pass": None if met is None else met.batches,
+            "order": "" if met is None else met.sampler,
+            "trained_on": number in self.trained,
+        }
+
+
+def _site(met: LoaderMet | None) -> Site | None:
+    return None if met is None else met.site
+
+
+def _described(inputs: Inputs) -> dict[str, Any]:
+    first = inputs.reads[0]
+    return {
+        "site": line_of(first.site),
+        "mean": float(f"{inputs.mean:.4g}"),
+        "spread": float(f"{inputs.spread:.4g}"),
+        "least": min(read.least for read in inputs.reads),
+        "most": max(read.most for read in inputs.reads),
+        "dtype": first.dtype,
+        "shape": list(first.shape),
+        "calls_read": len(inputs.reads),
+    }

@@ -1,0 +1,80 @@
+"""Values that models are called on: mean, spread and range of sampled elements, on the CPU only."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from truestep.events import InputsRead, Site
+from truestep.probes.context.scene import Scene
+from truestep.probes.context.values import has_values
+from truestep.probes.forward.label_values import is_transformed
+
+_ELEMENTS = 4096
+_LARGEST_COPY = 1 << 20
+_READS = 2
+"""Calls that are read of one place in one sampled step."""
+READS_ASIDE = 3
+"""Calls without gradients that are read of one place outside of sampled steps."""
+
+
+class Inputs:
+    """Emits `InputsRead`."""
+
+    def __init__(self, scene: Scene) -> None:
+        self._scene = scene
+        self._reads: dict[int, tuple[int, int]] = {}
+        """Step and number of its reads, by number of the model and kind of the call."""
+
+    def look(self, model: int, module: Any, args: tuple[Any, ...], site: Site | None) -> None:
+        """Emit the values of the first argument."""
+        scene = self._scene
+        given = args[0] if args else None
+        if type(given) is not scene.torch.Tensor or not _is_readable(given):
+            return
+        training = bool(module.training) and scene.torch.is_grad_enabled()
+        if not scene.sampling.on:
+            self._emit(model, given, training, site)
+            return
+        key, step = 2 * model + training, scene.sampling.step
+        before, reads = self._reads.get(key, (-1, 0))
+        reads = reads + 1 if before == step else 1
+        self._reads[key] = (step, reads)
+        if reads <= _READS:
+            self._emit(model, given, training, site)
+
+    def _emit(self, model: int, given: Any, training: bool, site: Site | None) -> None:
+        with self._scene.sampling.timed(given):
+            flat = given.detach().reshape(-1)
+            values = flat[:: max(1, flat.numel() // _ELEMENTS) | 1].double()
+            mean = float(values.mean())
+            spread = float((values - mean).square().mean().sqrt())
+            least, most = (float(value) for value in values.aminmax())
+        self._scene.tell(
+            InputsRead,
+            model=model,
+            training=training,
+            mean=_rounded(mean),
+            spread=_rounded(spread),
+            least=_rounded(least),
+            most=_rounded(most),
+            dtype=str(given.dtype).removeprefix("torch."),
+            floating=given.is_floating_point(),
+            shape=tuple(int(size) for size in given.shape),
+            site=site,
+        )
+
+
+def _rounded(value: float) -> float:
+    return float(f"{value:.3g}")
+
+
+def _is_readable(given: Any) -> bool:
+    return (
+        given.is_cpu
+        and has_values(given)
+        and not given.is_complex()
+        and not given.is_quantized
+        and given.numel() > 0
+        and (given.is_contiguous() or given.numel() <= _LARGEST_COPY)
+        and not is_transformed(given)
+    )
