@@ -1,6 +1,7 @@
 """Loops: where they begin and end, what a step is, and what happens between two steps."""
 
 import json
+import re
 import subprocess
 import sys
 import warnings
@@ -55,17 +56,19 @@ def test_every_pass_has_an_order_of_its_own_also_without_epochs():
     assert not torch.equal(orders[1], orders[2])
 
 
-def test_a_loop_without_an_end_around_a_run_that_has_ended_is_an_error():
+@pytest.mark.parametrize("call", ["run.train()", "run.steps()"])
+def test_a_loop_without_an_end_around_a_run_that_has_ended_is_an_error(call):
     run, model, _ = made(max_steps=4)
     loader = run.loader(data(), batch_size=4)
 
     def forever():
         while True:
-            yield from run.train(loader, model)
+            yield from run.train(loader, model) if call == "run.train()" else run.steps()
 
+    batch = data(4).tensors
     seen = 0
-    with pytest.raises(BadSettings, match=r"1,000 times after the last of max_steps=4 steps"):
-        for batch in forever():
+    with pytest.raises(BadSettings, match=rf"{re.escape(call)} was called 1,000 times after the last of max_steps=4"):
+        for _ in forever():
             run.step(loss_of(model, batch))
             seen += 1
     assert (seen, run.global_step) == (4, 4)

@@ -106,10 +106,7 @@ class Loops:
 
     def _train(self, loader: Loader | GivenLoader) -> Iterator[Any]:
         position = self._progress.position
-        if self._progress.has_all_steps:
-            self._count_empty_pass()
-        self._stepper.no_open_window("the next training loop")
-        self._checkpointer.begin()
+        self._enter("run.train()")
         current, length = position.claim(loader.name), length_of(loader)
         if current is not None and position.is_spent(current, length):
             position.leave(current)
@@ -128,17 +125,6 @@ class Loops:
             current.finished = current.given = current.early[0]
         return self._shown(current, self._iterate(current, batches, length, loader.batch_size))
 
-    def _count_empty_pass(self) -> None:
-        """Count a pass that was started after the last step, and has no batch: `while True` around it has no end."""
-        self._empty_passes += 1
-        if self._empty_passes >= _MOST_EMPTY_PASSES:
-            raise BadSettings(
-                f"run.train() was started {self._empty_passes:,} times after the last of "
-                f"max_steps={self._progress.limits.max_steps} steps",
-                expected="expected the loop around it to end with the run",
-                remedy="write `for epoch in run.epochs():` around it, or leave the loop at `run.global_step`",
-            )
-
     def steps(self, count: int | None = None) -> Iterator[int]:
         """Return an iterator over the numbers of `count` steps, or up to `max_steps`, from the position of the run.
 
@@ -150,13 +136,26 @@ class Loops:
             raise BadSettings(
                 "the run has no end", expected="expected a number of steps", remedy="write run.steps(1000)"
             )
-        self._stepper.no_open_window("the next training loop")
-        self._checkpointer.begin()
+        self._enter("run.steps()")
         current = progress.position.claim("steps")
         self._stepper.cadence.begin(Measure("steps", total, progress.position.in_epoch))
         if current is None:
             return iter(())
         return self._shown(current, self._iterate(current, numbers(current, total), total, 0))
+
+    def _enter(self, call: str) -> None:
+        """Prepare a pass over batches or steps; raise BadSettings in an endless loop around passes without any."""
+        if self._progress.has_all_steps:
+            self._empty_passes += 1
+        if self._empty_passes >= _MOST_EMPTY_PASSES:
+            raise BadSettings(
+                f"{call} was called {self._empty_passes:,} times after the last of "
+                f"max_steps={self._progress.limits.max_steps} steps",
+                expected="expected the loop around it to end with the run",
+                remedy="leave that loop when `run.global_step` reaches max_steps, or write `for epoch in run.epochs():`",
+            )
+        self._stepper.no_open_window("the next training loop")
+        self._checkpointer.begin()
 
     def _shown(self, current: LoopPass, batches: Iterator[Any]) -> Iterator[Any]:
         self._progress.position.follow(current, batches)
