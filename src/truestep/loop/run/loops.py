@@ -152,7 +152,7 @@ class Loops:
                 f"{call} was called {self._empty_passes:,} times after the last of "
                 f"max_steps={self._progress.limits.max_steps} steps",
                 expected="expected the loop around it to end with the run",
-                remedy="leave that loop when `run.global_step` reaches max_steps, or write `for epoch in run.epochs():`",
+                remedy="leave that loop when `run.global_step` reaches max_steps, or loop over `run.epochs()`",
             )
         self._stepper.no_open_window("the next training loop")
         self._checkpointer.begin()
