@@ -151,3 +151,24 @@ def test_a_broadcast_before_a_loss_by_hand(wrong: bool) -> None:
         (layer(X) - target).pow(2).mean().backward()
     found = [(event.shape, event.wide) for event in events if isinstance(event, BroadcastOnTape)]
     assert found == ([((16, 1), (16, 16))] if wrong else [])
+
+
+def test_a_broadcast_in_a_term_of_a_sum() -> None:
+    actor, critic = nn.Linear(4, 3), nn.Linear(4, 1)
+    returns = torch.zeros(16)
+    with capture_events() as events:
+        policy = -actor(X).log_softmax(1)[:, 0].mean()
+        value = 0.5 * (critic(X) - returns).pow(2).mean()
+        (policy - 0.01 * actor(X).mean() + value * 0.5).backward()
+    assert [event.wide for event in events if isinstance(event, BroadcastOnTape)] == [(16, 16)]
+
+
+def test_differences_of_pairs_on_purpose_are_no_broadcast() -> None:
+    layer = nn.Linear(4, 1)
+    margin = torch.zeros(16)
+    with capture_events() as events:
+        scores = layer(X)
+        ranking = (scores - scores.t() - 1).abs().mean()
+        rows = (scores.squeeze(1).unsqueeze(1) - margin).abs().mean()
+        (ranking + rows + scores.pow(2).mean()).backward()
+    assert not [event for event in events if isinstance(event, BroadcastOnTape)]

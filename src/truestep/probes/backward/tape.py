@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Iterator
 from typing import Any
 
 from truestep.events import BroadcastOnTape, Site, TapeRead
@@ -19,6 +20,10 @@ _RISKY = {
 }  # fmt: skip
 _REDUCTIONS = {"MeanBackward0", "MeanBackward1", "SumBackward0", "SumBackward1"}
 _BETWEEN = {"PowBackward0", "AbsBackward0", "MulBackward0", "DivBackward0"}
+_DIFFERENCES = {"SubBackward0", "RsubBackward0"}
+_OF_TERMS = {"AddBackward0", "NegBackward0", *_DIFFERENCES}
+_MOST_TERMS = 32
+"""Operations between a loss and its terms that are looked at."""
 _OPAQUE = ("CompiledFunctionBackward", "GraphTask", "torch::jit")
 _TRANSPARENT = {"RegisterPostBackwardFunctionBackward"}
 """Custom functions that return their input (FSDP2 marks the end of a module with one)."""
@@ -102,30 +107,35 @@ def _shape(node: Any, index: int = 0) -> tuple[int, ...]:
     return tuple(int(size) for size in metadata[index].shape) if index < len(metadata) else ()
 
 
-def _broadcast(scene: Scene, node: Any, site: Site | None) -> None:
-    """Look for a prediction of shape (N, 1) or (N,) that a difference turned into (N, N) right before the loss."""
-    for _ in range(6):
-        if node is None:
+def _broadcast(scene: Scene, root: Any, site: Site | None) -> None:
+    """Look for a prediction of shape (N, 1) or (N,) that a difference turned into (N, N) in a term of the loss."""
+    for node in _differences(root):
+        wide = _shape(node)
+        inputs = [(following, index) for following, index in node.next_functions if following is not None]
+        if len(inputs) != 1 or len(wide) != 2 or wide[0] != wide[1] or wide[0] < 2:
+            continue
+        child, index = inputs[0]
+        if child.name().startswith(("Unsqueeze", "Expand", "View", "Reshape")):
+            continue
+        shape = _shape(child, index)
+        count = wide[0]
+        if shape in ((count, 1), (count,), (1, count)):
+            scene.emit(BroadcastOnTape(site=site, shape=shape, wide=wide))
             return
+
+
+def _differences(root: Any) -> Iterator[Any]:
+    """Yield the differences of tensors right before the means and sums that a loss is made of."""
+    queue = deque([] if root is None else [root])
+    for _ in range(_MOST_TERMS):
+        if not queue:
+            return
+        node = queue.popleft()
         name = node.name()
-        if name in ("SubBackward0", "RsubBackward0"):
-            break
-        if name not in _REDUCTIONS | _BETWEEN or not node.next_functions:
-            return
-        node = node.next_functions[0][0]
-    else:
-        return
-    wide = _shape(node)
-    inputs = [(following, index) for following, index in node.next_functions if following is not None]
-    if len(inputs) != 1 or len(wide) != 2 or wide[0] != wide[1] or wide[0] < 2:
-        return
-    child, index = inputs[0]
-    if child.name().startswith(("Unsqueeze", "Expand", "View", "Reshape")):
-        return
-    shape = _shape(child, index)
-    count = wide[0]
-    if shape in ((count, 1), (count,), (1, count)):
-        scene.emit(BroadcastOnTape(site=site, shape=shape, wide=wide))
+        if name in _DIFFERENCES and _shape(node):
+            yield node
+        elif name in _REDUCTIONS | _BETWEEN or (name in _OF_TERMS and not _shape(node)):
+            queue.extend(following for following, _ in node.next_functions if following is not None)
 
 
 def risky_operations(node: Any) -> tuple[str, ...]:
