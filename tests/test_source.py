@@ -1,3 +1,4 @@
+import ast
 import linecache
 
 import pytest
@@ -111,6 +112,33 @@ def test_cell_of_a_notebook_is_read_where_tracebacks_read_it():
         assert source.read("<cell 7>").line(1) == "step()"
     finally:
         del linecache.cache["<cell 7>"]
+
+
+def test_syntax_of_a_file_is_parsed_once(tmp_path):
+    path = tmp_path / "train.py"
+    path.write_text("step()\n")
+    tree = source.parsed(str(path))
+    assert ast.unparse(tree) == "step()"
+    assert source.parsed(str(path)) is tree
+    path.write_text("second_step()\n")
+    linecache.checkcache(str(path))
+    assert ast.unparse(source.parsed(str(path))) == "second_step()"
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "for x in:\n", "x = 1\n" * 20_001, "x = '\0'\n", "x = " + "-" * 100_000 + "1\n"],
+    ids=["empty", "no Python", "too long", "null byte", "too deep"],
+)
+def test_file_without_readable_syntax_has_none(tmp_path, text):
+    path = tmp_path / "train.py"
+    path.write_text(text)
+    assert source.parsed(str(path)) is None
+
+
+def test_missing_file_has_no_syntax(tmp_path):
+    assert source.parsed(str(tmp_path / "none.py")) is None
+    assert source.parsed("\0") is None
 
 
 def test_lines_are_counted_as_python_counts_them():

@@ -6,6 +6,7 @@ alone on its line, in the statement below. ``# truestep: ignore-file[rule-id] re
 
 from __future__ import annotations
 
+import ast
 import difflib
 import functools
 import io
@@ -20,6 +21,8 @@ from pathlib import Path
 from truestep.events import Site
 from truestep.findings import Finding
 
+_LONGEST = 20_000
+"""Largest number of lines of a file to parse."""
 _COMMENT = re.compile(r"#\s*truestep:\s*(?P<rest>.*)", re.IGNORECASE)
 _IGNORE = re.compile(r"ignore(?P<file>-file)?\s*\[(?P<rules>[^\]]*)\](?P<reason>.*)", re.IGNORECASE)
 
@@ -127,6 +130,26 @@ def read(path: str | os.PathLike[str]) -> SourceFile:
     except (OSError, ValueError):
         lines = linecache.getlines(name)
         return SourceFile.from_text(name, "".join(lines)) if lines else SourceFile(name)
+
+
+def parsed(path: str) -> ast.Module | None:
+    """Return the syntax of a user's file; None if it is missing, too long or not Python.
+
+    The lines are those of `linecache`, as in tracebacks. Trees are shared and must not be modified.
+    """
+    try:
+        lines = linecache.getlines(path)
+    except ValueError:
+        return None
+    return _parsed("".join(lines)) if 0 < len(lines) <= _LONGEST else None
+
+
+@functools.lru_cache(maxsize=8)  # trees are large: several MB per thousand lines
+def _parsed(text: str) -> ast.Module | None:
+    try:
+        return ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):  # the last two: nested too deeply
+        return None
 
 
 def suppressed(finding: Finding) -> bool:

@@ -21,11 +21,7 @@ def pointed(finding: Finding) -> Finding:
     if rule is None or not rule.missing_call:
         return finding
     places = [mark.site for mark in (finding.primary, *finding.related) if mark.site is not None]
-    found: dict[Site, str] = {}
-    for site in places:
-        text = "\n".join(source.read(site.path).lines)
-        for named, line in _named(text, rule.missing_call, site.line):
-            found[replace(line, path=site.path)] = named
+    found = {line: named for site in places for named, line in _named(site.path, rule.missing_call, site.line)}
     if len(found) != 1:
         return finding
     ((place, named),) = found.items()
@@ -34,17 +30,17 @@ def pointed(finding: Finding) -> Finding:
 
 
 @functools.lru_cache(maxsize=64)
-def _named(text: str, method: str, line: int) -> tuple[tuple[str, Site], ...]:
+def _named(path: str, method: str, line: int) -> tuple[tuple[str, Site], ...]:
     """Return the statements in the scope of a line that only name a method, such as ``optimizer.zero_grad``."""
-    try:
-        scope = _scope(ast.parse(text), line)
-    except (SyntaxError, ValueError):
+    tree = source.parsed(path)
+    if tree is None:
         return ()
+    scope = _scope(tree, line)
     function = scope.name if isinstance(scope, _Function) else "<module>"
     return tuple(
         (
             ast.unparse(node),
-            Site("", node.lineno, node.col_offset, node.end_lineno or 0, node.end_col_offset or 0, function),
+            Site(path, node.lineno, node.col_offset, node.end_lineno or 0, node.end_col_offset or 0, function),
         )
         for node in _statements(scope)
         if isinstance(node, ast.Attribute) and node.attr == method

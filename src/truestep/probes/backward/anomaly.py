@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import ast
 import functools
-import linecache
 
+from truestep import source
 from truestep.events import AnomalyModeSeen, Site
 from truestep.probes.context.scene import Scene
 
@@ -28,9 +28,8 @@ class Anomaly:
 
 def _switch(site: Site) -> Site | None:
     """Return the only line of a file that switches anomaly detection on."""
-    try:
-        tree = ast.parse("".join(linecache.getlines(site.path)))
-    except (SyntaxError, ValueError):
+    tree = source.parsed(site.path)
+    if tree is None:
         return None
     calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call) and _name(node.func) in _SWITCHES]
     if len(calls) != 1:

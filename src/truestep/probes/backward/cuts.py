@@ -7,11 +7,10 @@ lies. Only this part of the source is read. If several expressions could have cu
 from __future__ import annotations
 
 import ast
-import functools
-import linecache
 from collections.abc import Iterable, Iterator
 from itertools import pairwise
 
+from truestep import source
 from truestep.events import Site
 
 Chain = tuple[Site, ...]
@@ -67,7 +66,7 @@ def _cuts(site: Site, start: Place | None, end: Place | None) -> Iterator[tuple[
         start: cuts end after this place; None for the beginning of the function.
         end: cuts end no later than this place; None for the end of the function.
     """
-    function = _around(_tree(site.path), site.line)
+    function = _around(source.parsed(site.path), site.line)
     if function is None:
         return
     flowing = set() if start else _parameters(function)
@@ -119,14 +118,6 @@ def _assigned(statement: ast.stmt) -> set[str]:
         elif isinstance(one, ast.Name | ast.Attribute):
             names.add(ast.unparse(one))
     return names
-
-
-@functools.lru_cache(maxsize=32)
-def _tree(path: str) -> ast.Module | None:
-    try:
-        return ast.parse("".join(linecache.getlines(path)))
-    except (SyntaxError, ValueError):
-        return None
 
 
 def _around(tree: ast.Module | None, line: int) -> ast.AST | None:

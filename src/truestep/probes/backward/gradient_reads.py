@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import ast
 import functools
-import linecache
 
+from truestep import source
 from truestep.events import Site
 
-_LONGEST = 20_000
-"""Largest number of lines of a file to read."""
 _CLEARING = ("zero_", "detach_", "fill_")
 
 
@@ -19,20 +17,18 @@ def reads_gradients(site: Site | None) -> bool:
     This is the innermost loop or function, and for a function also the code around its calls in the same file. Norms
     that are logged after the loop of a window say nothing of the passes in it.
     """
-    return site is not None and any(
-        _is_read(node, parent) for around in _around(site.path, site.line) for node, parent in _attributes(around)
-    )
+    return site is not None and _reads(site.path, site.line)
 
 
 @functools.lru_cache(maxsize=256)
-def _around(path: str, line: int) -> list[ast.AST]:
-    lines = linecache.getlines(path)
-    if not lines or len(lines) > _LONGEST:
-        return []
-    try:
-        tree = ast.parse("".join(lines))
-    except (SyntaxError, ValueError):
-        return []
+def _reads(path: str, line: int) -> bool:
+    tree = source.parsed(path)
+    return tree is not None and any(
+        _is_read(node, parent) for around in _around(tree, line) for node, parent in _attributes(around)
+    )
+
+
+def _around(tree: ast.Module, line: int) -> list[ast.AST]:
     found = _innermost(tree, line)
     if not isinstance(found, ast.FunctionDef):
         return [found] if found is not None else []

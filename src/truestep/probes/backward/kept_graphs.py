@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import ast
-import linecache
 import weakref
 from collections import deque
 from typing import Any
 
+from truestep import source
 from truestep.events import GraphsKept, Site
 from truestep.probes.context.local_variables import variables
 from truestep.probes.context.scene import Scene
@@ -134,10 +134,8 @@ def _holds_graphs(value: Any, depth: int = 0) -> str | None:
 
 def _line_of(name: str, frame: Any, owner: str) -> Site | None:
     """Return the line of the user's file that appends to, or adds to, this variable (in the class of that name)."""
-    path = frame.f_code.co_filename
-    try:
-        tree: ast.AST = ast.parse("".join(linecache.getlines(path)))
-    except (SyntaxError, ValueError):
+    tree: ast.AST | None = source.parsed(frame.f_code.co_filename)
+    if tree is None:
         return None
     if owner:
         classes = (node for node in ast.walk(tree) if isinstance(node, ast.ClassDef) and node.name == owner)

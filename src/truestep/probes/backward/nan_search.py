@@ -7,11 +7,11 @@ backward, parameters, the optimizer's moments of their gradients, and the order 
 from __future__ import annotations
 
 import ast
-import linecache
 from collections import deque
 from types import FrameType
 from typing import Any, NamedTuple
 
+from truestep import source
 from truestep.events import Site
 from truestep.probes.context.local_variables import variables
 from truestep.probes.context.scene import Scene, is_lazy
@@ -144,9 +144,8 @@ def _variables(scene: Scene, frame: FrameType) -> dict[str, Any]:
 def _read_before(frame: FrameType) -> list[Variable]:
     """Return the variables of the innermost loop or function up to the current line, in the order of the code."""
     line = frame.f_lineno
-    try:
-        scope: ast.AST = ast.parse("".join(linecache.getlines(frame.f_code.co_filename)))
-    except (SyntaxError, ValueError):
+    scope: ast.AST | None = source.parsed(frame.f_code.co_filename)
+    if scope is None:
         return []
     for node in ast.walk(scope):
         if isinstance(node, _SCOPES) and node.lineno <= line <= (node.end_lineno or 0):

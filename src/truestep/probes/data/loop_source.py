@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import ast
-import linecache
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from truestep import source
 from truestep.events import Site
-
-_LONGEST = 20_000
-"""Largest number of lines of a file to read."""
 
 
 class Leaving(NamedTuple):
@@ -24,14 +21,8 @@ class Leaving(NamedTuple):
 
 def leaving(site: Site | None) -> Leaving:
     """Return the statement that always leaves the loop with its iterable at a site, or ``next(iter(...))`` there."""
-    if site is None or site.column < 0:
-        return Leaving("unread")
-    lines = linecache.getlines(site.path)
-    if not lines or len(lines) > _LONGEST:
-        return Leaving("unread")
-    try:
-        tree = ast.parse("".join(lines))
-    except (SyntaxError, ValueError):
+    tree = None if site is None or site.column < 0 else source.parsed(site.path)
+    if site is None or tree is None:
         return Leaving("unread")
     for node in ast.walk(tree):
         if isinstance(node, ast.For | ast.AsyncFor) and (_holds(node.iter, site) or _is_at(node, site)):

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from types import CodeType
 from typing import Any
 
+from truestep import source
 from truestep.events import FreezeIgnored, Site
 from truestep.probes.context.scene import Scene
 
@@ -81,11 +82,12 @@ class Freezes:
         for path in self._files():
             try:
                 with open(path, encoding="utf-8") as file:
-                    source = file.read(_LONGEST)
-                if f".{attribute}" in source:
-                    found.extend(_targets(ast.parse(source), attribute, path))
-            except (OSError, ValueError, SyntaxError, RecursionError):
+                    named = f".{attribute}" in file.read(_LONGEST)
+            except (OSError, ValueError):
                 continue
+            tree = source.parsed(path) if named else None
+            if tree is not None:
+                found.extend(_targets(tree, attribute, path))
         if len(found) > 1:
             last = holder.rpartition(".")[2]
             found = [one for one in found if last and one[0].endswith(f".{last}")]
