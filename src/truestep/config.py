@@ -28,8 +28,8 @@ class Options:
     """Least severity of a finding that makes the exit code 1; "never" keeps the script's own exit code."""
     stop_on: Stop = "never"
     """"error" ends the script at the first error of high confidence."""
-    active: bool = False
-    """Whether checks may call the program's own code again, on copies."""
+    active: bool = True
+    """Whether checks may call the program's own code again, on small copies."""
     steps: int | None = None
     """Stop after this many optimizer steps."""
     budget: float = 0.01

@@ -4,7 +4,7 @@ import subprocess
 import sys
 
 import pytest
-from programs import REPOSITORY, expected, needs_active, supervise
+from programs import REPOSITORY, expected, supervise
 
 from truestep.rules import all_rules
 
@@ -16,7 +16,7 @@ def test_the_broken_program_is_found_at_its_line_and_early(rule: str) -> None:
     program = PROOFS / rule / "bad.py"
     marked = expected(program)
     assert {name for name, _ in marked} == {rule}
-    run = supervise(program, active=needs_active(program))
+    run = supervise(program)
     assert run.how == "finished", str(run)
     assert run.found == marked, str(run)
     assert run.errors == [], str(run)
@@ -26,7 +26,7 @@ def test_the_broken_program_is_found_at_its_line_and_early(rule: str) -> None:
 def test_the_correct_program_is_quiet(rule: str) -> None:
     program = PROOFS / rule / "good.py"
     assert expected(program) == set()
-    run = supervise(program, active=needs_active(PROOFS / rule / "bad.py"))
+    run = supervise(program)
     assert run.how == "finished", str(run)
     assert run.found == set(), str(run)
     assert run.errors == [], str(run)

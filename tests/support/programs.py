@@ -8,7 +8,6 @@ import re
 import subprocess
 import sys
 import tempfile
-import tomllib
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -49,25 +48,16 @@ def expected(path: Path) -> set[tuple[str, int]]:
     return marked
 
 
-def needs_active(path: Path) -> bool:
-    """Return whether one of the rules that a program is marked with takes active checks."""
-    proofs = (REPOSITORY / "proofs" / rule / "proof.toml" for rule, _ in expected(path))
-    return any(tomllib.loads(proof.read_text(encoding="utf-8")).get("active", False) for proof in proofs)
-
-
-def supervise(
-    path: Path, *arguments: str, active: bool = False, record: Path | None = None, counting: bool = True
-) -> Supervised:
+def supervise(path: Path, *arguments: str, record: Path | None = None, counting: bool = True) -> Supervised:
     """Run one program under supervision and return what was found.
 
     Args:
         path: the program.
         arguments: its own.
-        active: with active checks.
         record: folder for a record of the run.
         counting: whether steps that repeat are only counted, as they are for users; else the rules see each of them.
     """
-    options = {"active": active, "record": record and str(record), "counting": counting}
+    options = {"record": record and str(record), "counting": counting}
     with tempfile.TemporaryDirectory() as folder:
         result = Path(folder, "result")
         request = {"command": [str(path), *arguments], "options": options, "result": str(result)}
@@ -105,7 +95,7 @@ def _run(command: list[str], options: dict[str, Any], result: str) -> None:
     if not options["counting"]:
         stream.SHOWINGS = sys.maxsize
     record = Path(options["record"]) if options["record"] else None
-    session, how = Session(Options(active=options["active"], record=record), script=command[0]), "finished"
+    session, how = Session(Options(record=record), script=command[0]), "finished"
     session.start()
     try:
         runpy.run_path(command[0], run_name="__main__")

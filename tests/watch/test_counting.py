@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from programs import REPOSITORY, needs_active, supervise
+from programs import REPOSITORY, supervise
 
 TIMED = {"loader-starves-training", "workers-respawned"}
 """Their findings tell seconds."""
@@ -20,8 +20,7 @@ def names(path: Path) -> str:
 @pytest.mark.slow
 @pytest.mark.parametrize("program", [*PROOFS, *BROKEN], ids=names)
 def test_counted_steps_give_the_findings_of_steps_that_are_seen(program: Path) -> None:
-    active = needs_active(program)
-    counted, seen = supervise(program, active=active), supervise(program, active=active, counting=False)
+    counted, seen = supervise(program), supervise(program, counting=False)
     assert counted.how == seen.how == "finished"
     assert counted.steps == seen.steps
     for run in (counted, seen):

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from programs import expected, needs_active, supervise
+from programs import expected, supervise
 
 HEALTHY = sorted((Path(__file__).parent / "adversarial_healthy").glob("*.py"))
 BROKEN = sorted((Path(__file__).parent / "adversarial_broken").glob("*.py"))
@@ -34,7 +34,7 @@ def test_healthy_program_is_quiet(program: Path) -> None:
     [pytest.param(path, id=path.stem, marks=[pytest.mark.slow] * (path.stem in SLOW)) for path in BROKEN],
 )
 def test_failure_is_found_at_its_line(program: Path) -> None:
-    run, marked = supervise(program, active=needs_active(program)), expected(program)
+    run, marked = supervise(program), expected(program)
     assert marked, "no line is marked"
     assert run.how == "finished", str(run)
     assert run.errors == [], str(run)

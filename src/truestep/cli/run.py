@@ -44,8 +44,9 @@ def run(
     ] = None,
     steps: Annotated[int | None, typer.Option(min=1, help="Stop the script after this many optimizer steps.")] = None,
     active: Annotated[
-        bool, typer.Option("--active", help="Add checks that call copies of the model and the evaluation data.")
-    ] = False,
+        bool,
+        typer.Option("--active/--passive", help="Call small copies of the model and the data as checks, or not."),
+    ] = True,
     budget: Annotated[
         str | None, typer.Option(help="Largest share of the run time that supervision may cost.", show_default="1%")
     ] = None,
@@ -69,7 +70,7 @@ def run(
         fail_on=fail_on,
         stop_on=stop_on,
         steps=steps,
-        active=active or None,
+        active=active,
         budget=budget,
         format=format,
         output=output and output.absolute(),

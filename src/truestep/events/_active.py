@@ -1,4 +1,4 @@
-"""Results of checks that call the program's code again, on copies. Only with ``--active``."""
+"""Results of checks that call the program's code again, on copies; none with ``--passive``."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ class CheckSkipped(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class SamplesCompared(Event):
-    """An evaluation call was repeated on a copy of the model, with all samples of the batch but one replaced."""
+    """A call was repeated on a copy of the model in eval mode, with all samples of the batch but one replaced."""
 
-    absent: ClassVar[str] = "no evaluation repeated on a copy (with --active)"
+    absent: ClassVar[str] = "no call of a model repeated on a copy"
     model: int
     loader: int | None = None
-    """Loader of the batch."""
+    """Loader of the batch; None without a loader, if each row of the batch has one label."""
     samples: int = 0
     mixed: bool = False
     """Whether the result for the remaining sample depends on the others."""
@@ -46,7 +46,7 @@ class SamplesCompared(Event):
 class SampleReadAgain(Event):
     """The first samples of a copy of the data set behind an evaluation were read several times."""
 
-    absent: ClassVar[str] = "no evaluation data read again from a copy (with --active)"
+    absent: ClassVar[str] = "no evaluation data read again from a copy"
     loader: int
     model: int
     differ: bool = False
@@ -61,7 +61,7 @@ class SampleReadAgain(Event):
 class SamplesShared(Event):
     """The samples drawn by the loader of an evaluation were compared with those drawn for training."""
 
-    absent: ClassVar[str] = "no evaluation data compared with those of the training (with --active)"
+    absent: ClassVar[str] = "no evaluation data compared with those of the training"
     loader: int
     model: int
     samples: int = 0
@@ -88,7 +88,7 @@ class SamplesShared(Event):
 class PlainStateCompared(Event):
     """Tensors in plain attributes of a trained model were checked, on a copy, during an evaluation."""
 
-    absent: ClassVar[str] = "no evaluation of a model that could be checked (with --active)"
+    absent: ClassVar[str] = "no evaluation of a model that could be checked"
     model: int
     depends: tuple[str, ...] = ()
     """Attributes that the model's own forward writes in train mode only and that affect its results."""
@@ -98,7 +98,7 @@ class PlainStateCompared(Event):
 class PlainStateSaved(Event):
     """An object was saved while tensors in plain attributes of a model had other values than at its first call."""
 
-    absent: ClassVar[str] = "no save of a model with tensors in plain attributes (with --active)"
+    absent: ClassVar[str] = "no save of a model with tensors in plain attributes"
     model: int
     missing: tuple[str, ...] = ()
     """Attributes missing from the saved object, if it has the state of the model."""

@@ -38,6 +38,8 @@ class SamplesMixed(Rule):
         raise NotImplementedError
 
     def _in_any_order(self, event: SamplesCompared, run: Progress) -> bool:
-        """Return True if the model is trained on shuffled samples: the batch dimension is then not a sequence."""
+        """Return True if the batch dimension is not a sequence: the samples are shuffled, or each has one label."""
+        if event.loader is None:
+            return True
         loaders = (run.loaders.get(number) for number in self._trained_on.get(event.model, ()))
         return any(loader is not None and loader.shuffled for loader in loaders)

@@ -12,7 +12,7 @@ class AugmentationInEvaluation(Rule):
 
     What it does
     ------------
-    With ``--active``, reads the first samples from a copy of the evaluation's data set several times. Reports inputs
+    Reads the first samples from a copy of the evaluation's data set several times. Reports inputs
     that change between reads while their label stays the same, if the training reads other samples through the same
     data set (`random_split`) or the same transform.
 

@@ -13,8 +13,8 @@ class BatchFirstMissing(SamplesMixed):
 
     What it does
     ------------
-    With ``--active``, repeats an evaluation call on a copy of the model, twice: with the original batch, and with all
-    samples replaced by the last one. Reports the first recurrent or attention layer without ``batch_first`` that
+    Repeats a call on a copy of the model in eval mode, twice: with the original batch, and with all samples replaced by
+    the last one. The call is one of an evaluation, or else of the training. Reports the first recurrent or attention layer without ``batch_first`` that
     returns another result for the last sample although its input for that sample is the same and lies along its first
     dimension.
 

@@ -12,7 +12,7 @@ class CheckpointIncomplete(Rule):
 
     What it does
     ------------
-    With ``--active``, checks the tensors that a model holds in plain attributes, neither parameters nor buffers. On a
+    Checks the tensors that a model holds in plain attributes, neither parameters nor buffers. On a
     copy of the model, the rule determines which of them the model's own `forward` writes in train mode only, and if the
     results differ with the values from before the training. It reports a save of the model's state without them.
 

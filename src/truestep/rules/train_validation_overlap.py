@@ -33,7 +33,7 @@ class TrainValidationOverlap(Rule):
 
     What it does
     ------------
-    With ``--active``, compares the samples drawn by the loader of an evaluation with those of the training loaders: by
+    Compares the samples drawn by the loader of an evaluation with those of the training loaders: by
     index if both read one data set, or two with equal samples, otherwise by value. Reports an evaluation if at least a
     tenth of its samples were trained on (a fifth if compared by value), some were not, and some training samples are
     not in it: two splits that should be one.

@@ -30,7 +30,7 @@ def watch(
     ignore: tuple[str, ...] = (),
     record: str | Path | None = None,
     budget: float = 0.01,
-    active: bool = False,
+    active: bool = True,
 ) -> Session:
     """Return a session, which supervises the code in its ``with`` block.
 
@@ -39,7 +39,7 @@ def watch(
         ignore: ids of rules to leave out.
         record: folder for the record of the run.
         budget: largest share of the time for detailed observation, which is given up above it.
-        active: allow active checks, which call copies of the model and the data set again.
+        active: allow active checks, which call small copies of the model and the data set.
 
     Raises:
         UnknownRule: an id is not that of a rule.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-import time
 import weakref
 from collections.abc import Callable
 from contextlib import ExitStack
@@ -20,10 +19,6 @@ from truestep.supervision.launching.uncaught import described
 from truestep.supervision.record import Recorder
 from truestep.supervision.stream import EventStream
 from truestep.supervision.summary import marked_findings, summarise
-
-_FREE_S = 1.0
-"""Seconds of observation that are free of the budget, since the first steps are slow anyway (compiling, loading)."""
-
 
 _live: weakref.WeakSet[Session] = weakref.WeakSet()
 
@@ -78,7 +73,6 @@ class Session:
         self._stopping = False
         self._entered = 0
         self._summary: Summary | None = None
-        self._begun = time.perf_counter()
         self._recorder: Recorder | None = None
         self._post_mortem: PostMortem | None = None
         self._error = ""
@@ -124,10 +118,11 @@ class Session:
         self._scene = scene = Scene(torch, Listener(take, self._step, self._stream.relieve, self._stop_here))
         self._in_engine = seams.backward.engine_state()
         scene.coast.until = self.options.steps
+        scene.sampling.budget = self.options.budget
         if self._also is None:  # `also` must get every event, without skipping repeated steps
             scene.coast.repeating, scene.coast.passed = self._stream.repeating, self._stream.passed
         self._probes = install(scene, self._stack, active=self.options.active)
-        self._begun = time.perf_counter()
+        scene.sampling.begin()
         _live.add(self)
 
     def stop(self, how: str = "finished") -> Summary:
@@ -207,8 +202,7 @@ class Session:
             self._also(event)
         self._stream.step(event)
         scene, options = self._scene, self.options
-        if scene.sampling.cost_s > _FREE_S and not scene.sampling.given_up:
-            self._mind_budget()
+        scene.sampling.mind_budget()
         if options.steps is not None and scene.sampling.step >= options.steps:
             self._stopping = True
         if options.stop_on == "error" and self._judge.certain:
@@ -220,13 +214,6 @@ class Session:
         """End the script, if its last step met the condition inside a backward pass."""
         if self._stopping:
             raise Stop
-
-    def _mind_budget(self) -> None:
-        """Give up detailed observation if it has used more than its share of the time."""
-        sampling, budget = self._scene.sampling, self.options.budget
-        elapsed = time.perf_counter() - self._begun
-        if sampling.cost_s > budget * elapsed + _FREE_S:
-            sampling.give_up(f"close reading given up at step {sampling.step}, over the budget of {budget:.0%}")
 
     # --- for `truestep.watch` --------------------------------------------------------------------------------------
 

@@ -1,6 +1,7 @@
-"""Active checks: call the program's own code again, on copies, only with the user's permission (`--active`).
+"""Active checks: call the program's own code again, on small copies; `--passive` turns them off.
 
-probe            `ActiveProbe`: runs the checks after evaluation calls
+probe            `ActiveProbe`: runs the checks after calls of models
+call             arguments of a call, and the ones with a row for each sample
 grounds          conditions under which a check is possible
 purity           analysis of code for side effects
 copies           deep copies of the program's objects, without side effects

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import hashlib
+import itertools
+from collections.abc import Iterator
 from typing import Any
 
 from truestep.probes.active import restored_states
-from truestep.probes.active.copies import Refused, copy_of
+from truestep.probes.active.copies import Refused, copy_of, mind
 from truestep.probes.active.drawn import Bases, Samples, numbered
 from truestep.probes.context.scene import Scene
 
 _MOST_ROWS = 100_000
 _MOST_BYTES = 1 << 28
+_AT_ONCE = 256
 _MOST_READ = 5_000
 _READ_TWICE = 4
 _LOOKED_AT = 256
@@ -51,18 +54,23 @@ class Contents:
         if type(base) is torch.utils.data.TensorDataset:
             if len(indices) > _MOST_ROWS or sum(t.numel() * t.element_size() for t in base.tensors) > _MOST_BYTES:
                 raise Refused("the samples are too many to compare")
-            samples: dict[int, Any] = {index: tuple(t[index] for t in base.tensors) for index in indices}
+            samples: Iterator[tuple[int, Any]] = ((i, tuple(t[i] for t in base.tensors)) for i in indices)
         else:
             samples = self._from_copy(base, indices)
+        first = list(itertools.islice(samples, _LOOKED_AT))
         if number not in self._varied:
-            first = [self._input(sample) for sample in list(samples.values())[:_LOOKED_AT]]
-            self._varied[number] = _varied(first)
+            self._varied[number] = _varied([self._input(sample) for _, sample in first])
         if not self._varied[number]:
             raise Refused("its samples have so few values that they can be equal by chance")
-        return {index: _digest(sample, torch) for index, sample in samples.items()}
+        found: dict[int, bytes] = {}
+        for index, sample in itertools.chain(first, samples):
+            if len(found) % _AT_ONCE == 0:
+                mind(self._scene)
+            found[index] = _digest(sample, torch)
+        return found
 
-    def _from_copy(self, base: Any, indices: list[int]) -> dict[int, Any]:
-        """Return samples from a copy of a data set; the first ones are read twice, to detect random samples."""
+    def _from_copy(self, base: Any, indices: list[int]) -> Iterator[tuple[int, Any]]:
+        """Yield samples from a copy of a data set; the first ones are read twice, to detect random samples."""
         if not hasattr(base, "__getitem__") or len(indices) > _MOST_READ:
             raise Refused("the samples are too many to compare")
         copy, torch = copy_of(base, self._scene), self._scene.torch
@@ -74,7 +82,8 @@ class Contents:
                     twice.append(_digest(copy[index], torch))
                 if twice[0] != twice[1]:
                     raise Refused("its samples change each time they are read")
-            return {index: copy[index] for index in indices}
+            for index in indices:
+                yield index, copy[index]
         except Refused:
             raise
         except Exception as error:

@@ -10,8 +10,12 @@ from typing import Any
 from truestep.probes.active.purity import Purity, functions_in
 from truestep.probes.context.scene import Scene
 
-LARGEST_BYTES = 1 << 30
-_MOST_OBJECTS = 2_000_000
+SMALL_BYTES = 64 << 20
+_OF_FREE = 0.02
+"""Share of the free memory of an accelerator that a copy may take, if that is more than the small size."""
+_LEAST_FREE = 4
+"""An accelerator with less free memory than so many small copies gets none."""
+_MOST_OBJECTS = 50_000
 _ATOMS = (int, float, complex, str, bytes, type(None), range, type)
 _HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
 
@@ -28,10 +32,29 @@ def copy_of(thing: Any, scene: Scene) -> Any:
     """
     walk = _Walk(scene)
     walk.run(thing)
+    mind(scene)
     try:
         return copy.deepcopy(thing)
     except Exception as error:
         raise Refused(f"it cannot be copied: {type(error).__name__}") from None
+
+
+def mind(scene: Scene) -> None:
+    """Raise an error if checks and close reading have used their share of the time.
+
+    Raises:
+        Refused: no time is left.
+    """
+    if not scene.sampling.has_time():
+        raise Refused("the check would exceed the budget of time")
+
+
+def largest(torch: Any, kinds: set[str]) -> int:
+    """Return the largest size of a copy on these kinds of devices, in bytes."""
+    if "cuda" not in kinds:
+        return SMALL_BYTES
+    free, _ = torch.cuda.mem_get_info()
+    return max(SMALL_BYTES, int(_OF_FREE * free)) if free > _LEAST_FREE * SMALL_BYTES else 0
 
 
 class _Walk:
@@ -43,6 +66,7 @@ class _Walk:
         self._seen: set[int] = set()
         self._alive: list[Any] = []
         self._bytes = 0
+        self._devices = {"cpu"}
 
     def run(self, root: Any) -> None:
         todo = [root]
@@ -52,9 +76,11 @@ class _Walk:
                 continue
             self._seen.add(id(thing))
             self._alive.append(thing)
-            if len(self._seen) > _MOST_OBJECTS or self._bytes > LARGEST_BYTES:
-                raise Refused("it is too large to copy")
+            if len(self._seen) > _MOST_OBJECTS:
+                raise Refused("it has too many parts to copy")
             todo.extend(self._inside(thing))
+        if self._bytes > largest(self._torch, self._devices):
+            raise Refused(f"it is too large to copy ({self._bytes >> 20:,} MiB)")
         reason = self._purity.judge()
         if reason:
             raise Refused(reason)
@@ -108,6 +134,7 @@ class _Walk:
         if getattr(tensor, "_backward_hooks", None):
             raise Refused("it contains a tensor with hooks")
         self._bytes += tensor.numel() * tensor.element_size()
+        self._devices.add(tensor.device.type)
 
     def _module(self, module: Any) -> None:
         if any(getattr(module, name, None) for name in _HOOKS):

@@ -23,6 +23,8 @@ def hindrance(scene: Scene) -> str:
         return "the program is being profiled"
     if torch.cuda.is_initialized() and torch.cuda.is_current_stream_capturing():
         return "a graph is being captured"
+    if torch._C._functorch.peek_interpreter_stack() is not None:
+        return "a function is being transformed"
     if torch.nn.modules.module._has_any_global_hook():
         return "hooks are set on all modules"
     if torch.utils._python_dispatch._get_current_dispatch_mode_stack() or _function_modes(torch):

@@ -11,7 +11,7 @@ from typing import Any
 
 from truestep.probes.active import restored_states
 from truestep.probes.active.contents import Contents, repeated
-from truestep.probes.active.copies import Refused
+from truestep.probes.active.copies import Refused, mind
 from truestep.probes.active.drawn import Bases, Samples, common, count, together, without
 from truestep.probes.context.scene import Scene
 
@@ -114,7 +114,9 @@ class Trained:
             self.unknown = self._why[loader] = "there are too many loaders"
             return
         try:
-            samples = self._bases.drawn(iterator)
+            mind(self._scene)
+            with self._scene.sampling.checks:
+                samples = self._bases.drawn(iterator)
             self._met[loader] = next((known for known in self._met.values() if known == samples), samples)
         except Refused as refused:
             self._why[loader] = str(refused)
@@ -188,9 +190,10 @@ def _numbers(samples: Samples, since: Samples, ever: Samples) -> Overlap:
 
 
 def _weights(module: Any) -> list[float]:
-    """Return a few weights of a model."""
+    """Return a few weights of a model; on an accelerator, where reading them would wait for it, their versions."""
     some: list[float] = []
     parameters = [parameter for parameter in module.parameters() if parameter.requires_grad and parameter.numel()]
     for parameter in (*parameters[:1], *parameters[-1:]):
-        some += [float(value) for value in parameter.detach().reshape(-1)[:_VALUES].tolist()]
+        on_cpu = parameter.device.type == "cpu"
+        some += parameter.detach().reshape(-1)[:_VALUES].tolist() if on_cpu else [parameter._version]
     return some

@@ -1,4 +1,6 @@
-"""`ActiveProbe`: runs the active checks, on copies, after an evaluation call of a trained model has returned.
+"""`ActiveProbe`: runs the active checks, on copies, after a call of a trained model has returned.
+
+An evaluation is checked first; a model without one is checked in training, with its copy in eval mode.
 
 Seam: the end of an outermost module call, from the module probe; and the iterators of DataLoaders, since the shapes of
 the latest batch show the dimension of the samples.
@@ -23,6 +25,7 @@ from truestep.events import (
     Site,
 )
 from truestep.probes.active import restored_states
+from truestep.probes.active.call import Call, Path, called
 from truestep.probes.active.copies import Refused, copy_of
 from truestep.probes.active.grounds import fit, hindrance
 from truestep.probes.active.overlap import Overlap, Trained
@@ -30,7 +33,6 @@ from truestep.probes.active.reads import read_again, shared
 from truestep.probes.active.samples import compare
 from truestep.probes.active.trial import Trial
 from truestep.probes.active.unsaved import Unsaved
-from truestep.probes.context.local_variables import argument
 from truestep.probes.context.probe import Probe, sees
 from truestep.seams.refs import Ref
 
@@ -38,6 +40,8 @@ _ATTEMPTS = 3
 _MOST = 8
 _MOST_DATA = 64
 _MOST_COMPARED = 32
+_TRAINED = 3
+"""Step from which a model without an evaluation is checked in training."""
 
 
 class ActiveProbe(Probe):
@@ -54,6 +58,8 @@ class ActiveProbe(Probe):
         self._drawn_by: int | None = None
         self._data: dict[int, Ref] = {}
         """Loader to its data set, which can outlive it."""
+        self._training: dict[int, int] = {}
+        """Model to the step in which its training was checked."""
         self._left: dict[tuple[str, int], int] = {}
         """Kind of check and its model or loader, to the number of attempts left."""
         self._trained = Trained(scene)
@@ -113,6 +119,20 @@ class ActiveProbe(Probe):
             with contextlib.suppress(TypeError):
                 self._data[loader] = Ref(data)
 
+    def wants(self, model: int) -> bool:
+        """Return True if a training call of a model is to be checked in this step, a sampled one."""
+        step = self.scene.sampling.step
+        return step >= _TRAINED and self._due("training", model) and self._training.get(model) != step
+
+    def trained(self, module: Any, model: int, site: Site | None, frame: FrameType) -> None:
+        """Handle an outermost call of a model in training, at a sampled step, after it has returned."""
+        scene = self.scene
+        try:
+            self._training[model] = scene.sampling.step
+            self._check_samples(module, model, site, frame)
+        except Exception:
+            scene.fail()
+
     def evaluated(self, module: Any, model: int, site: Site | None, frame: FrameType) -> None:
         """Handle an outermost call of a model in eval mode without gradients, after it has returned.
 
@@ -128,7 +148,7 @@ class ActiveProbe(Probe):
             if not scene.sampling.step or scene.coast.on or scene.coast.learning:
                 return
             if self._due("model", model):
-                self._check_samples(module, model, site, frame)
+                self._check_samples(module, model, site, frame, evaluated=True)
             loader = scene.loader
             if loader is not None and self._due("loader", loader):
                 self._check_reads(loader, model, site)
@@ -156,36 +176,44 @@ class ActiveProbe(Probe):
         Raises:
             Refused: no check is possible now.
         """
-        depth = self.scene.depth
+        scene = self.scene
+        depth = scene.depth
         outer, depth.fetching = depth.fetching, True
         try:
-            hinders = hindrance(self.scene)
-            if hinders:
-                raise Refused(hinders)
-            yield
+            with scene.sampling.checks:
+                hinders = hindrance(scene)
+                if hinders:
+                    raise Refused(hinders)
+                yield
         finally:
             depth.fetching = outer
 
     # --- check: samples are mixed ------------------------------------------------------------------------------
 
-    def _check_samples(self, module: Any, model: int, site: Site | None, frame: FrameType) -> None:
+    def _check_samples(
+        self, module: Any, model: int, site: Site | None, frame: FrameType, *, evaluated: bool = False
+    ) -> None:
         scene = self.scene
-        self._attempt("model", model)
+        self._attempt("model" if evaluated else "training", model)
         try:
             with self._aside():
-                fit(module)
-                batch = self._argument(module, frame)
+                if evaluated:
+                    fit(module)
+                call = called(module, frame)
+                samples, rows = self._samples(call)
                 with restored_states.kept(scene.torch):
-                    found = compare(Trial(scene, copy_of(module, scene), (batch,), {}))
+                    found = compare(Trial(scene, copy_of(module, scene), call), samples, rows)
         except Refused as refused:
             scene.emit(CheckSkipped(check="samples", reason=f"the model was not checked: {refused}"))
             return
-        self._settled("model", model)
+        self._settled("training", model)
+        if evaluated:
+            self._settled("model", model)
         scene.emit(
             SamplesCompared(
                 model=model,
                 loader=self._drawn_by,
-                samples=int(batch.shape[0]),
+                samples=samples,
                 mixed=found.mixed,
                 cause=found.cause,
                 kind=found.kind,
@@ -195,29 +223,30 @@ class ActiveProbe(Probe):
             )
         )
 
-    def _argument(self, module: Any, frame: FrameType) -> Any:
-        """Return the single argument of a call: the inputs of a batch of samples with labels.
+    def _samples(self, call: Call) -> tuple[int, dict[Path, Any]]:
+        """Return the number of samples of a call, and its arguments with a row for each: a batch with labels.
 
         Raises:
             Refused: the arguments are different.
         """
-        tensor = self.scene.torch.Tensor
-        called = argument(frame, "self")
-        args, kwargs = argument(frame, "args"), argument(frame, "kwargs")
-        if called is not module:
-            raise Refused("it is wrapped")
-        if not isinstance(args, tuple) or len(args) != 1 or kwargs or not isinstance(args[0], tensor):
-            raise Refused("its arguments are not a single tensor")
-        value, shapes = args[0], self._shapes
-        samples = int(value.shape[0]) if value.dim() else 0
-        if self._drawn_by is None or self.scene.loader != self._drawn_by or len(shapes) < 2:
-            raise Refused("its input is not a batch of a DataLoader with labels")
-        if samples < 2 or value.dim() < 2 or any(not shape or shape[0] != samples for shape in shapes):
+        torch = self.scene.torch
+        samples, rows = call.rows(torch)
+        shapes = self._shapes
+        if samples < 2 or all(value.dim() < 2 for value in rows.values()):
             raise Refused("its input is not a batch of several samples")
-        alike = any(ref() is value for ref in self._batch)
-        if not alike and (tuple(value.shape) not in shapes or value.shape[1] == samples):
+        if any(samples in value.shape[1:] for path, value in call.tensors(torch).items() if path not in rows):
+            raise Refused("its arguments have their samples in different dimensions")
+        if self._drawn_by is None and self.scene.losses.labels == samples:
+            return samples, rows
+        if self._drawn_by is None or self.scene.loader != self._drawn_by or len(shapes) < 2:
+            raise Refused("its input is not a batch with labels")
+        if any(not shape or shape[0] != samples for shape in shapes):
+            raise Refused("its input is not a batch of several samples")
+        first = next(iter(rows.values()))
+        alike = any(ref() is value for ref in self._batch for value in rows.values())
+        if not alike and (tuple(first.shape) not in shapes or samples in first.shape[1:2]):
             raise Refused("its input is not the batch of the DataLoader")
-        return value
+        return samples, rows
 
     # --- check: samples change ---------------------------------------------------------------------------------
 
@@ -280,8 +309,8 @@ class ActiveProbe(Probe):
     # --- check: a state dict leaves out state ------------------------------------------------------------------
 
     def _check_state(self, module: Any, model: int, frame: FrameType) -> None:
-        scene, changed = self.scene, self._plain.changed(model)
-        if not changed:
+        scene = self.scene
+        if not (self._plain.is_due(model, scene.sampling.step) and self._plain.changed(model)):
             if ("state", model) not in self._left:
                 self._left["state", model] = _ATTEMPTS
                 scene.emit(PlainStateCompared(model=model))
@@ -290,13 +319,9 @@ class ActiveProbe(Probe):
         try:
             with self._aside():
                 fit(module)
-                if argument(frame, "self") is not module:
-                    raise Refused("it is wrapped")
-                args, kwargs = argument(frame, "args"), argument(frame, "kwargs")
-                if not isinstance(args, tuple) or not isinstance(kwargs, dict):
-                    raise Refused("its arguments are not available")
+                call = called(module, frame)
                 with restored_states.kept(scene.torch):
-                    depends = self._plain.depends(model, module, args, kwargs)
+                    depends = self._plain.depends(model, module, call)
         except Refused as refused:
             scene.emit(CheckSkipped(check="state", reason=f"the state of the model was not checked: {refused}"))
             return

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from truestep.probes.active import restored_states
-from truestep.probes.active.copies import Refused, copy_of
+from truestep.probes.active.copies import Refused, copy_of, mind
 from truestep.probes.context.scene import Scene
 
 _SEEDS = (11, 12, 13, 14)
@@ -34,6 +34,7 @@ def read_again(data: Any, scene: Scene) -> Reads:
     for index in range(min(_SAMPLES, len(data))):
         samples = []
         for number in _SEEDS:
+            mind(scene)
             restored_states.seed(scene.torch, number)
             try:
                 samples.append(copy[index])

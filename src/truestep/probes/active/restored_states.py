@@ -11,9 +11,19 @@ from typing import Any
 
 from truestep.seams.patch import patch
 
+_IGNORED = ("ignore", None, Warning, None, 0)
 
-def _quiet(message: object) -> None:
-    """Ignore a warning, since the program's own call has shown it."""
+
+def _without_warnings(stack: ExitStack, torch: Any) -> None:
+    """Ignore warnings without a trace: those that are shown once must still be shown to the program, at its own call.
+
+    A filter that is set without a call of `warnings` leaves the registries of shown warnings as they are, and torch
+    counts none of its own as shown while all are to be.
+    """
+    always = torch.is_warn_always_enabled()
+    torch.set_warn_always(True)
+    stack.callback(torch.set_warn_always, always)
+    patch(stack, warnings, "filters", [_IGNORED, *warnings.filters])
 
 
 @contextmanager
@@ -25,8 +35,7 @@ def kept(torch: Any) -> Iterator[None]:
     numpy_state = None if numpy is None else numpy.get_state(legacy=False)
     states = [generator.get_state() for generator in generators]
     with ExitStack() as stack:
-        if hasattr(warnings, "_showwarnmsg"):
-            patch(stack, warnings, "_showwarnmsg", _quiet)
+        _without_warnings(stack, torch)
         try:
             yield
         finally:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from truestep.events import Site
+from truestep.probes.active.call import Path
 from truestep.probes.active.copies import Refused
 from truestep.probes.active.trial import Trial
 from truestep.probes.context.scene import Scene
@@ -46,36 +47,50 @@ class Mixing:
     shapes: tuple[tuple[int, ...], tuple[int, ...]] = ((), ())
 
 
-def compare(trial: Trial) -> Mixing:
+def compare(trial: Trial, samples: int, rows: dict[Path, Any]) -> Mixing:
     """Return the result of the check for a trial.
+
+    Args:
+        trial: a copy of the model.
+        samples: number of samples in the batch.
+        rows: arguments with one row for each sample.
 
     Raises:
         Refused: the check is not possible.
     """
-    torch, batch = trial.scene.torch, trial.args[0]
-    at = batch.shape[0] - 1
-    others = batch[:at]
-    if bool((others == batch[at]).all()):
+    torch, at = trial.scene.torch, samples - 1
+    if not any(bool((value[:at] != value[at]).any()) for value in rows.values()):
         raise Refused("all samples of the batch are equal")
-    index = torch.full((at + 1,), at, dtype=torch.long, device=batch.device)
-    alike = batch.index_select(0, index)
+    alike = trial.call.replaced({path: value[at:].expand_as(value) for path, value in rows.items()})
     watcher = _Watcher(trial.scene, trial.copy, at)
     with watcher:
-        plain, first = trial.run(_SEED, mode=watcher.functions()), watcher.taken()
-        same, _ = trial.run(_SEED, mode=watcher.functions()), watcher.taken()
+        plain, first = _by_sample(trial.run(_SEED, mode=watcher.functions()), samples), watcher.taken()
+        same, _ = _by_sample(trial.run(_SEED, mode=watcher.functions()), samples), watcher.taken()
         if plain.shape != same.shape or not torch.equal(plain, same):
             raise Refused("its results for the same batch differ")
-        other, second = trial.run(_SEED, (alike,), mode=watcher.functions()), watcher.taken()
-    if plain.shape != other.shape or not plain.dim() or plain.shape[0] != at + 1:
-        raise Refused("its result has no row per sample")
+        other, second = _by_sample(trial.run(_SEED, alike, mode=watcher.functions()), samples), watcher.taken()
+    if plain.shape != other.shape:
+        raise Refused("its result has another shape for other samples")
     if not bool(torch.isfinite(plain).all() and torch.isfinite(other).all()):
         raise Refused("its result is not finite")
-    mixed = _differ(plain[at], other[at], plain)
+    mixed = differ(plain[at], other[at], plain)
     found = _cause(first, second)
     return replace(found, mixed=mixed) if mixed or found.cause == "batch_first" else Mixing()
 
 
-def _differ(one: Any, two: Any, whole: Any) -> bool:
+def _by_sample(results: list[Any], samples: int) -> Any:
+    """Return the first result with one row for each sample.
+
+    Raises:
+        Refused: there is none.
+    """
+    for result in results:
+        if result.dim() and result.shape[0] == samples:
+            return result
+    raise Refused("its result has no row for each sample")
+
+
+def differ(one: Any, two: Any, whole: Any) -> bool:
     """Return True if two results for a sample differ by more than rounding, relative to their size and spread."""
     if whole.is_complex():
         one, two, whole = as_real(one), as_real(two), as_real(whole)
@@ -112,7 +127,7 @@ def _kept(one: dict[int, Any], two: dict[int, Any]) -> list[int]:
     kept = []
     for dimension, part in one.items():
         other = two.get(dimension)
-        if other is not None and part.shape == other.shape and not _differ(part, other, part.reshape(1, -1)):
+        if other is not None and part.shape == other.shape and not differ(part, other, part.reshape(1, -1)):
             kept.append(dimension)
     return kept
 

@@ -6,50 +6,55 @@ import contextlib
 from typing import Any
 
 from truestep.probes.active import restored_states
-from truestep.probes.active.copies import Refused
+from truestep.probes.active.call import Call
+from truestep.probes.active.copies import Refused, mind
 from truestep.probes.context.scene import Scene
 
 _DEEP = 4
+_MOST_RESULTS = 16
 
 
 class Trial:
-    """A copy of a model, with the arguments of a call by the program.
+    """A copy of a model in eval mode, with the arguments of a call by the program.
 
     Args:
         scene: the scene.
         copy: the copied model.
-        args: positional arguments of the call.
-        kwargs: keyword arguments of the call.
+        call: the arguments.
     """
 
-    def __init__(self, scene: Scene, copy: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    def __init__(self, scene: Scene, copy: Any, call: Call) -> None:
         self.scene = scene
         self.copy = copy
-        self.args = args
-        self.kwargs = kwargs
+        self.call = call
+        for part in copy.modules():
+            part.training = False  # not by `eval`, which a class can override
 
-    def run(self, seed: int, args: tuple[Any, ...] | None = None, mode: Any = None) -> Any:
-        """Call the copy, and return the first floating-point tensor in its result.
+    def run(self, seed: int, call: Call | None = None, mode: Any = None) -> list[Any]:
+        """Call the copy, and return the floating-point tensors in its result.
 
         Args:
             seed: seed for all generators.
-            args: positional arguments; None for those of the call.
+            call: other arguments; None for those of the call.
             mode: torch function mode during the call.
 
         Raises:
-            Refused: the copy raises an error, or returns no floating-point tensor.
+            Refused: the copy raises an error, returns no floating-point tensor, or no time is left.
         """
-        torch, given = self.scene.torch, self.args if args is None else args
+        torch, given = self.scene.torch, self.call if call is None else call
+        mind(self.scene)
         with torch.no_grad():
-            given, named = own(given, torch), own(self.kwargs, torch)
+            args, kwargs = own(given.args, torch), own(given.kwargs, torch)
             restored_states.seed(torch, seed)
             try:
                 with contextlib.nullcontext() if mode is None else mode:
-                    result = self.copy(*given, **named)
+                    result = self.copy(*args, **kwargs)
+            except Refused:
+                raise
             except Exception as error:
                 raise Refused(f"a copy of it raised {type(error).__name__}") from None
-            found = first(result, torch)
-        if found is None:
+            found = results(result, torch)
+        if not found:
             raise Refused("its result has no floating-point tensor")
         return found
 
@@ -66,22 +71,24 @@ def own(value: Any, torch: Any, depth: int = 0) -> Any:
         return value
     if type(value) in (tuple, list) and depth < _DEEP:
         return type(value)(own(item, torch, depth + 1) for item in value)
+    if isinstance(value, tuple) and hasattr(value, "_fields") and depth < _DEEP:
+        return type(value)(*(own(item, torch, depth + 1) for item in value))
     if type(value) is dict and depth < _DEEP:
         return {key: own(item, torch, depth + 1) for key, item in value.items()}
     raise Refused(f"its arguments contain a {type(value).__name__}")
 
 
-def first(value: Any, torch: Any, depth: int = 0) -> Any:
-    """Return the first floating-point tensor in a result, or None."""
+def results(value: Any, torch: Any, depth: int = 0) -> list[Any]:
+    """Return copies of the floating-point tensors in a result."""
     if isinstance(value, torch.Tensor):
-        return value.detach().clone() if value.is_floating_point() and value.numel() else None
+        return [value.detach().clone()] if value.is_floating_point() and value.numel() else []
     if depth >= _DEEP:
-        return None
+        return []
     if isinstance(value, dict):
         value = list(value.values())
-    if isinstance(value, list | tuple):
-        for item in value[:16]:
-            found = first(item, torch, depth + 1)
-            if found is not None:
-                return found
-    return None
+    elif not isinstance(value, list | tuple):
+        value = list(getattr(value, "__dict__", {}).values())
+    found: list[Any] = []
+    for item in value[:_MOST_RESULTS]:
+        found += results(item, torch, depth + 1)
+    return found[:_MOST_RESULTS]

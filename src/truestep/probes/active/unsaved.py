@@ -12,11 +12,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from truestep.probes.active.call import Call
 from truestep.probes.active.copies import Refused, copy_of
 from truestep.probes.active.trial import Trial
 from truestep.probes.context.scene import Scene
 
 _MOST_TENSORS = 64
+_MOST_LOOKS = 16
 _LARGEST = 1 << 20
 _MOST_ITEMS = 20_000
 _DEEP = 5
@@ -58,6 +60,8 @@ class Unsaved:
         self._scene = scene
         self._models: dict[int, tuple[weakref.ref[Any], list[First]]] = {}
         self._kept = 0
+        self._looks: dict[int, set[int]] = {}
+        """Model to the steps in which an evaluation compared its tensors."""
 
     def met(self, module: Any, model: int) -> None:
         """Copy the tensors in plain attributes of a model, at its first call."""
@@ -82,6 +86,14 @@ class Unsaved:
             and value.layout is torch.strided
             and 0 < value.numel() <= _LARGEST
         )
+
+    def is_due(self, model: int, step: int) -> bool:
+        """Return True at the first evaluation of a model in a step, for a limited number of steps."""
+        looks = self._looks.setdefault(model, set())
+        if model not in self._models or step in looks or len(looks) >= _MOST_LOOKS:
+            return False
+        looks.add(step)
+        return True
 
     def changed(self, model: int) -> list[First]:
         """Return the tensors of a model that have changed, and share no memory with its parameters and buffers."""
@@ -125,7 +137,7 @@ class Unsaved:
 
     # --- trials ------------------------------------------------------------------------------------------------
 
-    def depends(self, model: int, module: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[str, ...]:
+    def depends(self, model: int, module: Any, call: Call) -> tuple[str, ...]:
         """Return the changed attributes that the model's training writes and its results depend on.
 
         Raises:
@@ -137,7 +149,7 @@ class Unsaved:
                 raise Refused("it has custom methods or hooks for its state")
         found = []
         for first in self.changed(model):
-            trial = Trial(self._scene, copy_of(module, self._scene), args, kwargs)
+            trial = Trial(self._scene, copy_of(module, self._scene), call)
             if self._matters(trial, self.name(model, first), first):
                 found.append(self.name(model, first))
         return tuple(found)
@@ -147,13 +159,14 @@ class Unsaved:
         place, _, name = path.rpartition(".")
         owner = copy.get_submodule(place)
         before = getattr(owner, name).clone()
-        plain, again = trial.run(_SEED), trial.run(_SEED)
+        plain, again = trial.run(_SEED)[0], trial.run(_SEED)[0]
         if plain.shape != again.shape or not torch.equal(plain, again) or not torch.equal(getattr(owner, name), before):
             return False
         setattr(owner, name, first.value.clone())
-        other = trial.run(_SEED)
+        other = trial.run(_SEED)[0]
         setattr(owner, name, before.clone())
-        copy.train()
+        for part in copy.modules():
+            part.training = True
         trial.run(_SEED)
         written = getattr(owner, name)
         return not torch.equal(written, before) and _apart(plain, other)

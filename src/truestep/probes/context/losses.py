@@ -16,6 +16,7 @@ class Losses:
         site: line of the backward pass from the latest loss.
         bad: True if a backward pass since the last step began from a loss that is not finite.
         every: True examines every loss (a plateau schedule may get it); False every other one.
+        labels: number of labels of the latest loss, if they have one dimension, else 0.
         kept_by: variables that were found to keep the graphs of losses.
         retained: graphs that a backward pass retained, followed until they are freed.
     """
@@ -26,5 +27,6 @@ class Losses:
         self.site: Site | None = None
         self.bad = False
         self.every = False
+        self.labels = 0
         self.kept_by: set[str] = set()
         self.retained: list[Any] = []

@@ -9,6 +9,8 @@ from truestep.probes.context.values import has_values
 
 _FIRST = (0, 1, 2, 3, 10, 20, 50, 100, 200, 500)
 _MOST_CHANGES = 16
+_FREE_S = 1.0
+"""Seconds of observation that are free of the budget, since the first steps are slow anyway (compiling, loading)."""
 
 
 class Sampling:
@@ -19,6 +21,8 @@ class Sampling:
         on: True in a sampled step.
         cost_s: time spent on close reading, in seconds.
         given_up: reason for giving it up; "" if it was not.
+        budget: largest share of the time of the run that it may cost.
+        checks: the time spent on checks of copies.
     """
 
     def __init__(self, torch: Any) -> None:
@@ -26,6 +30,9 @@ class Sampling:
         self.on = True
         self.cost_s = 0.0
         self.given_up = ""
+        self.budget = 0.01
+        self.checks = Clock()
+        self._begun = time.perf_counter()
         self._torch = torch
         self._plan = set(_FIRST)
         self._changes = 0
@@ -49,6 +56,22 @@ class Sampling:
         """Read nothing closely from the next step on."""
         self.given_up = reason
 
+    def begin(self) -> None:
+        """Start the clock of the run, of which the budget is a share."""
+        self._begun = time.perf_counter()
+
+    def mind_budget(self) -> None:
+        """Give up close reading if it has used more than its share of the time."""
+        if self.cost_s > _FREE_S and not self.given_up and self.cost_s > self._allowed_s():
+            self.give_up(f"close reading given up at step {self.step}, over the budget of {self.budget:.0%}")
+
+    def has_time(self) -> bool:
+        """Return True if close reading and checks of copies together are within the budget."""
+        return self.cost_s + self.checks.total_s() < self._allowed_s()
+
+    def _allowed_s(self) -> float:
+        return self.budget * (time.perf_counter() - self._begun) + _FREE_S
+
     def timed(self, tensor: Any) -> Timed:
         """Return a context manager for close reading, which adds its time to the cost.
 
@@ -61,6 +84,25 @@ class Sampling:
             if hasattr(module, "synchronize"):
                 module.synchronize(*(() if device.type == "mps" else (device,)))
         return Timed(self)
+
+
+class Clock:
+    """The total time of blocks, with that of the current one so far."""
+
+    __slots__ = ("_begun", "_ended_s")
+
+    def __init__(self) -> None:
+        self._ended_s = 0.0
+        self._begun: float | None = None
+
+    def total_s(self) -> float:
+        return self._ended_s + (0.0 if self._begun is None else time.perf_counter() - self._begun)
+
+    def __enter__(self) -> None:
+        self._begun = time.perf_counter()
+
+    def __exit__(self, *_: object) -> None:
+        self._ended_s, self._begun = self.total_s(), None
 
 
 class Timed:

@@ -102,6 +102,7 @@ class LossProbe(Probe):
             dim = dim - input.dim() if 0 <= dim < 1 << 32 else dim - (1 << 64)
         grad = scene.torch.is_grad_enabled()
         ranks = (input.dim(), target.dim())
+        scene.losses.labels = int(target.shape[0]) if ranks[1] == 1 else 0
         classes = int(input.shape[1]) if ranks[0] > 1 else int(input.shape[0]) if ranks[0] else 0
         broadcast = self._broadcast(input, target) if kind in _REGRESSION else None
         sums = None

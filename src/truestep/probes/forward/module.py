@@ -168,10 +168,9 @@ class ModuleProbe(Probe):
         if place is None:
             self._inner_left(same, result)
             return
-        module = self._left(place, before, same, dropout, result)
-        if module is not None and scene.checks is not None and not before and place.model.trainable:
-            frame = sys._getframe(depth_of_caller - 1)
-            scene.checks.evaluated(module, place.model.number, place.site, frame)
+        tracked = self._left(place, before, same, dropout, result)
+        if tracked is not None and scene.checks is not None and not before and place.model.trainable:
+            self._check(place, tracked, sys._getframe(depth_of_caller - 1))
         scene.relieve()
 
     @sees
@@ -179,8 +178,8 @@ class ModuleProbe(Probe):
         self._compared.left(entered, result)
 
     @sees
-    def _left(self, place: CallSite, before: int, same: bool, dropout: Site | None, result: Any) -> Any:
-        """Emit a call that returned. Return the module if it was called in eval mode, without gradients."""
+    def _left(self, place: CallSite, before: int, same: bool, dropout: Site | None, result: Any) -> bool | None:
+        """Emit a call that returned. Return True if its result tracks gradients; None if the model was freed."""
         scene, model = self.scene, place.model
         module = model.ref()
         if module is None:
@@ -203,7 +202,7 @@ class ModuleProbe(Probe):
         if self._coast.learning:
             self._coast.name(self._called_by if tracked else -self._called_by)
         if not tracked:
-            return None if training else module
+            return False
         if self.norms.layers:
             self.norms.tell(model.number, place.site)
         for graph in scene.losses.retained:
@@ -212,7 +211,18 @@ class ModuleProbe(Probe):
             self.keep.mark(tensor.grad_fn, place.site, backward=False)
         elif training and not self.outputs.full:
             self.outputs.mark(tensor.grad_fn, place.site, backward=True)
-        return None
+        return True
+
+    def _check(self, place: CallSite, tracked: bool, frame: FrameType) -> None:
+        """Pass a call that returned to the active checks: an evaluation, or one in training at a sampled step."""
+        checks, model = self.scene.checks, place.model
+        module = model.ref()
+        if checks is None or module is None:
+            return
+        if tracked and self.scene.sampling.on and checks.wants(model.number):
+            checks.trained(module, model.number, place.site, frame)
+        elif not tracked and not module.training:
+            checks.evaluated(module, model.number, place.site, frame)
 
     def _learn(self, module: Any, model: Model, frame: FrameType) -> None:
         """Record the key by which a call is recognized in a later round."""
