@@ -1,4 +1,4 @@
-"""Law 1 under ``--active``: what the checks call on copies leaves nothing behind, whatever the program is like."""
+"""Law 1: what the checks call on copies leaves nothing behind, whatever the program is like."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def python(script: Path, *options: str) -> tuple[int, str, str]:
 
 def watched(script: Path, folder: Path) -> tuple[tuple[int, str, str], dict[str, Any]]:
     report = folder / "report.json"
-    options = ["-m", "truestep", "run", "--active", "--format", "json", "--output", str(report)]
+    options = ["-m", "truestep", "run", "--format", "json", "--output", str(report)]
     run = python(script, *options)
     return run, json.loads(report.read_text(encoding="utf-8"))
 
@@ -140,7 +140,7 @@ def test_findings_of_the_checked_program() -> None:
 def internals() -> Iterator[str]:
     """Name every function and method of the active checks that is not an entry."""
     package = truestep.probes.active
-    entries = {f"ActiveProbe.{name}" for name in ("drawn", "evaluated", "install", "met", "saved")}
+    entries = {f"ActiveProbe.{name}" for name in ("drawn", "install", "met", "returned", "saved")}
     for info in pkgutil.iter_modules(package.__path__):
         module = importlib.import_module(f"{package.__name__}.{info.name}")
         for name, value in vars(module).items():

@@ -121,9 +121,10 @@ def test_a_part_in_train_mode_is_no_evaluation() -> None:
     assert reasons(checked(Network(), call=call)) == {"the model was not checked: a part of it is in train mode"}
 
 
-def test_other_arguments_than_one_tensor_are_passed_over() -> None:
+def test_arguments_by_name_are_checked() -> None:
     told = checked(Network(), call=lambda model, x: model(x=x))
-    assert reasons(told) == {"the model was not checked: its arguments are not a single tensor"}
+    assert reasons(told) == set()
+    assert isinstance(told[0], SamplesCompared)
 
 
 def test_an_input_that_is_not_the_batch_is_passed_over() -> None:

@@ -14,8 +14,9 @@ class ViewInsteadOfPermute(SamplesMixed):
     What it does
     ------------
     Repeats a call on a copy of the model in eval mode, twice: with the original batch, and with all samples replaced by
-    the last one. The call is one of an evaluation, or else of the training. Reports the first ``view`` or ``reshape`` that takes a batch with the last sample
-    at one index and returns one without it at any index, although the batch size is in the expected dimension.
+    the last one. The call is one of an evaluation, or else of the training. Reports the first ``view`` or ``reshape``
+    that takes a batch with the last sample at one index and returns one without it at any index, although the batch
+    size is in the expected dimension.
 
     Why it matters
     --------------

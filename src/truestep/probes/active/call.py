@@ -29,7 +29,7 @@ class Call:
         return {
             path: value
             for path, value in _leaves((self.args, self.kwargs), ())
-            if isinstance(value, torch.Tensor) and value.numel() and not value.is_complex()
+            if type(value) in (torch.Tensor, torch.nn.Parameter) and value.numel() and not value.is_complex()
         }
 
     def rows(self, torch: Any) -> tuple[int, dict[Path, Any]]:

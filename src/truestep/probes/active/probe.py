@@ -34,6 +34,7 @@ from truestep.probes.active.samples import compare
 from truestep.probes.active.trial import Trial
 from truestep.probes.active.unsaved import Unsaved
 from truestep.probes.context.probe import Probe, sees
+from truestep.probes.forward.model import Model
 from truestep.seams.refs import Ref
 
 _ATTEMPTS = 3
@@ -119,45 +120,46 @@ class ActiveProbe(Probe):
             with contextlib.suppress(TypeError):
                 self._data[loader] = Ref(data)
 
-    def wants(self, model: int) -> bool:
-        """Return True if a training call of a model is to be checked in this step, a sampled one."""
-        step = self.scene.sampling.step
-        return step >= _TRAINED and self._due("training", model) and self._training.get(model) != step
-
-    def trained(self, module: Any, model: int, site: Site | None, frame: FrameType) -> None:
-        """Handle an outermost call of a model in training, at a sampled step, after it has returned."""
-        scene = self.scene
-        try:
-            self._training[model] = scene.sampling.step
-            self._check_samples(module, model, site, frame)
-        except Exception:
-            scene.fail()
-
-    def evaluated(self, module: Any, model: int, site: Site | None, frame: FrameType) -> None:
-        """Handle an outermost call of a model in eval mode without gradients, after it has returned.
+    def returned(self, model: Model, site: Site | None, tracked: bool, frame: FrameType) -> None:
+        """Handle an outermost call of a model that has returned.
 
         Args:
-            module: the model.
-            model: number of the model.
+            model: the model.
             site: line of the call.
+            tracked: True if the result tracks gradients.
             frame: torch's frame of the call, with the arguments.
         """
         scene = self.scene
         try:
-            self._trained.evaluated(module, scene.loader)
-            if not scene.sampling.step or scene.coast.on or scene.coast.learning:
+            module = model.ref()
+            if module is None:
                 return
-            if self._due("model", model):
-                self._check_samples(module, model, site, frame, evaluated=True)
-            loader = scene.loader
-            if loader is not None and self._due("loader", loader):
-                self._check_reads(loader, model, site)
-            if loader is not None:
-                self._check_overlap(loader, model, site)
-            if self._due("state", model):
-                self._check_state(module, model, frame)
+            if tracked and scene.sampling.on:
+                self._in_training(module, model.number, site, frame)
+            elif not tracked and not module.training:
+                self._in_evaluation(module, model.number, site, frame)
         except Exception:
             scene.fail()
+
+    def _in_training(self, module: Any, model: int, site: Site | None, frame: FrameType) -> None:
+        step = self.scene.sampling.step
+        if step >= _TRAINED and self._training.get(model) != step and self._due("training", model):
+            self._training[model] = step
+            self._check_samples(module, model, site, frame)
+
+    def _in_evaluation(self, module: Any, model: int, site: Site | None, frame: FrameType) -> None:
+        scene, loader = self.scene, self.scene.loader
+        self._trained.evaluated(module, loader)
+        if not scene.sampling.step or scene.coast.on or scene.coast.learning:
+            return
+        if self._due("model", model):
+            self._check_samples(module, model, site, frame, evaluated=True)
+        if loader is not None and self._due("loader", loader):
+            self._check_reads(loader, model, site)
+        if loader is not None:
+            self._check_overlap(loader, model, site)
+        if self._due("state", model):
+            self._check_state(module, model, frame)
 
     def _due(self, what: str, number: int) -> bool:
         left = self._left.get((what, number))

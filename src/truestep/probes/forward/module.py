@@ -170,7 +170,7 @@ class ModuleProbe(Probe):
             return
         tracked = self._left(place, before, same, dropout, result)
         if tracked is not None and scene.checks is not None and not before and place.model.trainable:
-            self._check(place, tracked, sys._getframe(depth_of_caller - 1))
+            scene.checks.returned(place.model, place.site, tracked, sys._getframe(depth_of_caller - 1))
         scene.relieve()
 
     @sees
@@ -212,17 +212,6 @@ class ModuleProbe(Probe):
         elif training and not self.outputs.full:
             self.outputs.mark(tensor.grad_fn, place.site, backward=True)
         return True
-
-    def _check(self, place: CallSite, tracked: bool, frame: FrameType) -> None:
-        """Pass a call that returned to the active checks: an evaluation, or one in training at a sampled step."""
-        checks, model = self.scene.checks, place.model
-        module = model.ref()
-        if checks is None or module is None:
-            return
-        if tracked and self.scene.sampling.on and checks.wants(model.number):
-            checks.trained(module, model.number, place.site, frame)
-        elif not tracked and not module.training:
-            checks.evaluated(module, model.number, place.site, frame)
 
     def _learn(self, module: Any, model: Model, frame: FrameType) -> None:
         """Record the key by which a call is recognized in a later round."""
