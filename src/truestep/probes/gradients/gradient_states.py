@@ -22,7 +22,7 @@ WRITTEN = -2
 """Version of a gradient that torch is about to write to in place (clipping by value): read again at the next look."""
 _PROBED_ELEMENTS = 64
 _LARGEST = 1 << 22
-_WITH_CONTENT = ("cleared", "grad", "memory", "moved", "spot", "state", "used_memory", "version")
+_WITH_CONTENT = ("cleared", "descent", "grad", "memory", "moved", "spot", "state", "used_memory", "version")
 """Attributes that move along when two parameters exchange contents, as gradients and version counters do."""
 
 
@@ -56,6 +56,14 @@ def one_value(parameter: Any) -> float | None:
     return None if math.isnan(value) else value
 
 
+def few_values(tensor: Any) -> Any:
+    """Return a copy of evenly spaced values of a tensor; None without values, or where a read waits for a device."""
+    if not tensor.is_cpu or not has_values(tensor) or not tensor.numel():
+        return None
+    flat = here(tensor).reshape(-1)
+    return flat[:: max(1, flat.numel() // _PROBED_ELEMENTS)].float().clone()
+
+
 def looks_zero(tensor: Any) -> bool:
     """Return True if a gradient holds only zeros: checks a few elements first, and all if those are zero."""
     if not has_values(tensor):
@@ -77,6 +85,7 @@ class Held:
         "base",
         "base_version",
         "cleared",
+        "descent",
         "flattened",
         "grad",
         "memory",
@@ -108,6 +117,8 @@ class Held:
         self.moved = -1
         self.spot: float | None = None
         """One value of the parameter after the latest backward pass."""
+        self.descent: tuple[Any, Any] | None = None
+        """A few values of the parameter and of its gradient after a backward pass that added to a used gradient."""
         self.base: list[str] | None = None
         self.base_version = -1
         self.panel: Panel | None = None

@@ -22,6 +22,7 @@ from truestep.probes.gradients.gradient_states import (
     Counts,
     Held,
     Panel,
+    few_values,
     here,
     looks_zero,
     measurable,
@@ -37,6 +38,8 @@ if TYPE_CHECKING:
 
 _CHECKS = 5
 _MEASURED = 8
+_DESCENT = 0.3
+"""Least cosine between a move and the descent of the gradients: moves of other kinds stay below 0.1."""
 
 
 class Ledger:
@@ -147,13 +150,23 @@ class Ledger:
         return panel.zeroes_unseen
 
     def mixed_by_hand(self) -> int:
-        """Count and resolve mixed gradients of parameters that were changed by hand."""
-        mixed = 0
+        """Count and resolve mixed gradients of parameters that were changed by hand, if they moved against them.
+
+        Other writes are no steps: a target network is overwritten while a loss without detach leaves gradients in it.
+        """
+        mixed, along, moves, slopes = 0, 0.0, 0.0, 0.0
         for held in self.live:
             if held.panel is not None and not held.panel.stepped and held.state == MIXED and held.moved >= 0:
                 mixed += 1
                 held.state = USED
-        return mixed
+                values = few_values(held.ref()) if held.descent is not None else None
+                if held.descent is not None and values is not None:
+                    before, slope = held.descent
+                    move = values - before
+                    along += float(move @ slope)
+                    moves += float(move @ move)
+                    slopes += float(slope @ slope)
+        return mixed if along < -_DESCENT * math.sqrt(moves * slopes) else 0
 
     def after_backward(self) -> tuple[int, int, int, int]:
         """Examine the gradients after the engine ran.
@@ -193,6 +206,10 @@ class Ledger:
                 held.memory = grad.data_ptr()
             if held.panel is not None and not held.panel.stepped:
                 held.moved, held.spot = version(parameter), one_value(parameter)
+                held.descent = None
+                if held.state == MIXED:
+                    values, slope = few_values(parameter), few_values(grad)
+                    held.descent = None if values is None or slope is None else (values, slope)
         if self._sampling.on:
             self._share()
         return len(self.live), written, onto_used, onto_fresh
