@@ -44,6 +44,6 @@ def test_the_ledger_survives_the_exchange_between_ranks():
 
 
 def test_each_rule_names_an_account():
-    planned = {"parameters", "calls", "loss", "samples", "randomness", "rate", "state", "time"}
+    planned = {"calls", "loss", "samples", "randomness", "rate", "state", "time"}
     names = {account.name for account in Progress().accounts} | planned
     assert {rule.account for rule in all_rules().values()} <= names

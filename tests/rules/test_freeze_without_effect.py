@@ -16,7 +16,7 @@ MET = [
 BUILT = OptimizerBuilt(optimizer=1, name="optimizer", parameters=(1, 2))
 TAPE = TapeRead(reached=(1, 2))
 MODULE = FreezeIgnored(model=1, holder="body", attribute="requires_grad", parameters=(1,), site=LINE)
-MOVED = ParametersUnchanged(parameters=(), steps=3)
+MOVED = ParametersUnchanged(parameters=(), moved=(1, 2), steps=3)
 
 
 def test_an_attribute_of_a_module_is_found_at_its_line():
@@ -47,8 +47,8 @@ def test_a_part_seen_in_two_models_is_told_once():
         [*MET, BUILT, TAPE, MOVED],
         [*MET, OptimizerBuilt(optimizer=1, parameters=(2,)), TAPE, MODULE, MOVED],
         [*MET, BUILT, TapeRead(reached=(2,)), MODULE, MOVED],
-        [*MET, BUILT, TAPE, MODULE, ParametersUnchanged(parameters=(1,), steps=3)],
-        [*MET, BUILT, TAPE, MODULE, ParametersUnchanged(parameters=(), steps=1)],
+        [*MET, BUILT, TAPE, MODULE, ParametersUnchanged(parameters=(1,), moved=(2,), steps=3)],
+        [*MET, BUILT, TAPE, MODULE, ParametersUnchanged(parameters=(), moved=(1, 2), steps=1)],
     ],
     ids=["no attribute", "in no optimizer", "not reached", "does not move", "too early"],
 )

@@ -106,7 +106,10 @@ def test_a_warm_up_on_detached_features_is_taken_back():
 
 
 def test_parameters_that_move_by_hand_are_taken_back():
-    assert judge(GraphCut, [*MET, *step((3, 4)) * 5, ParametersUnchanged(parameters=(7,), steps=5)]) == []
+    assert (
+        judge(GraphCut, [*MET, *step((3, 4)) * 5, ParametersUnchanged(parameters=(7,), moved=(1, 2, 3, 4), steps=5)])
+        == []
+    )
 
 
 def test_compiled_regions_are_not_observed():

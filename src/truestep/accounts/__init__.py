@@ -6,6 +6,7 @@
 - `all_accounts`: all accounts of a run.
 - `steps`: updates of the parameters, by optimizers and by hand.
 - `gradients`: backward passes, by the line that makes them: used, used again, discarded.
+- `parameters`: parameters of models and optimizers: trained, frozen, loaded, left alone.
 - `calls`: calls of models, by line, mode and purpose.
 - `randomness`: dropout and similar layers, by the purpose of the call.
 - `losses`: what is differentiated, with its value at first and at last.
@@ -17,6 +18,7 @@ from truestep.accounts.all_accounts import Accounts, Changes
 from truestep.accounts.calls import CallLine, Calls
 from truestep.accounts.gradients import Gradients, PassLine
 from truestep.accounts.losses import Losses, LossLine
+from truestep.accounts.parameters import Parameters
 from truestep.accounts.randomness import Randomness
 from truestep.accounts.run_objects import Objects
 from truestep.accounts.samples import Samples
@@ -34,6 +36,7 @@ __all__ = [
     "LossLine",
     "Losses",
     "Objects",
+    "Parameters",
     "PassLine",
     "Randomness",
     "Samples",

@@ -9,6 +9,7 @@ from truestep.accounts._account import Account
 from truestep.accounts.calls import Calls
 from truestep.accounts.gradients import Gradients
 from truestep.accounts.losses import Losses
+from truestep.accounts.parameters import Parameters
 from truestep.accounts.randomness import Randomness
 from truestep.accounts.run_objects import Objects
 from truestep.accounts.samples import Samples
@@ -26,6 +27,7 @@ class Accounts(Objects):
         super().__init__()
         self.steps = Steps(self)
         self.gradients = Gradients(self)
+        self.weights = Parameters(self)
         self.calls = Calls(self)
         self.losses = Losses(self)
         self.samples = Samples(self)

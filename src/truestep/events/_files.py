@@ -38,6 +38,8 @@ class StateLoaded(Event):
     unexpected: int = 0
     module: int = 0
     """Number of the module, also if it was never called."""
+    parameters: tuple[int, ...] = ()
+    """Parameters of the module that were loaded."""
     unread: bool = False
     """Whether the load was not strict and the user's line discards its result. The fields down to ``found`` are set
     only in this case."""

@@ -93,6 +93,10 @@ class ParametersUnchanged(Event):
     parameters: tuple[int, ...]
     steps: int
     """Number of optimizer steps since then."""
+    moved: tuple[int, ...] = ()
+    """Parameters with other values than when they were first observed, trainable or not."""
+    frozen: tuple[int, ...] = ()
+    """Parameters that require no gradient."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from truestep.events import Event, FreezeIgnored, ParametersUnchanged, TapeRead
+from truestep.events import Event, FreezeIgnored, ParametersUnchanged
 from truestep.findings import Mark, Severity
 from truestep.rules._rule import Progress, Rule
 
@@ -51,29 +51,27 @@ class FreezeWithoutEffect(Rule):
     since = "0.1"
     severity = Severity.ERROR
     account = "parameters"
-    watches = (FreezeIgnored, ParametersUnchanged, TapeRead)
+    watches = (FreezeIgnored, ParametersUnchanged)
     needs = (ParametersUnchanged,)
 
     def __init__(self) -> None:
         super().__init__()
         self._ignored: dict[tuple[str, str, int], FreezeIgnored] = {}
-        self._reached = set[int]()
 
     def observe(self, event: Event, run: Progress) -> None:
         match event:
-            case TapeRead():
-                self._reached.update(event.reached)
             case FreezeIgnored():
                 self._ignored[event.attribute, event.holder, event.model] = event
             case ParametersUnchanged() if event.steps >= _LEAST_STEPS:
-                self._judge(set(event.parameters), run)
+                self._judge(run)
                 self._ignored.clear()
             case _:
                 pass
 
-    def _judge(self, unchanged: set[int], run: Progress) -> None:
+    def _judge(self, run: Progress) -> None:
+        facts = run.weights
         for ignored in self._ignored.values():
-            moved = [p for p in ignored.parameters if p in self._reached and run.held_by.get(p) and p not in unchanged]
+            moved = [p for p in ignored.parameters if p in facts.reached and p in facts.moved and run.held_by.get(p)]
             if moved:
                 self._found(ignored, tuple(moved), run)
 

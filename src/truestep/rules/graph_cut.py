@@ -60,8 +60,6 @@ class GraphCut(Rule):
         self._reads: list[TapeRead] = []
         self._order: list[int] = []
         self._stepped = self._readable = False
-        self._reached = set[int]()
-        self._unchanged: set[int] | None = None
         self._cut: dict[int, int] = {}
         self._judged: dict[int, tuple[int, int]] = {}
         self._found: dict[object, tuple[int, ...]] = {}
@@ -77,9 +75,8 @@ class GraphCut(Rule):
             case TapeRead():
                 self._renew()
                 self._reads.append(event)
-                self._reached.update(event.reached)
                 self._readable |= not event.opaque
-                self._take_back()
+                self._take_back(run)
             case BackwardEnded():
                 self._renew()
             case OptimizerStepped():
@@ -87,8 +84,7 @@ class GraphCut(Rule):
                     self._judge(event, run)
                 self._stepped = True
             case ParametersUnchanged():
-                self._unchanged = set(event.parameters)
-                self._take_back()
+                self._take_back(run)
             case _:
                 pass
 
@@ -103,7 +99,7 @@ class GraphCut(Rule):
         times, first = self._judged.get(number, (0, run.step))
         times += 1
         self._judged[number] = times, first
-        for parameter in {p for read in self._reads for p in read.forwarded} - self._reached:
+        for parameter in {p for read in self._reads for p in read.forwarded} - run.weights.reached:
             if number in run.held_by.get(parameter, ()):
                 self._cut[parameter] = self._cut.get(parameter, 0) + 1
         cut, held = self._front(number, times, run)
@@ -136,24 +132,24 @@ class GraphCut(Rule):
         for model in run.models.values():
             mine = [p for p in in_leaf_modules(model, run) if run.held_by.get(p)]
             held.update(p for p in mine if optimizer in run.held_by[p])
-            front = itertools.takewhile(lambda p: p in held and self._is_cut(p, times), mine)
-            if not self._reached.isdisjoint(mine) or self._feeds(model.model, run):
+            front = itertools.takewhile(lambda p: p in held and self._is_cut(p, times, run), mine)
+            if not run.weights.reached.isdisjoint(mine) or self._feeds(model.model, run):
                 cut.update(dict.fromkeys(front))
         return tuple(cut), len(held)
 
-    def _is_cut(self, p: int, times: int) -> bool:
-        moved = self._unchanged is not None and p not in self._unchanged
-        return not moved and p not in self._reached and self._cut.get(p, 0) >= times
+    def _is_cut(self, p: int, times: int, run: Progress) -> bool:
+        facts = run.weights
+        return p not in facts.moved and p not in facts.reached and self._cut.get(p, 0) >= times
 
     def _feeds(self, model: int, run: Progress) -> bool:
         """Return True if a later model is reached by the loss, or if the loss reaches no parameter at all."""
         if not any(read.reached for read in self._reads):
             return True
         later = itertools.dropwhile(lambda m: m != model, self._order)
-        return any(not self._reached.isdisjoint(run.models[m].parameters) for m in later if m in run.models)
+        return any(not run.weights.reached.isdisjoint(run.models[m].parameters) for m in later if m in run.models)
 
-    def _take_back(self) -> None:
+    def _take_back(self, run: Progress) -> None:
         for site, cut in list(self._found.items()):
-            if not self._reached.isdisjoint(cut) or not (self._unchanged is None or self._unchanged.issuperset(cut)):
+            if not (run.weights.reached | run.weights.moved).isdisjoint(cut):
                 self.withdraw(site)
                 del self._found[site]

@@ -72,7 +72,6 @@ class OptimizerHoldsStaleParameters(Rule):
         self._steps = 0
         self._called: dict[int, int] = {}
         """Model to the number of steps before its latest call; for calls that are only counted, before the last one."""
-        self._unchanged: set[int] | None = None
 
     def observe(self, event: Event, run: Progress) -> None:
         match event:
@@ -85,7 +84,6 @@ class OptimizerHoldsStaleParameters(Rule):
             case ModelCalled() | OptimizerStepped():
                 self.again(event, 1)
             case ParametersUnchanged():
-                self._unchanged = set(event.parameters)
                 if run.step >= 10:
                     self._judge(run)
             case _:
@@ -116,7 +114,7 @@ class OptimizerHoldsStaleParameters(Rule):
             for model in models
             for p in model.parameters
             if p in self._reached and p in run.parameters and run.parameters[p].trainable and not run.held_by.get(p)
-            if self._unchanged is None or p in self._unchanged
+            if p not in run.weights.moved
         ]
         for number, built in run.optimizers.items():
             if self._empty.get(number, 0) < 3:

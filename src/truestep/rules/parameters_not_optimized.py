@@ -64,7 +64,6 @@ class ParametersNotOptimized(Rule):
         self._reads: dict[int, int] = {}
         self._depth: dict[int, int] = {}
         self._first: dict[int, int] = {}
-        self._unchanged: set[int] = set()
 
     def observe(self, event: Event, run: Progress) -> None:
         match event:
@@ -75,7 +74,6 @@ class ParametersNotOptimized(Rule):
                 for parameter, depth in zip(event.reached, event.depths, strict=False):
                     self._depth[parameter] = min(depth, self._depth.get(parameter, depth))
             case ParametersUnchanged():
-                self._unchanged = set(event.parameters) if event.steps >= 3 else set()
                 if run.step >= 10:
                     self._judge(run)
             case _:
@@ -97,7 +95,7 @@ class ParametersNotOptimized(Rule):
         known = set(self._drafts)
         for number, model in run.models.items():
             reached = [p for p in model.parameters if self._reads.get(p, 0) >= 3 and _trainable(p, run)]
-            left = [p for p in reached if not run.held_by.get(p) and p in self._unchanged]
+            left = [p for p in reached if not run.held_by.get(p) and p in run.weights.still]
             trained = [p for p in reached if run.held_by.get(p)]
             if left and trained and self._found(model, left, trained, run):
                 known.discard(number)

@@ -12,8 +12,11 @@ from typing import Any
 from truestep import seams
 from truestep.events import CheckpointLoaded, CheckpointSaved, StateLoaded
 from truestep.probes.context.probe import Probe, sees
+from truestep.probes.context.scene import is_lazy
 from truestep.probes.files.state_dicts import Changed, States, read, shapes
 from truestep.seams.patch import patch
+
+_MOST_PARAMETERS = 4000
 
 
 class CheckpointProbe(Probe):
@@ -88,6 +91,9 @@ class CheckpointProbe(Probe):
         scene = self.scene
         missing, unexpected = getattr(result, "missing_keys", ()), getattr(result, "unexpected_keys", ())
         facts: dict[str, Any] = {"missing": len(missing), "unexpected": len(unexpected)}
+        absent = set(missing)
+        loaded = [scene.hold(p) for name, p in module.named_parameters() if name not in absent and not is_lazy(p)]
+        facts["parameters"] = tuple(held.number for held in loaded[:_MOST_PARAMETERS])
         if changed is not None:
             facts |= {"taken": changed.taken.site, "taken_steps": _rough(changed.steps)}
             facts["overwritten"] = changed.overwritten

@@ -55,26 +55,32 @@ class Unchanged:
 
     def __init__(self, scene: Scene) -> None:
         self._scene = scene
-        self._latest: tuple[int, ...] = ()
+        self._latest: tuple[tuple[int, ...], ...] = ()
         """The parameters in the latest event."""
 
     def look(self) -> None:
         """Emit these parameters."""
         scene = self._scene
         still: list[int] = []
+        moved: list[int] = []
+        frozen: list[int] = []
         for held in list(scene.ledger.by_id.values()):
             parameter = held.ref()
-            if parameter is None or not parameter.requires_grad or is_lazy(parameter):
+            if parameter is None or is_lazy(parameter):
                 continue
             if held.base is None:
                 held.base, held.base_version = _fingerprint(parameter), version(parameter)
-            elif held.base_version == version(parameter) and held.base == _fingerprint(parameter):
+            elif held.base_version != version(parameter) or held.base != _fingerprint(parameter):
+                moved.append(held.number)
+            elif parameter.requires_grad:
                 still.append(held.number)
-        step, found = scene.sampling.step, tuple(still[:_MOST])
+            if not parameter.requires_grad:
+                frozen.append(held.number)
+        step, found = scene.sampling.step, (tuple(still[:_MOST]), tuple(moved[:_MOST]), tuple(frozen[:_MOST]))
         if step < 3 or (step > _SETTLED and found == self._latest):
             return
         self._latest = found
-        scene.emit(ParametersUnchanged(parameters=found, steps=step))
+        scene.emit(ParametersUnchanged(parameters=found[0], moved=found[1], frozen=found[2], steps=step))
 
 
 def _fingerprint(parameter: Any) -> list[str]:

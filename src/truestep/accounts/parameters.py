@@ -1,0 +1,110 @@
+"""The account of parameters: trained, frozen, loaded, left alone.
+
+A parameter is *trained* if an optimizer holds it and its values have changed, *moved by hand* if they changed and no
+optimizer holds it (an average, a target network). It is *still* if it is trainable and has kept its values. What was
+read from a parameter stays when its model is freed.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from typing import Literal
+
+from truestep import events as ev
+from truestep.accounts._account import Account, Entry, amount, line_of, place
+from truestep.accounts.run_objects import Objects
+from truestep.events import Event, Site
+
+Fate = Literal[
+    "trained", "moved by hand", "frozen", "in no optimizer", "without a gradient", "unchanged", "not in use", "unread"
+]
+"""What became of a parameter; "unread" if its values were not compared."""
+_ALARMING: tuple[Fate, ...] = ("in no optimizer", "without a gradient", "unchanged")
+
+
+class Parameters(Account[int]):
+    """Follows the parameters of models and optimizers."""
+
+    name = "parameters"
+
+    def __init__(self, objects: Objects) -> None:
+        super().__init__(objects)
+        self.reached: set[int] = set()
+        """Parameters that a loss has reached."""
+        self.forwarded: set[int] = set()
+        """Parameters of modules that ran with gradients on."""
+        self.still: set[int] = set()
+        """Trainable parameters that have kept their values since they were first read."""
+        self.moved: set[int] = set()
+        """Parameters with other values than at first."""
+        self.frozen: set[int] = set()
+        """Parameters that did not require gradients when they were read last."""
+        self.loaded: dict[int, Site | None] = {}
+        """Parameters that got their values from a state dict before they moved, with the line of the load."""
+
+    def note(self, event: Event) -> None:
+        """Enter an event."""
+        match event:
+            case ev.TapeRead():
+                self.reached.update(event.reached)
+                self.forwarded.update(event.forwarded)
+            case ev.ParametersUnchanged():
+                self.moved.update(event.moved)
+                self.still = (self.still | set(event.parameters)) - self.moved
+                self.frozen = (self.frozen - set(event.moved) - set(event.parameters)) | set(event.frozen)
+            case ev.StateLoaded():
+                for parameter in event.parameters:
+                    if parameter not in self.moved:
+                        self.loaded.setdefault(parameter, event.site)
+            case ev.ParameterMet(trainable=False):
+                self.frozen.add(event.parameter)
+            case _:
+                pass
+
+    def fate(self, parameter: int) -> Fate:
+        """Return what became of a parameter."""
+        held = bool(self.objects.held_by.get(parameter))
+        if parameter in self.moved:
+            return "trained" if held else "moved by hand"
+        if parameter in self.frozen:
+            return "frozen"
+        if parameter not in self.still:
+            return "unread"
+        if parameter in self.reached:
+            return "unchanged" if held else "in no optimizer"
+        if held:
+            return "without a gradient"
+        return "not in use"
+
+    def entry(self) -> Entry | None:
+        """Return the parameters of all models and optimizers, by their fate."""
+        objects = self.objects
+        numbers = dict.fromkeys(p for model in objects.models.values() for p in model.parameters)
+        numbers |= dict.fromkeys(objects.held_by)
+        met = [objects.parameters[p] for p in numbers if p in objects.parameters]
+        if not met:
+            return None
+        fates = Counter(self.fate(parameter.parameter) for parameter in met)
+        values = sum(math.prod(parameter.shape) for parameter in met)
+        loads = [self.loaded[p.parameter] for p in met if p.parameter in self.loaded]
+        read = len(met) - fates["unread"]
+        parts = [f"{fates['trained']:,} of {len(met):,} trained" if read else amount(len(met), "parameter")]
+        parts += [f"{fates[fate]:,} {fate}" for fate in _ALARMING if fates[fate]]
+        parts[-1] += f": {values:,} values"
+        parts += [f"{fates['moved by hand']:,} moved by hand"] if fates["moved by hand"] else []
+        parts += [f"{fates['not in use']:,} not in use"] if fates["not in use"] else []
+        parts += [f"{fates['frozen']:,} frozen" if fates["frozen"] else "none frozen"]
+        parts += [f"{len(loads):,} loaded" + (f" ({place(loads[0])})" if loads[0] else "")] if loads else []
+        return Entry(", ".join(parts), self._facts(met, values, fates))
+
+    def _facts(self, met: list[ev.ParameterMet], values: int, fates: Counter[Fate]) -> dict[str, object]:
+        left = [p for p in met if self.fate(p.parameter) in _ALARMING]
+        lines = Counter(self.loaded[p.parameter] for p in met if p.parameter in self.loaded)
+        return {
+            "parameters": len(met),
+            "values": values,
+            "fates": {fate.replace(" ", "_"): count for fate, count in fates.items()},
+            "left": [{"name": p.name, "fate": self.fate(p.parameter)} for p in left[:100]],
+            "loaded": [{"site": line_of(site), "parameters": count} for site, count in lines.items()],
+        }
