@@ -147,6 +147,8 @@ class Coverage:
     """Whether a model was called."""
     backward: bool = True
     """Whether a backward pass ran."""
+    fed: bool = True
+    """Whether an optimizer step or an update by hand may have used a gradient."""
     error: str = ""
     """Type and first line of the exception that ended the run."""
     processes: int = 0

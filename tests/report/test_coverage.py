@@ -95,9 +95,16 @@ HEADLINES = [
     (replace(WHOLE, steps=3), "no failure found in 3 steps", "part", "few-steps"),
     (
         replace(WHOLE, coverage=Coverage(chance=Chance(10, 2.31, 300))),
-        "no failure found, but the loss never left chance (about 2.31 at step 300, as for a guess among 10 classes)",
+        "the loss never left chance (about 2.31 at step 300, as for a guess among 10 classes), "
+        "and no failure was found",
         "whole",
         "loss-at-chance",
+    ),
+    (
+        replace(WHOLE, coverage=Coverage(fed=False)),
+        "no optimizer step used a gradient, and no failure was found",
+        "little",
+        "no-gradient-used",
     ),
 ]
 
@@ -116,7 +123,7 @@ def test_words_before_the_counts(summary, words, extent, slug):
     said = [entry["message"]["text"] for entry in run["invocations"][0]["toolExecutionNotifications"]]
     assert coverage.limits(summary)[0].text in said
     commands = render(summary, "github").splitlines()
-    assert commands[0].startswith("::warning title=truestep::") is (summary.steps == 0)
+    assert commands[0].startswith("::warning title=truestep::") is (extent in ("nothing", "little"))
     assert json.loads(render(summary, "json")) == document
 
 

@@ -58,5 +58,6 @@ def test_gradients_that_the_script_reads_are_quiet_and_not_clear():
         run.note(event)
         if isinstance(event, rule.watches):
             rule.observe(event, run)
+        run.advance(event)
     verdict = rule.verdict(run)
     assert (verdict.outcome, verdict.reason) == (Outcome.NOT_OBSERVED, "gradients may be read by the script")

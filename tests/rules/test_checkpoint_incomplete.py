@@ -1,6 +1,6 @@
 import pytest
 
-from truestep.events import CheckSkipped, ModelMet, PlainStateCompared, PlainStateSaved, Site
+from truestep.events import CheckSkipped, ModelMet, PlainStateCompared, PlainStateSaved, RunEnded, Site
 from truestep.findings import Outcome
 from truestep.rules._rule import Progress
 from truestep.rules.checkpoint_incomplete import CheckpointIncomplete
@@ -52,4 +52,7 @@ def test_what_was_skipped_is_not_observed():
     rule.observe(CheckSkipped(check="state", reason="the state of the model was not checked: it is compiled"), run)
     assert rule.verdict(run).reason.endswith("it is compiled")
     run.note(DEPENDS)
+    assert rule.verdict(run).reason.startswith("no save")
+    run.note(PlainStateSaved(model=1))
+    run.note(RunEnded(how="finished"))
     assert rule.verdict(run).outcome is Outcome.CLEAR

@@ -135,7 +135,10 @@ def test_a_model_without_sensitive_layers_is_quiet():
     assert judge(EvalModeMissing, [*MET, *train(), *drawn * 4]) == []
 
 
-@pytest.mark.parametrize(("events", "reason"), [([], "no model call"), (train(), "no model call without gradients")])
+NO_EVALUATION = "no evaluation of a trained model with layers that depend on the mode"
+
+
+@pytest.mark.parametrize(("events", "reason"), [([], "no model call"), (train(), NO_EVALUATION)])
 def test_a_run_without_evaluation_is_not_observed(events, reason):
     rule, run = EvalModeMissing(), Progress()
     for event in events:

@@ -7,6 +7,7 @@ from truestep.events import (
     ModelCalled,
     ModelMet,
     OptimizerStepped,
+    RunEnded,
     Site,
 )
 from truestep.findings import Confidence, Outcome
@@ -89,6 +90,8 @@ def test_a_run_that_was_cut_short_is_not_judged():
 
 
 def test_a_run_without_an_evaluation_is_not_observed():
-    verdict = FunctionalDropoutAlwaysOn().verdict(Progress(met={ModelCalled, BackwardEnded}))
+    run = Progress(met={ModelCalled, BackwardEnded})
+    run.note(RunEnded(how="finished"))
+    verdict = FunctionalDropoutAlwaysOn().verdict(run)
     assert verdict.outcome is Outcome.NOT_OBSERVED
-    assert verdict.reason == "no model call in eval mode without gradients"
+    assert verdict.reason == "no call of a trained model in eval mode"

@@ -119,5 +119,6 @@ def test_compiled_regions_are_not_observed():
     for event in events:
         run.note(event)
         rule.observe(event, run)
+        run.advance(event)
     verdict = rule.verdict(run)
     assert (verdict.outcome, verdict.reason) == (Outcome.NOT_OBSERVED, "no readable autograd tape")

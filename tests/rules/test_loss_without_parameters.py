@@ -100,5 +100,6 @@ def test_compiled_tapes_are_not_observed():
     for event in [*MET, *step(opaque=True) * 3]:
         run.note(event)
         rule.observe(event, run)
+        run.advance(event)
     verdict = rule.verdict(run)
     assert (verdict.outcome, verdict.reason) == (Outcome.NOT_OBSERVED, "no readable autograd tape")

@@ -65,7 +65,7 @@ def test_a_run_without_evaluation_is_not_observed():
         run.note(event)
         rule.observe(event, run)
     verdict = rule.verdict(run)
-    assert (verdict.outcome, verdict.reason) == (Outcome.NOT_OBSERVED, "no model call in eval mode")
+    assert (verdict.outcome, verdict.reason) == (Outcome.NOT_OBSERVED, "no call of a trained model in eval mode")
 
 
 def test_one_call_on_a_whole_tensor_after_each_step_is_found_when_the_run_has_finished():

@@ -93,4 +93,4 @@ def test_a_run_without_such_a_schedule_is_not_observed():
     rule, run = PlateauWithoutMetric(), Progress()
     run.note(SchedulerBuilt(scheduler=1, kind="StepLR"))
     run.note(SchedulerStepped(scheduler=1))
-    assert rule.verdict(run).reason == "no ReduceLROnPlateau"
+    assert rule.verdict(run).reason == "no step of a ReduceLROnPlateau"

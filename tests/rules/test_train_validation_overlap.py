@@ -1,6 +1,15 @@
 import pytest
 
-from truestep.events import CheckSkipped, LoaderMet, LoaderStarted, ModelCalled, OptimizerStepped, SamplesShared, Site
+from truestep.events import (
+    CheckSkipped,
+    LoaderMet,
+    LoaderStarted,
+    ModelCalled,
+    OptimizerStepped,
+    RunEnded,
+    SamplesShared,
+    Site,
+)
 from truestep.findings import Outcome
 from truestep.rules._rule import Progress
 from truestep.rules.train_validation_overlap import TrainValidationOverlap
@@ -89,4 +98,5 @@ def test_what_was_skipped_is_not_observed():
     rule.observe(CheckSkipped(check="overlap", reason="the evaluation data were not compared"), run)
     assert rule.verdict(run).reason == "the evaluation data were not compared"
     run.note(shared())
+    run.note(RunEnded(how="finished"))
     assert rule.verdict(run).outcome is Outcome.CLEAR

@@ -76,6 +76,7 @@ def verdict_of(events):
     for event in events:
         run.note(event)
         judged.observe(event, run)
+        run.advance(event)
     return judged.verdict(run)
 
 
@@ -91,7 +92,7 @@ def test_repeated_steps_count():
     rule_.again(KEPT, 10)
     from truestep.rules import Progress
 
-    run = Progress(met={BackwardEnded, OptimizerStepped})
+    run = Progress(met={BackwardEnded, OptimizerStepped}, step=10)
     assert rule_.unobserved(run) == "most gradients were cleared before any step"
     rule_.again(KEPT, 40)
     assert rule_.unobserved(run) == ""

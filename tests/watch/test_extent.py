@@ -65,6 +65,32 @@ def test_two_classes():
     assert coverage([two], *(math.log(2) + 0.01 * (-1) ** n for n in range(9))).chance == Chance(2, 0.695, 200)
 
 
+CLEARED = ev.OptimizerStepped(optimizer=1, observed=2, absent_grad=1, cleared=1)
+USED = ev.OptimizerStepped(optimizer=1, observed=2, fresh=1, absent_grad=1)
+
+
+@pytest.mark.parametrize(
+    ("events", "fed"),
+    [
+        ([], True),
+        ([CLEARED] * 3, False),
+        ([CLEARED, USED, CLEARED], True),
+        ([CLEARED, ev.HandStepped(moved=1)], True),
+        ([replace(CLEARED, closure=True)], True),
+        ([replace(CLEARED, scaler=True)], True),
+        ([ev.OptimizerStepped(optimizer=1)], True),
+    ],
+    ids=["no step", "none", "one", "by hand", "closure", "scaler", "not observed"],
+)
+def test_steps_that_used_no_gradient(events, fed):
+    extent, progress = Extent(), Progress()
+    for event in events:
+        progress.note(event)
+        extent.note(event, progress.step)
+        progress.advance(event)
+    assert extent.coverage(progress, "").fed is fed
+
+
 def test_what_was_met():
     extent, progress = Extent(), Progress()
     assert extent.coverage(progress, "") == Coverage(called=False, backward=False)

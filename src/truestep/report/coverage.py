@@ -9,6 +9,7 @@ from truestep import source
 from truestep.findings import Outcome, Summary
 
 _FEW_STEPS = 10
+_NO_GRADIENT = "no optimizer step used a gradient"
 _ENDS = {
     "crashed": "the script ended with {error}",
     "interrupted": "the script was interrupted",
@@ -27,8 +28,8 @@ class Limit:
 
 
 def extent(summary: Summary) -> Literal["nothing", "little", "part", "whole"]:
-    """Return how much the rules could observe: without an optimizer step nothing, or little if some rules are clear."""
-    if not summary.steps:
+    """Return how much the rules could observe: without a step on a gradient nothing, or little if some are clear."""
+    if not summary.steps or not summary.coverage.fed:
         clear = any(verdict.outcome is not Outcome.NOT_OBSERVED for verdict in summary.verdicts)
         return "little" if clear else "nothing"
     cut = summary.how in _ENDS or summary.missing_ranks or summary.steps < _FEW_STEPS
@@ -48,6 +49,8 @@ def limits(summary: Summary) -> list[Limit]:
         found.append(Limit(summary.how, f"{_end(summary)} after {steps(summary)}"))
     elif summary.steps < _FEW_STEPS:
         found.append(Limit("few-steps", f"the script made {steps(summary)}"))
+    if not summary.coverage.fed:
+        found.append(Limit("no-gradient-used", _NO_GRADIENT))
     if summary.coverage.chance is not None:
         found.append(Limit("loss-at-chance", f"the loss never left chance ({_chance(summary)})"))
     return found
@@ -72,8 +75,12 @@ def verdict(summary: Summary, failures: int) -> str:
         where = f" in the {steps(summary)} before {_end(summary)}"
     elif summary.steps < _FEW_STEPS:
         where = f" in {steps(summary)}"
-    chance = "" if summary.coverage.chance is None else f", but the loss never left chance ({_chance(summary)})"
-    return f"no {other}failure found{where}{chance}"
+    first = ""
+    if not summary.coverage.fed:
+        first = _NO_GRADIENT
+    elif summary.coverage.chance is not None:
+        first = f"the loss never left chance ({_chance(summary)})"
+    return f"{first}, and no {other}failure was found{where}" if first else f"no {other}failure found{where}"
 
 
 def notes(summary: Summary, failures: int) -> list[str]:

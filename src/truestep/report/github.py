@@ -19,7 +19,7 @@ def render(summary: Summary) -> str:
     """Return a command per finding, or a warning that nothing was checked; then counts and notes as plain lines."""
     lines = [] if summary.post_mortem is None else [_death(summary.post_mortem)]
     lines += [_command(failure) for failure in closing.failures(summary)]
-    if not lines and not summary.steps:
+    if not lines and coverage.extent(summary) in ("nothing", "little"):
         lines.append(f"::warning title=truestep::{_data(coverage.verdict(summary, 0))}")
     lines.append(closing.headline(summary))
     lines.extend(f"note: {note}" for note in closing.notes(summary))

@@ -19,6 +19,7 @@ from truestep.events import (
     Site,
 )
 from truestep.findings import Mark, Severity
+from truestep.rules._conditions import steps
 from truestep.rules._rule import Draft, Progress, Rule
 
 
@@ -144,7 +145,7 @@ class MixedSteps(Rule):
 
     severity = Severity.ERROR
     watches = (BackwardEnded, OptimizerStepped, HandStepped, MixtureMeasured, LoaderStarted, GradientsZeroed)
-    needs = (BackwardEnded,)
+    needs = (BackwardEnded, steps(2))
     leads_to = ("nan-or-inf",)
     of_epochs: ClassVar[bool]
     """True: the rule covers gradients that are cleared at the start of an epoch; False: all others."""

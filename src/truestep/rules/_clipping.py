@@ -103,7 +103,7 @@ class MisplacedClip(Rule):
         ModelCalled,
         OptimizerStepped,
     )
-    needs = (GradientsClipped,)
+    needs = (GradientsClipped, OptimizerStepped)
     leads_to = ("nan-or-inf",)
 
     def __init__(self) -> None:

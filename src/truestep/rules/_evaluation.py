@@ -51,8 +51,8 @@ class Calls:
             if call.same_input and call.model in self.phases:
                 self.phases[call.model].dismissed = True
             return
-        self.evaluated = True
         trained = self.trained.get(call.model)
+        self.evaluated |= trained is not None and bool(call.sensitive or call.frozen_sensitive)
         if trained is None:
             self.early.add(call.model)
         elif call.training and call.sensitive and call.loader not in trained.loaders:

@@ -17,6 +17,7 @@ from truestep import events as ev
 from truestep.accounts import Accounts
 from truestep.events import Event, Site
 from truestep.findings import Confidence, Finding, Mark, Outcome, Seen, Severity, Verdict
+from truestep.rules._conditions import Condition
 
 HEADINGS = ("What it does", "Why it matters", "Example", "Fix", "Known false alarms", "References")
 
@@ -33,11 +34,15 @@ class Progress(Accounts):
         super().__init__()
         self.met = set(met)
         self.step = step
+        self.how: str = ""
+        """`RunEnded.how`; empty before the end."""
 
     def note(self, event: Event) -> None:
         """Register an event and enter it into the accounts (called before the rules see the event)."""
         self.met.add(type(event))
         super().note(event)
+        if isinstance(event, ev.RunEnded):
+            self.how = event.how
 
     def advance(self, event: Event) -> None:
         """Count a step if the event ended one (called after the rules saw the event)."""
@@ -97,8 +102,8 @@ class Rule(ABC):
     confidence: ClassVar[Confidence] = Confidence.HIGH
     watches: ClassVar[tuple[type[Event], ...]]
     """Kinds of events that are passed to `observe`."""
-    needs: ClassVar[tuple[type[Event], ...]]
-    """Kinds of events that the rule requires: if one is missing from a run, the verdict is not-observed."""
+    needs: ClassVar[tuple[type[Event] | Condition, ...]]
+    """Kinds of events and conditions that the rule requires: if a run lacks one, the verdict is not-observed."""
     explains: ClassVar[tuple[str, ...]] = ()
     """Rules that detect the same failure from another side: their findings are listed under this rule's."""
     leads_to: ClassVar[tuple[str, ...]] = ()
@@ -145,7 +150,11 @@ class Rule(ABC):
 
     def unobserved(self, run: Progress) -> str:
         """Return the reason why the run could not show this failure; empty if it could."""
-        return next((need.absent for need in self.needs if need not in run.met), "")
+        return next((need.absent for need in self.needs if not _holds(need, run)), "")
+
+    def suspected(self) -> bool:
+        """Return True if the failure was seen, but too seldom for a finding: the rule is then not clear."""
+        return bool(self._drafts)
 
     def report(
         self,
@@ -206,5 +215,9 @@ class Rule(ABC):
         """Return the verdict: found, clear, or not observed with a reason."""
         if any(draft.confidence is not Confidence.LOW for draft in self._drafts.values()):
             return Verdict(self.id, Outcome.FOUND)
-        reason = "too little evidence" if self._drafts else self.unobserved(run)
+        reason = "too little evidence" if self.suspected() else self.unobserved(run)
         return Verdict(self.id, Outcome.NOT_OBSERVED if reason else Outcome.CLEAR, reason)
+
+
+def _holds(need: type[Event] | Condition, run: Progress) -> bool:
+    return need.holds(run) if isinstance(need, Condition) else need in run.met

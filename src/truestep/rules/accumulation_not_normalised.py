@@ -77,10 +77,12 @@ class AccumulationNotNormalised(Rule):
         """Optimizer and backward to the number of such windows, and the step of the first."""
         self._ratios: dict[int, tuple[float, int, int]] = {}
         """Optimizer to the latest ratio measured in such a window, the window's number of backwards, and the step."""
-        self._accumulates = False
+        self._accumulates = self._judged = False
 
     def unobserved(self, run: Progress) -> str:
-        return super().unobserved(run) or ("" if self._accumulates else ev.WindowMeasured.absent)
+        if not self._accumulates:
+            return super().unobserved(run) or ev.WindowMeasured.absent
+        return super().unobserved(run) or ("" if self._judged else "no accumulation over batches of a DataLoader")
 
     def _open(self) -> None:
         self._backwards: dict[Site | None, int] = {}
@@ -115,6 +117,7 @@ class AccumulationNotNormalised(Rule):
         self._backwards[site] = seen + 1
         self._accumulates |= seen > 0 and event.onto_fresh > 0
         alone = event.loader is None or event.loader not in self._drawn or (seen > 0 and not event.onto_fresh)
+        self._judged |= seen > 0 and event.onto_fresh > 0 and (event.divided or not alone)
         if event.divided or alone or event.root.startswith("SumBackward"):
             self._healthy.add(site)
         self._drawn.clear()

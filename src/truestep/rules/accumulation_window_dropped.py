@@ -106,6 +106,9 @@ class AccumulationWindowDropped(Rule):
         """Value of `_pending` at the end of the loader."""
         self._backward: Site | None = None
 
+    def suspected(self) -> bool:
+        return super().suspected() or any(w.regular and w.dropped + w.leaked > 0 for w in self._windows.values())
+
     def observe(self, event: Event, run: Progress) -> None:
         match event:
             case ev.BatchDrawn():

@@ -4,6 +4,7 @@ import math
 
 from truestep.events import Event, LossComputed, Site
 from truestep.findings import Severity
+from truestep.rules._conditions import loss_of
 from truestep.rules._rule import Progress, Rule
 
 _NAMES = {
@@ -14,6 +15,12 @@ _NAMES = {
     "TanhBackward0": "tanh",
 }
 _REGRESSION = ("mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss")
+_LOSSES = loss_of(
+    "cross_entropy",
+    "binary_cross_entropy_with_logits",
+    *_REGRESSION,
+    named="loss on logits or on values",
+)
 _SHARE = 20
 """From this percentage on, targets are not out of range by noise or by chance."""
 
@@ -69,11 +76,14 @@ class ActivationClampsOutput(Rule):
     severity = Severity.ERROR
     account = "loss"
     watches = (LossComputed,)
-    needs = (LossComputed,)
+    needs = (LossComputed, _LOSSES)
 
     def __init__(self) -> None:
         super().__init__()
         self._first: dict[tuple[Site | None, str], int] = {}
+
+    def suspected(self) -> bool:
+        return super().suspected() or bool(self._first)
 
     def observe(self, event: Event, run: Progress) -> None:
         if not isinstance(event, LossComputed) or not event.grad or event.made_by not in _NAMES:

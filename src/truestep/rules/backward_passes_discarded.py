@@ -4,6 +4,7 @@ from truestep import events as ev
 from truestep.accounts import PassLine
 from truestep.events import Event, Site
 from truestep.findings import Confidence, Mark, Severity
+from truestep.rules._conditions import steps
 from truestep.rules._rule import Progress, Rule
 
 _LEAST_STEPS = 3
@@ -62,7 +63,7 @@ class BackwardPassesDiscarded(Rule):
     severity = Severity.ERROR
     account = "gradients"
     watches = (ev.OptimizerStepped, ev.HandStepped)
-    needs = (ev.BackwardEnded, ev.OptimizerStepped)
+    needs = (ev.BackwardEnded, ev.OptimizerStepped, steps(_LEAST_STEPS))
 
     def observe(self, event: Event, run: Progress) -> None:
         self._look(run)
@@ -86,11 +87,11 @@ class BackwardPassesDiscarded(Rule):
     @staticmethod
     def _is_wasteful(line: PassLine) -> bool:
         """Return True if a line loses passes before each step, and not fewer than are used."""
-        steps = sum(line.lost.values())
-        if not line.used or line.wasted < line.used or steps < _LEAST_STEPS:
+        stepped = sum(line.lost.values())
+        if not line.used or line.wasted < line.used or stepped < _LEAST_STEPS:
             return False
         number, times = line.lost.most_common(1)[0]
-        return number > 0 and times >= _REGULAR * steps
+        return number > 0 and times >= _REGULAR * stepped
 
     def _tell(self, site: Site | None, line: PassLine, run: Progress) -> None:
         number = line.lost.most_common(1)[0][0]

@@ -3,6 +3,7 @@ from __future__ import annotations
 from truestep import events as ev
 from truestep.events import Event, Site
 from truestep.findings import Confidence, Mark, Severity
+from truestep.rules._conditions import FINISHED
 from truestep.rules._rule import Progress, Rule
 
 _LEAST = 10
@@ -66,7 +67,7 @@ class BackwardWithoutStep(Rule):
         ev.ScalerStepped,
         ev.TapeRead,
     )
-    needs = (ev.BackwardEnded, ev.OptimizerBuilt)
+    needs = (ev.BackwardEnded, ev.OptimizerBuilt, FINISHED)
 
     def __init__(self) -> None:
         super().__init__()
@@ -78,7 +79,6 @@ class BackwardWithoutStep(Rule):
         self._piling: set[Site | None] = set()
         """Backwards of batches that added to gradients that no step had used yet."""
         self._by_hand = self._trained = False
-        self._how = ""
 
     def observe(self, event: Event, run: Progress) -> None:
         self._count(event, 1)
@@ -111,10 +111,11 @@ class BackwardWithoutStep(Rule):
                 pass
 
     def unobserved(self, run: Progress) -> str:
-        return super().unobserved(run) or ("" if self._how == "finished" else "the script did not run to its end")
+        idle = run.optimizers.keys() - self._stepped
+        few = bool(idle) and max(self._backwards.values(), default=0) < _LEAST
+        return super().unobserved(run) or (f"fewer than {_LEAST} backward passes of one line" if few else "")
 
     def ended(self, event: ev.RunEnded, run: Progress) -> None:
-        self._how = event.how
         if event.how != "finished" or self._by_hand or not self._trained:
             return
         moving = {p for p, owners in run.held_by.items() if owners & self._stepped}

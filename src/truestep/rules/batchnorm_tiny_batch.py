@@ -79,6 +79,9 @@ class BatchnormTinyBatch(Rule):
         self._waiting: dict[int, BatchStatisticsTaken] = {}
         """Models before their next backward pass."""
 
+    def suspected(self) -> bool:
+        return super().suspected() or bool(self._looks)
+
     def observe(self, event: Event, run: Progress) -> None:
         match event:
             case BatchStatisticsTaken():

@@ -59,10 +59,19 @@ class BestWeightsAliased(Rule):
     watches = (StateLoaded,)
     needs = (StateLoaded,)
 
+    def __init__(self) -> None:
+        super().__init__()
+        self._soon = False
+        """Whether a model loaded its own live weights after few steps."""
+
+    def suspected(self) -> bool:
+        return super().suspected() or self._soon
+
     def observe(self, event: Event, run: Progress) -> None:
         if not isinstance(event, StateLoaded) or event.taken is None:
             return
         if event.taken_steps < _LEAST_STEPS and not event.overwritten:
+            self._soon = True
             return
         later = _later(event)
         name = f"`{run.model_name(event.model)}`" if event.model else "a model"

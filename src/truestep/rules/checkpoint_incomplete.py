@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from truestep.events import CheckSkipped, Event, PlainStateCompared, PlainStateSaved, RunEnded, Site
 from truestep.findings import Severity
+from truestep.rules._conditions import FINISHED
 from truestep.rules._rule import Progress, Rule
 
 
@@ -60,7 +61,7 @@ class CheckpointIncomplete(Rule):
     severity = Severity.ERROR
     account = "state"
     watches = (PlainStateCompared, PlainStateSaved, CheckSkipped)
-    needs = (PlainStateCompared,)
+    needs = (PlainStateCompared, PlainStateSaved, FINISHED)
 
     def __init__(self) -> None:
         super().__init__()

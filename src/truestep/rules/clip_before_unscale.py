@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from truestep.events import BackwardEnded, Event, GradientsClipped, ScalerBuilt, Site
+from truestep.events import BackwardEnded, Event, GradientsClipped, LossScaled, ScalerBuilt, Site
 from truestep.findings import Confidence, Mark, Severity
 from truestep.rules._clipping import is_limit
 from truestep.rules._rule import Progress, Rule
@@ -58,7 +58,7 @@ class ClipBeforeUnscale(Rule):
     account = "gradients"
     missing_call = "unscale_"
     watches = (ScalerBuilt, BackwardEnded, GradientsClipped)
-    needs = (ScalerBuilt, GradientsClipped)
+    needs = (ScalerBuilt, LossScaled, GradientsClipped)
 
     def __init__(self) -> None:
         super().__init__()

@@ -60,7 +60,7 @@ class ClipWrongParameters(Rule):
         ev.OptimizerStepped,
         ev.ScalerStepped,
     )
-    needs = (ev.GradientsClipped,)
+    needs = (ev.GradientsClipped, ev.OptimizerStepped)
     leads_to = ("nan-or-inf",)
 
     def __init__(self) -> None:

@@ -15,6 +15,8 @@ from truestep.findings import Confidence, Mark, Severity
 from truestep.rules._evaluation import Calls, ModelTraining, Phase
 from truestep.rules._rule import Draft, Progress, Rule
 
+_NO_EVALUATION = "no evaluation of a trained model with layers that depend on the mode"
+
 
 class EvalModeMissing(Rule):
     """A model is evaluated in train mode.
@@ -80,7 +82,7 @@ class EvalModeMissing(Rule):
         self._backward = False
 
     def unobserved(self, run: Progress) -> str:
-        return super().unobserved(run) or ("" if self._calls.evaluated else "no model call without gradients")
+        return super().unobserved(run) or ("" if self._calls.evaluated else _NO_EVALUATION)
 
     def observe(self, event: Event, run: Progress) -> None:
         match event:

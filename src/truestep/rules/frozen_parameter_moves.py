@@ -67,6 +67,9 @@ class FrozenParameterMoves(Rule):
         self._moved: dict[tuple[int, int], int] = {}
         """Optimizer and parameter to the number of sampled steps in which it moved while frozen."""
 
+    def suspected(self) -> bool:
+        return super().suspected() or bool(self._moved)
+
     def observe(self, event: Event, run: Progress) -> None:
         if not isinstance(event, FrozenStepped):
             return

@@ -14,6 +14,7 @@ from truestep.events import (
     Site,
 )
 from truestep.findings import Confidence, Mark, Severity
+from truestep.rules._conditions import ENDED
 from truestep.rules._rule import Progress, Rule
 
 _SAMPLED = 3
@@ -89,7 +90,7 @@ class FunctionalDropoutAlwaysOn(Rule):
     severity = Severity.ERROR
     account = "randomness"
     watches = (ModelCalled, BatchDrawn, LoaderStarted, BackwardEnded, OptimizerStepped, HandStepped)
-    needs = (ModelCalled, BackwardEnded)
+    needs = (ModelCalled, BackwardEnded, ENDED)
 
     def __init__(self) -> None:
         super().__init__()
@@ -115,7 +116,7 @@ class FunctionalDropoutAlwaysOn(Rule):
         self._evaluated = False
 
     def unobserved(self, run: Progress) -> str:
-        return super().unobserved(run) or ("" if self._evaluated else "no model call in eval mode without gradients")
+        return super().unobserved(run) or ("" if self._evaluated else "no call of a trained model in eval mode")
 
     def observe(self, event: Event, run: Progress) -> None:
         match event:
@@ -129,7 +130,6 @@ class FunctionalDropoutAlwaysOn(Rule):
             case ModelCalled(grad=True):
                 self._called.add(event.model)
             case ModelCalled(training=False, compiled=False):
-                self._evaluated = True
                 self._evaluating(event)
             case BackwardEnded():
                 self._close(run)
@@ -153,6 +153,7 @@ class FunctionalDropoutAlwaysOn(Rule):
     def _evaluating(self, call: ModelCalled) -> None:
         if call.model not in self._trained:
             return
+        self._evaluated = True
         if call.dropout is None:
             self._without.add(call.model)
             self._excuse(call.model)

@@ -4,8 +4,11 @@ import itertools
 
 from truestep.events import BackwardEnded, Event, ModelCalled, OptimizerStepped, ParametersUnchanged, TapeRead
 from truestep.findings import Mark, Severity
+from truestep.rules._conditions import steps
 from truestep.rules._parts import in_leaf_modules
 from truestep.rules._rule import Progress, Rule
+
+_LEAST_STEPS = 3
 
 
 class GraphCut(Rule):
@@ -52,7 +55,7 @@ class GraphCut(Rule):
     severity = Severity.ERROR
     account = "parameters"
     watches = (ModelCalled, TapeRead, BackwardEnded, OptimizerStepped, ParametersUnchanged)
-    needs = (TapeRead, OptimizerStepped)
+    needs = (TapeRead, OptimizerStepped, steps(_LEAST_STEPS))
     explains = ("loss-without-parameters",)
 
     def __init__(self) -> None:
@@ -103,7 +106,7 @@ class GraphCut(Rule):
             if number in run.held_by.get(parameter, ()):
                 self._cut[parameter] = self._cut.get(parameter, 0) + 1
         cut, held = self._front(number, times, run)
-        if times < 3 or not cut:
+        if times < _LEAST_STEPS or not cut:
             return
         self._found[site] = cut
         name = run.optimizer_name(number)

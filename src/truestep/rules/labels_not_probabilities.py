@@ -69,6 +69,9 @@ class LabelsNotProbabilities(Rule):
         super().__init__()
         self._first: dict[tuple[Site | None, str], tuple[int, float, float]] = {}
 
+    def suspected(self) -> bool:
+        return super().suspected() or bool(self._first)
+
     def observe(self, event: Event, run: Progress) -> None:
         if not isinstance(event, ProbabilitiesRead) or not event.lowest < event.highest:
             return

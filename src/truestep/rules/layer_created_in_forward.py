@@ -61,6 +61,9 @@ class LayerCreatedInForward(Rule):
         self._last: dict[Site | None, int] = {}
         self._first: dict[Site | None, int] = {}
 
+    def unobserved(self, run: Progress) -> str:
+        return super().unobserved(run) or ("fewer than two model calls" if self._call < 2 else "")
+
     def observe(self, event: Event, run: Progress) -> None:
         match event:
             case ModelCalled():

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from truestep.events import Event, ModelCalled, OptimizerBuilt, Site, TapeRead, UnregisteredModuleCalled
 from truestep.findings import Mark, Severity
+from truestep.rules._conditions import steps
 from truestep.rules._rule import Progress, Rule
 
 
@@ -51,7 +52,7 @@ class LayersInPlainContainer(Rule):
     severity = Severity.ERROR
     account = "parameters"
     watches = (UnregisteredModuleCalled, ModelCalled, TapeRead)
-    needs = (ModelCalled, TapeRead, OptimizerBuilt)
+    needs = (ModelCalled, TapeRead, OptimizerBuilt, steps(2))
     explains = ("parameters-not-optimized",)
 
     def __init__(self) -> None:

@@ -9,6 +9,7 @@ from truestep.events import (
     SchedulerStepped,
 )
 from truestep.findings import Mark, Severity
+from truestep.rules._conditions import FINISHED
 from truestep.rules._rule import Progress, Rule
 
 _LEAST_STEPS = 10
@@ -61,7 +62,7 @@ class LearningRateDead(Rule):
     severity = Severity.ERROR
     account = "rate"
     watches = (SchedulerBuilt, SchedulerStepped, OptimizerStepped, LearningRateRead)
-    needs = (SchedulerBuilt, OptimizerStepped)
+    needs = (SchedulerBuilt, OptimizerStepped, FINISHED)
 
     def __init__(self) -> None:
         super().__init__()
@@ -71,6 +72,9 @@ class LearningRateDead(Rule):
         self._looks: dict[int, int] = {}
         """Optimizer to the number of sampled steps at which its learning rates were 0."""
         self._schedule_steps: dict[int, int] = {}
+
+    def suspected(self) -> bool:
+        return super().suspected() or any(0 < self._steps.get(number, 0) < _LEAST_STEPS for number in self._dead)
 
     def observe(self, event: Event, run: Progress) -> None:
         match event:

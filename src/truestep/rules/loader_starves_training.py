@@ -1,7 +1,8 @@
 from __future__ import annotations
 
-from truestep.events import BackwardEnded, BatchDrawn, Event, LoaderStarted, LoaderTimed, OptimizerStepped, RunEnded
+from truestep.events import BatchDrawn, Event, LoaderStarted, LoaderTimed, OptimizerStepped, RunEnded
 from truestep.findings import Severity
+from truestep.rules._conditions import FINISHED, TRAINED_ON_LOADER
 from truestep.rules._rule import Progress, Rule
 
 
@@ -54,8 +55,8 @@ class LoaderStarvesTraining(Rule):
     since = "0.1"
     severity = Severity.SPEED
     account = "time"
-    watches = (BackwardEnded, LoaderTimed, OptimizerStepped)
-    needs = (LoaderStarted, BatchDrawn, OptimizerStepped)
+    watches = (LoaderTimed, OptimizerStepped)
+    needs = (LoaderStarted, BatchDrawn, OptimizerStepped, FINISHED, TRAINED_ON_LOADER)
 
     LEAST_S = 8.0
     """Least waiting time of a run, in seconds; shorter waits leave little to gain."""
@@ -64,19 +65,11 @@ class LoaderStarvesTraining(Rule):
 
     def __init__(self) -> None:
         super().__init__()
-        self._trained: set[int | None] = set()
-        """Loaders with batches that a backward pass followed."""
         self._stepped = False
         self._starving: list[LoaderTimed] = []
-        self._how = ""
-
-    def unobserved(self, run: Progress) -> str:
-        return super().unobserved(run) or ("" if self._how == "finished" else "the script did not run to its end")
 
     def observe(self, event: Event, run: Progress) -> None:
         match event:
-            case BackwardEnded():
-                self._trained.add(event.loader)
             case OptimizerStepped():
                 self._stepped = True
             case LoaderTimed() if _waited_s(event) >= self.LEAST_SHARE * event.span_s:
@@ -86,10 +79,11 @@ class LoaderStarvesTraining(Rule):
                 pass
 
     def ended(self, event: RunEnded, run: Progress) -> None:
-        self._how = event.how
+        if event.how != "finished" or not self._stepped:
+            return
         for timed in self._starving:
             met = run.loaders.get(timed.loader)
-            if event.how != "finished" or not self._stepped or timed.loader not in self._trained or met is None:
+            if timed.loader not in run.samples.trained or met is None:
                 continue
             if timed.crowded if met.workers else timed.beside:
                 continue

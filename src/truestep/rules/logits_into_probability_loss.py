@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from truestep.events import BackwardEnded, Event, LossComputed, OptimizerStepped, Site
 from truestep.findings import Confidence, Severity
+from truestep.rules._conditions import loss_of
 from truestep.rules._rule import Progress, Rule
 
 _NAMES = {"nll_loss": "NLL", "kl_div": "KL divergence"}
@@ -63,7 +64,7 @@ class LogitsIntoProbabilityLoss(Rule):
     severity = Severity.ERROR
     account = "loss"
     watches = (LossComputed, BackwardEnded, OptimizerStepped)
-    needs = (LossComputed,)
+    needs = (LossComputed, loss_of("nll_loss", "kl_div"))
 
     def __init__(self) -> None:
         super().__init__()
@@ -72,6 +73,9 @@ class LogitsIntoProbabilityLoss(Rule):
         """Losses with an operation that gave them an input with values above zero."""
         self._pending: list[tuple[LossComputed, str]] = []
         """NLL losses since the last backward pass, each with the result of `_wrong`."""
+
+    def suspected(self) -> bool:
+        return super().suspected() or bool(self._seen)
 
     def observe(self, event: Event, run: Progress) -> None:
         match event:

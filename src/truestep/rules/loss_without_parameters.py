@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from truestep.events import BackwardEnded, Event, HandStepped, OptimizerStepped, TapeRead
 from truestep.findings import Confidence, Mark, Severity
+from truestep.rules._conditions import steps
 from truestep.rules._rule import Progress, Rule
 
 _LEAST_TAPES = 3
@@ -59,7 +60,7 @@ class LossWithoutParameters(Rule):
     severity = Severity.ERROR
     account = "loss"
     watches = (TapeRead, BackwardEnded, OptimizerStepped, HandStepped)
-    needs = (TapeRead, OptimizerStepped)
+    needs = (TapeRead, OptimizerStepped, steps(_LEAST_TAPES))
 
     def __init__(self) -> None:
         super().__init__()

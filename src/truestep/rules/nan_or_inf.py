@@ -78,7 +78,7 @@ class NanOrInf(Rule):
     severity = Severity.ERROR
     account = "gradients"
     watches = (LossNotFinite, BackwardEnded, GradientsZeroed, GradientsRepaired, ScalerStepped, OptimizerStepped)
-    needs = (BackwardEnded,)
+    needs = (BackwardEnded, OptimizerStepped)
 
     def __init__(self) -> None:
         super().__init__()

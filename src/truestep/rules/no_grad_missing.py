@@ -100,7 +100,7 @@ class NoGradMissing(Rule):
         self._evaluated = False
 
     def unobserved(self, run: Progress) -> str:
-        return super().unobserved(run) or ("" if self._evaluated else "no model call in eval mode")
+        return super().unobserved(run) or ("" if self._evaluated else "no call of a trained model in eval mode")
 
     def observe(self, event: Event, run: Progress) -> None:
         match event:
@@ -110,7 +110,7 @@ class NoGradMissing(Rule):
                 self._training.add(event.model)
                 self._close(event.model, run)
             case ModelCalled(training=False):
-                self._evaluated = True
+                self._evaluated |= event.model in self._trained
                 if event.grad and event.tracked:
                     phase = self._phases.setdefault(event.model, _Phase(event, run.step))
                     phase.calls += 1

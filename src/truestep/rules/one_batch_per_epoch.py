@@ -113,6 +113,10 @@ class OneBatchPerEpoch(Rule):
     def unobserved(self, run: Progress) -> str:
         return super().unobserved(run) or ("the source of a loop cannot be read" if self._unread else "")
 
+    def suspected(self) -> bool:
+        few = any(0 < loop.passes < _LEAST_PASSES and not loop.whole for loop in self._loops.values())
+        return super().suspected() or few
+
     def observe(self, event: Event, run: Progress) -> None:
         match event:
             case LoaderStarted():

@@ -12,6 +12,7 @@ from truestep.events import (
     TapeRead,
 )
 from truestep.findings import Mark, Severity
+from truestep.rules._conditions import steps
 from truestep.rules._rule import Progress, Rule
 
 _IDLE = 10
@@ -61,7 +62,7 @@ class OptimizerHoldsStaleParameters(Rule):
     severity = Severity.ERROR
     account = "steps"
     watches = (ModelMet, ModelCalled, TapeRead, OptimizerStepped, ParametersUnchanged)
-    needs = (OptimizerStepped, TapeRead)
+    needs = (OptimizerStepped, TapeRead, steps(3))
     explains = ("parameters-not-optimized",)
 
     def __init__(self) -> None:

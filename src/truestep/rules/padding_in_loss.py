@@ -65,6 +65,9 @@ class PaddingInLoss(Rule):
         self._looks: dict[tuple[Site | None, str], list[tuple[int, int]]] = {}
         """Loss to the steps with too much padding in a row, each with its share of padding in percent."""
 
+    def suspected(self) -> bool:
+        return super().suspected() or bool(self._looks)
+
     def observe(self, event: Event, run: Progress) -> None:
         if not isinstance(event, PaddingRead):
             return

@@ -84,8 +84,12 @@ class PlateauWithoutMetric(Rule):
         self._tallies: dict[tuple[int, Site | None], _Tally] = {}
 
     def unobserved(self, run: Progress) -> str:
-        plateaus = any(built.kind == _KIND for built in run.schedulers.values())
-        return super().unobserved(run) or ("" if plateaus else f"no {_KIND}")
+        return super().unobserved(run) or ("" if self._tallies else f"no step of a {_KIND}")
+
+    def suspected(self) -> bool:
+        tallies = self._tallies.values()
+        few = any(0 < tally.per_step + tally.per_pass == tally.steps < _LEAST_PER_PASS for tally in tallies)
+        return super().suspected() or few
 
     def observe(self, event: Event, run: Progress) -> None:
         self._count(event, 1, run.step)

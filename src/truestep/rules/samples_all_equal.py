@@ -57,6 +57,9 @@ class SamplesAllEqual(Rule):
         self._alike: dict[int, int] = {}
         """Loader to the number of its batches of equal samples; -1 after any other batch."""
 
+    def suspected(self) -> bool:
+        return super().suspected() or any(reads > 0 for reads in self._alike.values())
+
     def observe(self, event: Event, run: Progress) -> None:
         if not isinstance(event, BatchRead):
             return

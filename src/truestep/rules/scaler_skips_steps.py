@@ -72,6 +72,9 @@ class ScalerSkipsSteps(Rule):
         super().__init__()
         self._attempts: dict[int, _Attempts] = {}
 
+    def suspected(self) -> bool:
+        return super().suspected() or any(attempts.made == attempts.skipped for attempts in self._attempts.values())
+
     def observe(self, event: Event, run: Progress) -> None:
         match event:
             case ev.ScalerStepped(optimizer=int() as number):

@@ -76,8 +76,13 @@ class SchedulerBeforeOptimizer(Rule):
         super().__init__()
         self._calls = 0
         self._loop_ended = False
+        self._plain = False
+        """Whether a schedule was stepped without a metric or an epoch."""
         self._stepped_at: dict[int | None, Site | None] = {}
         self._orders: dict[tuple[int, Site | None], _Order] = {}
+
+    def unobserved(self, run: Progress) -> str:
+        return super().unobserved(run) or ("" if self._plain else "no step of a schedule without a metric")
 
     def observe(self, event: Event, run: Progress) -> None:
         match event:
@@ -88,6 +93,7 @@ class SchedulerBeforeOptimizer(Rule):
             case ev.OptimizerStepped() | ev.ScalerStepped():
                 self._stepped_at[event.optimizer] = event.site
             case ev.SchedulerStepped(metric="", epoch_argument=False):
+                self._plain = True
                 self._scheduled(event, run)
             case _:
                 pass

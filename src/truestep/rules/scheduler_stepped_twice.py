@@ -85,6 +85,9 @@ class SchedulerSteppedTwice(Rule):
         self._extra: dict[tuple[int, Site | None], _Extra] = {}
         self._steps: dict[int, int] = {}
 
+    def unobserved(self, run: Progress) -> str:
+        return super().unobserved(run) or ("" if self._steps else "no step of a schedule without a metric")
+
     def observe(self, event: Event, run: Progress) -> None:
         match event:
             case ev.BackwardEnded():

@@ -13,6 +13,7 @@ from truestep.events import (
 )
 from truestep.findings import Confidence, Mark, Severity
 from truestep.rules._cadence import barely_begun, run_down, still_warming, too_far
+from truestep.rules._conditions import FINISHED
 from truestep.rules._pace import RunCounts, ScheduleCounts
 from truestep.rules._rule import Progress, Rule
 
@@ -69,15 +70,15 @@ class SchedulerWrongCadence(Rule):
     severity = Severity.ERROR
     account = "rate"
     watches = (BackwardEnded, BatchDrawn, LoaderEnded, LoaderStarted, OptimizerStepped, SchedulerStepped)
-    needs = (SchedulerBuilt, SchedulerStepped)
+    needs = (SchedulerBuilt, SchedulerStepped, FINISHED)
 
     def __init__(self) -> None:
         super().__init__()
         self._counts = RunCounts()
-        self._how = ""
+        self._judged = False
 
     def unobserved(self, run: Progress) -> str:
-        return super().unobserved(run) or ("" if self._how == "finished" else "the script did not run to its end")
+        return super().unobserved(run) or ("" if self._judged else "no schedule that depends on its number of steps")
 
     def observe(self, event: Event, run: Progress) -> None:
         self._counts.observe(event, run)
@@ -88,7 +89,6 @@ class SchedulerWrongCadence(Rule):
         self._counts.count(event, times)
 
     def ended(self, event: RunEnded, run: Progress) -> None:
-        self._how = event.how
         for pace in self._counts.paces.values():
             self._judge(pace, run, ended=event.how == "finished")
 
@@ -96,6 +96,7 @@ class SchedulerWrongCadence(Rule):
         built = run.schedulers.get(pace.scheduler)
         if built is None or built.periodic or pace.by_epoch:
             return
+        self._judged = True
         misfit = too_far(built, pace, self._counts, run, ended=ended)
         if misfit is None or misfit.confidence is not Confidence.HIGH:
             misfit = run_down(built, pace, self._counts, run) or misfit

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from truestep.events import Event, LossComputed, Site
 from truestep.findings import Severity
+from truestep.rules._conditions import loss_of
 from truestep.rules._rule import Progress, Rule
 
 _MAKERS = {"SigmoidBackward0": "sigmoid", "SoftmaxBackward0": "softmax"}
@@ -49,11 +50,14 @@ class SigmoidBeforeBceWithLogits(Rule):
     severity = Severity.ERROR
     account = "loss"
     watches = (LossComputed,)
-    needs = (LossComputed,)
+    needs = (LossComputed, loss_of("binary_cross_entropy_with_logits"))
 
     def __init__(self) -> None:
         super().__init__()
         self._seen: dict[Site | None, int] = {}
+
+    def suspected(self) -> bool:
+        return super().suspected() or bool(self._seen)
 
     def observe(self, event: Event, run: Progress) -> None:
         if not isinstance(event, LossComputed) or event.kind != "binary_cross_entropy_with_logits" or not event.grad:

@@ -4,6 +4,7 @@ import math
 
 from truestep.events import Event, LossComputed, Site
 from truestep.findings import Confidence, Severity
+from truestep.rules._conditions import loss_of
 from truestep.rules._rule import Progress, Rule
 
 
@@ -49,11 +50,14 @@ class SoftmaxBeforeCrossEntropy(Rule):
     severity = Severity.ERROR
     account = "loss"
     watches = (LossComputed,)
-    needs = (LossComputed,)
+    needs = (LossComputed, loss_of("cross_entropy"))
 
     def __init__(self) -> None:
         super().__init__()
         self._seen: dict[Site | None, int] = {}
+
+    def suspected(self) -> bool:
+        return super().suspected() or bool(self._seen)
 
     def observe(self, event: Event, run: Progress) -> None:
         if not isinstance(event, LossComputed) or event.kind != "cross_entropy" or not event.grad or event.classes == 1:

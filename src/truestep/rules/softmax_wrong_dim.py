@@ -66,6 +66,9 @@ class SoftmaxWrongDim(Rule):
         self._wrong: dict[Site | None, int] = {}
         self._right: dict[Site | None, int] = {}
 
+    def suspected(self) -> bool:
+        return super().suspected() or any(2 * self._right.get(site, 0) < times for site, times in self._wrong.items())
+
     def observe(self, event: Event, run: Progress) -> None:
         if not isinstance(event, LossComputed) or not event.grad:
             return

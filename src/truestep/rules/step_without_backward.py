@@ -97,6 +97,10 @@ class StepWithoutBackward(Rule):
         self._absent: dict[int, tuple[Site | None, int, int]] = {}
         """Optimizer to the line and number of its first step without any gradient, and the count of such steps."""
 
+    def suspected(self) -> bool:
+        starved = any(number not in self._had for number in self._absent)
+        return super().suspected() or starved or (bool(self._empty) and not self._ever_made)
+
     def observe(self, event: Event, run: Progress) -> None:
         match event:
             case ev.BackwardEnded():

@@ -83,6 +83,14 @@ class TrainModeNotRestored(Rule):
         super().__init__()
         self._models: dict[int, _Model] = {}
         self._backward = False
+        self._resumed = False
+        """Whether a model was trained, or set to train mode, after its evaluation."""
+
+    def suspected(self) -> bool:
+        return super().suspected() or any(model.frozen for model in self._models.values())
+
+    def unobserved(self, run: Progress) -> str:
+        return super().unobserved(run) or ("" if self._resumed else "no training after an evaluation in eval mode")
 
     def observe(self, event: Event, run: Progress) -> None:
         match event:
@@ -90,6 +98,7 @@ class TrainModeNotRestored(Rule):
                 model = self._models.setdefault(number, _Model())
                 model.calls.clear()
                 if event.training:
+                    self._resumed |= model.evaluated
                     model.switched, model.evaluated, model.frozen = None, False, 0
                 elif not model.trained_at:
                     model.set_off = event.site
@@ -123,6 +132,7 @@ class TrainModeNotRestored(Rule):
         met = run.models.get(number)
         if met is None or not any(step.optimizer in run.held_by.get(p, ()) for p in met.parameters):
             return
+        self._resumed |= model.evaluated and bool(model.calls)
         frozen = []
         for call in model.calls:
             if call.training:

@@ -13,6 +13,7 @@ from truestep.events import (
     Site,
 )
 from truestep.findings import Mark, Severity
+from truestep.rules._conditions import FINISHED
 from truestep.rules._rule import Progress, Rule
 
 _LEAST_SHARED = 10
@@ -75,7 +76,7 @@ class TrainValidationOverlap(Rule):
     severity = Severity.ERROR
     account = "samples"
     watches = (SamplesShared, CheckSkipped, ModelCalled, LoaderStarted, OptimizerStepped)
-    needs = (SamplesShared,)
+    needs = (SamplesShared, FINISHED)
 
     def __init__(self) -> None:
         super().__init__()
@@ -91,6 +92,9 @@ class TrainValidationOverlap(Rule):
 
     def unobserved(self, run: Progress) -> str:
         return self._skipped if SamplesShared not in run.met and self._skipped else super().unobserved(run)
+
+    def suspected(self) -> bool:
+        return super().suspected() or bool(self._leaking)
 
     def observe(self, event: Event, run: Progress) -> None:
         match event:

@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 
 from truestep.events import BatchRead, Event, HandStepped, LoaderEnded, LoaderStarted, OptimizerStepped
 from truestep.findings import Severity
+from truestep.rules._conditions import TRAINED_ON_LOADER
 from truestep.rules._rule import Progress, Rule
 
 _LEAST_BATCHES = 4
@@ -65,7 +66,7 @@ class TrainingDataNotShuffled(Rule):
     severity = Severity.ERROR
     account = "samples"
     watches = (BatchRead, HandStepped, LoaderEnded, LoaderStarted, OptimizerStepped)
-    needs = (BatchRead,)
+    needs = (BatchRead, TRAINED_ON_LOADER)
 
     def __init__(self) -> None:
         super().__init__()
@@ -77,6 +78,9 @@ class TrainingDataNotShuffled(Rule):
 
     def unobserved(self, run: Progress) -> str:
         return super().unobserved(run) or ("" if self._labelled else "no batch with one label for each sample")
+
+    def suspected(self) -> bool:
+        return super().suspected() or bool(self._sorted)
 
     def observe(self, event: Event, run: Progress) -> None:
         match event:

@@ -64,6 +64,9 @@ class TrainingWithoutGrad(Rule):
         self._backward: Site | None = None
         self._seen: dict[Site | None, int] = {}
 
+    def suspected(self) -> bool:
+        return super().suspected() or bool(self._seen)
+
     def observe(self, event: Event, run: Progress) -> None:
         match event:
             case ModelCalled(grad=False):

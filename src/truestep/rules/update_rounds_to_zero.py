@@ -84,6 +84,9 @@ class UpdateRoundsToZero(Rule):
         super().__init__()
         self._looks: dict[int, _Looks] = {}
 
+    def suspected(self) -> bool:
+        return super().suspected() or any(not looks.worked for looks in self._looks.values())
+
     def observe(self, event: Event, run: Progress) -> None:
         if not isinstance(event, UpdateRounded):
             return

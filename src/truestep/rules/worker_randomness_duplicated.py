@@ -75,6 +75,9 @@ class WorkerRandomnessDuplicated(Rule):
         read = "no shuffled DataLoader with workers gave two batches per worker"
         return super().unobserved(run) or ("" if self._repeats.compared else read)
 
+    def suspected(self) -> bool:
+        return super().suspected() or bool(self._passes)
+
     def observe(self, event: Event, run: Progress) -> None:
         met = self._repeats.found(event, run)
         if met is None or met.sampler != "random" or (met.batch_size or 0) < _LEAST_BATCH:

@@ -1,7 +1,8 @@
 from __future__ import annotations
 
-from truestep.events import BackwardEnded, BatchDrawn, Event, LoaderStarted, LoaderTimed
+from truestep.events import BatchDrawn, Event, LoaderStarted, LoaderTimed
 from truestep.findings import Severity
+from truestep.rules._conditions import TRAINED_ON_LOADER
 from truestep.rules._rule import Progress, Rule
 
 
@@ -51,8 +52,8 @@ class WorkersRespawned(Rule):
     severity = Severity.SPEED
     account = "time"
     cost_between_steps = True
-    watches = (BackwardEnded, LoaderTimed)
-    needs = (LoaderStarted, BatchDrawn, BackwardEnded)
+    watches = (LoaderTimed,)
+    needs = (LoaderStarted, BatchDrawn, TRAINED_ON_LOADER)
     explains = ("loader-starves-training",)
 
     LEAST_S = 5.0
@@ -62,16 +63,13 @@ class WorkersRespawned(Rule):
     LEAST_PASSES = 5
     """Least number of passes; in few long epochs a restart costs little."""
 
-    def __init__(self) -> None:
-        super().__init__()
-        self._trained: set[int | None] = set()
-        """Loaders with batches that a backward pass followed."""
+    def unobserved(self, run: Progress) -> str:
+        workers = any(run.loaders[number].workers for number in run.samples.trained & run.loaders.keys())
+        return super().unobserved(run) or ("" if workers else "no training on a DataLoader with workers")
 
     def observe(self, event: Event, run: Progress) -> None:
         match event:
-            case BackwardEnded():
-                self._trained.add(event.loader)
-            case LoaderTimed() if event.loader in self._trained and event.passes >= self.LEAST_PASSES:
+            case LoaderTimed() if event.loader in run.samples.trained and event.passes >= self.LEAST_PASSES:
                 if event.starting_s >= max(self.LEAST_S, self.LEAST_SHARE * event.span_s) and not event.crowded:
                     self._found(event, run)
             case _:

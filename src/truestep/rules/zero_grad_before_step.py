@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from truestep.events import BackwardEnded, Event, GradientsZeroed, OptimizerStepped, RunEnded, Site
 from truestep.findings import Mark, Severity
+from truestep.rules._conditions import steps
 from truestep.rules._rule import Progress, Rule
 
 _LEAST = 3
@@ -52,7 +53,7 @@ class ZeroGradBeforeStep(Rule):
     severity = Severity.ERROR
     account = "gradients"
     watches = (BackwardEnded, GradientsZeroed, OptimizerStepped)
-    needs = (BackwardEnded, OptimizerStepped)
+    needs = (BackwardEnded, OptimizerStepped, steps(_LEAST))
 
     def __init__(self) -> None:
         super().__init__()

@@ -25,6 +25,7 @@ class Extent:
 
     def __init__(self) -> None:
         self._processes = 0
+        self._fed = False
         self._started: Site | None = None
         self._classes: set[int] = set()
         self._reads: list[tuple[int, float]] = []
@@ -37,6 +38,10 @@ class Extent:
                 self._classes.add(event.classes if over_classes else 0)
             case ev.LossRead(scaled=False) if event.root.startswith("NllLoss"):
                 self._reads.append((step, event.value))
+            case ev.OptimizerStepped():
+                self._fed |= _may_have_used_gradients(event)
+            case ev.HandStepped():
+                self._fed = True
             case ev.ProcessStarted():
                 self._processes += 1
                 self._started = self._started or event.site
@@ -49,6 +54,7 @@ class Extent:
         return Coverage(
             called=not met.isdisjoint((ev.ModelCalled, ev.ModelMet, ev.ForwardCalledDirectly)),
             backward=not met.isdisjoint((ev.BackwardEnded, ev.GradientsTaken)),
+            fed=self._fed or not progress.step,
             error=error,
             processes=self._processes,
             started=self._started,
@@ -66,3 +72,9 @@ class Extent:
         if min(values) < _LOWEST * guess or not _AT_CHANCE[0] * guess <= later <= _AT_CHANCE[1] * guess:
             return None
         return Chance(classes, float(f"{later:.3g}"), self._reads[-1][0])
+
+
+def _may_have_used_gradients(step: ev.OptimizerStepped) -> bool:
+    """Return True unless all observed parameters had no gradient, or one that was cleared before the step."""
+    without = step.absent_grad + step.cleared == step.observed > 0
+    return step.closure or step.scaler or not without

@@ -84,6 +84,7 @@ class Judge:
     def end(self, how: str) -> None:
         """Pass the end of the run to the rules, for findings on the whole run."""
         event = ev.RunEnded(how=how)
+        self.progress.note(event)
         for rule in self.rules:
             try:
                 rule.ended(event, self.progress)

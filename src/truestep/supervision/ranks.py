@@ -149,6 +149,7 @@ def _coverage(parts: list[Coverage]) -> Coverage:
     return Coverage(
         called=any(part.called for part in parts),
         backward=any(part.backward for part in parts),
+        fed=any(part.fed for part in parts),
         error=next((part.error for part in parts if part.error), ""),
         processes=sum(part.processes for part in parts),
         started=next((part.started for part in parts if part.started is not None), None),

@@ -1,0 +1,315 @@
+"""Honest verdicts: a rule is clear only where the run had what the failure needs in order to show."""
+
+import pytest
+
+from truestep import events as ev
+from truestep.events import Event, Site
+from truestep.findings import Outcome, Verdict
+from truestep.rules import Progress, all_rules, rule
+
+ZERO, CALL, LOSS, BACKWARD, STEP = (Site("train.py", line) for line in (8, 9, 10, 11, 12))
+EVAL, SCHEDULE, CLIP = Site("train.py", 20), Site("train.py", 13), Site("train.py", 14)
+MET: list[Event] = [
+    ev.ModelMet(model=1, name="net", parameters=(1, 2)),
+    ev.ParameterMet(parameter=1, name="weight", shape=(2, 3), model=1),
+    ev.ParameterMet(parameter=2, name="bias", shape=(2,), model=1),
+    ev.OptimizerBuilt(optimizer=1, name="opt", kind="SGD", parameters=(1, 2)),
+]
+LOADER = [
+    ev.LoaderMet(loader=1, name="train", dataset=1, batches=5, workers=0, sampler="random", site=Site("train.py", 3))
+]
+CALLED = ev.ModelCalled(model=1, site=CALL)
+MADE = ev.BackwardEnded(site=BACKWARD, observed=2, written=2)
+USED = ev.OptimizerStepped(optimizer=1, site=STEP, observed=2, fresh=2)
+NO_GRADIENT = ev.OptimizerStepped(optimizer=1, site=STEP, observed=2, absent_grad=2)
+CLIPPED = ev.GradientsClipped(optimizer=1, site=CLIP, max_norm=1.0, given=2, observed=2, fresh=2)
+EVALUATED = ev.ModelCalled(model=1, site=EVAL, training=False, grad=False, tracked=False, frozen_sensitive=True)
+PLATEAU = ev.SchedulerBuilt(scheduler=1, optimizer=1, kind="ReduceLROnPlateau")
+COSINE = ev.SchedulerBuilt(scheduler=1, optimizer=1, kind="CosineAnnealingLR", horizon=10)
+
+
+def step(kind: str = "mse_loss", loader: int | None = None, made_by: str = "", **more: object) -> list[Event]:
+    """Return the events of one training step."""
+    loss = ev.LossComputed(kind=kind, site=LOSS, made_by=made_by, input_from=made_by, **more)  # type: ignore[arg-type]
+    return [
+        ev.GradientsZeroed(optimizer=1, site=ZERO),
+        ev.ModelCalled(model=1, site=CALL, loader=loader),
+        loss,
+        ev.TapeRead(site=BACKWARD, reached=(1, 2), forwarded=(1, 2)),
+        ev.BackwardEnded(site=BACKWARD, observed=2, written=2, loader=loader),
+        USED,
+    ]
+
+
+def verdict(id: str, events: list[Event], how: str = "finished") -> Verdict:
+    judged, run = rule(id)(), Progress()
+    for event in [*events, ev.RunEnded(how=how)]:
+        run.note(event)
+        if isinstance(event, ev.RunEnded):
+            judged.ended(event, run)
+        elif isinstance(event, judged.watches):
+            judged.observe(event, run)
+        run.advance(event)
+    return judged.verdict(run)
+
+
+def scheduled(**more: object) -> Event:
+    return ev.SchedulerStepped(scheduler=1, site=SCHEDULE, optimizer_steps=1, **more)  # type: ignore[arg-type]
+
+
+ONE, FEW, MANY = [*MET, *step()], [*MET, *step() * 2], [*MET, *step() * 300]
+LOADED = [
+    *MET,
+    *LOADER,
+    ev.LoaderStarted(loader=1),
+    *[ev.BatchDrawn(loader=1), *step(loader=1)] * 5,
+    ev.LoaderEnded(loader=1),
+]
+READ = [ev.LoaderMet(loader=2, name="val", dataset=2, batches=5), ev.BatchRead(loader=2, place=0, labelled=True)]
+TABLE: list[tuple[str, str, list[Event], str, str]] = [
+    # Accumulation and clearing.
+    ("accumulation-not-normalised", "each pass has a step", MANY, "finished", "no accumulation"),
+    ("accumulation-window-dropped", "each pass has a step", LOADED, "finished", "no accumulation"),
+    ("backward-passes-discarded", "2 steps", FEW, "finished", "fewer than 3 optimizer steps"),
+    ("backward-without-step", "an error", MANY, "crashed", "the script did not run to its end"),
+    (
+        "backward-without-step",
+        "no step, 2 passes",
+        [*MET, CALLED, MADE, MADE],
+        "finished",
+        "fewer than 10 backward passes of one line",
+    ),
+    ("missing-zero-grad", "1 step", ONE, "finished", "fewer than 2 optimizer steps"),
+    ("zero-grad-once-per-epoch", "1 step", ONE, "finished", "fewer than 2 optimizer steps"),
+    ("zero-grad-before-step", "2 steps", FEW, "finished", "fewer than 3 optimizer steps"),
+    ("step-without-backward", "2 steps", [*MET, *[CALLED, NO_GRADIENT] * 2], "finished", "too little evidence"),
+    ("nan-or-inf", "no step", [*MET, CALLED, MADE], "finished", "no optimizer step"),
+    # Clipping.
+    ("clip-after-step", "no clip", MANY, "finished", "no gradient clipping"),
+    ("clip-after-step", "no step", [*MET, MADE, CLIPPED], "finished", "no optimizer step"),
+    ("clip-before-backward", "no step", [*MET, CLIPPED, MADE], "finished", "no optimizer step"),
+    ("clip-wrong-parameters", "no step", [*MET, MADE, CLIPPED], "finished", "no optimizer step"),
+    ("clip-before-unscale", "no scaler", [*MANY, CLIPPED], "finished", "no GradScaler"),
+    ("scaler-misused", "no scaler", MANY, "finished", "no GradScaler"),
+    (
+        "scaler-skips-steps",
+        "5 skipped steps",
+        [*MET, *[MADE, ev.ScalerStepped(scaler=1, optimizer=1, skipped=True)] * 5],
+        "finished",
+        "too little evidence",
+    ),
+    # Evaluations.
+    (
+        "eval-mode-missing",
+        "no evaluation",
+        MANY,
+        "finished",
+        "no evaluation of a trained model with layers that depend on the mode",
+    ),
+    (
+        "eval-mode-missing",
+        "no dropout, no batch normalisation",
+        [*MANY, *[ev.ModelCalled(model=1, site=EVAL, grad=False, tracked=False)] * 3],
+        "finished",
+        "no evaluation of a trained model with layers that depend on the mode",
+    ),
+    ("functional-dropout-always-on", "no evaluation", MANY, "finished", "no call of a trained model in eval mode"),
+    ("functional-dropout-always-on", "an error", [*MANY, EVALUATED], "crashed", "the script did not run to its end"),
+    (
+        "no-grad-missing",
+        "evaluated before training",
+        [*MET, EVALUATED, *MANY],
+        "finished",
+        "no call of a trained model in eval mode",
+    ),
+    (
+        "train-mode-not-restored",
+        "evaluated once, last",
+        [*MANY, ev.ModeSet(model=1, training=False), EVALUATED],
+        "finished",
+        "no training after an evaluation in eval mode",
+    ),
+    # Losses.
+    ("softmax-before-cross-entropy", "mean squared error", MANY, "finished", "no cross entropy with gradients"),
+    (
+        "softmax-before-cross-entropy",
+        "once",
+        [*MET, *step("cross_entropy", made_by="SoftmaxBackward0", sums_to_one=True, classes=3)],
+        "finished",
+        "too little evidence",
+    ),
+    (
+        "sigmoid-before-bce-with-logits",
+        "mean squared error",
+        MANY,
+        "finished",
+        "no binary cross entropy with logits with gradients",
+    ),
+    (
+        "sigmoid-before-bce-with-logits",
+        "once",
+        [*MET, *step("binary_cross_entropy_with_logits", made_by="SigmoidBackward0")],
+        "finished",
+        "too little evidence",
+    ),
+    (
+        "logits-into-probability-loss",
+        "mean squared error",
+        MANY,
+        "finished",
+        "no NLL loss or KL divergence with gradients",
+    ),
+    (
+        "activation-clamps-output",
+        "a custom loss",
+        [*MET, *step("cosine_embedding_loss") * 5],
+        "finished",
+        "no loss on logits or on values with gradients",
+    ),
+    (
+        "activation-clamps-output",
+        "once",
+        [*MET, *step("binary_cross_entropy_with_logits", made_by="ReluBackward0")],
+        "finished",
+        "too little evidence",
+    ),
+    ("loss-without-parameters", "2 steps", FEW, "finished", "fewer than 3 optimizer steps"),
+    (
+        "padding-in-loss",
+        "1 look",
+        [*MET, ev.PaddingRead(kind="cross_entropy", site=LOSS, share=80)],
+        "finished",
+        "too little evidence",
+    ),
+    # Parameters and layers.
+    ("graph-cut", "2 steps", FEW, "finished", "fewer than 3 optimizer steps"),
+    ("optimizer-holds-stale-parameters", "2 steps", FEW, "finished", "fewer than 3 optimizer steps"),
+    ("parameters-not-optimized", "2 steps", FEW, "finished", "fewer than 10 optimizer steps"),
+    ("layer-created-in-forward", "1 call", ONE, "finished", "fewer than two model calls"),
+    ("layers-in-plain-container", "1 step", ONE, "finished", "fewer than 2 optimizer steps"),
+    (
+        "output-ignores-input",
+        "2 steps",
+        FEW,
+        "finished",
+        "no batch of four or more samples for a model that returns one tensor",
+    ),
+    (
+        "frozen-parameter-moves",
+        "moved once",
+        [*MET, ev.FrozenStepped(optimizer=1, site=STEP, used=(1,))],
+        "finished",
+        "too little evidence",
+    ),
+    (
+        "batchnorm-tiny-batch",
+        "1 look",
+        [*MET, ev.BatchStatisticsTaken(model=1, values=2, layers=1), MADE, USED],
+        "finished",
+        "too little evidence",
+    ),
+    (
+        "update-rounds-to-zero",
+        "1 look",
+        [*MET, ev.UpdateRounded(optimizer=1, site=STEP, changed=0.0, lr=1e-3, dtype="bfloat16")],
+        "finished",
+        "too little evidence",
+    ),
+    # Schedules.
+    ("learning-rate-dead", "no schedule", MANY, "finished", "no scheduler"),
+    ("learning-rate-dead", "an error", [*MET, COSINE, *step() * 20], "crashed", "the script did not run to its end"),
+    (
+        "learning-rate-dead",
+        "2 steps at 0",
+        [*MET, ev.SchedulerBuilt(scheduler=1, optimizer=1, kind="LambdaLR", at_zero=True), *step() * 2],
+        "finished",
+        "too little evidence",
+    ),
+    (
+        "scheduler-before-optimizer",
+        "a plateau",
+        [*MET, PLATEAU, *[*step(), scheduled(metric="float")] * 9],
+        "finished",
+        "no step of a schedule without a metric",
+    ),
+    (
+        "scheduler-stepped-twice",
+        "a plateau",
+        [*MET, PLATEAU, *[*step(), scheduled(metric="float")] * 9],
+        "finished",
+        "no step of a schedule without a metric",
+    ),
+    (
+        "scheduler-wrong-cadence",
+        "a plateau",
+        [*MET, PLATEAU, *[*step(), scheduled(metric="float")] * 9],
+        "finished",
+        "no schedule that depends on its number of steps",
+    ),
+    (
+        "scheduler-wrong-cadence",
+        "an error",
+        [*MET, COSINE, *[*step(), scheduled()] * 9],
+        "crashed",
+        "the script did not run to its end",
+    ),
+    (
+        "plateau-without-metric",
+        "another schedule",
+        [*MET, COSINE, *[*step(), scheduled()] * 9],
+        "finished",
+        "no step of a ReduceLROnPlateau",
+    ),
+    # Data.
+    (
+        "loader-starves-training",
+        "batches without a loader",
+        [*LOADER, ev.LoaderStarted(loader=1), ev.BatchDrawn(loader=1), *MANY],
+        "finished",
+        "no training on batches of a DataLoader",
+    ),
+    ("loader-starves-training", "an error", LOADED, "crashed", "the script did not run to its end"),
+    (
+        "training-data-not-shuffled",
+        "the only loader evaluates",
+        [*MANY, *READ],
+        "finished",
+        "no training on batches of a DataLoader",
+    ),
+    ("workers-respawned", "no workers", LOADED, "finished", "no training on a DataLoader with workers"),
+    (
+        "samples-all-equal",
+        "1 batch",
+        [*MET, *LOADER, ev.BatchRead(loader=1, place=0, alike=True)],
+        "finished",
+        "too little evidence",
+    ),
+    ("one-batch-per-epoch", "no loader", MANY, "finished", "no DataLoader"),
+    # Time and state.
+    ("anomaly-mode-left-on", "2 steps", FEW, "finished", "fewer than 200 optimizer steps"),
+    ("loss-kept-with-graph", "2 steps", FEW, "finished", "fewer than 24 backward passes"),
+    ("best-weights-aliased", "no load", MANY, "finished", "no load_state_dict"),
+    (
+        "best-weights-aliased",
+        "loaded after 2 steps",
+        [*MET, ev.StateLoaded(site=LOSS, taken=CALL, taken_steps=2)],
+        "finished",
+        "too little evidence",
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    ("id", "events", "how", "reason"),
+    [(row[0], *row[2:]) for row in TABLE],
+    ids=[f"{row[0]}: {row[1]}" for row in TABLE],
+)
+def test_a_run_that_could_not_show_the_failure_is_not_clear(id, events, how, reason):
+    found = verdict(id, events, how)
+    assert (found.outcome, found.reason) == (Outcome.NOT_OBSERVED, reason)
+
+
+@pytest.mark.parametrize("id", all_rules())
+def test_no_rule_is_clear_after_an_import(id):
+    for how in ("finished", "crashed"):
+        assert verdict(id, [], how).outcome is Outcome.NOT_OBSERVED
