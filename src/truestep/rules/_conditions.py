@@ -23,7 +23,7 @@ class Condition:
 
     costly: ClassVar[bool] = False
     absent: str
-    """Reason for "not observed": what the run lacked."""
+    """Reason for "not observed", such as "no training on batches of a DataLoader"."""
     holds: Callable[[Progress], bool]
 
 
