@@ -87,9 +87,28 @@ def test_mc_dropout_is_quiet():
     assert judge(EvalModeMissing, [*MET, *train(), *batch * 4]) == []
 
 
-def test_train_mode_set_for_the_pass_itself_is_quiet():
-    events = [*MET, *train(), ModeSet(model=1, training=True), *evaluate(), *evaluate()]
+def test_a_switch_to_train_mode_for_the_pass_itself_is_quiet():
+    off, on = ModeSet(model=1, training=False), ModeSet(model=1, training=True)
+    events = [*MET, *train(), off, on, *evaluate(), *evaluate()]
     assert judge(EvalModeMissing, events) == []
+
+
+def test_train_mode_that_is_set_again_where_eval_mode_was_meant_is_found():
+    on = ModeSet(model=1, training=True, site=MODE)
+    (finding,) = judge(EvalModeMissing, [*MET, on, *train(), *train(), on, *evaluate()] * 2)
+    assert finding.related[0].site == MODE
+
+
+def test_an_evaluation_before_the_first_step_on_the_data_of_the_later_ones_does_not_hide_them():
+    evaluation = [gone(known_input=True)]
+    events = [*MET, gone(), *train(), *train(), *evaluation, *train(), *train(), *evaluation]
+    (finding,) = judge(EvalModeMissing, events)
+    assert finding.confidence is Confidence.MEDIUM
+
+
+def test_targets_from_the_same_tensor_for_each_step_are_quiet():
+    target = [gone(), *train(loader=None)]
+    assert judge(EvalModeMissing, [*MET, *target, *[gone(known_input=True), *train(loader=None)] * 6]) == []
 
 
 def test_pseudo_labels_from_the_batch_of_the_step_are_quiet():
@@ -125,7 +144,16 @@ def test_a_second_look_at_the_training_input_is_quiet():
     assert judge(EvalModeMissing, [*MET, *step * 5]) == []
 
 
-def test_one_test_at_the_end_on_a_whole_tensor_is_quiet():
+def test_one_test_at_the_end_on_a_whole_tensor_is_found():
+    (finding,) = judge(EvalModeMissing, [*MET, *train() * 12, gone()])
+    assert (finding.primary.site, finding.confidence) == (EVAL, Confidence.MEDIUM)
+
+
+def test_one_pass_at_the_end_of_a_model_that_is_also_evaluated_in_eval_mode_is_quiet():
+    assert judge(EvalModeMissing, [*MET, *train() * 12, gone(training=False), gone()]) == []
+
+
+def test_one_test_after_a_few_steps_is_quiet():
     assert judge(EvalModeMissing, [*MET, *train(), *train(), gone()]) == []
 
 

@@ -7,6 +7,7 @@ from truestep.events import (
     OptimizerBuilt,
     OptimizerStepped,
     Site,
+    StateLoaded,
 )
 from truestep.findings import Confidence, Outcome
 from truestep.rules import Progress
@@ -62,6 +63,15 @@ def test_training_in_eval_mode_from_the_start_is_of_low_confidence_and_never_cle
         rule.observe(event, run)
         run.advance(event)
     assert (rule.verdict(run).outcome, rule.verdict(run).reason) == (Outcome.NOT_OBSERVED, "too little evidence")
+
+
+def test_eval_mode_at_the_line_for_training_and_at_that_for_evaluation_is_of_medium_confidence():
+    for_training = ModeSet(model=1, training=False, site=Site("train.py", 18, 8))
+    epoch = [for_training, *train(False), *train(False), OFF, LOOK]
+    (finding,) = judge(TrainModeNotRestored, [*MET, *epoch * 3])
+    assert finding.confidence is Confidence.MEDIUM
+    (finding,) = judge(TrainModeNotRestored, [*MET, StateLoaded(model=1), *epoch * 3])
+    assert finding.confidence is Confidence.LOW
 
 
 def test_a_first_stage_in_eval_mode_is_quiet():

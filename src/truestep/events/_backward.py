@@ -21,6 +21,8 @@ class BackwardEnded(Event):
     """Whether the loss was scaled (a division or multiplication by a number, or a gradient argument)."""
     retained: bool = False
     """Whether the graph was retained."""
+    same_loss: bool = False
+    """Whether it began from the same scalar as the pass before it, which retained the graph."""
     observed: int = 0
     """Number of parameters observed before and after."""
     onto_used: int = 0

@@ -109,7 +109,8 @@ class ModelCalled(Event):
     training: bool = True
     """Mode of the root module."""
     sensitive: tuple[str, ...] = ()
-    """Kinds of mode-sensitive layers that were in train mode during this call."""
+    """Kinds of mode-sensitive layers that were in train mode during this call; for a call without gradients also
+    "F.dropout", if a function applied dropout."""
     frozen_sensitive: bool = False
     """Whether some mode-sensitive layers were in eval mode during this call."""
     grad: bool = True
@@ -120,6 +121,9 @@ class ModelCalled(Event):
     """Whether the caller dropped the result at once (a bare ``model(x)`` statement, as in update_bn)."""
     same_input: bool = False
     """Whether the first argument is the same object as in the previous call of this model (MC dropout)."""
+    known_input: bool = False
+    """Whether the first argument shares its memory with that of an earlier call in train mode without gradients, with
+    an update in between; only for such calls of a model with layers that depend on the mode."""
     loader: int | None = None
     """Loader of the latest batch; None after the last loop over a loader has ended."""
     compiled: bool = False

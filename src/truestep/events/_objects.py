@@ -57,6 +57,8 @@ class ModelMet(Event):
     name: str = "model"
     kind: str = "Module"
     parameters: tuple[int, ...] = ()
+    installed: bool = False
+    """Whether a part of it belongs to an installed library other than torch, which may have loaded its weights."""
     sensitive: tuple[str, ...] = ()
     """Kinds of its layers that depend on train/eval mode, such as "Dropout" or "BatchNorm1d"."""
     site: Site | None = None

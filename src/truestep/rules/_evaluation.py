@@ -38,14 +38,21 @@ class Calls:
         self.trained: dict[int, ModelTraining] = {}
         self.early: set[int] = set()
         """Models called without gradients before they were trained: rollouts, pseudo-labels, generators."""
+        self.off: set[int] = set()
+        """Models in eval mode."""
+        self.evaluated_off: set[int] = set()
+        """Models that were called in eval mode."""
         self.on_purpose: set[int] = set()
-        """Models that were set to train mode since they were last trained."""
+        """Models that were switched from eval mode to train mode since they were last trained."""
         self.drawn = 0
         self.evaluated = False
         self._grad: dict[int, set[int]] = {}
 
     def called(self, call: ModelCalled) -> None:
         """Update the state with one call."""
+        (self.off.discard if call.training else self.off.add)(call.model)
+        if not call.training:
+            self.evaluated_off.add(call.model)
         if call.grad:
             self._grad.setdefault(call.model, set()).update(() if call.loader is None else (call.loader,))
             if call.same_input and call.model in self.phases:
@@ -60,6 +67,14 @@ class Calls:
             phase.dismissed |= call.same_input or call.discarded or call.model in self.on_purpose
             phase.batches += call.loader is not None and phase.drawn != self.drawn
             phase.drawn = self.drawn
+
+    def mode_set(self, model: int, *, training: bool) -> None:
+        """Update the state with a new mode of a model."""
+        if not training:
+            self.off.add(model)
+        elif model in self.off:
+            self.off.discard(model)
+            self.on_purpose.add(model)
 
     def backward(self, run: Progress) -> None:
         """Record the models that a backward pass trained."""

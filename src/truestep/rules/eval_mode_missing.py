@@ -16,6 +16,8 @@ from truestep.rules._evaluation import Calls, ModelTraining, Phase
 from truestep.rules._rule import Draft, Progress, Rule
 
 _NO_EVALUATION = "no evaluation of a trained model with layers that depend on the mode"
+_SEVERAL = 10
+"""Least number of backward passes before a call after the last step counts as the evaluation of the run."""
 
 
 class EvalModeMissing(Rule):
@@ -25,7 +27,8 @@ class EvalModeMissing(Rule):
     ------------
     Finds calls without gradients on evaluation data while layers that depend on the mode (dropout, batch statistics,
     dropout inside recurrent layers and attention) are in train mode. Evaluation data is another loader than the one
-    the model is trained on, or a whole tensor that recurs between training steps.
+    the model is trained on, or a whole tensor: one that recurs between training steps, or the last one of a run that
+    never evaluates the model in eval mode.
 
     Why it matters
     --------------
@@ -55,8 +58,8 @@ class EvalModeMissing(Rule):
     ------------------
     Updating batch statistics by hand over another loader is reported if the result is kept, and not reported if it is
     dropped (``torch.optim.swa_utils.update_bn``, a bare ``model(x)``). Not reported by design: pseudo-labels, teachers,
-    momentum encoders, rollouts, Monte Carlo dropout, ``model.train()`` called for this pass, and generators of
-    adversarial pairs.
+    momentum encoders, rollouts, Monte Carlo dropout, a switch from eval mode to train mode for this pass, and
+    generators of adversarial pairs.
 
     References
     ----------
@@ -75,11 +78,11 @@ class EvalModeMissing(Rule):
     def __init__(self) -> None:
         super().__init__()
         self._calls = Calls()
-        self._before: dict[Site | None, tuple[int, int, int]] = {}
+        self._before: dict[Site | None, tuple[int, int]] = {}
         self._mode: dict[int, Site | None] = {}
         self._steppers: set[int] = set()
         """Optimizers with a step directly after a backward pass."""
-        self._backward = False
+        self._backward = self._over = False
 
     def unobserved(self, run: Progress) -> str:
         return super().unobserved(run) or ("" if self._calls.evaluated else _NO_EVALUATION)
@@ -89,9 +92,10 @@ class EvalModeMissing(Rule):
             case BatchDrawn():
                 self._calls.drawn += 1
             case ModeSet(model=int(model), training=True):
-                self._calls.on_purpose.add(model)
+                self._calls.mode_set(model, training=True)
                 self._mode[model] = event.site
             case ModeSet(model=int(model)):
+                self._calls.mode_set(model, training=False)
                 self._mode.pop(model, None)
             case ModelCalled():
                 self._calls.called(event)
@@ -110,6 +114,7 @@ class EvalModeMissing(Rule):
                 pass
 
     def ended(self, event: RunEnded, run: Progress) -> None:
+        self._over = event.how in ("finished", "exited")
         self._close(run)
 
     def _close(self, run: Progress) -> None:
@@ -123,19 +128,22 @@ class EvalModeMissing(Rule):
                 met = run.loaders.get(phase.first.loader or 0)
                 sure = met is not None and met.dataset not in datasets
                 self._found(phase, run, Confidence.HIGH if sure else Confidence.MEDIUM)
-            elif not trained.shared and model not in self._calls.early:
+            elif not trained.shared and (phase.first.known_input or model not in self._calls.early):
                 self._recur(phase, trained, run)
         self._calls.phases.clear()
 
     def _recur(self, phase: Phase, trained: ModelTraining, run: Progress) -> None:
         """Judge calls on one batch or a whole tensor: they are an evaluation if they recur between training steps."""
         site = phase.first.site
-        first, step, backwards = self._before.get(site, (trained.backwards, -1, -1))
-        self._before[site] = (first, run.step, trained.backwards)
-        if step >= 0 and trained.backwards > backwards and (run.step - step >= 2 or first == 1):
+        first, step = self._before.get(site, (trained.backwards, -1))
+        self._before[site] = (first, run.step)
+        each_step = first == 1 and phase.first.model not in self._calls.early
+        if step >= 0 and run.step > step and (run.step - step >= 2 or each_step):
             draft = self._found(phase, run, Confidence.MEDIUM)
             if draft.count == 1:
                 draft.count, draft.first_step = 2, step
+        elif self._over and phase.first.model not in self._calls.evaluated_off and trained.backwards >= _SEVERAL:
+            self._found(phase, run, Confidence.MEDIUM)
 
     def _found(self, phase: Phase, run: Progress, confidence: Confidence) -> Draft:
         call = phase.first

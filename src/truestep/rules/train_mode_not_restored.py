@@ -2,7 +2,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from truestep.events import BackwardEnded, Event, LoaderEnded, ModelCalled, ModeSet, OptimizerStepped, Site
+from truestep.events import (
+    BackwardEnded,
+    CheckpointLoaded,
+    Event,
+    LoaderEnded,
+    ModelCalled,
+    ModeSet,
+    OptimizerStepped,
+    RunEnded,
+    Site,
+    StateLoaded,
+)
 from truestep.findings import Confidence, Mark, Severity
 from truestep.rules._rule import Progress, Rule
 
@@ -22,6 +33,10 @@ class _Model:
     first: int = 0
     set_off: Site | None = None
     """Line that set eval mode before any training step in train mode."""
+    lines_off: set[Site | None] = field(default_factory=set)
+    """All these lines."""
+    looked: bool = False
+    """Whether it was called without gradients."""
 
 
 class TrainModeNotRestored(Rule):
@@ -31,7 +46,8 @@ class TrainModeNotRestored(Rule):
     ------------
     Finds training steps of a model in eval mode, at a line that trained it in train mode before, after an evaluation
     set eval mode and nothing restored train mode. A model that is in eval mode in all its training steps is reported
-    with low confidence.
+    with low confidence; with medium confidence if it was not loaded, and two lines set eval mode: one for the training,
+    and one for the evaluation.
 
     Why it matters
     --------------
@@ -62,8 +78,9 @@ class TrainModeNotRestored(Rule):
     Known false alarms
     ------------------
     None known. Some models are fine-tuned in eval mode from the first step to the last on purpose, which is reported
-    with low confidence. Not reported: frozen submodules inside a model in train mode, a later stage with its own
-    optimizer or its own training line, and saliency or adversarial passes without a step.
+    with low confidence; so are models in a run that loads weights, and models of other libraries. Not reported: frozen
+    submodules inside a model in train mode, a later stage with its own optimizer or its own training line, and
+    saliency or adversarial passes without a step.
 
     References
     ----------
@@ -101,15 +118,17 @@ class TrainModeNotRestored(Rule):
                     self._resumed |= model.evaluated
                     model.switched, model.evaluated, model.frozen = None, False, 0
                 elif not model.trained_at:
-                    model.set_off = event.site
+                    model.set_off = model.set_off or event.site
+                    model.lines_off.add(event.site)
                 elif model.switched is None or model.evaluated:
                     model.switched, model.evaluated = event.site, False
             case ModelCalled():
                 model = self._models.setdefault(event.model, _Model())
                 if event.grad:
                     model.calls.append(event)
-                elif not event.training:
-                    model.evaluated = True
+                else:
+                    model.evaluated |= not event.training
+                    model.looked = True
             case LoaderEnded():
                 for model in self._models.values():
                     if model.switched and any(not call.training for call in model.calls):
@@ -126,6 +145,16 @@ class TrainModeNotRestored(Rule):
                 self._backward = False
             case _:
                 pass
+
+    def ended(self, event: RunEnded, run: Progress) -> None:
+        """Raise the confidence for models that the script tells to be in eval mode for the training as well."""
+        if run.met & {StateLoaded, CheckpointLoaded}:
+            return
+        for number, model in self._models.items():
+            draft, met = self._drafts.get(("throughout", number)), run.models.get(number)
+            meant = len(model.lines_off) < 2 or not model.looked or met is None or met.installed
+            if draft is not None and not meant:
+                draft.confidence = Confidence.MEDIUM
 
     def _trained(self, number: int, model: _Model, step: OptimizerStepped, run: Progress) -> None:
         """Judge the calls behind this training step."""

@@ -18,6 +18,7 @@ from truestep.probes.backward.retained_graphs import Retained
 from truestep.probes.backward.tape import read_tape, risky_operations
 from truestep.probes.context.probe import Probe, sees
 from truestep.probes.context.values import has_values
+from truestep.seams.refs import Ref
 
 _SCALINGS = ("DivBackward0", "MulBackward0")
 _SUMS = ("AddBackward0", "SubBackward0")
@@ -27,11 +28,15 @@ _MOST_BAD_LOSSES = 8
 
 
 class Entered(NamedTuple):
-    """A pass that entered the engine: its line, the last operation of the loss, and True if that divides the loss."""
+    """A pass that entered the engine."""
 
     site: Site | None
     root: str = ""
+    """Name of the last operation of the loss."""
     divided: bool = False
+    """True if this operation divides the loss."""
+    same: bool = False
+    """True if it begins from the loss of the pass before."""
 
 
 class BackwardProbe(Probe):
@@ -45,6 +50,8 @@ class BackwardProbe(Probe):
         self._plain: set[int] = set()
         """Lines with a backward() that does not get a factor for the loss."""
         self._reads_at = (-1, 0)
+        self._retained: Ref | None = None
+        """The scalar from which the latest pass began, if that retained its graph."""
         self._bad_losses: list[LossNotFinite] = []
         self._tensor = self.scene.torch.Tensor
         self._coast = self.scene.coast
@@ -171,7 +178,9 @@ class BackwardProbe(Probe):
             self.anomaly.look(site)
         if not self.keep.full:
             self.keep.mark(node, site, backward=True)
-        return Entered(site, kind, divided)
+        same = self._retained is not None and self._retained() is root and not self._weights.get(id(site), False)
+        self._retained = Ref(root) if retains and len(outputs) == 1 and root.numel() == 1 else None
+        return Entered(site, kind, divided, same)
 
     def _is_divided(self, node: Any, kind: str) -> bool:
         """Return True if a loss ends in a division or a multiplication; that of a scaler does not count."""
@@ -271,7 +280,7 @@ class BackwardProbe(Probe):
     def after(self, entered: Entered, retained: bool, outputs: Any) -> None:
         """Examine the gradients again and emit the event."""
         scene = self.scene
-        site, root, divided = entered
+        site, root, divided, same = entered
         with scene.ledger.lock:
             if not scene.active:
                 return
@@ -285,7 +294,7 @@ class BackwardProbe(Probe):
                 panel.scaled = True
         in_step = scene.depth.step > 0
         # At every step: by this key without the cost of `tell`.
-        key = (id(site), root, divided, retained, counts, in_step, scaled, scene.loader)
+        key = (id(site), root, divided, retained, same, counts, in_step, scaled, scene.loader)
         event = self._events.get(key)
         if event is None:
             event = self._events[key] = BackwardEnded(
@@ -293,6 +302,7 @@ class BackwardProbe(Probe):
                 root=root,
                 divided=divided,
                 retained=retained,
+                same_loss=same,
                 observed=counts[0],
                 written=counts[1],
                 onto_used=counts[2],

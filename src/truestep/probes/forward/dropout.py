@@ -1,6 +1,6 @@
 """Dropout by a function. Seam: the names in ``torch._VF`` that ``torch.nn.functional`` looks up at each call.
 
-Observations are recorded for the surrounding model call, and emitted with it (`ModelCalled.dropout`).
+Observations are recorded for the surrounding model call, and emitted with it (`ModelCalled.dropout` and `sensitive`).
 """
 
 from __future__ import annotations
@@ -69,8 +69,10 @@ class DropoutProbe(Probe):
         if scene.torch.is_grad_enabled():
             if input.requires_grad:
                 self._computed.add(id(site))
-        elif id(site) in self._computed and self._leaves_mode_out(site, frame):
-            scene.depth.dropout = scene.depth.dropout or site
+        elif id(site) in self._computed:
+            scene.depth.drops = True
+            if self._leaves_mode_out(site, frame):
+                scene.depth.dropout = scene.depth.dropout or site
 
     def _leaves_mode_out(self, site: Site | None, frame: FrameType) -> bool:
         known = self._defaults.get(id(site))

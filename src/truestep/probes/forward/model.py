@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import weakref
 from types import FrameType
 from typing import Any
@@ -19,12 +20,13 @@ _SENSITIVE = (
 _RATES = ("p", "drop_prob", "drop_rate", "rate", "prob")
 """Names of the rate in layers that drop at random."""
 _SENTINELS = 4
+_MOST_KNOWN = 8
 
 
 class Model:
     """The record of a module that user code calls."""
 
-    __slots__ = ("count", "device", "last_input", "number", "ref", "sensitive", "trainable")
+    __slots__ = ("count", "device", "known", "last_input", "number", "ref", "sensitive", "trainable")
 
     def __init__(self, number: int, module: Any) -> None:
         self.number = number
@@ -35,6 +37,8 @@ class Model:
         self.sensitive: list[tuple[str, weakref.ref[Any]]] = []
         self.last_input: Ref | int | None = None
         """The first argument of the latest call; its id where it can have no weak reference (a list, a dict)."""
+        self.known: list[tuple[Ref, int]] = []
+        """Inputs of calls in train mode without gradients, each with the step of its first call."""
 
     def repeats_input(self, args: tuple[Any, ...]) -> bool:
         """Return True if the first argument is the object of the call before; remember it for the next call.
@@ -52,6 +56,24 @@ class Model:
             except TypeError:
                 self.last_input = id(first)
         return same
+
+    def knows(self, step: int) -> bool:
+        """Return True if the input of the latest call is that of an earlier such call, before this step, or a part.
+
+        Args:
+            step: number of the current step.
+        """
+        first = self.last_input() if isinstance(self.last_input, Ref) else None
+        if first is None:
+            return False
+        base = getattr(first, "_base", None)
+        whole = first if base is None else base
+        for ref, begun in self.known:
+            if ref() is whole:
+                return begun < step
+        self.known = [entry for entry in self.known if entry[0]() is not None][-_MOST_KNOWN + 1 :]
+        self.known.append((Ref(whole), step))
+        return False
 
     def switched_on(self) -> int:
         """Return the modes of the mode-sensitive layers as bits: 1 for train mode."""
@@ -114,11 +136,19 @@ class Models:
                 name=name,
                 kind=type(module).__name__,
                 parameters=tuple(numbers),
+                installed=any(self._is_installed(cls) for cls in {type(layer) for layer in module.modules()}),
                 sensitive=tuple(sorted(kinds)),
                 site=site,
             )
         )
         return model
+
+    def _is_installed(self, cls: type) -> bool:
+        """Return True if a class belongs to an installed library other than torch."""
+        if cls.__module__.partition(".")[0] == "torch":
+            return False
+        path = getattr(sys.modules.get(cls.__module__), "__file__", None)
+        return path is not None and self.scene.sites.is_installed(path)
 
     def whole(self, module: Any, frame: FrameType, user: FrameType | None) -> None:
         """Meet the module with a method, not ``forward``, that calls a part of it (``training_step`` of Lightning)."""

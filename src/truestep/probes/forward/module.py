@@ -162,13 +162,14 @@ class ModuleProbe(Probe):
         scene, depth = self.scene, self.scene.depth
         depth.inside = before
         dropout, depth.dropout = depth.dropout, None
+        drops, depth.drops = depth.drops, False
         if result is None or (place is None and same is False):
             return
         scene.unseen.met(result)
         if place is None:
             self._inner_left(same, result)
             return
-        tracked = self._left(place, before, same, dropout, result)
+        tracked = self._left(place, before, same, (dropout, drops), result)
         if tracked is not None and scene.checks is not None and not before and place.model.trainable:
             scene.checks.returned(place.model, place.site, tracked, sys._getframe(depth_of_caller - 1))
         scene.relieve()
@@ -178,9 +179,12 @@ class ModuleProbe(Probe):
         self._compared.left(entered, result)
 
     @sees
-    def _left(self, place: CallSite, before: int, same: bool, dropout: Site | None, result: Any) -> bool | None:
+    def _left(
+        self, place: CallSite, before: int, same: bool, dropped: tuple[Site | None, bool], result: Any
+    ) -> bool | None:
         """Emit a call that returned. Return True if its result tracks gradients; None if the model was freed."""
         scene, model = self.scene, place.model
+        dropout, drops = dropped
         module = model.ref()
         if module is None:
             return None
@@ -194,7 +198,9 @@ class ModuleProbe(Probe):
         grad = self._grad_enabled()
         if dropout is not None and (grad or any(part.training for part in module.modules())):
             dropout = None
-        key = (model.count, training, on, grad, tracked, same, scene.loader, autocast, dropout)
+        drops = drops and training and not grad
+        known = not grad and training and (drops or on > 0) and model.knows(scene.sampling.step)
+        key = (model.count, training, on, grad, tracked, same, scene.loader, autocast, dropout, drops, known)
         event = place.events.get(key)
         if event is None:
             event = place.events[key] = self._called(place, module, key)
@@ -267,18 +273,19 @@ class ModuleProbe(Probe):
 
     def _called(self, place: CallSite, module: Any, key: tuple[Any, ...]) -> ModelCalled:
         model = place.model
-        _, training, on, grad, tracked, same, loader, autocast, dropout = key
+        _, training, on, grad, tracked, same, loader, autocast, dropout, drops, known = key
         kinds = {kind for bit, (kind, _) in enumerate(model.sensitive) if on >> bit & 1}
         return ModelCalled(
             model=model.number,
             site=place.site,
             training=training,
-            sensitive=tuple(sorted(kinds)),
+            sensitive=tuple(sorted({*kinds, "F.dropout"} if drops else kinds)),
             frozen_sensitive=len(kinds) < len(model.sensitive),
             grad=grad,
             tracked=tracked,
             discarded=place.dropped,
             same_input=same,
+            known_input=known,
             loader=loader,
             compiled=module._compiled_call_impl is not None,
             autocast=autocast,
