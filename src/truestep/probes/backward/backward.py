@@ -179,7 +179,8 @@ class BackwardProbe(Probe):
         if not self.keep.full:
             self.keep.mark(node, site, backward=True)
         same = self._retained is not None and self._retained() is root and not self._weights.get(id(site), False)
-        self._retained = Ref(root) if retains and len(outputs) == 1 and root.numel() == 1 else None
+        alone = retains and root is not None and len(outputs) == 1 and root.numel() == 1
+        self._retained = Ref(root) if alone else None
         return Entered(site, kind, divided, same)
 
     def _is_divided(self, node: Any, kind: str) -> bool:
