@@ -8,7 +8,7 @@ import torch.nn.functional as F
 from torch import nn
 from torch.nn.functional import dropout as drop
 
-from truestep.events import Event, ModelCalled, Site
+from truestep.events import BackwardEnded, Event, ModelCalled, Site
 from truestep.testing import capture_events
 
 
@@ -134,3 +134,40 @@ def test_compiling_scripting_and_tracing_work_as_ever() -> None:
         assert traced(x).shape == (2, 4)
     assert scripted(x).shape == (2, 4)
     assert "dropout" not in vars(torch._VF)
+
+
+def test_an_evaluation_in_train_mode_shows_dropout_by_a_function_and_a_known_input() -> None:
+    class Net(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.body = nn.Linear(4, 4)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return F.dropout(self.body(x), 0.5, training=self.training)
+
+    net, inputs = Net(), torch.randn(8, 4)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    with capture_events() as events:
+        for _ in range(3):
+            net(torch.randn(8, 4)).sum().backward()
+            optimizer.step()
+            with torch.no_grad():
+                net(inputs[:4])
+        net.eval()
+        with torch.no_grad():
+            net(inputs)
+    looked = [call for call in calls(events) if not call.grad]
+    assert [call.sensitive for call in looked] == [("F.dropout",)] * 3 + [()]
+    assert [call.known_input for call in looked] == [False, True, True, False]
+
+
+def test_the_loss_of_the_pass_before_is_recognized() -> None:
+    net, other = nn.Linear(3, 1), torch.ones(2, requires_grad=True)
+    with capture_events() as events:
+        loss = net(torch.randn(4, 3)).sum()
+        loss.backward(retain_graph=True)
+        loss.backward(retain_graph=True)
+        (loss * 1).backward()
+        (other * 1).backward(torch.ones(2), retain_graph=True)
+    same = [event.same_loss for event in events if isinstance(event, BackwardEnded)]
+    assert same == [False, True, False, False]
