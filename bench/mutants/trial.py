@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -52,7 +53,15 @@ def digest(path: Path) -> str:
         return result.read_text() if result.exists() else ""
 
 
-def run(text: str, name: str, original: str, scope: tuple[int, int], silent: bool) -> Trial:
+def run(
+    text: str,
+    name: str,
+    original: str,
+    scope: tuple[int, int],
+    silent: bool,
+    beside: Path | None = None,
+    script: str = "",
+) -> Trial:
     """Run a mutant.
 
     Args:
@@ -61,12 +70,16 @@ def run(text: str, name: str, original: str, scope: tuple[int, int], silent: boo
         original: digest of its program.
         scope: first and last line where the cause can be named.
         silent: True if the mistake may change no number.
+        beside: folder with the other files of the program.
+        script: file that is run, if it is not the mutant itself.
     """
     from programs import supervise
 
     with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder, name)
-        path.write_text(text, encoding="utf-8")
+        if beside is not None:
+            shutil.copytree(beside, folder, dirs_exist_ok=True)
+        Path(folder, name).write_text(text, encoding="utf-8")
+        path = Path(folder, script or name)
         made = digest(path)
         if made in ("", "slow"):
             return Trial(False, "crashed" if not made else "too slow")
@@ -74,9 +87,9 @@ def run(text: str, name: str, original: str, scope: tuple[int, int], silent: boo
             return Trial(False, "equal")
         run = supervise(path)
     sure = sorted(run.found)
-    lines = [line for _, line in sure]
     first, last = scope[0] - 10, scope[1] + 10
-    placed = any(first <= line <= last for line in lines)
+    here = {one["rule"] for one in run.findings if Path(name).name in one["site"]}
+    placed = any(first <= line <= last for rule, line in sure if rule in here)
     low = sorted({one["rule"] for one in run.findings if one["confidence"] == "low"} - {rule for rule, _ in sure})
     return Trial(True, run.how if run.how != "finished" else "", sure, low, run.errors, placed)
 
