@@ -70,8 +70,22 @@ def drop_item(source: Source) -> Found:
         statement = source.statement(call)
         inside_sum = isinstance(statement, ast.AugAssign) and isinstance(statement.op, ast.Add)
         appended = isinstance(source.parents[call], ast.Call) and name_of(source.parents[call]) == "append"  # type: ignore[arg-type]
-        if (inside_sum or appended) and "loss" in source.code(value):
+        if (inside_sum or appended) and "loss" in source.code(value) and _has_graph(source, call, value):
             yield call, source.replace(call, source.code(value))
+
+
+def _has_graph(source: Source, call: ast.Call, value: ast.expr) -> bool:
+    """Return False for a value that was detached, or is computed without gradients."""
+    if isinstance(value, ast.Attribute) and value.attr == "data":
+        return False
+    around: ast.AST = call
+    while around in source.parents:
+        around = source.parents[around]
+        made = [item.context_expr for item in around.items] if isinstance(around, ast.With) else []
+        made += around.decorator_list if isinstance(around, ast.FunctionDef) else []
+        if any(name_of(one) in ("no_grad", "inference_mode") for one in made):
+            return False
+    return True
 
 
 @operator("drop-clone-of-state")
@@ -95,8 +109,9 @@ def drop_division_of_window(source: Source) -> Found:
             by = source.code(node.right).lower()
             if any(word in by for word in ("accum", "micro", "window")):
                 yield node, source.replace(node, f"({source.code(node.left)})")
-        elif isinstance(node, ast.AugAssign) and isinstance(node.op, ast.Div) and "loss" in source.code(node.target):
-            if source.whole(node):
+        elif isinstance(node, ast.AugAssign) and isinstance(node.op, ast.Div) and source.whole(node):
+            differentiated = {source.code(value) for _, value in source.methods("backward")}
+            if "loss" in source.code(node.target) and source.code(node.target) in differentiated:
                 yield node, source.delete(node)
 
 
