@@ -64,6 +64,9 @@ class ModuleProbe(Probe):
         self._receiver = functools.cache(receiver)
         self._root: Any = None
         self._registered: set[int] = set()
+        """The modules of the model that is called. Others can be freed in its forward, and their ids used again."""
+        self._met: weakref.WeakSet[Any] = weakref.WeakSet()
+        """The other modules that were met in this call of the model."""
         self._created: weakref.WeakSet[Any] = weakref.WeakSet()
         self.norms = Norms(scene)
         self.keep = Keep(scene)
@@ -297,6 +300,7 @@ class ModuleProbe(Probe):
         module: Any = model.ref()
         self._root = model.ref
         self._registered = {id(m) for m in module.modules()}
+        self._met.clear()
         self.norms.begin(model.number, args)
         self._own(module)
 
@@ -343,9 +347,9 @@ class ModuleProbe(Probe):
             self.norms.met(module, args[0])
         if scene.torch.is_grad_enabled():
             self._own(module)
-        if id(module) in self._registered:
+        if id(module) in self._registered or module in self._met:
             return
-        self._registered.update(id(m) for m in module.modules())
+        self._met.update(module.modules())
         trainable = [p for p in module.parameters() if p.requires_grad] if isinstance(module, self._module) else []
         root = self._root() if self._root is not None else None
         if not trainable or root is None:
