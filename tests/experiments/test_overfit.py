@@ -10,6 +10,7 @@ import time
 from pathlib import Path
 
 import pytest
+from commands import called
 
 from truestep.errors import NoExperiment
 from truestep.experiments.overfit.overfit import LearningVerdict, judge, overfit
@@ -93,21 +94,11 @@ def test_a_loop_that_goes_astray_diverges(folder):
     assert overfit(bench(folder, "--lr", "1e6", steps=60)).answer is LearningVerdict.DIVERGES
 
 
-def test_the_command_reports_and_exits_by_the_answer(folder):
-    command = [
-        sys.executable,
-        "-m",
-        "truestep",
-        "overfit",
-        "--no-dropout",
-        "--picture",
-        "curve.svg",
-        "--format",
-        "json",
-    ]
-    done = subprocess.run([*command, "train.py", "--lr", "0.02"], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    report = json.loads(done.stdout)
+def test_the_command_reports_and_exits_by_the_answer(folder, capfd, monkeypatch):
+    options = ("--no-dropout", "--picture", "curve.svg", "--format", "json")
+    done = called(capfd, monkeypatch, "overfit", *options, "train.py", "--lr", "0.02")
+    assert done.code == 0, done.err
+    report = json.loads(done.out)
     assert report["answer"] == "learns"
     assert report["how"] == "stopped"
     assert report["changes"]["no-dropout"]["applied"] >= 200

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from commands import called
 
 from truestep.errors import NoExperiment
 from truestep.experiments.resume.resume import expanded, verify_resume
@@ -39,12 +40,11 @@ def test_a_script_that_saves_everything_is_exact_at_the_step_it_is_killed_in(fol
     assert sorted(path.name for path in folder.iterdir()) == ["resumable.py", "resumed_run.py"]
 
 
-def test_the_command_names_the_state_of_the_optimizer(folder):
-    command = [sys.executable, "-m", "truestep", "verify-resume", "--kills", "1", "--format", "json"]
-    command += ["--steps", "20", "--picture", "loss.svg", "resumable.py", "--forget", "optimizer"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 1, done.stderr
-    report = json.loads(done.stdout)
+def test_the_command_names_the_state_of_the_optimizer(folder, capfd, monkeypatch):
+    options = ("--kills", "1", "--format", "json", "--steps", "20", "--picture", "loss.svg")
+    done = called(capfd, monkeypatch, "verify-resume", *options, "resumable.py", "--forget", "optimizer")
+    assert done.code == 1, done.err
+    report = json.loads(done.out)
     assert report["verdict"] == "differs"
     assert [piece["piece"] for piece in report["missing"]] == ["state"]
     assert "exp_avg, exp_avg_sq, step" in report["missing"][0]["detail"]
