@@ -257,7 +257,7 @@ def test_a_script_that_repeats_its_batch_is_left_alone(change):
 
 
 def test_steps_that_a_script_takes_by_itself_are_its_backward_passes(monkeypatch):
-    monkeypatch.setattr("truestep.experiments.running.steps.is_any_alive", lambda: False)
+    monkeypatch.setattr("truestep.experiments.running.inside.steps.is_any_alive", lambda: False)
     torch.manual_seed(0)
     model = nn.Linear(8, 3)
     seen = []

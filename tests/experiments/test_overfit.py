@@ -128,7 +128,7 @@ def test_a_script_that_writes_elsewhere_is_stopped_with_its_reason(folder, tmp_p
 
 
 def _guards():
-    code = "from truestep.experiments.running.write_sandbox import confine; print(confine([]))"
+    code = "from truestep.experiments.running.inside.write_sandbox import confine; print(confine([]))"
     return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
 
 

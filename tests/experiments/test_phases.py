@@ -177,7 +177,7 @@ def test_a_compiled_model_is_timed_and_has_no_graph_break(clock):
 
 
 def test_a_backward_pass_is_a_step_where_there_is_no_optimizer(monkeypatch):
-    monkeypatch.setattr("truestep.experiments.running.steps.is_any_alive", lambda: False)
+    monkeypatch.setattr("truestep.experiments.running.inside.steps.is_any_alive", lambda: False)
     clock, steps = PhaseClock(), []
     clock.on_step(steps.append)
     model = nn.Linear(4, 2)

@@ -13,7 +13,7 @@ from torch.utils.data import DataLoader, Dataset, IterableDataset, Subset, Tenso
 
 from truestep.experiments.changes.speedups import SPEEDUPS
 from truestep.experiments.instruments.timing.clock import PHASES
-from truestep.experiments.running.one_time import Aside
+from truestep.experiments.running.inside.one_time import Aside
 
 
 @contextmanager

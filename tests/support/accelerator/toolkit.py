@@ -20,7 +20,7 @@ from accelerator.place import Place, Skipped
 from truestep import Run
 from truestep.errors import UnknownDevice
 from truestep.experiments.instruments.timing.waiting import waiting
-from truestep.experiments.running.steps import device_of
+from truestep.experiments.running.inside.steps import device_of
 from truestep.loop.checkpoint import content
 from truestep.loop.checkpoint.checkpoints import Checkpoints
 from truestep.loop.checkpoint.safe_state import plain, restored

@@ -12,7 +12,7 @@ from typing import Any
 from truestep import seams
 from truestep.experiments.instruments.given import GivenLosses
 from truestep.experiments.instruments.instrument import Instrument
-from truestep.experiments.running.steps import on_steps
+from truestep.experiments.running.inside.steps import on_steps
 from truestep.seams.refs import Ref
 
 _EVERY = 20

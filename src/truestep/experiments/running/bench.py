@@ -18,9 +18,9 @@ from typing import Any, BinaryIO
 
 from truestep.experiments.running import ranks
 from truestep.experiments.running.folder_copy import scratch
+from truestep.experiments.running.inside.outside_reads import read_reads
 from truestep.experiments.running.outcome import Interrupted, RunOutcome, Variant, read_outcome
 from truestep.experiments.running.outcome_cache import OutcomeCache, user_caches
-from truestep.experiments.running.outside_reads import read_reads
 from truestep.supervision.launching.launch import Target
 
 _LOOK_S = 0.1

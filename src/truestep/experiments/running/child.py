@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import Any
 
 from truestep.experiments.running import ranks
-from truestep.experiments.running.child_processes import Children
-from truestep.experiments.running.outside_reads import READS, OutsideReads
-from truestep.experiments.running.write_sandbox import confine
+from truestep.experiments.running.inside.child_processes import Children
+from truestep.experiments.running.inside.outside_reads import READS, OutsideReads
+from truestep.experiments.running.inside.write_sandbox import confine
 from truestep.seams.patch import patch
 from truestep.supervision.launching.launch import Target, launch
 
@@ -69,7 +69,7 @@ class _Child:
         """Install changes and instruments."""
         from truestep.experiments.changes import CHANGES
         from truestep.experiments.instruments import INSTRUMENTS
-        from truestep.experiments.running.stop_after import StopAfter
+        from truestep.experiments.running.inside.stop_after import StopAfter
         from truestep.seams.refs import let_swap
         from truestep.seams.tracing import leave_uncompiled
 

@@ -14,8 +14,8 @@ from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 
+from truestep.experiments.running.inside.outside_reads import PACKAGE, packages, stamps
 from truestep.experiments.running.outcome import RunOutcome, Step, Variant
-from truestep.experiments.running.outside_reads import PACKAGE, packages, stamps
 from truestep.supervision.launching.launch import Target
 
 _SKIPPED = {

@@ -9,7 +9,7 @@ from contextlib import ExitStack
 from typing import Any
 
 from truestep import seams
-from truestep.experiments.running.steps import on_steps
+from truestep.experiments.running.inside.steps import on_steps
 from truestep.seams.patch import patch
 
 LOSSES = (

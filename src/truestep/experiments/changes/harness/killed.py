@@ -9,7 +9,7 @@ from typing import Any
 
 from truestep import seams
 from truestep.experiments.changes.parts.change import Change
-from truestep.experiments.running.state_writes import watch_writes
+from truestep.experiments.running.inside.state_writes import watch_writes
 
 
 class Killed(Change):
@@ -18,7 +18,7 @@ class Killed(Change):
     Args:
         step: number of steps of all optimizers together before the kill; None for a kill during a write.
         moment: "step": right after the step; "backward": in the next backward pass, when code after the step has run.
-        write: index of the write to interrupt, from 0 (see `truestep.experiments.running.state_writes`).
+        write: index of the write to interrupt, from 0 (see `truestep.experiments.running.inside.state_writes`).
     """
 
     name = "killed"

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from types import FrameType
 from typing import Any
 
-from truestep.experiments.running.outside_reads import PACKAGE, installed
+from truestep.experiments.running.inside.outside_reads import PACKAGE, installed
 from truestep.seams.refs import Ref
 
 StreamPlace = tuple[str, int]

@@ -1,16 +1,12 @@
 """Recommended speed-ups that can be applied from outside: every module of this folder, found by listing it.
 
-`truestep tune --list` shows them. Three modules are base classes:
-
-speedup: all speed-ups
-loader_arguments: changed arguments of loaders
-model_changes: changes of each model at its first call
+`truestep tune --list` shows them. Their base classes are in `changes/parts`.
 """
 
 from __future__ import annotations
 
 from truestep.experiments.changes.parts.discovery import changes_in
-from truestep.experiments.changes.speedups.speedup import Speedup
+from truestep.experiments.changes.parts.speedup import Speedup
 
 SPEEDUPS: dict[str, type[Speedup]] = {
     kind.name: kind

@@ -6,8 +6,8 @@ from contextlib import ExitStack
 from typing import Any
 
 from truestep import seams
-from truestep.experiments.changes.speedups.speedup import Speedup
-from truestep.experiments.running.outermost_calls import RootCalls
+from truestep.experiments.changes.parts.speedup import Speedup
+from truestep.experiments.running.inside.outermost_calls import RootCalls
 
 
 class Bf16Autocast(Speedup):

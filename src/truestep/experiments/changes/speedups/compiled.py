@@ -7,9 +7,9 @@ import weakref
 from contextlib import ExitStack
 from typing import Any, ClassVar
 
-from truestep.experiments.changes.speedups.speedup import Speedup, Stage
-from truestep.experiments.running.one_time import aside
-from truestep.experiments.running.outermost_calls import RootCalls
+from truestep.experiments.changes.parts.speedup import Speedup, Stage
+from truestep.experiments.running.inside.one_time import aside
+from truestep.experiments.running.inside.outermost_calls import RootCalls
 from truestep.seams.wrappers import is_compiled
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from contextlib import ExitStack
 from typing import Any
 
-from truestep.experiments.changes.speedups.loader_arguments import LoaderArguments, is_of_toolkit
-from truestep.experiments.changes.speedups.speedup import Speedup, Stage
+from truestep.experiments.changes.parts.loader_arguments import LoaderArguments, is_of_toolkit
+from truestep.experiments.changes.parts.speedup import Speedup, Stage
 from truestep.seams.patch import patch
 
 

@@ -6,7 +6,7 @@ import os
 from contextlib import ExitStack
 from typing import Any
 
-from truestep.experiments.changes.speedups.speedup import Speedup, Stage
+from truestep.experiments.changes.parts.speedup import Speedup, Stage
 from truestep.seams.patch import patch
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 from typing import Any, ClassVar
 
-from truestep.experiments.changes.speedups.speedup import Speedup, Stage
+from truestep.experiments.changes.parts.speedup import Speedup, Stage
 from truestep.seams.patch import patch
 
 _HOW = ("fused", "foreach", "differentiable", "capturable")

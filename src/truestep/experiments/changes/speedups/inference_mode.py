@@ -5,8 +5,8 @@ from __future__ import annotations
 from contextlib import ExitStack
 from typing import Any
 
-from truestep.experiments.changes.speedups.speedup import Speedup
-from truestep.experiments.running.outermost_calls import RootCalls
+from truestep.experiments.changes.parts.speedup import Speedup
+from truestep.experiments.running.inside.outermost_calls import RootCalls
 
 
 class InferenceMode(Speedup):

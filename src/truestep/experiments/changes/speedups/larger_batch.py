@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from truestep.experiments.changes.speedups.loader_arguments import LoaderArguments
-from truestep.experiments.changes.speedups.speedup import Stage
+from truestep.experiments.changes.parts.loader_arguments import LoaderArguments
+from truestep.experiments.changes.parts.speedup import Stage
 
 
 class LargerBatch(LoaderArguments):

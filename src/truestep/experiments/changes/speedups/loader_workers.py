@@ -5,9 +5,9 @@ from __future__ import annotations
 from contextlib import ExitStack
 from typing import Any
 
+from truestep.experiments.changes.parts.loader_arguments import LoaderArguments, is_of_toolkit
+from truestep.experiments.changes.parts.speedup import Stage
 from truestep.experiments.changes.speedups.flags import processors
-from truestep.experiments.changes.speedups.loader_arguments import LoaderArguments, is_of_toolkit
-from truestep.experiments.changes.speedups.speedup import Stage
 from truestep.seams.patch import patch
 
 _MOST = 4

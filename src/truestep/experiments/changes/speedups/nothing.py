@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import ExitStack
 
-from truestep.experiments.changes.speedups.speedup import Speedup, Stage
+from truestep.experiments.changes.parts.speedup import Speedup, Stage
 
 
 class Nothing(Speedup):

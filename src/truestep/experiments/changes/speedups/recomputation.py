@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import ExitStack
 from typing import Any
 
-from truestep.experiments.changes.speedups.model_changes import ModelChange
+from truestep.experiments.changes.parts.model_changes import ModelChange
 
 
 class ActivationCheckpointing(ModelChange):

@@ -9,9 +9,9 @@ import weakref
 from contextlib import ExitStack
 from typing import Any
 
-from truestep.experiments.changes.speedups.loader_arguments import LoaderArguments
-from truestep.experiments.changes.speedups.speedup import Stage
-from truestep.experiments.running.one_time import aside
+from truestep.experiments.changes.parts.loader_arguments import LoaderArguments
+from truestep.experiments.changes.parts.speedup import Stage
+from truestep.experiments.running.inside.one_time import aside
 from truestep.seams.patch import patch
 
 _WORKERS = ("loader-workers", "persistent-workers", "prefetch")

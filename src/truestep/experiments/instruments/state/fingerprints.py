@@ -18,7 +18,7 @@ from truestep.experiments.instruments.given import GivenLosses
 from truestep.experiments.instruments.instrument import Instrument
 from truestep.experiments.instruments.state import digests
 from truestep.experiments.instruments.state.objects import Objects
-from truestep.experiments.running.state_writes import watch_reads, watch_writes
+from truestep.experiments.running.inside.state_writes import watch_reads, watch_writes
 from truestep.seams.patch import patch
 
 _NO_SETTINGS = ("params", "param_names", "lr", "initial_lr")

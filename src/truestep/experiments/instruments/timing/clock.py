@@ -16,7 +16,7 @@ from functools import partial
 from typing import Any
 
 from truestep import seams
-from truestep.experiments.running.steps import optimizers_made
+from truestep.experiments.running.inside.steps import optimizers_made
 from truestep.seams.patch import patch
 
 PHASES = ("data", "forward", "backward", "optimizer", "evaluation", "other")

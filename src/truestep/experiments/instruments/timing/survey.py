@@ -10,7 +10,7 @@ from typing import Any
 from truestep.experiments.instruments.instrument import Instrument
 from truestep.experiments.instruments.timing.clock import PHASES, PhaseClock
 from truestep.experiments.instruments.timing.waiting import waiting
-from truestep.experiments.running.steps import device_of, on_steps
+from truestep.experiments.running.inside.steps import device_of, on_steps
 from truestep.supervision.session import Stop
 
 

@@ -12,9 +12,9 @@ from typing import Any
 
 from truestep.experiments.instruments.instrument import Instrument
 from truestep.experiments.instruments.timing.waiting import waiting
+from truestep.experiments.running.inside.one_time import aside
+from truestep.experiments.running.inside.steps import device_of, on_steps
 from truestep.experiments.running.message_pipe import MessagePipe
-from truestep.experiments.running.one_time import aside
-from truestep.experiments.running.steps import device_of, on_steps
 from truestep.seams.patch import patch
 from truestep.supervision.session import Stop
 
@@ -22,9 +22,10 @@ from truestep.supervision.session import Stop
 class Turns(Instrument):
     """After its first steps, the run waits at the end of a step for its turn. The steps of each turn are timed.
 
-    The time of a turn leaves out one-time work (`experiments.running.one_time`). The device is synchronized at its
-    beginning and end. The message about a turn also holds the time that its thread waited for a processor, and whether
-    the run computes in a single thread and process. Only rank 0 asks; the other ranks wait for it in their collectives.
+    The time of a turn leaves out one-time work (`experiments.running.inside.one_time`). The device is synchronized at
+    its beginning and end. The message about a turn also holds the time that its thread waited for a processor, and
+    whether the run computes in a single thread and process. Only rank 0 asks; the other ranks wait for it in
+    their collectives.
 
     Args:
         folder: folder for its files.

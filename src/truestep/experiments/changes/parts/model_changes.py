@@ -7,8 +7,8 @@ from abc import abstractmethod
 from contextlib import ExitStack
 from typing import Any
 
-from truestep.experiments.changes.speedups.speedup import Speedup, Stage
-from truestep.experiments.running.outermost_calls import RootCalls
+from truestep.experiments.changes.parts.speedup import Speedup, Stage
+from truestep.experiments.running.inside.outermost_calls import RootCalls
 
 
 class ModelChange(Speedup):

@@ -7,7 +7,7 @@ import inspect
 from contextlib import ExitStack
 from typing import Any, ClassVar
 
-from truestep.experiments.changes.speedups.speedup import Speedup, Stage
+from truestep.experiments.changes.parts.speedup import Speedup, Stage
 from truestep.seams.patch import patch
 
 
