@@ -61,7 +61,7 @@ def test_not_more_is_copied_than_there_is_room_for(tmp_path, monkeypatch):
 CONFINED = """
 import os, sys
 from pathlib import Path
-from truestep.experiments.running import write_sandbox
+from truestep.experiments.running.inside import write_sandbox
 inside, outside, how = Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3]
 if how == "python":
     write_sandbox._landlock = lambda places: False

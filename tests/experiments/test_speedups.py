@@ -395,7 +395,7 @@ def test_repeated_blocks_are_recomputed_with_the_same_losses():
 
 
 def test_time_aside_counts_nested_work_once(monkeypatch):
-    from truestep.experiments.running import one_time
+    from truestep.experiments.running.inside import one_time
 
     clock = iter(range(100))
     monkeypatch.setattr(one_time.time, "perf_counter", lambda: float(next(clock)))
