@@ -35,13 +35,14 @@ def test_unknown_format_is_a_usage_error():
     assert truestep("rules", "--format", "xml").returncode == 2
 
 
-def test_list_of_commands_says_what_their_own_help_says():
+def test_list_of_commands_names_each_and_each_is_described():
+    """Their own help is run, and compared, by tests/house/test_help.py."""
     from truestep.cli import COMMANDS
 
+    listed = truestep("--help").stdout
     for name, command in COMMANDS.items():
         assert (command.load().__doc__ or "").strip(), name
-        assert name in truestep("--help").stdout
-        assert truestep(name, "--help").returncode == 0
+        assert name in listed
 
 
 def test_help_version_and_unknown_commands():

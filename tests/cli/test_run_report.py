@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -142,36 +141,3 @@ def test_workers_and_forks_are_left_alone(folder: Path) -> None:
     (folder / "loader.py").write_text(textwrap.dedent(script))
     code, out, err = run(folder, "--quiet", "loader.py")
     assert (code, out, err) == (0, "0\n", "")
-
-
-DDP = """
-    import torch
-    import torch.distributed as dist
-    from torch.nn.parallel import DistributedDataParallel
-    torch.set_num_threads(1)
-    dist.init_process_group("gloo")
-    model = DistributedDataParallel(torch.nn.Linear(4, 1))
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
-    for step in range(4):
-        model(torch.randn(8, 4)).pow(2).mean().backward()
-        optimizer.step()
-    dist.destroy_process_group()
-    """
-
-
-def test_torchrun_gives_one_merged_report(folder: Path) -> None:
-    (folder / "train.py").write_text(textwrap.dedent(DDP))
-    launcher = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
-    ended = subprocess.run(
-        [*launcher, "-m", "truestep", "run", "--record", "rec", "train.py", "--epochs", "3"],
-        cwd=folder,
-        env={**os.environ, "OMP_NUM_THREADS": "1"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert ended.returncode == 0
-    assert ended.stderr.count("\nerror[missing-zero-grad]: ") == 1
-    assert "seen: 6 of 8 steps, first at step 1" in ended.stderr
-    assert "2 ranks were watched" in ended.stderr
-    assert sorted(path.name for path in (folder / "rec").iterdir()) == ["rank-0.jsonl", "rank-1.jsonl"]

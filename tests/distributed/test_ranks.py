@@ -59,9 +59,9 @@ def torchrun(command: list[str], folder: Path, *, limit_s: float = 120) -> tuple
     return process.returncode, out, err
 
 
-def watch(name: str, folder: Path, *arguments: str) -> Run:
+def watch(name: str, folder: Path, *arguments: str, options: tuple[str, ...] = ()) -> Run:
     report = folder / "report.json"
-    watching = ["-m", "truestep", "run", "--format", "json", "--output", str(report)]
+    watching = ["-m", "truestep", "run", "--format", "json", "--output", str(report), *options]
     code, out, err = torchrun([*watching, str(PROGRAMS / f"{name}.py"), *arguments], folder)
     assert report.exists(), err
     return Run(code, out, err, json.loads(report.read_text(encoding="utf-8")))
@@ -87,7 +87,7 @@ def test_healthy_ranks_are_quiet_and_unchanged(name: str, tmp_path: Path) -> Non
     "name", ["ddp_missing_zero_grad", pytest.param("fsdp2_missing_zero_grad", marks=pytest.mark.slow)]
 )
 def test_failure_of_all_ranks_is_one_finding(name: str, tmp_path: Path) -> None:
-    run = watch(name, tmp_path)
+    run = watch(name, tmp_path, options=("--record", "rec"))
     assert run.code == 0, run.err
     assert run.found == expected(PROGRAMS / f"{name}.py")
     (finding,) = run.report["findings"]
@@ -95,6 +95,8 @@ def test_failure_of_all_ranks_is_one_finding(name: str, tmp_path: Path) -> None:
     assert finding["seen"]["count"] >= 40
     assert run.report["internal_errors"] == []
     assert run.err.count("error[missing-zero-grad]") == 1
+    assert run.report["ranks"] == 2
+    assert sorted(path.name for path in (tmp_path / "rec").iterdir()) == ["rank-0.jsonl", "rank-1.jsonl"]
 
 
 @pytest.mark.parametrize(
