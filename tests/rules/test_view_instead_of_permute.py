@@ -26,4 +26,4 @@ def test_no_mixing_and_other_causes_are_quiet():
 
 def test_a_model_trained_in_the_order_of_a_series_is_quiet():
     trained = [LoaderMet(loader=1), ModelCalled(model=1, loader=1)]
-    assert judge(ViewInsteadOfPermute, [*trained, compared(cause="view", kind="view", **SHAPES)]) == []
+    assert judge(ViewInsteadOfPermute, [*trained, compared(cause="view", kind="view", loader=1, **SHAPES)]) == []
