@@ -1,4 +1,4 @@
-"""Remedies that are applied at the lines of findings: what they do there, and that they do nothing elsewhere."""
+"""Remedies that are applied at the lines of findings: their effect there, and none elsewhere."""
 
 import math
 import os

@@ -1,4 +1,4 @@
-"""What experiments answer: exit codes as the documentation has them, and no line that a terminal of 80 columns cuts."""
+"""Answers of experiments: exit codes as the documentation has them, and no line that a terminal of 80 columns cuts."""
 
 import math
 import re
@@ -69,7 +69,7 @@ def test_codes_of_errors_are_those_of_the_table():
     assert re.search(r"^\| 129, 130, 143 \|", text, re.MULTILINE)
 
 
-# --- what prove says ---
+# --- sentences of prove ---
 
 
 def proof(*figures, interrupted=False):
@@ -126,7 +126,7 @@ def test_a_finding_that_matters_decides_the_exit_code_then_one_that_cannot_be_to
     assert prove_command._code([none], ProofAnswer.UNSURE) == 3
 
 
-# --- what overfit says ---
+# --- sentences of overfit ---
 
 
 def outcome(losses=(), how="stopped", **given):

@@ -1,4 +1,4 @@
-"""What an experiment changes: it applies where it should, and is undone exactly."""
+"""Changes of experiments: they apply where they should, and are undone exactly."""
 
 import random
 import warnings
@@ -199,7 +199,7 @@ def test_two_loaders_under_way_at_one_line_are_two_streams(change):
 
 
 def by_hand(model, loss, batch=4, steps=6):
-    """Train on batches that are cut by hand, and return what the model was given."""
+    """Train on batches that are cut by hand, and return the inputs of the model."""
     torch.manual_seed(0)
     x, y = torch.randn(32, 8), torch.randint(0, 3, (32,))
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)

@@ -61,7 +61,7 @@ def test_a_batch_of_any_form_has_a_checksum():
 
 
 def trained(folder, watched=True, wrap=lambda model: model):
-    """Train a little; return the weights, the random states at the end, and what was seen."""
+    """Train a little; return the weights, the random states at the end, and the fingerprints."""
     torch.manual_seed(0)
     random.seed(0)
     model = nn.Sequential(nn.Linear(3, 4), nn.BatchNorm1d(4), nn.Dropout(0.5), nn.Linear(4, 1))
@@ -150,7 +150,7 @@ def test_a_torn_write_of_safetensors_leaves_what_this_version_would_leave(tmp_pa
         with pytest.raises(KeyboardInterrupt):
             safetensors.torch.save_file({"a": torch.zeros(2)}, "c.safetensors")
     assert sorted(os.listdir()) in (["c.safetensors"], [".tmpHalf00", "c.safetensors"])
-    if ".tmpHalf00" in os.listdir():  # it writes beside the final name: what was there is whole
+    if ".tmpHalf00" in os.listdir():  # it writes beside the final name: the earlier file is whole
         assert safetensors.torch.load_file("c.safetensors")["a"].tolist() == [1.0, 1.0]
 
 

@@ -1,4 +1,4 @@
-"""A copy of the working folder, and what keeps a script in it."""
+"""A copy of the working folder, and the guards that keep a script in it."""
 
 import subprocess
 import sys

@@ -121,7 +121,7 @@ def recurrent():
 
 
 def fine_tuned():
-    """Train on top of a frozen part in eval mode; look for what it sees."""
+    """Train on top of a frozen part in eval mode."""
     model = Net()
     model.body.requires_grad_(False)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1, weight_decay=0.1)

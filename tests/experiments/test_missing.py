@@ -1,4 +1,4 @@
-"""Where a resumed run goes on, and what it lacks, from traces made by hand."""
+"""The step at which a resumed run goes on, and missing state, from traces made by hand."""
 
 from dataclasses import replace
 
@@ -18,7 +18,7 @@ def weights(step, branch=0):
 
 
 def made(step, **facts):
-    """One step of a run whose epochs have 5 batches, with all that can be looked at."""
+    """One step of a run with epochs of 5 batches, with all pieces of state."""
     plain = {
         "optimizer": "Adam",
         "weights": weights(step),

@@ -1,4 +1,4 @@
-"""`truestep overfit`: what it says about loops that learn and loops that do not, and what it leaves alone."""
+"""`truestep overfit`: its answers for loops that learn and loops that do not, and untouched files."""
 
 import json
 import math

@@ -14,7 +14,7 @@ from truestep.experiments.instruments.timing.clock import PHASES, PhaseClock
 
 @pytest.fixture
 def clock(monkeypatch):
-    """A clock whose time is the number of times that it was looked at."""
+    """A clock that counts its readings as time."""
     ticks = iter(range(10**9))
     monkeypatch.setattr(clock_module.time, "perf_counter", lambda: float(next(ticks)))
     made = PhaseClock()

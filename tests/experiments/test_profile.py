@@ -1,4 +1,4 @@
-"""`truestep profile`: what takes the time is named by phase, line, module and operation, and nothing changes."""
+"""`truestep profile`: time is named by phase, line, module and operation, and nothing changes."""
 
 import gzip
 import io
@@ -340,7 +340,7 @@ def test_the_command_prints_and_writes(folder):
 
 
 def looked_at(body, tmp_path):
-    """What the instrument tells of a loop over a body, until it ends the loop."""
+    """Return the results of the instrument for a loop over a body, until it ends the loop."""
     instrument = INSTRUMENTS["profile"](tmp_path, "here", steps=4, warmup=1)
     with ExitStack() as stack:
         instrument.install(stack)
@@ -408,7 +408,7 @@ def test_memory_that_a_list_keeps_grows_by_what_it_keeps(tmp_path):
 
 
 def measured(**changes):
-    """What the instrument tells of a run with a step of 100 ms."""
+    """Return the results of the instrument for a run with a step of 100 ms."""
     seconds = {"data": 0.01, "forward": 0.03, "backward": 0.04, "optimizer": 0.01, "evaluation": 0.0, "other": 0.01}
     window = {"steps": 20, "seconds": seconds, "batches": 1.0, "each": [0.1] * 20}
     plain = {

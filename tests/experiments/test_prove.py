@@ -1,4 +1,4 @@
-"""`truestep prove`: the remedies mend what they are said to mend, and noise is not taken for a difference."""
+"""`truestep prove`: remedies mend their failures, and noise is not taken for a difference."""
 
 import json
 import math
@@ -20,7 +20,7 @@ from truestep.supervision.launching.launch import Target
 PROOFS = Path(__file__).parents[2] / "proofs"
 QUICK = {"missing-zero-grad"}
 ROUNDED = {"accumulation-not-normalised", "clip-before-backward"}
-"""Whose losses are those of the right program but for rounding."""
+"""Their losses are those of the right program but for rounding."""
 LATER = {
     "backward-without-step",
     "iterable-repeated-by-workers",
@@ -29,11 +29,11 @@ LATER = {
     "symmetric-initialisation",
     "training-data-not-shuffled",
 }
-"""Whose remedy begins after some steps, or has other random numbers: the end lies with that of the right program."""
+"""Their remedy begins after some steps, or has other random numbers: the end lies with that of the right program."""
 OF_TIME = {"anomaly-mode-left-on", "workers-respawned"}
-"""Whose figure is a time, which no test asserts."""
+"""Their figure is a time, which no test asserts."""
 OF_MEMORY = {"no-grad-missing", "retain-graph-in-loop", "loss-kept-with-graph", "hidden-state-not-detached"}
-"""Whose figure is in megabytes, which differ a little from run to run."""
+"""Their figure is in megabytes, which differ a little from run to run."""
 SCRIPT = """
 import sys
 import torch
@@ -96,7 +96,7 @@ def test_the_remedied_program_follows_the_right_one(rule, folder):
     (ours,), (theirs,) = last_figures(mended.said).values(), last_figures(right.said).values()
     if rule in LATER | OF_MEMORY:
         (before,) = last_figures(broken.said).values()
-        if rule in OF_MEMORY:  # what getrusage tells these programs begins with the memory of this process
+        if rule in OF_MEMORY:  # getrusage in these programs begins with the memory of this process
             ours, theirs, before = (outcome.peak_bytes for outcome in (mended, right, broken))
         assert abs(ours - theirs) < 0.3 * abs(before - theirs)
     if rule in LATER:

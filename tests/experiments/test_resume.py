@@ -1,4 +1,4 @@
-"""`truestep verify-resume`: what a checkpoint lacks is named, and what is exact is called exact."""
+"""`truestep verify-resume`: missing state is named, and exact runs are called exact."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""What ratios of times say: nothing inside the noise is a gain."""
+"""Verdicts on ratios of times: nothing inside the noise is a gain."""
 
 import math
 import random

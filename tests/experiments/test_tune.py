@@ -1,4 +1,4 @@
-"""What speed-ups give on a script: judged by what is reported, never by a time."""
+"""Gains of speed-ups on a script: judged by the report, never by a time."""
 
 import json
 import subprocess
@@ -101,7 +101,7 @@ def test_where_the_script_ends_first_the_turns_until_then_count(folder):
 
 
 class Imagined:
-    """Stands for bench and turns: what each speed-up gives is said, and losses and memory with it."""
+    """Stands for bench and turns, with given gains, losses and memory of each speed-up."""
 
     def __init__(self, monkeypatch, gains, *, losses=None, idle=(), failing=(), memory=None, whole=False):
         self.gains, self.idle, self.failing = gains, set(idle), set(failing)

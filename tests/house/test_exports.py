@@ -1,4 +1,4 @@
-"""What is exported is what is documented."""
+"""Exports and documentation have the same names."""
 
 import pkgutil
 import re

@@ -1,4 +1,4 @@
-"""What `--help` says is part of the interface: a change of it is a change of these files."""
+"""The texts of `--help` are part of the interface: a change of them is a change of these files."""
 
 import os
 import subprocess

@@ -1,4 +1,4 @@
-"""What is imported, by name and not by the clock: a script under supervision starts as it would alone."""
+"""Imports, by name and not by the clock: a script under supervision starts as it would alone."""
 
 import json
 import subprocess

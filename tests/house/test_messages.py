@@ -1,4 +1,4 @@
-"""The form of what users read: `severity[rule-id]: fact`; for errors what happened, what was expected, a remedy."""
+"""The form of messages: `severity[rule-id]: fact`; for errors the event, the expectation, a remedy."""
 
 import ast
 import re
@@ -20,7 +20,7 @@ PROPER = re.compile(r"[A-Z][A-Za-z0-9]*[A-Z(.]|[A-Z][a-z]+Norm|[A-Z]{2,}|`|Adam|
 
 
 def text_of(node):
-    """The text of a string or f-string; `{}` stands for what is filled in. None for anything else."""
+    """The text of a string or f-string; `{}` stands for values. None for anything else."""
     if isinstance(node, ast.Constant) and isinstance(node.value, str):
         return node.value
     if isinstance(node, ast.JoinedStr):
@@ -134,7 +134,7 @@ def test_error_says_what_happened_and_what_to_do(parts):
 
 
 def test_an_expectation_begins_with_expected_or_names_its_fact():
-    """It is printed alone, below what happened: "expected shape (6,), got (5,)", or "nearest: train.py"."""
+    """It is printed alone, below the event: "expected shape (6,), got (5,)", or "nearest: train.py"."""
     otherwise = [
         f"{error.id}: {text}"
         for error in raised_errors()

@@ -1,4 +1,4 @@
-"""Modules and functions stay small enough to be read at once, and are named after what they hold."""
+"""Modules and functions stay small enough to be read at once, and their names describe their contents."""
 
 import ast
 from pathlib import Path

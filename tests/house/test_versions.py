@@ -38,7 +38,7 @@ def test_the_oldest_torch_that_is_allowed_and_the_pinned_one_were_checked():
 
 
 def commands(*arguments: str) -> str:
-    """Return what make would run, were nothing there yet."""
+    """Return the commands of make for an empty checkout."""
     made = subprocess.run(
         ["make", "--dry-run", "--always-make", *arguments],
         capture_output=True,

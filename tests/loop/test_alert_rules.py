@@ -1,4 +1,4 @@
-"""What is alarming is told once; what healthy training looks like is not told."""
+"""Alarming values give one alert; those of healthy training give none."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""Real trainings: healthy ones of many kinds give no alert, and what is planted is told at its step."""
+"""Real trainings: healthy ones of many kinds give no alert, and planted failures give one at their step."""
 
 import math
 

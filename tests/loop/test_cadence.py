@@ -1,4 +1,4 @@
-"""Schedules whose real cadence differs from the planned one say so; those that fit are quiet."""
+"""Schedules with another cadence than the planned one say so; those that fit are quiet."""
 
 import warnings
 

@@ -1,4 +1,4 @@
-"""What a program does with a pass that was under way when an epoch ended is kept beside the checkpoints."""
+"""The use of a pass that was under way when an epoch ended is kept beside the checkpoints."""
 
 from truestep.loop.position.carried_passes import NAME, CarriedPasses
 

@@ -1,4 +1,4 @@
-"""A run that resumes with other settings, parts or data says what was, what is and what is taken, or is refused."""
+"""A run that resumes with other settings, parts or data names old, new and effective values, or is refused."""
 
 import pytest
 import torch

@@ -1,4 +1,4 @@
-"""The order in which a checkpoint reaches the disk, which no kill can test; and what a crash leaves."""
+"""The order in which a checkpoint reaches the disk, which no kill can test; and the files after a crash."""
 
 import errno
 import os

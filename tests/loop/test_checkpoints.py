@@ -1,4 +1,4 @@
-"""A folder of checkpoints: what is saved comes back exactly, the last and the best are kept, the newest is found."""
+"""A folder of checkpoints: saved state comes back exactly, the last and the best are kept, the newest is found."""
 
 import collections
 import json

@@ -1,4 +1,4 @@
-"""Checkpoints written in another thread hold what was there when they were asked for."""
+"""Checkpoints written in another thread hold the state at the time of the request."""
 
 import os
 import subprocess

@@ -1,4 +1,4 @@
-"""Copies that share what is large, and samples that are the same."""
+"""Copies that share large parts, and samples that are the same."""
 
 import threading
 

@@ -175,7 +175,7 @@ def test_what_a_type_carries_besides_its_items_is_kept():
 
 
 class Records(MutableMapping):
-    """A mapping whose shallow copy would share its records."""
+    """A mapping that shares its records with a shallow copy."""
 
     def __init__(self, records):
         self.records = records

@@ -1,4 +1,4 @@
-"""Early stopping: counted by what is logged, however often one asks."""
+"""Early stopping: counted by logged values, not by questions."""
 
 import math
 

@@ -23,7 +23,7 @@ DATA = TensorDataset(torch.arange(20.0).reshape(20, 1), torch.arange(20.0).resha
 
 
 class Bucketed:
-    """A batch sampler of uneven batches, with a generator of its own."""
+    """A batch sampler of uneven batches, with a private generator."""
 
     def __init__(self):
         self.chance = random.Random(3)
@@ -68,7 +68,7 @@ def loss_of(model, batch):
 
 
 def train(out, kind, *, via="train", stop_at=None):
-    """Train for three epochs by a DataLoader; return what each batch held, and the weights."""
+    """Train for three epochs by a DataLoader; return the contents of each batch, and the weights."""
     run = Run(out=out, device="cpu", watch=False, seed=1, max_epochs=3, resume="auto" if out else None)
     given = MADE[kind]()
     loader = run.loader(given) if via == "loader" else given
@@ -166,7 +166,7 @@ def shuffled(count):
 
 
 def taken_early(out, stop_at):
-    """Take a batch of a side DataLoader before the main loop; return what each body saw."""
+    """Take a batch of a side DataLoader before the main loop; return the batches of each body."""
     run, model = made(out, max_epochs=2)
     main, extra, seen = run.loader(torch.arange(6.0).view(-1, 1), 1), shuffled(40), []
     for _ in run.epochs():

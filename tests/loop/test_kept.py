@@ -1,4 +1,4 @@
-"""What an optimizer trains is in the checkpoint, or the checkpoint is refused."""
+"""All that an optimizer trains is in the checkpoint, or the checkpoint is refused."""
 
 import warnings
 

@@ -25,7 +25,7 @@ def dataset():
 
 
 def train(out=None, *, look=True, resume=None, epochs=2, **settings):
-    """Train with everything on that looks; return weights and what was seen."""
+    """Train with all observers on; return weights and observations."""
     settings = {"accumulate": 2, "clip_norm": 0.5, "device": "cpu", "watch": False} | settings
     run = ts.Run(out=out, resume=resume, max_epochs=epochs, seed=3, **settings)
     model = run.model(net())

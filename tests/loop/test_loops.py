@@ -1,4 +1,4 @@
-"""Loops: where they begin and end, what a step is, and what happens between two steps."""
+"""Loops: their begin and end, their steps, and the work between two steps."""
 
 import json
 import re

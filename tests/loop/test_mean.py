@@ -1,4 +1,4 @@
-"""A mean over samples, whatever the sizes of the batches."""
+"""A mean over samples, for batches of all sizes."""
 
 import pickle
 

@@ -1,4 +1,4 @@
-"""Values that a run cannot use are refused in words: what was wrong, what is expected, and what to do."""
+"""Values that a run cannot use are refused in words: the mistake, the expectation and the remedy."""
 
 import pytest
 import torch

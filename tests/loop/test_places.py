@@ -1,4 +1,4 @@
-"""What a resumed program meets on its way to where its checkpoint was made, and what it is told when it gets lost."""
+"""The way of a resumed program to the place of its checkpoint, and the errors where it gets lost."""
 
 import gc
 import json

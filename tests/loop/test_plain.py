@@ -1,4 +1,4 @@
-"""State comes back from a file equal to what it was, or is refused while it still exists."""
+"""State comes back from a file unchanged, or is refused while it still exists."""
 
 import collections
 import decimal

@@ -1,4 +1,4 @@
-"""The names of precisions, what "auto" chooses, and the switches that are put back."""
+"""The names of precisions, the choice of "auto", and the switches that are restored."""
 
 import subprocess
 import sys
@@ -96,7 +96,7 @@ def switches():
 
 @pytest.fixture
 def legacy():
-    """Put the switches back, whatever the test did."""
+    """Restore the switches after each test."""
     before = [matmul.fp32_precision for matmul in NEWER]
     yield
     torch.set_float32_matmul_precision("highest")

@@ -1,4 +1,4 @@
-"""Progress gives way to what the program prints, says little elsewhere, and changes nothing."""
+"""Progress gives way to the output of the program, says little elsewhere, and changes nothing."""
 
 import contextlib
 import io
@@ -32,7 +32,7 @@ class Terminal(io.StringIO):
             assert (sys.stdout, sys.stderr) == (self, self), "the streams are put back"
 
     def screen(self):
-        """What is to be read on it in the end, without colours."""
+        """Return its final text, without colours."""
         lines, text = [""], self.getvalue()
         for part in text.replace(WIPE, "\0").splitlines(keepends=True):
             for place, shown in enumerate(part.split("\0")):

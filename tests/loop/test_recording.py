@@ -1,4 +1,4 @@
-"""What a run records by itself, what it notices, and that it reads nothing in a step."""
+"""Records of a run without calls of the program, its alerts, and that it reads nothing in a step."""
 
 import json
 import math

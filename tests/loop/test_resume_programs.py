@@ -46,7 +46,7 @@ def parts(run, make=lambda model: torch.optim.AdamW(model.parameters(), lr=0.05)
 
 
 def trained(run, model, loader, tick, **more):
-    """One pass; logs the loss and what `more` says, by functions."""
+    """One pass; logs the loss and the values of `more`, by functions."""
     for batch in run.train(loader, model):
         loss = mse(model, batch)
         run.step(loss)
@@ -413,7 +413,7 @@ def a_stream_that_is_never_closed(out, tick):
 
 @program
 def early_stopping_and_alerts(out, tick):
-    """What is logged comes before the step, so that the first line after a restart tells of the step before it."""
+    """Values are logged before the step: the first line after a restart is of the step before it."""
     run = begun(out, max_epochs=9, clip_norm=0.5)
     model, optimizer, loader = parts(run)
     run.scheduler(schedules.warmup_cosine(optimizer, warmup=0.2))

@@ -260,7 +260,7 @@ def played(written, out, cuts_at, **settings):
 
 
 def cut_everywhere(written, tmp_path, places, settings):
-    """Return at how many places the program was told that it may not go on exactly; at the others it does."""
+    """Return the number of places with a warning that the program may not go on exactly; at the others it does."""
     *whole, count = played(written, tmp_path / "whole", 0, **settings)
     assert count >= 30
     told = 0

@@ -1,4 +1,4 @@
-"""Bodies of epochs that run a model before their loop, cut off inside it: what they compute there is the same again."""
+"""Bodies of epochs that run a model before their loop, cut off inside it: their results there are the same again."""
 
 import copy
 import itertools
@@ -240,7 +240,7 @@ def test_a_data_set_that_draws_by_itself_is_told_at_the_first_save(workers, tmp_
 
 
 class Stream(torch.utils.data.IterableDataset):
-    """A stream that draws from a generator of its own, which each epoch seeds."""
+    """A stream that draws from a private generator, which each epoch seeds."""
 
     def set_epoch(self, epoch):
         self.chance = np.random.default_rng(epoch)

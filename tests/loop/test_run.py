@@ -1,4 +1,4 @@
-"""What belongs to a run, and the folder that it writes."""
+"""The parts of a run, and the folder that it writes."""
 
 import json
 import subprocess

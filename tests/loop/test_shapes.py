@@ -98,7 +98,7 @@ def test_a_batch_cut_in_chunks_is_its_twin():
 
 
 def closed_windows(chunks_of, out=None, stop_after=None):
-    """Train 3 epochs of 5 batches with 4 micro-steps in a window; return what `run.step` returned, batch by batch."""
+    """Train 3 epochs of 5 batches with 4 micro-steps in a window; return the results of `run.step`, batch by batch."""
     run, model, _ = made(max_epochs=3, **({"out": out, "resume": "auto", "save_every_n_steps": 1} if out else {}))
     loader = run.loader(torch.utils.data.TensorDataset(samples(20)), batch_size=4)
     returned = []

@@ -83,7 +83,7 @@ def test_a_second_signal_ends_at_once(tmp_path):
     assert signalled(tmp_path / "other", "step:7", "INT,TERM").returncode == -signal.SIGTERM
 
 
-# --- whose handlers these are ---
+# --- owners of handlers ---
 
 NUMBERS = (signal.SIGTERM, signal.SIGINT)
 

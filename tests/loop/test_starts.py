@@ -1,4 +1,4 @@
-"""Starting a run again: what it continues from, what it says, and that nothing in its folder is lost by it."""
+"""Starting a run again: its checkpoint, its messages, and that nothing in its folder is lost by it."""
 
 import json
 import os
@@ -45,7 +45,7 @@ def train(out, *, steps=1000, width=1, before=None, **settings):
 
 
 def everything(folder):
-    """Return what is in each file of a folder, but for the lock."""
+    """Return the contents of each file of a folder, but for the lock."""
     return {
         str(path.relative_to(folder)): path.read_bytes()
         for path in folder.rglob("*")

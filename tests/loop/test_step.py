@@ -197,7 +197,7 @@ class Critic(nn.Module):
 
 
 def gan(train, accumulate=1):
-    """A GAN whose generator loss leaves gradients in the critic, trained by `train(g, d, opt_g, opt_d, data)`."""
+    """A GAN with a generator loss that leaves gradients in the critic, trained by `train(g, d, opt_g, opt_d, data)`."""
     generator, critic = net(3, sizes=(6, 8, 6)), Critic()
     opt_g = torch.optim.Adam(generator.parameters(), lr=1e-2)
     opt_d = torch.optim.Adam(critic.parameters(), lr=1e-2)

@@ -172,7 +172,7 @@ def test_a_counter_that_old_files_lack_is_not_missing(trained):
 
 
 class Counter(nn.Module):
-    """A module whose whole state is its extra state."""
+    """A module with extra state only."""
 
     def __init__(self):
         super().__init__()

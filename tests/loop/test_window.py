@@ -1,4 +1,4 @@
-"""The window: what losses are divided by, and what is put right at its end."""
+"""The window: the divisor of losses, and the correction at its end."""
 
 import pytest
 import torch

@@ -1,4 +1,4 @@
-"""Workers of a loader: they die, are told to end, outlive nobody."""
+"""Workers of a loader: they die, end on request, and do not outlive their parent."""
 
 import gc
 import multiprocessing

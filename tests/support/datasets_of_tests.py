@@ -26,7 +26,7 @@ class NoisyBatches(Noisy):
 
 
 class OwnGenerator(Dataset):
-    """Draws from a generator made in its `__init__`: nobody can resume that."""
+    """Draws from a generator made in its `__init__`, which cannot be resumed."""
 
     def __init__(self):
         self.generator = np.random.default_rng(0)
@@ -85,7 +85,7 @@ class Stateful(IterableDataset):
 
 
 class Fields:
-    """In memory, by index: what `truestep.data` makes."""
+    """In memory, by index, as the data sets of `truestep.data`."""
 
     def __init__(self, *tensors):
         self.tensors = tensors

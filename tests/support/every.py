@@ -14,7 +14,7 @@ import pytest
 
 
 def every(names: str, cases: Iterable[Any], ids: Callable[[Any], str] | None = None) -> Callable[..., Any]:
-    """Return a decorator as `pytest.mark.parametrize`, whose test runs all cases and names each that fails.
+    """Return a decorator as `pytest.mark.parametrize`; the test runs all cases and names each that fails.
 
     Args:
         names: of the arguments that a case gives, with commas between.

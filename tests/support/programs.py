@@ -20,7 +20,7 @@ LIMIT_S = 180.0
 
 @dataclass
 class Supervised:
-    """What came of one program."""
+    """The result of one program."""
 
     how: str
     steps: int = 0
@@ -49,7 +49,7 @@ def expected(path: Path) -> set[tuple[str, int]]:
 
 
 def supervise(path: Path, *arguments: str, record: Path | None = None, counting: bool = True) -> Supervised:
-    """Run one program under supervision and return what was found.
+    """Run one program under supervision and return the result.
 
     Args:
         path: the program.
@@ -81,7 +81,7 @@ def supervise(path: Path, *arguments: str, record: Path | None = None, counting:
 
 
 def _run(command: list[str], options: dict[str, Any], result: str) -> None:
-    """Run a program in this process, and leave with what was found in a file."""
+    """Run a program in this process, write the result to a file, and exit."""
     import runpy
     import traceback
 

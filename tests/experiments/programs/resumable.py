@@ -1,4 +1,4 @@
-"""A training that saves everything and goes on from it, less what it is told to forget.
+"""A training that saves everything and goes on from it, less the pieces named by --forget.
 
 resumable.py [--forget PIECE] [--every N] [--plain-write] ...
 """
@@ -22,7 +22,7 @@ EPOCHS, BATCH = 5, 8
 
 
 class Shuffled(Sampler):
-    """Another order in each epoch, a function of the epoch alone; begins where it is told to."""
+    """Another order in each epoch, a function of the epoch alone; begins at a given position."""
 
     def __init__(self, size):
         self.size, self.epoch, self.start = size, 0, 0
@@ -90,7 +90,7 @@ def main():
         sampler.epoch, sampler.start = epoch, start
         state_of_epoch = torch.get_rng_state()
         batches = iter(loader)
-        if start:  # what the loader draws when it begins was drawn before
+        if start:  # the draws of the loader at its begin were made before
             torch.set_rng_state(state_of_epoch)
         for inputs, targets in batches:
             optimizer.zero_grad()

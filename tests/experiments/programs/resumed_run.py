@@ -11,7 +11,7 @@ import truestep as ts
 
 @dataclass
 class Settings(ts.Settings):
-    """What can be chosen."""
+    """The options."""
 
     workers: int = 0
     """Processes that read."""

@@ -1,4 +1,4 @@
-"""Where checks run, and what can be seen there of the host's waiting."""
+"""Places where checks run, and the host's waits for the device there."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Skipped(Exception):
 
 @dataclass
 class Place:
-    """A device and what it can show.
+    """A device and its abilities.
 
     Attributes:
         device: where checks compute.
@@ -37,7 +37,7 @@ class Place:
 
     @contextlib.contextmanager
     def waits(self) -> Iterator[Callable[[], int]]:
-        """Give what counts how often the host has waited for the device so far.
+        """Yield a function that returns the number of waits of the host for the device so far.
 
         On CUDA torch warns of each operation that waits, and calls of `torch.cuda.synchronize` are counted beside.
         """

@@ -1,4 +1,4 @@
-"""Training programs for any device: generators that pause after each step and return what they made."""
+"""Training programs for any device: generators that pause after each step and return their results."""
 
 from __future__ import annotations
 
@@ -166,7 +166,7 @@ def compiled_with_graphs(place: Place, steps: int) -> Generator[None, None, Made
 def _compiled(place: Place, steps: int, **options: Any) -> Generator[None, None, Made]:
     place.needs("cuda", "cpu", what="torch.compile")
     model, losses = net(place), []
-    model[4].p = 0.0  # what is drawn in compiled code depends on how often it was compiled
+    model[4].p = 0.0  # random numbers of compiled code depend on the number of its compilations
     optimizer = torch.optim.AdamW(model.parameters(), 1e-3)
     called = torch.compile(model, **options)
     for x, y in batches(place, steps):
@@ -232,7 +232,7 @@ def graphed_step(place: Place, steps: int) -> Generator[None, None, Made]:
 
 
 ON_DEVICE: tuple[Program, ...] = (plain, clipped, accumulating, scaled, bf16_channels_last, fused)
-"""Programs whose steps are alike, so that what each gave the device to do can be compared."""
+"""Programs with equal steps: the operators of each step can be compared."""
 ALL: tuple[Program, ...] = (*ON_DEVICE, pinned, compiled, compiled_with_graphs, graphed_callable, graphed_step)
 
 

@@ -21,7 +21,7 @@ def everything() -> list[Callable[[Place], None]]:
 
 
 def results(where: Place, only: str = "", until: float = float("inf")) -> Iterator[dict[str, Any]]:
-    """Give what each check came to: its name, "passed", "failed" or "skipped", why, and how long it took.
+    """Yield the result of each check: its name, "passed", "failed" or "skipped", why, and how long it took.
 
     Args:
         where: the device.

@@ -28,11 +28,11 @@ _PACKAGES = (str(Path(torch.__file__).parent), __file__)
 
 @dataclass
 class Seen:
-    """What the host asked of the device.
+    """Requests of the host to the device.
 
     Attributes:
-        operators: what the device computed, allocated or copied, in order.
-        waits: what the host waited for: the operator and the lines that asked, innermost last.
+        operators: computations, allocations and copies, in order.
+        waits: operators that the host waited for, each with the lines that asked, innermost last.
     """
 
     operators: list[str] = field(default_factory=list)
@@ -176,7 +176,7 @@ def _waits(op: Any, name: str, args: tuple[Any, ...]) -> bool:
 
 
 def _on_device(op: Any, *args: Any, **kwargs: Any) -> Any:
-    """Do what any operator does on the device."""
+    """Run any operator on the device."""
     name, schema = str(op), op._schema
     if any(value.alias_info is not None and not value.alias_info.is_write for value in schema.returns):
         return op.redispatch(_CPU_KERNELS, *args, **kwargs)

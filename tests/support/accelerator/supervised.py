@@ -1,4 +1,4 @@
-"""Checks of supervision: it changes nothing, waits for the device at sampled steps only, and finds what it finds."""
+"""Checks of supervision: no changed result, waits for the device at sampled steps only, the findings of the CPU."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def _plain(program: Program, place: Place, steps: int) -> programs.Made:
 
 def _check_reads(program: Program) -> Callable[[Place], None]:
     def check(place: Place) -> None:
-        _plain(program, place, STEPS)  # what is allocated once, is allocated
+        _plain(program, place, STEPS)  # all one-time memory is allocated
         plain, made = _steps(place, program)
         with Session() as session:
             watched, watched_made = _steps(place, program)
@@ -48,7 +48,9 @@ def _check_reads(program: Program) -> Callable[[Place], None]:
         assert watched_made == made
         differ = {number for number, (one, two) in enumerate(zip(plain, watched, strict=True)) if one != two}
         assert differ, "nothing was read at all"
-        skipped = 1 if program is programs.scaled else 0  # is no step, and the sampled ones come one batch later
+        skipped = (
+            1 if program is programs.scaled else 0
+        )  # does not count as a step, and the sampled ones come one batch later
         beyond = differ - SAMPLED - {number + skipped for number in SAMPLED}
         assert not beyond, {number: (plain[number], watched[number]) for number in beyond}
 
@@ -142,7 +144,7 @@ def a_clip_of_zeros_is_read_at_sampled_steps_only(place: Place) -> None:
     assert {number for number in range(1, STEPS) if seen[number] > seen[number - 1]} <= SAMPLED
 
 
-# --- what only the stand-in can be made to do ----------------------------------------------------------------------
+# --- possible with the stand-in only -------------------------------------------------------------------------------
 
 
 def waiting_for_the_device_is_no_cost_of_reading(place: Place) -> None:
@@ -217,7 +219,7 @@ class _Graph:
 
 
 class _capturing:
-    """Gives a graph; in its capture the stand-in refuses whatever waits, as CUDA does."""
+    """Gives a graph; in its capture the stand-in refuses all waits, as CUDA does."""
 
     def __init__(self, place: Place) -> None:
         self._place = place

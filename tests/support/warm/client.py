@@ -35,7 +35,7 @@ _READ_LATER = (
 )
 
 _ENVIRONMENT = dict(os.environ)
-"""That of the server: what tests change in it later is for single processes."""
+"""The environment of the server; later changes by tests are for single processes."""
 _INTERRUPTED = signal.getsignal(signal.SIGINT)
 _cold_start = subprocess.Popen._execute_child  # type: ignore[attr-defined]
 _cold = 0
@@ -45,7 +45,7 @@ _one_at_a_time = threading.RLock()
 def install() -> None:
     """Let `subprocess` start each Python of the tests warm, where that makes no difference. Linux only.
 
-    Not with triton, which prints what it has not freed at the exit of a process that was forked.
+    Not with triton, which lists its unfreed memory at the exit of a process that was forked.
     """
     if sys.platform == "linux" and importlib.util.find_spec("triton") is None:
         subprocess.Popen._execute_child = _execute_child  # type: ignore[attr-defined]
@@ -109,7 +109,7 @@ def _execute_child(
 
 
 def _request(args: Any, cwd: Any, env: Any) -> dict[str, Any] | None:
-    """Return what the server is to be asked for, or None where only a cold start is the same."""
+    """Return the request to the server, or None where only a cold start is the same."""
     if isinstance(args, (str, bytes, os.PathLike)):
         return None
     command = [os.fspath(one) for one in args]
@@ -145,7 +145,7 @@ def _request(args: Any, cwd: Any, env: Any) -> dict[str, Any] | None:
 
 
 def _inherited() -> dict[str, str]:
-    """Return the environment of this process, with what libraries set past `os.environ`."""
+    """Return the environment of this process, with variables that libraries set past `os.environ`."""
     found = {}
     for entry in ctypes.POINTER(ctypes.c_char_p).in_dll(ctypes.CDLL(None), "environ"):
         if entry is None:

@@ -41,7 +41,7 @@ class Hidden(MetaPathFinder):
         self._uses[name] = new
 
     def close(self) -> None:
-        """Find out which module uses which: by the names in it, of what was imported by then."""
+        """Find out which module uses which: by the names in it of modules imported by then."""
         self._modules = {name: module for name, module in sys.modules.items() if name in self._stages}
         for name in self._modules:
             self._uses.setdefault(name, set()).update(self._used(name))
@@ -50,7 +50,7 @@ class Hidden(MetaPathFinder):
         """Take the modules out of `sys.modules`, and bring each back when it is imported.
 
         After the last function that was registered with `atexit` they are taken out again: the interpreter does not
-        tear down what the program did not make.
+        tear down modules that the program did not import.
         """
         self._take_out()
         atexit.register(self._take_out)
@@ -71,7 +71,7 @@ class Hidden(MetaPathFinder):
         return spec
 
     def back(self, name: str) -> None:
-        """Put what a module uses into `sys.modules`; the first modules of stages by an import, which others notice."""
+        """Add the modules used by a module to `sys.modules`, first ones of stages by an import, which others notice."""
         import warnings
 
         used = self._closure(name) - sys.modules.keys()
@@ -90,7 +90,7 @@ class Hidden(MetaPathFinder):
         return call
 
     def _register(self, names: Set[str]) -> None:
-        """Register what modules let the interpreter call at its end: of those that are imported by now."""
+        """Register the exit functions of the modules that are imported by now."""
         for name, call in self._at_exit:
             if name in names:
                 atexit.register(call)

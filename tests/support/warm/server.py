@@ -1,7 +1,7 @@
 """The server of warm starts: python server.py SOCKET.
 
-It imports what programs need, then forks a process for every request. The process becomes a child of the one that
-asked: its parent ends at once, and the asking process, marked as the reaper of its descendants, inherits it.
+It imports the modules that programs need, then forks a process for every request. The process becomes a child of the
+one that asked: its parent ends at once, and the asking process, marked as the reaper of its descendants, inherits it.
 """
 
 import sys
@@ -41,11 +41,11 @@ STAGES = (
     "truestep.experiments.changes",
     "truestep.experiments.instruments",
 )
-"""What is imported, in this order; a program that imports one gets all that came with it."""
+"""Imports, in this order; a program that imports one gets all that came with it."""
 
 
 FOLDERS = ("truestep.rules", "truestep.probes")
-"""Packages with modules that are imported when a session begins, each by itself: a hundred of them."""
+"""Packages with modules that are imported one by one when a session begins: a hundred of them."""
 
 
 def modules(package: str) -> list[str]:
@@ -161,7 +161,7 @@ def leave_libraries(hidden: Hidden) -> None:
 
 
 def warn(filters: list[Any], options: list[str]) -> None:
-    """Set the filters of warnings to those of Python, and what the environment and options say."""
+    """Set the filters of warnings to those of Python, the environment and the options."""
     warnings.filters[:] = filters
     sys.warnoptions[:] = [*filter(None, os.environ.get("PYTHONWARNINGS", "").split(",")), *options]
     vars(warnings)["_processoptions"](sys.warnoptions)
