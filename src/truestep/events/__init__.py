@@ -13,6 +13,9 @@ from __future__ import annotations
 
 from truestep.events._active import (
     CheckSkipped,
+    DerivativeCompared,
+    DrawsCompared,
+    InputsCompared,
     PlainStateCompared,
     PlainStateSaved,
     SampleReadAgain,
@@ -101,6 +104,8 @@ __all__ = [
     "CheckSkipped",
     "CheckpointLoaded",
     "CheckpointSaved",
+    "DerivativeCompared",
+    "DrawsCompared",
     "Event",
     "ForwardCalledDirectly",
     "FreezeIgnored",
@@ -115,6 +120,7 @@ __all__ = [
     "GraphsKept",
     "GraphsRetained",
     "HandStepped",
+    "InputsCompared",
     "InputsRead",
     "LearningRateRead",
     "LoaderEnded",

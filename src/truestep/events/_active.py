@@ -14,7 +14,7 @@ class CheckSkipped(Event):
 
     absent: ClassVar[str] = "no skipped check"
     check: str
-    """"samples", "reads", "overlap" or "state"."""
+    """"samples", "draws", "inputs", "derivatives", "reads", "overlap" or "state"."""
     reason: str
 
 
@@ -40,6 +40,54 @@ class SamplesCompared(Event):
     """Shape of its output."""
     site: Site | None = None
     """Line of that layer or view; of the call if neither is known."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class DrawsCompared(Event):
+    """A call was repeated on a copy of the model in eval mode, with another seed."""
+
+    absent: ClassVar[str] = "no call of a model repeated with another seed"
+    model: int
+    differ: bool = False
+    """Whether the results differ: the model draws random numbers in eval mode."""
+    cause: str = ""
+    """"attention" (dropout of a fused attention), "module" (a dropout layer that is not a part of the model), or empty
+    if the cause is unknown."""
+    site: Site | None = None
+    """Line that drops values; of the call if it is unknown."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class InputsCompared(Event):
+    """A call was repeated on a copy of the model with other masks, and with other samples at some places."""
+
+    absent: ClassVar[str] = "no call of a model repeated with other inputs"
+    model: int
+    inputs: tuple[str, ...] = ()
+    """Names of the masks that were replaced."""
+    without: tuple[str, ...] = ()
+    """Names of those without influence on the results, in eval and in train mode."""
+    padding: tuple[str, ...] = ()
+    """Names of those without influence, while values at the positions of padding have influence."""
+    lost: bool = False
+    """Whether the results depend on the first sample of the batch, and not on the last nor on one in the middle."""
+    samples: int = 0
+    site: Site | None = None
+    """Line of the call."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class DerivativeCompared(Event):
+    """The backward pass of a custom autograd function was compared with the slope of its forward pass."""
+
+    absent: ClassVar[str] = "no custom autograd function with a smooth forward pass"
+    model: int
+    function: str
+    ratio: float = 1.0
+    """Slope by the backward pass divided by the true one, to two digits."""
+    wrong: bool = False
+    site: Site | None = None
+    """Line that calls the function."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

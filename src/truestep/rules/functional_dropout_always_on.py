@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from truestep.events import (
     BackwardEnded,
     BatchDrawn,
+    DrawsCompared,
     Event,
     HandStepped,
     LoaderStarted,
@@ -19,6 +20,22 @@ from truestep.rules._rule import Progress, Rule
 
 _SAMPLED = 3
 """From this many calls for one batch, or passes between two steps, dropout is sampled on purpose."""
+
+_TEXTS = {
+    "": (
+        "the function does not get the mode, and its default is `training=True`",
+        "pass `training=self.training` to the dropout function",
+    ),
+    "attention": (
+        "the function does not get the mode, and drops attention weights",
+        "pass `dropout_p=self.dropout if self.training else 0.0`",
+    ),
+    "module": (
+        "the dropout layer is made for the call, and begins in train mode",
+        "create the dropout layer in `__init__`, so that it follows the mode of the model",
+    ),
+}
+"""Label and remedy by the cause that a copy showed; "" for the functions that the calls of the program showed."""
 
 
 @dataclass(slots=True)
@@ -50,7 +67,8 @@ class FunctionalDropoutAlwaysOn(Rule):
     What it does
     ------------
     Finds calls of ``F.dropout``, ``F.dropout2d`` and similar functions without ``training=`` that drop values computed
-    by a trained model, while the whole model is in eval mode and is evaluated without gradients, each batch once.
+    by a trained model, while the whole model is in eval mode and is evaluated without gradients, each batch once. On a
+    copy of the model in eval mode, finds ``dropout_p`` of a fused attention, and dropout layers made in ``forward``.
 
     Why it matters
     --------------
@@ -89,7 +107,7 @@ class FunctionalDropoutAlwaysOn(Rule):
     since = "0.1"
     severity = Severity.ERROR
     account = "randomness"
-    watches = (ModelCalled, BatchDrawn, LoaderStarted, BackwardEnded, OptimizerStepped, HandStepped)
+    watches = (ModelCalled, BatchDrawn, LoaderStarted, BackwardEnded, OptimizerStepped, HandStepped, DrawsCompared)
     needs = (ModelCalled, BackwardEnded, ENDED)
 
     def __init__(self) -> None:
@@ -106,6 +124,8 @@ class FunctionalDropoutAlwaysOn(Rule):
         """Lines with dropout that is sampled several times, or left out in other evaluations."""
         self._without: set[int] = set()
         """Models that were evaluated without such dropout after they were trained."""
+        self._on_copy: dict[int, DrawsCompared] = {}
+        """Model to the dropout of a fused attention, or of a layer made for the call, that its copy applied."""
         self._whole: dict[int, int] = {}
         """Model to the step of its first evaluation on one whole tensor."""
         self._starts: dict[int, int] = {}
@@ -131,6 +151,9 @@ class FunctionalDropoutAlwaysOn(Rule):
                 self._called.add(event.model)
             case ModelCalled(training=False, compiled=False):
                 self._evaluating(event)
+            case DrawsCompared(cause=str(cause), model=model) if cause:
+                self._on_copy[model] = event
+                self._without.discard(model)
             case BackwardEnded():
                 self._close(run)
                 self._trained |= self._called
@@ -154,14 +177,16 @@ class FunctionalDropoutAlwaysOn(Rule):
         if call.model not in self._trained:
             return
         self._evaluated = True
-        if call.dropout is None:
+        site = self._site(call)
+        if site is None:
             self._without.add(call.model)
             self._excuse(call.model)
             return
-        self._sites.setdefault(call.model, set()).add(call.dropout)
+        self._sites.setdefault(call.model, set()).add(site)
         phase = self._phases.setdefault(call.model, _Phase(call))
         phase.calls += 1
-        if phase.drawn != self._drawn:
+        other = call.loader is None and call.model in self._on_copy and not call.same_input
+        if phase.drawn != self._drawn or other:
             phase.batches += call.loader is not None
             phase.of_batch = 0
         phase.drawn = self._drawn
@@ -169,6 +194,11 @@ class FunctionalDropoutAlwaysOn(Rule):
         phase.dismissed |= phase.of_batch > 1
         if phase.of_batch >= _SAMPLED or call.model in self._without:
             self._excuse(call.model)
+
+    def _site(self, call: ModelCalled) -> Site | None:
+        """Return the line that drops values in an evaluation."""
+        on_copy = self._on_copy.get(call.model)
+        return call.dropout or (None if on_copy is None else on_copy.site)
 
     def _excuse(self, model: int) -> None:
         """Treat the dropout in a model as on by design."""
@@ -179,12 +209,13 @@ class FunctionalDropoutAlwaysOn(Rule):
     def _close(self, run: Progress) -> None:
         """Judge the calls that end here."""
         for model, phase in self._phases.items():
-            site = phase.first.dropout
+            site = self._site(phase.first)
             if phase.dismissed or site is None or site in self._on_purpose:
                 continue
             sure = phase.batches >= 2
             if not sure:
-                if phase.calls > 1 or phase.first.loader is not None:
+                several = phase.calls > 1 and model not in self._on_copy
+                if several or phase.first.loader is not None:
                     continue
                 if self._whole.setdefault(model, run.step) == run.step:
                     continue
@@ -202,13 +233,15 @@ class FunctionalDropoutAlwaysOn(Rule):
             call, batches = noisy.phase.first, noisy.phase.batches
             name = run.model_name(call.model)
             over = f"{batches} batches of `{run.loader_name(call.loader)}`" if batches else "one whole tensor"
+            cause = "" if call.dropout else self._on_copy[call.model].cause
+            label, help = _TEXTS[cause]
             draft = self.report(
                 site,
                 f"dropout stays on while `{name}` is evaluated",
                 run=run,
-                label="the function does not get the mode, and its default is `training=True`",
+                label=label,
                 related=(Mark(call.site, f"{over} in eval mode"),),
-                help="pass `training=self.training` to the dropout function",
+                help=help,
                 confidence=Confidence.HIGH if noisy.sure else Confidence.MEDIUM,
                 unit="evaluations",
             )

@@ -7,6 +7,8 @@ purity           analysis of code for side effects
 copies           deep copies of the program's objects, without side effects
 restored_states  random states that are restored after a check
 trial            runs of a copied model
+influence        checks: samples and masks without influence, draws of random numbers in eval mode
+derivatives      check: the backward pass of a custom function is not the derivative
 samples          check: the result for a sample depends on other samples of its batch
 reads            check: a sample of the evaluation data differs when it is read again
 overlap          check: the training uses samples of the evaluation

@@ -17,6 +17,10 @@ from typing import Any
 from truestep import seams
 from truestep.events import (
     CheckSkipped,
+    DerivativeCompared,
+    DrawsCompared,
+    Event,
+    InputsCompared,
     PlainStateCompared,
     PlainStateSaved,
     SampleReadAgain,
@@ -27,7 +31,9 @@ from truestep.events import (
 from truestep.probes.active import restored_states
 from truestep.probes.active.call import Call, Path, called
 from truestep.probes.active.copies import Refused, copy_of
+from truestep.probes.active.derivatives import derivatives, functions_of
 from truestep.probes.active.grounds import fit, hindrance
+from truestep.probes.active.influence import draws, influence
 from truestep.probes.active.overlap import Overlap, Trained
 from truestep.probes.active.reads import read_again, shared
 from truestep.probes.active.samples import compare
@@ -120,7 +126,7 @@ class ActiveProbe(Probe):
             with contextlib.suppress(TypeError):
                 self._data[loader] = Ref(data)
 
-    def returned(self, model: Model, site: Site | None, tracked: bool, frame: FrameType) -> None:
+    def returned(self, model: Model, site: Site | None, tracked: bool, frame: FrameType, result: Any) -> None:
         """Handle an outermost call of a model that has returned.
 
         Args:
@@ -128,6 +134,7 @@ class ActiveProbe(Probe):
             site: line of the call.
             tracked: True if the result tracks gradients.
             frame: torch's frame of the call, with the arguments.
+            result: its result.
         """
         scene = self.scene
         try:
@@ -135,25 +142,25 @@ class ActiveProbe(Probe):
             if module is None:
                 return
             if tracked and scene.sampling.on:
-                self._in_training(module, model.number, site, frame)
+                self._in_training(module, model.number, site, frame, result)
             elif not tracked and not module.training:
-                self._in_evaluation(module, model.number, site, frame)
+                self._in_evaluation(module, model.number, site, frame, result)
         except Exception:
             scene.fail()
 
-    def _in_training(self, module: Any, model: int, site: Site | None, frame: FrameType) -> None:
+    def _in_training(self, module: Any, model: int, site: Site | None, frame: FrameType, result: Any) -> None:
         step = self.scene.sampling.step
         if step >= _TRAINED and self._training.get(model) != step and self._due("training", model):
             self._training[model] = step
-            self._check_samples(module, model, site, frame)
+            self._check_model(module, model, site, frame, result)
 
-    def _in_evaluation(self, module: Any, model: int, site: Site | None, frame: FrameType) -> None:
+    def _in_evaluation(self, module: Any, model: int, site: Site | None, frame: FrameType, result: Any) -> None:
         scene, loader = self.scene, self.scene.loader
         self._trained.evaluated(module, loader)
         if not scene.sampling.step or scene.coast.on or scene.coast.learning:
             return
         if self._due("model", model):
-            self._check_samples(module, model, site, frame, evaluated=True)
+            self._check_model(module, model, site, frame, result, evaluated=True)
         if loader is not None and self._due("loader", loader):
             self._check_reads(loader, model, site)
         if loader is not None:
@@ -181,6 +188,7 @@ class ActiveProbe(Probe):
         scene = self.scene
         depth = scene.depth
         outer, depth.fetching = depth.fetching, True
+        scene.active = False
         try:
             with scene.sampling.checks:
                 hinders = hindrance(scene)
@@ -189,41 +197,77 @@ class ActiveProbe(Probe):
                 yield
         finally:
             depth.fetching = outer
+            scene.active = not scene.blind
 
-    # --- check: samples are mixed ------------------------------------------------------------------------------
+    # --- checks of a copy of a model ---------------------------------------------------------------------------
 
-    def _check_samples(
-        self, module: Any, model: int, site: Site | None, frame: FrameType, *, evaluated: bool = False
+    def _check_model(
+        self, module: Any, model: int, site: Site | None, frame: FrameType, result: Any, *, evaluated: bool = False
     ) -> None:
         scene = self.scene
         self._attempt("model" if evaluated else "training", model)
+        told: list[Event] = []
         try:
             with self._aside():
                 if evaluated:
                     fit(module)
-                call = called(module, frame)
-                samples, rows = self._samples(call)
+                trial = Trial(scene, copy_of(module, scene), called(module, frame))
                 with restored_states.kept(scene.torch):
-                    found = compare(Trial(scene, copy_of(module, scene), call), samples, rows)
+                    told = self._battery(trial, model, site, functions_of(result, scene.torch))
         except Refused as refused:
-            scene.emit(CheckSkipped(check="samples", reason=f"the model was not checked: {refused}"))
-            return
-        self._settled("training", model)
-        if evaluated:
-            self._settled("model", model)
-        scene.emit(
-            SamplesCompared(
-                model=model,
-                loader=self._drawn_by,
-                samples=samples,
-                mixed=found.mixed,
-                cause=found.cause,
-                kind=found.kind,
-                before=found.shapes[0],
-                after=found.shapes[1],
-                site=found.site if found.cause else site,
+            told = [CheckSkipped(check="samples", reason=f"the model was not checked: {refused}")]
+        if any(isinstance(event, SamplesCompared) for event in told):
+            self._settled("training", model)
+            if evaluated:
+                self._settled("model", model)
+        for event in told:
+            scene.emit(event)
+
+    def _battery(self, trial: Trial, model: int, site: Site | None, functions: list[Any]) -> list[Event]:
+        """Return the results of all checks of a copy, and the reasons for those that were not possible."""
+        told: list[Event] = []
+
+        def samples() -> None:
+            count, rows = self._samples(trial.call)
+            found = compare(trial, count, rows)
+            told.append(
+                SamplesCompared(
+                    model=model,
+                    loader=self._drawn_by,
+                    samples=count,
+                    mixed=found.mixed,
+                    cause=found.cause,
+                    kind=found.kind,
+                    before=found.shapes[0],
+                    after=found.shapes[1],
+                    site=found.site if found.cause else site,
+                )
             )
-        )
+
+        def random() -> None:
+            found = draws(trial)
+            told.append(DrawsCompared(model=model, differ=found.differ, cause=found.cause, site=found.site or site))
+
+        def inputs() -> None:
+            found, (count, _) = influence(trial), trial.call.rows(self.scene.torch)
+            facts = {name: getattr(found, name) for name in type(found).__slots__}
+            told.append(InputsCompared(model=model, samples=count, site=site, **facts))
+
+        def slopes() -> None:
+            for found in derivatives(trial, functions):
+                ratio = float(f"{found.ratio:.2g}")
+                name, wrong = found.function, found.wrong
+                event = DerivativeCompared(model=model, function=name, ratio=ratio, wrong=wrong, site=found.site)
+                told.append(event)
+
+        checks = {"samples": samples, "draws": random, "inputs": inputs, "derivatives": slopes}
+        for name, check in checks.items():
+            try:
+                if name != "derivatives" or functions:
+                    check()
+            except Refused as refused:
+                told.append(CheckSkipped(check=name, reason=f"the model was not checked: {refused}"))
+        return told
 
     def _samples(self, call: Call) -> tuple[int, dict[Path, Any]]:
         """Return the number of samples of a call, and its arguments with a row for each: a batch with labels.

@@ -174,7 +174,7 @@ class ModuleProbe(Probe):
             return
         tracked = self._left(place, before, same, (dropout, drops), result)
         if tracked is not None and scene.checks is not None and not before and place.model.trainable:
-            scene.checks.returned(place.model, place.site, tracked, sys._getframe(depth_of_caller - 1))
+            scene.checks.returned(place.model, place.site, tracked, sys._getframe(depth_of_caller - 1), result)
         scene.relieve()
 
     @sees

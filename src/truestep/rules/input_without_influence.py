@@ -1,0 +1,98 @@
+"""Evidence from a copy of the model: its results do not change with a mask, or with most samples of the batch."""
+
+from __future__ import annotations
+
+from truestep.events import CheckSkipped, Event, InputsCompared
+from truestep.findings import Confidence, Severity
+from truestep.rules._rule import Progress, Rule
+
+
+class InputWithoutInfluence(Rule):
+    """A model ignores the mask of its padding, or the samples of its batch but the first.
+
+    What it does
+    ------------
+    Repeats a call on a copy of the model with one input changed. Reports a mask of 0 and 1 if its complement gives
+    the same results to the last bit, in eval and in train mode, while other values at the positions of the padding
+    change the results of real positions. Reports a model if the first sample of the batch changes its results, but
+    the last sample and one in the middle do not.
+
+    Why it matters
+    --------------
+    The program passes the mask, so it looks as if padding had no influence. But averages, attention and normalisation
+    over padded positions depend on the length of the longest sample in the batch. In the proof the same classifier
+    has an accuracy of 0.67 instead of 0.91. A slice in the dimension of the samples (``x[0]`` for ``x[:, 0]``)
+    raises no error either, and the predictions of a batch are those for its first sample.
+
+    Example
+    -------
+    ::
+
+        def forward(self, tokens, padding_mask):
+            return self.head(self.embed(tokens).mean(1))    # over the padding, too
+
+    Fix
+    ---
+    Leave padded positions out of every operation over positions::
+
+            kept = (~padding_mask).float().unsqueeze(2)
+            return self.head((self.embed(tokens) * kept).sum(1) / kept.sum(1))
+
+    Known false alarms
+    ------------------
+    None known. Not reported: masks that mark no padding or only padding that has no influence, masks with an effect in
+    train mode only, labels and other arguments that are no masks, constant outputs, and results in another order.
+
+    References
+    ----------
+    - https://docs.pytorch.org/docs/stable/generated/torch.nn.MultiheadAttention.html
+    - https://docs.pytorch.org/docs/stable/tensor_view.html
+    """
+
+    id = "input-without-influence"
+    since = "0.1"
+    severity = Severity.ERROR
+    confidence = Confidence.MEDIUM
+    account = "samples"
+    watches = (InputsCompared, CheckSkipped)
+    needs = (InputsCompared,)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._skipped = ""
+
+    def unobserved(self, run: Progress) -> str:
+        return self._skipped if InputsCompared not in run.met and self._skipped else super().unobserved(run)
+
+    def observe(self, event: Event, run: Progress) -> None:
+        match event:
+            case CheckSkipped():
+                self._skipped = event.reason
+            case InputsCompared():
+                name = run.model_name(event.model)
+                if event.padding:
+                    mask = event.padding[0]
+                    self.report(
+                        event.site,
+                        f"`{name}` ignores its `{mask}`, and its results depend on the padding",
+                        run=run,
+                        label=f"`{mask}` has no influence on the results",
+                        cost="on a copy, the complement of the mask changed no bit, and other values of the padding "
+                        "changed the results",
+                        help=f"use `{mask}` in each operation over positions, such as a mean or attention",
+                        unit="checks",
+                        key=(event.model, mask),
+                    )
+                if event.lost:
+                    self.report(
+                        event.site,
+                        f"the results of `{name}` depend on the first of {event.samples} samples only",
+                        run=run,
+                        label="the other samples have no influence",
+                        cost="on a copy, another first sample changed the results; another last or middle one did not",
+                        help="index the dimension after the samples, `x[:, 0]` in place of `x[0]`",
+                        unit="checks",
+                        key=(event.model, "samples"),
+                    )
+            case _:
+                pass

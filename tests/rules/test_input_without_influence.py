@@ -1,0 +1,38 @@
+"""An ignored mask and lost samples are reported once for each model; inputs with influence are not."""
+
+from truestep.events import CheckSkipped, InputsCompared, ModelMet, Site
+from truestep.rules import Progress
+from truestep.rules.input_without_influence import InputWithoutInfluence
+from truestep.testing import judge
+
+MET = ModelMet(model=1, name="model", parameters=(1, 2))
+LINE = Site("train.py", 7)
+
+
+def compared(**facts: object) -> InputsCompared:
+    return InputsCompared(model=1, samples=8, site=LINE, **facts)  # type: ignore[arg-type]
+
+
+def test_an_ignored_mask_is_reported_if_the_padding_matters():
+    event = compared(inputs=("mask",), without=("mask",), padding=("mask",))
+    (finding,) = judge(InputWithoutInfluence, [MET, event, event])
+    assert finding.primary.site == LINE
+    assert "`mask`" in finding.message
+    assert finding.seen.count == 2
+
+
+def test_a_mask_without_influence_alone_is_quiet():
+    assert judge(InputWithoutInfluence, [MET, compared(inputs=("mask",), without=("mask",))]) == []
+
+
+def test_lost_samples_are_reported_once_for_a_model():
+    other = InputsCompared(model=1, samples=8, lost=True, site=Site("train.py", 20))
+    (finding,) = judge(InputWithoutInfluence, [MET, compared(lost=True), other])
+    assert "first of 8 samples" in finding.message
+
+
+def test_what_was_skipped_is_not_observed():
+    rule, run = InputWithoutInfluence(), Progress()
+    assert rule.verdict(run).reason == InputsCompared.absent
+    rule.observe(CheckSkipped(check="inputs", reason="the model was not checked: it has hooks"), run)
+    assert rule.verdict(run).reason == "the model was not checked: it has hooks"
