@@ -21,7 +21,7 @@ class InputWithoutInfluence(Rule):
     --------------
     The program passes the mask, so it looks as if padding had no influence. But averages, attention and normalisation
     over padded positions depend on the length of the longest sample in the batch. In the proof the same classifier
-    has an accuracy of 0.67 instead of 0.91. A slice in the dimension of the samples (``x[0]`` for ``x[:, 0]``)
+    has an accuracy of 0.90 instead of 0.94. A slice in the dimension of the samples (``x[0]`` for ``x[:, 0]``)
     raises no error either, and the predictions of a batch are those for its first sample.
 
     Example

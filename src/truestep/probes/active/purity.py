@@ -201,6 +201,9 @@ class Purity:
                 self._refuse(f"its code uses the module {value.__name__}")
         elif isinstance(value, types.FunctionType):
             self.function(value)
+        elif isinstance(value, types.MethodType):
+            self._value(value.__func__, name, depth + 1)
+            self._value(value.__self__, name, depth + 1)
         elif isinstance(value, type):
             self._global_class(value)
         elif isinstance(value, types.BuiltinFunctionType):
