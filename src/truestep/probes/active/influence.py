@@ -25,7 +25,7 @@ class Draws:
 
     differ: bool = False
     cause: str = ""
-    """"attention", "module" or "function": what drops values in eval mode; empty if it is unknown."""
+    """The function that drops values in eval mode: "attention", "module" (a layer that is made for the call), or empty."""
     site: Site | None = None
 
 

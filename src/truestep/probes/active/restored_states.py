@@ -18,7 +18,7 @@ def _without_warnings(stack: ExitStack, torch: Any) -> None:
     """Ignore warnings without a trace: those that are shown once must still be shown to the program, at its own call.
 
     A filter that is set without a call of `warnings` leaves the registries of shown warnings as they are, and torch
-    counts none of its own as shown while all are to be.
+    marks no warning as shown while all are to be shown.
     """
     always = torch.is_warn_always_enabled()
     torch.set_warn_always(True)
