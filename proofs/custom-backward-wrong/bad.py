@@ -1,4 +1,4 @@
-"""A SiLU of its own, with a backward pass that forgets a term of the product rule."""
+"""A SiLU written by hand, with a backward pass that forgets a term of the product rule."""
 
 import sys
 

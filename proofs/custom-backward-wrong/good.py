@@ -1,4 +1,4 @@
-"""A SiLU of its own, with its derivative as the backward pass."""
+"""A SiLU written by hand, with its derivative as the backward pass."""
 
 import sys
 

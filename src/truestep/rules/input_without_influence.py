@@ -40,8 +40,9 @@ class InputWithoutInfluence(Rule):
 
     Known false alarms
     ------------------
-    None known. Not reported: masks that mark no padding or only padding that has no influence, masks with an effect in
-    train mode only, labels and arguments with other values than 0 and 1, constant outputs, and results in another order.
+    None known. Not reported: masks that mark no padding or only padding that has no influence, masks with an effect
+    in train mode only, labels and arguments with other values than 0 and 1, constant outputs, and results in another
+    order.
 
     References
     ----------

@@ -1,4 +1,4 @@
-"""A memory-saving activation of its own: the backward pass of softplus forgets the factor in the exponent."""
+"""A memory-saving activation written by hand: the backward pass of softplus forgets the factor in the exponent."""
 
 import torch
 from torch import nn

@@ -25,7 +25,7 @@ class Draws:
 
     differ: bool = False
     cause: str = ""
-    """The function that drops values in eval mode: "attention", "module" (a layer that is made for the call), or empty."""
+    """Function that drops values in eval mode: "attention", "module" (a layer made for the call), or empty."""
     site: Site | None = None
 
 
