@@ -62,6 +62,7 @@ from truestep.events._forward import (
     UnregisteredModuleCalled,
 )
 from truestep.events._objects import (
+    DrawsRepeated,
     LoaderMet,
     ModelMet,
     OptimizerBuilt,
@@ -72,6 +73,7 @@ from truestep.events._objects import (
     RunStarted,
     ScalerBuilt,
     SchedulerBuilt,
+    Seeded,
 )
 from truestep.events._steps import (
     FreezeIgnored,
@@ -106,6 +108,7 @@ __all__ = [
     "CheckpointSaved",
     "DerivativeCompared",
     "DrawsCompared",
+    "DrawsRepeated",
     "Event",
     "ForwardCalledDirectly",
     "FreezeIgnored",
@@ -157,6 +160,7 @@ __all__ = [
     "ScalerUpdated",
     "SchedulerBuilt",
     "SchedulerStepped",
+    "Seeded",
     "Site",
     "StateLoaded",
     "TapeRead",

@@ -157,6 +157,8 @@ class BackwardProbe(Probe):
             self.retained.look(outputs, site, retains=retains)
         if not accumulates:
             return Entered(site)
+        if scene.seeds is not None:
+            scene.seeds.compare()
         root = outputs[0] if outputs else None
         node: Any = getattr(root, "grad_fn", None)
         kind = "leaf" if node is None else self._kinds.get(type(node)) or self._kind(node)
