@@ -1,4 +1,4 @@
-"""The account of losses: what is differentiated, by the line of the backward pass, with its value at first and at last.
+"""The account of losses: those that are differentiated, by line of the backward pass, at first and at last.
 
 The name of a loss comes from the operation that computed it, as the tape has it, whatever the style of the program.
 """

@@ -56,7 +56,7 @@ class SeedProbe(Probe):
 
     @sees
     def loader_started(self) -> None:
-        """Pass over the number that a DataLoader draws at the start of each pass, which changes no data by itself."""
+        """Leave out the number that a DataLoader draws at the start of each pass: alone it does not change the data."""
         if self._state is not None:
             self._state = self.scene.torch.default_generator.get_state()
 
