@@ -91,7 +91,7 @@ def test_full_precision_and_optimizers_of_ones_own_are_not_looked_at() -> None:
     assert not [event for event in events if isinstance(event, UpdateRounded)]
 
 
-def test_a_rate_of_zero_is_told_until_it_rises() -> None:
+def test_rates_are_read_at_sampled_steps_and_at_the_end() -> None:
     model = network()
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     optimizer.param_groups[0]["lr"] = 0.0
@@ -103,7 +103,9 @@ def test_a_rate_of_zero_is_told_until_it_rises() -> None:
         optimizer.param_groups[0]["lr"] = 0.1 if len(calls) > 2 else 0.0
 
     events = train(model, optimizer, clear, freeze=99)
-    assert [e.zero for e in events if isinstance(e, LearningRateRead)][:4] == [True, True, False, False]
+    read = [event for event in events if isinstance(event, LearningRateRead)]
+    assert [event.rates for event in read][:4] == [(0.0,), (0.0,), (0.1,), (0.1,)]
+    assert [event.zero for event in read][:4] == [True, True, False, False]
 
 
 @pytest.mark.parametrize(("attribute", "on"), [("requires_grad", "module"), ("require_grad", "parameter")])

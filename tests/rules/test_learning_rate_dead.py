@@ -20,8 +20,8 @@ MET = [ParameterMet(parameter=1, name="net.weight"), ParameterMet(parameter=2, n
 ADAM = OptimizerBuilt(optimizer=1, name="optimizer", kind="Adam", lr=1e-3, parameters=(1, 2), site=MADE)
 WARMUP = SchedulerBuilt(scheduler=1, name="warmup", kind="LambdaLR", optimizer=1, at_zero=True, site=LINE)
 STEP = OptimizerStepped(optimizer=1, fresh=1, observed=1)
-STILL = LearningRateRead(optimizer=1, zero=True)
-MOVING = LearningRateRead(optimizer=1, zero=False)
+STILL = LearningRateRead(optimizer=1, rates=(0.0,))
+MOVING = LearningRateRead(optimizer=1, rates=(1e-3,))
 UP = SchedulerStepped(scheduler=1, optimizer_steps=1)
 ZERO = SchedulerStepped(scheduler=1, optimizer_steps=1, at_zero=True)
 END = RunEnded(how="finished")
@@ -52,12 +52,11 @@ def test_factors_of_zero_are_told_apart():
         [*MET, ADAM, WARMUP, *[STEP] * 20, STILL, RunEnded(how="interrupted")],
         [*MET, ADAM, WARMUP, *[STEP] * 5, STILL, END],
         [*MET, ADAM, STEP, WARMUP, *[STEP] * 20, STILL, END],
-        [*MET, OptimizerBuilt(optimizer=1, lr=0.0, parameters=(1,)), WARMUP, *[STEP] * 20, STILL, END],
         [*MET, ADAM, WARMUP, *[STEP, OptimizerStepped(optimizer=2, fresh=1)] * 20, STILL, END],
         [*MET, ADAM, WARMUP, SchedulerBuilt(scheduler=2, optimizer=1), *[STEP] * 20, STILL, END],
     ],
     ids=[
-        "rises", "raised by hand", "not seen", "interrupted", "a few steps", "built later", "asked for 0",
+        "rises", "raised by hand", "not seen", "interrupted", "a few steps", "built later",
         "waits for another optimizer", "another schedule",
     ],
 )  # fmt: skip
@@ -65,6 +64,35 @@ def test_other_runs_are_quiet(events):
     assert judge(LearningRateDead, events) == []
 
 
-def test_without_a_schedule_it_is_not_observed():
+NOTHING = OptimizerBuilt(optimizer=1, name="optimizer", kind="Adam", lr=0.0, parameters=(1, 2), site=MADE)
+RPROP = OptimizerBuilt(optimizer=1, name="optimizer", kind="Rprop", lr=0.0, parameters=(1, 2), site=MADE)
+
+
+def test_a_rate_of_0_that_the_script_passed_is_found():
+    (finding,) = judge(LearningRateDead, [*MET, NOTHING, STILL, *[STEP] * 20, STILL, END])
+    assert (finding.primary.site, finding.confidence) == (MADE, Confidence.HIGH)
+    assert finding.message == "`optimizer` has a learning rate of 0: its steps changed nothing"
+    assert finding.cost == "its 2 parameters kept their values in 20 steps"
+
+
+OTHER = OptimizerBuilt(optimizer=2, lr=0.1, parameters=(1, 2), site=MADE)
+
+
+@pytest.mark.parametrize(
+    "events",
+    [
+        [*MET, NOTHING, STILL, *[STEP] * 20, MOVING, END],
+        [*MET, RPROP, STILL, *[STEP] * 20, STILL, END],
+        [*MET, NOTHING, STILL, *[STEP] * 20, STILL, OTHER, END],
+        [*MET, NOTHING, STILL, *[STEP] * 5, STILL, END],
+        [*MET, NOTHING, *[STEP] * 20, END],
+    ],
+    ids=["rises at the end", "another optimizer", "a sweep", "a few steps", "not read"],
+)
+def test_other_rates_of_0_are_quiet(events):
+    assert judge(LearningRateDead, events) == []
+
+
+def test_without_a_learning_rate_it_is_not_observed():
     verdict = LearningRateDead().verdict(Progress())
-    assert (verdict.outcome, verdict.reason) == (Outcome.NOT_OBSERVED, "no scheduler")
+    assert (verdict.outcome, verdict.reason) == (Outcome.NOT_OBSERVED, "no learning rate that is a number")

@@ -9,8 +9,11 @@
 - `parameters`: parameters of models and optimizers: trained, frozen, loaded, left alone.
 - `calls`: calls of models, by line, mode and purpose.
 - `randomness`: dropout and similar layers, by the purpose of the call.
-- `losses`: the losses that are differentiated, each with its value at first and at last.
+- `losses`: what is differentiated, with its value at first and at last.
 - `samples`: passes over the data, and what models are called on.
+- `rates`: learning rates that the steps used, and the schedules that set them.
+- `state`: files saved and loaded, state dicts taken and loaded.
+- `time`: the wait for data.
 """
 
 from truestep.accounts._account import Account, Entry
@@ -20,10 +23,13 @@ from truestep.accounts.gradients import Gradients, PassLine
 from truestep.accounts.losses import Losses, LossLine
 from truestep.accounts.parameters import Parameters
 from truestep.accounts.randomness import Randomness
+from truestep.accounts.rates import RateLine, Rates, Segment
 from truestep.accounts.run_objects import Objects
 from truestep.accounts.samples import Samples
+from truestep.accounts.state import State
 from truestep.accounts.steps import Steps
 from truestep.accounts.tally import Tally
+from truestep.accounts.time import Time
 
 __all__ = [
     "Account",
@@ -39,7 +45,12 @@ __all__ = [
     "Parameters",
     "PassLine",
     "Randomness",
+    "RateLine",
+    "Rates",
     "Samples",
+    "Segment",
+    "State",
     "Steps",
     "Tally",
+    "Time",
 ]

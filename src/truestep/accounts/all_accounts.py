@@ -11,9 +11,12 @@ from truestep.accounts.gradients import Gradients
 from truestep.accounts.losses import Losses
 from truestep.accounts.parameters import Parameters
 from truestep.accounts.randomness import Randomness
+from truestep.accounts.rates import Rates
 from truestep.accounts.run_objects import Objects
 from truestep.accounts.samples import Samples
+from truestep.accounts.state import State
 from truestep.accounts.steps import Steps
+from truestep.accounts.time import Time
 from truestep.events import Event
 
 Changes = tuple[tuple[tuple[Hashable, int], ...], ...]
@@ -32,6 +35,9 @@ class Accounts(Objects):
         self.losses = Losses(self)
         self.samples = Samples(self)
         self.randomness = Randomness(self, self.calls)
+        self.rates = Rates(self)
+        self.state = State(self)
+        self.time = Time(self)
         self.accounts: Sequence[Account[Any]] = [
             account for account in vars(self).values() if isinstance(account, Account)
         ]

@@ -43,6 +43,7 @@ from truestep.events._files import (
     CheckpointLoaded,
     CheckpointSaved,
     StateLoaded,
+    StateTaken,
 )
 from truestep.events._forward import (
     BatchDrawn,
@@ -62,7 +63,6 @@ from truestep.events._forward import (
     UnregisteredModuleCalled,
 )
 from truestep.events._objects import (
-    DrawsRepeated,
     LoaderMet,
     ModelMet,
     OptimizerBuilt,
@@ -73,7 +73,6 @@ from truestep.events._objects import (
     RunStarted,
     ScalerBuilt,
     SchedulerBuilt,
-    Seeded,
 )
 from truestep.events._steps import (
     FreezeIgnored,
@@ -108,7 +107,6 @@ __all__ = [
     "CheckpointSaved",
     "DerivativeCompared",
     "DrawsCompared",
-    "DrawsRepeated",
     "Event",
     "ForwardCalledDirectly",
     "FreezeIgnored",
@@ -160,9 +158,9 @@ __all__ = [
     "ScalerUpdated",
     "SchedulerBuilt",
     "SchedulerStepped",
-    "Seeded",
     "Site",
     "StateLoaded",
+    "StateTaken",
     "TapeRead",
     "UnregisteredModuleCalled",
     "UpdateRounded",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from truestep.events._event import Event, Site
+from truestep.events._event import Event, RepeatKind, Site
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -25,6 +25,27 @@ class CheckpointLoaded(Event):
 
     absent: ClassVar[str] = "no checkpoint loaded"
     site: Site | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class StateTaken(Event):
+    """``state_dict()`` of a module, an optimizer or a schedule was called by the user."""
+
+    absent: ClassVar[str] = "no call of state_dict"
+    repeats: ClassVar[RepeatKind] = "by value"
+    site: Site | None = None
+    owner: str = "model"
+    """The user's name of the object."""
+    kind: str = "module"
+    """"module", "optimizer" or "schedule"."""
+    dropped: bool = False
+    """Whether the line discards the result."""
+    into: str = ""
+    """The dict that was passed to be filled, if it held tensors by these names before."""
+    kept: str = ""
+    """The variable that gets the result, if no code reads it."""
+    trained: bool = False
+    """Whether an optimizer has stepped before."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -36,25 +36,6 @@ class ProcessStarted(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Seeded(Event):
-    """``torch.manual_seed`` was called."""
-
-    absent: ClassVar[str] = "no call of torch.manual_seed"
-    seed: int = 0
-    """Index of the seed among the first eight that this line has set; -1 for others."""
-    site: Site | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class DrawsRepeated(Event):
-    """Before a backward pass, the generator had made numbers since a seed that its line had set before."""
-
-    absent: ClassVar[str] = "no seed that was set again"
-    site: Site | None = None
-    """Line of the seed."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ParameterMet(Event):
     """A parameter was first seen, or got the name by which a model registers it."""
 
@@ -96,6 +77,11 @@ class OptimizerBuilt(Event):
     weight_decay: float = 0.0
     scale_free: bool = False
     """Whether its update does not depend on the size of the gradients (Adam and similar optimizers)."""
+    remembers: bool = False
+    """Whether its update depends on earlier gradients: momentum, moments."""
+    replaces: int | None = None
+    """The optimizer that the same lines built before over the same parameters, if these have kept their values since
+    its last step."""
     site: Site | None = None
 
 
@@ -157,6 +143,8 @@ class SchedulerBuilt(Event):
     """Whether it has milestones or is linear, and ends with a lower learning rate than at its start."""
     at_zero: bool = False
     """Whether the learning rates of all groups are 0 after this event."""
+    called: bool = True
+    """Whether its file may call ``step()`` of a variable by its name."""
     site: Site | None = None
 
 

@@ -143,11 +143,17 @@ class UpdateRounded(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class LearningRateRead(Event):
-    """At a sampled step: all learning rates of an optimizer are 0, or were 0 at the previous sampled step."""
+    """At a sampled step, and at the end of the run: the learning rates of an optimizer."""
 
-    absent: ClassVar[str] = "no learning rate of 0"
+    absent: ClassVar[str] = "no learning rate that is a number"
     optimizer: int
-    zero: bool
+    rates: tuple[float, ...]
+    """One for each parameter group, rounded to six digits."""
+
+    @property
+    def zero(self) -> bool:
+        """Return True if all are 0."""
+        return not any(self.rates)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

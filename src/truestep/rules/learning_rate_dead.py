@@ -8,26 +8,28 @@ from truestep.events import (
     SchedulerBuilt,
     SchedulerStepped,
 )
-from truestep.findings import Mark, Severity
+from truestep.findings import Confidence, Mark, Severity
 from truestep.rules._conditions import FINISHED
 from truestep.rules._rule import Progress, Rule
 
 _LEAST_STEPS = 10
+_MOVES_BY_RATE = ("SGD", "Adam", "AdamW", "Adamax", "NAdam", "RAdam", "RMSprop", "Adagrad", "Adadelta", "ASGD")
+"""Optimizers of torch that change nothing at a learning rate of 0; others may."""
 
 
 class LearningRateDead(Rule):
-    """A schedule holds the learning rate at 0 for the whole run, and nothing is learned.
+    """The learning rate is 0 for the whole run, and nothing is learned.
 
     What it does
     ------------
-    Follows the learning rates that schedules set, and reads them at sampled steps. Reports finished runs in which a
-    schedule set them to 0 before the first step and they were never above 0 at a sampled step.
+    Follows the learning rates that schedules set, and reads them at sampled steps. Reports finished runs in which they
+    were 0 before the first step, set by a schedule or passed to the optimizer, and never above 0 at a sampled step.
 
     Why it matters
     --------------
     Every step is computed but has no effect: in the proof the accuracy stays that of the initial weights. The usual
     cause is a warm-up that starts at 0 with a ``step()`` that is never called or is called once per epoch instead of
-    once per step, or a factor with integer division (``step // warmup``).
+    once per step, a factor with integer division (``step // warmup``), or a learning rate that was rounded to 0.
 
     Example
     -------
@@ -47,9 +49,9 @@ class LearningRateDead(Rule):
 
     Known false alarms
     ------------------
-    None known. Not reported: a learning rate of 0 that the script passed to the optimizer itself, a learning rate that
-    rises later, and an optimizer that waits while another one trains. Runs that were stopped, interrupted or crashed
-    are not judged.
+    None known. Not reported: a learning rate that rises later, an optimizer that a schedule lets wait while another one
+    trains, and a learning rate of 0 in a sweep, where the same line builds optimizers with others. Runs that were
+    stopped, interrupted or crashed are not judged.
 
     References
     ----------
@@ -62,7 +64,7 @@ class LearningRateDead(Rule):
     severity = Severity.ERROR
     account = "rate"
     watches = (SchedulerBuilt, SchedulerStepped, OptimizerStepped, LearningRateRead)
-    needs = (SchedulerBuilt, OptimizerStepped, FINISHED)
+    needs = (LearningRateRead, OptimizerStepped, FINISHED)
 
     def __init__(self) -> None:
         super().__init__()
@@ -86,7 +88,7 @@ class LearningRateDead(Rule):
             case SchedulerStepped(at_zero=False):
                 built = run.schedulers.get(event.scheduler)
                 self._dead.pop((built.optimizer if built is not None else None) or 0, None)
-            case LearningRateRead(zero=True):
+            case LearningRateRead() if event.zero:
                 self._looks[event.optimizer] = self._looks.get(event.optimizer, 0) + 1
             case LearningRateRead():
                 self._dead.pop(event.optimizer, None)
@@ -103,7 +105,35 @@ class LearningRateDead(Rule):
                 pass
 
     def ended(self, event: RunEnded, run: Progress) -> None:
-        if event.how != "finished" or not self._steps or not set(self._steps) <= set(self._dead):
+        if event.how == "finished":
+            self._scheduled(run)
+            for number, steps in self._steps.items():
+                self._passed(number, steps, run)
+
+    def _passed(self, number: int, steps: int, run: Progress) -> None:
+        """Report an optimizer that got a learning rate of 0 from the script."""
+        made, segments = run.optimizers.get(number), run.rates.segments.get(number, [])
+        if made is None or made.lr > 0 or steps < _LEAST_STEPS or len(segments) != 1 or any(segments[0].rates):
+            return
+        others = (other for other in run.optimizers.values() if other.site == made.site)
+        if made.kind not in _MOVES_BY_RATE or any(other.lr > 0 for other in others):
+            return
+        name = run.optimizer_name(number)
+        draft = self.report(
+            made.site,
+            f"`{name}` has a learning rate of 0: its steps changed nothing",
+            run=run,
+            label="built with a learning rate of 0",
+            help=f"pass a learning rate above 0 to `{name}`",
+            confidence=Confidence.HIGH if len(self._steps) == 1 else Confidence.MEDIUM,
+            key=number,
+        )
+        draft.first_step, draft.count, draft.total = 0, steps, steps
+        draft.cost = f"its {len(run.holds.get(number, ()))} parameters kept their values in {steps:,} steps"
+
+    def _scheduled(self, run: Progress) -> None:
+        """Report optimizers with a schedule that set their learning rates to 0."""
+        if not self._steps or not set(self._steps) <= set(self._dead):
             return
         for number, steps in self._steps.items():
             built, optimizer = self._dead[number], run.optimizers.get(number)

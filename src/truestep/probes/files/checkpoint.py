@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import sys
 from collections.abc import Mapping
 from contextlib import ExitStack
@@ -10,17 +11,21 @@ from types import FrameType
 from typing import Any
 
 from truestep import seams
-from truestep.events import CheckpointLoaded, CheckpointSaved, StateLoaded
+from truestep.events import CheckpointLoaded, CheckpointSaved, StateLoaded, StateTaken
+from truestep.probes.context.names import arguments, receiver
 from truestep.probes.context.probe import Probe, sees
 from truestep.probes.context.scene import is_lazy
+from truestep.probes.files.kept_copies import unread_variable
 from truestep.probes.files.state_dicts import Changed, States, read, shapes
 from truestep.seams.patch import patch
 
 _MOST_PARAMETERS = 4000
+_HOOKS = ("_state_dict_hooks", "_state_dict_pre_hooks", "_optimizer_state_dict_post_hooks")
+"""Attributes with functions that a call of `state_dict` runs: it may be made for their effect."""
 
 
 class CheckpointProbe(Probe):
-    """Emits `CheckpointSaved`, `CheckpointLoaded` and `StateLoaded`."""
+    """Emits `CheckpointSaved`, `CheckpointLoaded`, `StateTaken` and `StateLoaded`."""
 
     def install(self, stack: ExitStack) -> None:
         probe, scene = self, self.scene
@@ -42,9 +47,14 @@ class CheckpointProbe(Probe):
 
         @functools.wraps(module.state_dict)
         def state_dict(self: Any, *args: Any, **kwargs: Any) -> Any:
+            filled = args[0] if args else kwargs.get("destination")
+            if compiling() or not scene.active or (filled is not None and scene.sites.kind(sys._getframe(1).f_code)):
+                return original_taken(self, *args, **kwargs)  # torch's own call for a child of the module
+            into = filled is not None and probe.fills(self, filled)
             result = original_taken(self, *args, **kwargs)
-            if not args and "destination" not in kwargs and not compiling() and scene.active:
+            if filled is None:
                 probe.taken(result)
+            probe.read(self, "module", sys._getframe(1), into=into)
             return result
 
         @functools.wraps(module.load_state_dict)
@@ -62,6 +72,29 @@ class CheckpointProbe(Probe):
         original_load = seams.saving.wrap(stack, "_load", _load)
         original_taken = patch(stack, module, "state_dict", state_dict)
         original_state = patch(stack, module, "load_state_dict", load_state_dict)
+        self._watch_others(stack)
+
+    def _watch_others(self, stack: ExitStack) -> None:
+        """Watch the calls of `state_dict` of optimizers and schedules."""
+        from torch.optim import Optimizer, lr_scheduler
+
+        base = lr_scheduler.LRScheduler
+        schedules = [cls for cls in vars(lr_scheduler).values() if isinstance(cls, type) and issubclass(cls, base)]
+        for cls in dict.fromkeys([Optimizer, *schedules]):
+            if "state_dict" in vars(cls):
+                self._watch_state(stack, cls, "optimizer" if cls is Optimizer else "schedule")
+
+    def _watch_state(self, stack: ExitStack, cls: Any, kind: str) -> None:
+        scene, original = self.scene, vars(cls)["state_dict"]
+
+        @functools.wraps(original)
+        def state_dict(owner: Any, *args: Any, **kwargs: Any) -> Any:
+            result = original(owner, *args, **kwargs)
+            if scene.active:
+                self.read(owner, kind, sys._getframe(1))
+            return result
+
+        patch(stack, cls, "state_dict", state_dict)
 
     @sees
     def saved(self, obj: Any) -> None:
@@ -78,6 +111,33 @@ class CheckpointProbe(Probe):
     def taken(self, state: Any) -> None:
         """Remember a state dict."""
         self._states.take(state, self.scene.site())
+
+    @sees
+    def fills(self, module: Any, filled: Any) -> bool:
+        """Return True if a dict that a state is written to has a tensor of that name already."""
+        names = (name for name, _ in itertools.chain(module.named_parameters(), module.named_buffers()))
+        return isinstance(filled, Mapping) and next(names, None) in filled
+
+    @sees
+    def read(self, owner: Any, kind: str, frame: FrameType, *, into: bool | None = False) -> None:
+        """Emit that code of the user took a state dict."""
+        scene = self.scene
+        if scene.sites.kind(frame.f_code):
+            return
+        site = scene.sites.at(frame)
+        hooked = any(getattr(owner, name, None) for name in _HOOKS)
+        filled = arguments(site, ("destination",))[0] if into else ""
+        kept = "" if site is None else unread_variable(site, script=frame.f_globals.get("__name__") == "__main__")
+        scene.tell(
+            StateTaken,
+            site=site,
+            owner=receiver(site, "model"),
+            kind=kind,
+            dropped=not hooked and not into and scene.sites.result_dropped(frame),
+            into=filled,
+            kept=kept,
+            trained=bool(scene.ledger.attempts),
+        )
 
     @sees
     def before(self, module: Any, state: Any) -> Changed | None:

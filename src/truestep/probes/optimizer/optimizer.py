@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import sys
 import weakref
+from collections.abc import Iterator
 from contextlib import ExitStack
 from typing import Any, NamedTuple
 
 from truestep import seams
 from truestep.events import (
+    Event,
     GradientScaleRead,
     GradientsRepaired,
     OptimizerBuilt,
@@ -21,6 +23,7 @@ from truestep.probes.context.probe import Probe, sees
 from truestep.probes.gradients.gradient_states import Counts, Panel
 from truestep.probes.gradients.ineffective_freezes import Freezes
 from truestep.probes.optimizer.equal_rows import Rows
+from truestep.probes.optimizer.rebuilt import Rebuilt
 from truestep.probes.optimizer.sampled_measures import Unchanged, finite_gradients, mixture
 from truestep.probes.optimizer.stepped import Stepped
 from truestep.seams.patch import patch
@@ -66,6 +69,7 @@ class OptimizerProbe(Probe):
         self._freezes = Freezes(self.scene)
         self._stepped = Stepped(self.scene)
         self._unchanged = Unchanged(self.scene)
+        self._rebuilt = Rebuilt(self.scene)
         original_init = module.Optimizer.__init__
         original_add = module.Optimizer.add_param_group
         scene = self.scene
@@ -87,6 +91,14 @@ class OptimizerProbe(Probe):
         patch(stack, module.Optimizer, "__init__", __init__)
         patch(stack, module.Optimizer, "add_param_group", add_param_group)
         seams.step.watch(stack, before=self.before, after=self.after)
+
+    def last(self) -> Iterator[Event]:
+        """Yield the final learning rates of the optimizers that are still there."""
+        for panel in self._panels.values():
+            optimizer = panel.optimizer()
+            read = None if optimizer is None else self._stepped.rates(optimizer, panel.number)
+            if read is not None:
+                yield read
 
     @sees
     def built(self, optimizer: Any) -> None:
@@ -132,6 +144,8 @@ class OptimizerProbe(Probe):
                 lr=_number(group.get("lr")),
                 weight_decay=_number(group.get("weight_decay")),
                 scale_free=bool(bases & _SCALE_FREE),
+                remembers=bool(group.get("betas") or group.get("momentum") or "RMSprop" in bases),
+                replaces=self._rebuilt.replaced(panel, site),
                 site=site,
             )
         )
@@ -269,6 +283,7 @@ class OptimizerProbe(Probe):
             counts.fresh, counts.reused = counts.fresh + counts.reused, 0
         ledger.stepped(panel)
         panel.scaled = False
+        self._rebuilt.stepped(panel)
         # At every step: by this key without the cost of `tell`.
         scaler = scene.depth.scaler
         key = (panel.number, id(site), counts if isinstance(counts, int) else counts.key(), closure, scaler)

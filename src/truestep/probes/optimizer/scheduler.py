@@ -7,11 +7,13 @@ at the wrapper. Torch 2.8 has no ``_update_lr``, and the warning of its ``step``
 from __future__ import annotations
 
 import functools
+import linecache
 import math
+import re
 from contextlib import ExitStack
 from typing import Any
 
-from truestep.events import SchedulerBuilt, SchedulerStepped
+from truestep.events import SchedulerBuilt, SchedulerStepped, Site
 from truestep.probes.context.names import target
 from truestep.probes.context.probe import Probe, sees
 from truestep.probes.context.values import has_values
@@ -114,6 +116,7 @@ class SchedulerProbe(Probe):
                 gamma=getattr(scheduler, "gamma", None) if kind in ("StepLR", "ExponentialLR") else None,
                 falls=_falls(scheduler),
                 at_zero=_at_zero(scheduler),
+                called=_is_called(site),
                 site=site,
             )
         )
@@ -194,6 +197,13 @@ def _at_zero(scheduler: Any) -> bool:
         if rate.__class__ not in (float, int) or rate != 0:
             return False
     return bool(groups)
+
+
+def _is_called(site: Site | None) -> bool:
+    """Return True if a file may call `step` of the schedule that it builds at a site."""
+    name = target(site, "").rpartition(".")[2].partition("[")[0]
+    text = "" if site is None else "".join(linecache.getlines(site.path))
+    return not name or not text or re.search(rf"\b(\w*sched\w*|{re.escape(name)})\b[^\n]*\.step\(", text) is not None
 
 
 def _part(scheduler: Any) -> float | None:

@@ -11,6 +11,8 @@ from truestep.probes.context.values import has_values
 from truestep.probes.gradients.gradient_states import FRESH, MIXED, USED, Counts, Held, Panel, looks_zero
 from truestep.probes.optimizer.fsdp import is_freed
 
+_GROUPS = 16
+"""Parameter groups with learning rates that are read."""
 _FROZEN = 64
 _HALVES = 32
 _ELEMENTS = 256
@@ -30,8 +32,6 @@ class Stepped:
         self._rounded: list[tuple[Held, Any, Any]] = []
         self._holds_frozen = False
         self._lr = 0.0
-        self._at_zero: set[int] = set()
-        """Optimizers that had learning rates of 0 at some sampled step."""
         self._suspected: set[int] = set()
         self._directions: dict[int, Any] = {}
         """Direction of the used gradient at the latest sampled step, by number of the frozen parameter."""
@@ -39,7 +39,9 @@ class Stepped:
     def before(self, optimizer: Any, panel: Panel, counts: Counts, *, closure: bool) -> None:
         """Copy some elements of parameters that the step must not change, and of those that it should change."""
         self._frozen, self._rounded, self._holds_frozen = [], [], False
-        self._read_rates(optimizer, panel.number)
+        read = self.rates(optimizer, panel.number)
+        if read is not None:
+            self._scene.emit(read)
         if closure or not counts.fresh + counts.mixed:
             return
         plain = type(optimizer).__module__.startswith("torch.optim")
@@ -66,13 +68,13 @@ class Stepped:
         if self._lr > 0:
             self._rounded = [(held, _some(parameter), _some(parameter.grad)) for held, parameter in halves]
 
-    def _read_rates(self, optimizer: Any, number: int) -> None:
-        """Emit that all learning rates are 0, and when they no longer are."""
-        rates = [group.get("lr") for group in optimizer.param_groups]
-        zero = bool(rates) and all(rate.__class__ in (float, int) and rate == 0 for rate in rates)
-        if zero or number in self._at_zero:
-            self._at_zero.add(number)
-            self._scene.emit(LearningRateRead(optimizer=number, zero=zero))
+    def rates(self, optimizer: Any, number: int) -> LearningRateRead | None:
+        """Return the learning rates in an event; None for tensors, which are not read."""
+        rates = [group.get("lr") for group in optimizer.param_groups[:_GROUPS]]
+        if not rates or any(rate.__class__ not in (float, int) for rate in rates):
+            return None
+        rounded = tuple(float(f"{rate:.6g}") for rate in rates)
+        return self._scene.event(LearningRateRead, optimizer=number, rates=rounded)
 
     def after(self, panel: Panel, site: Site | None) -> None:
         """Emit the parameters that changed and those that did not."""

@@ -1,0 +1,71 @@
+"""The account of state: files saved and loaded, and state dicts taken and loaded."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from truestep import events as ev
+from truestep.accounts._account import Account, Entry, line_of, place
+from truestep.accounts.run_objects import Objects
+from truestep.events import Event, Site
+
+_Key = tuple[str, Site | None]
+""""saved" or "read" of files, "taken" or "loaded" of state dicts, with the line."""
+
+
+class State(Account[_Key]):
+    """Counts saves and loads by line."""
+
+    name = "state"
+    _words: ClassVar[dict[str, str]] = {
+        "saved": "saved",
+        "read": "read from file",
+        "loaded": "loaded",
+        "taken": "state dicts taken",
+    }
+
+    def __init__(self, objects: Objects) -> None:
+        super().__init__(objects)
+        self._stepped = False
+
+    def note(self, event: Event) -> None:
+        """Enter an event."""
+        match event:
+            case ev.CheckpointSaved():
+                self.tally.add(("saved", event.site))
+            case ev.CheckpointLoaded():
+                self.tally.add(("read", event.site))
+            case ev.StateTaken():
+                self.tally.add(("taken", event.site))
+            case ev.StateLoaded():
+                self.tally.add(("loaded", event.site))
+            case ev.OptimizerStepped() | ev.HandStepped():
+                self._stepped = True
+            case _:
+                pass
+
+    def sites(self, what: str) -> dict[Site | None, int]:
+        """Return the number of times at each line."""
+        return {key[1]: self.tally[key] for key in self.tally if key[0] == what}
+
+    def entry(self) -> Entry | None:
+        """Return the saves and loads; a run that trained has a line also without them."""
+        parts = []
+        for what, words in self._words.items():
+            sites = self.sites(what)
+            if not sites:
+                continue
+            count, where = sum(sites.values()), f" at {len(sites)} lines" if len(sites) > 1 else ""
+            (site,) = sites if len(sites) == 1 else (None,)
+            parts.append(f"{words} {_times(count)}" + (f" ({place(site)})" if site else where))
+        saved, loaded = self.sites("saved"), self.sites("read") or self.sites("loaded")
+        if parts and not saved and not loaded:
+            parts.append("nothing saved or loaded")
+        if not parts:
+            return Entry("nothing saved or loaded", {"lines": []}) if self._stepped else None
+        facts = [{"what": key[0], "site": line_of(key[1]), "count": self.tally[key]} for key in self.tally]
+        return Entry(", ".join(parts), {"lines": facts})
+
+
+def _times(count: int) -> str:
+    return {1: "once", 2: "twice"}.get(count, f"{count:,} times")

@@ -1,0 +1,50 @@
+import pytest
+
+from truestep.events import RunStarted, Site, StateTaken
+from truestep.findings import Confidence, Outcome
+from truestep.rules import Progress
+from truestep.rules.state_not_loaded import StateNotLoaded
+from truestep.testing import judge
+
+LINE = Site("train.py", 40, 4)
+
+
+def taken(**more) -> StateTaken:
+    return StateTaken(site=LINE, owner="net", **more)
+
+
+def test_a_result_that_is_discarded_is_found():
+    (finding,) = judge(StateNotLoaded, [taken(dropped=True)])
+    assert (finding.primary.site, finding.confidence) == (LINE, Confidence.HIGH)
+    assert finding.message == "`net.state_dict()` only returns a state, and this line discards it"
+    assert finding.help == "load the state with `net.load_state_dict(state)`"
+
+
+def test_a_state_that_is_overwritten_is_found():
+    (finding,) = judge(StateNotLoaded, [taken(into="best")])
+    assert finding.message == "the current state of `net` was written over the one in `best`"
+
+
+def test_a_copy_that_no_code_reads_is_found_with_medium_confidence():
+    (finding,) = judge(StateNotLoaded, [taken(kept="best", trained=True)] * 3)
+    assert finding.message == "trained weights of `net` are kept in `best`, and no code reads it"
+    assert (finding.confidence, finding.seen.count) == (Confidence.MEDIUM, 3)
+
+
+@pytest.mark.parametrize(
+    "events",
+    [
+        [taken(trained=True)],
+        [taken(kept="before")],
+        [taken(kept="before", trained=True, kind="optimizer")],
+        [RunStarted(script="train.py", world_size=2), taken(dropped=True)],
+    ],
+    ids=["used", "before training", "of an optimizer", "several processes"],
+)
+def test_other_states_are_quiet(events):
+    assert judge(StateNotLoaded, events) == []
+
+
+def test_without_a_state_dict_it_is_not_observed():
+    verdict = StateNotLoaded().verdict(Progress())
+    assert (verdict.outcome, verdict.reason) == (Outcome.NOT_OBSERVED, "no call of state_dict")
