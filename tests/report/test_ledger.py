@@ -1,6 +1,8 @@
 """The ledger in reports: facts of the run, with a mark where a finding belongs to them."""
 
 import json
+from dataclasses import replace
+from pathlib import Path
 
 from truestep.findings import LedgerLine, Summary
 from truestep.report import render
@@ -37,6 +39,15 @@ def test_json_has_all_facts():
     first, second = json.loads(render(SUMMARY, "json"))["ledger"]
     assert first == {"account": "steps", "text": LINES[0].text, "rules": [], "facts": {"lines": [{"steps": 4400}]}}
     assert second["rules"] == ["missing-zero-grad"]
+
+
+def test_paths_are_shown_as_in_the_rest_of_the_report():
+    site = {"path": str(Path.cwd() / "lab" / "train.py"), "line": 3, "function": "<module>"}
+    line = LedgerLine("steps", "3 of Adam", {"lines": [{"site": site}]})
+    ((shown,),) = [
+        one["facts"]["lines"] for one in json.loads(render(replace(SUMMARY, ledger=(line,)), "json"))["ledger"]
+    ]
+    assert shown["site"] == site | {"path": "lab/train.py"}
 
 
 def test_the_ledger_survives_the_exchange_between_ranks():

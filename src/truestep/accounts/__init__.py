@@ -9,7 +9,7 @@
 - `parameters`: parameters of models and optimizers: trained, frozen, loaded, left alone.
 - `calls`: calls of models, by line, mode and purpose.
 - `randomness`: dropout and similar layers, by the purpose of the call.
-- `losses`: what is differentiated, with its value at first and at last.
+- `losses`: the losses that are differentiated, each with its value at first and at last.
 - `samples`: passes over the data, and what models are called on.
 - `rates`: learning rates that the steps used, and the schedules that set them.
 - `state`: files saved and loaded, state dicts taken and loaded.

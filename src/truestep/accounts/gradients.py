@@ -122,6 +122,10 @@ class Gradients(Account[_Key]):
                 setattr(line, what, count)
         return lines
 
+    def used_at(self, site: Site | None) -> int:
+        """Return the number of passes of a line that a step used."""
+        return self.tally["used", site, None]
+
     def entry(self) -> Entry | None:
         """Return the passes made, and their use."""
         lines = list(self.lines().values())

@@ -1,4 +1,4 @@
-"""The account of losses: what is differentiated, by the line of the backward pass, with its value at first and at last.
+"""The account of losses: those that are differentiated, by line of the backward pass, at first and at last.
 
 The name of a loss comes from the operation that computed it, as the tape has it, whatever the style of the program.
 """
@@ -48,6 +48,8 @@ class LossLine:
     first: float
     last: float
     reads: int = 1
+    moved: bool = False
+    """True if two of the values read differ."""
 
 
 class Losses(Account[_Key]):
@@ -69,6 +71,7 @@ class Losses(Account[_Key]):
                 if line is None:
                     self.lines[event.site] = LossLine(event.site, event.root, event.scaled, event.value, event.value)
                 else:
+                    line.moved = line.moved or event.value != line.last
                     line.last = event.value
                     line.reads += 1
             case _:

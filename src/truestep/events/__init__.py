@@ -63,6 +63,7 @@ from truestep.events._forward import (
     UnregisteredModuleCalled,
 )
 from truestep.events._objects import (
+    DrawsRepeated,
     LoaderMet,
     ModelMet,
     OptimizerBuilt,
@@ -73,6 +74,7 @@ from truestep.events._objects import (
     RunStarted,
     ScalerBuilt,
     SchedulerBuilt,
+    Seeded,
 )
 from truestep.events._steps import (
     FreezeIgnored,
@@ -107,6 +109,7 @@ __all__ = [
     "CheckpointSaved",
     "DerivativeCompared",
     "DrawsCompared",
+    "DrawsRepeated",
     "Event",
     "ForwardCalledDirectly",
     "FreezeIgnored",
@@ -158,6 +161,7 @@ __all__ = [
     "ScalerUpdated",
     "SchedulerBuilt",
     "SchedulerStepped",
+    "Seeded",
     "Site",
     "StateLoaded",
     "StateTaken",

@@ -36,6 +36,25 @@ class ProcessStarted(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Seeded(Event):
+    """``torch.manual_seed`` was called."""
+
+    absent: ClassVar[str] = "no call of torch.manual_seed"
+    seed: int = 0
+    """Index of the seed among the first eight that this line has set; -1 for others."""
+    site: Site | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class DrawsRepeated(Event):
+    """Before a backward pass, the generator had made numbers since a seed that its line had set before."""
+
+    absent: ClassVar[str] = "no seed that was set again"
+    site: Site | None = None
+    """Line of the seed."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ParameterMet(Event):
     """A parameter was first seen, or got the name by which a model registers it."""
 

@@ -30,6 +30,7 @@ def all_probes() -> list[type[Probe]]:
     from truestep.probes.backward.backward import BackwardProbe
     from truestep.probes.data.loaders import DataProbe
     from truestep.probes.data.processes import ProcessProbe
+    from truestep.probes.data.seeds import SeedProbe
     from truestep.probes.files.checkpoint import CheckpointProbe
     from truestep.probes.forward.capture import CaptureProbe
     from truestep.probes.forward.dropout import DropoutProbe
@@ -46,7 +47,7 @@ def all_probes() -> list[type[Probe]]:
     return [
         OptimizerProbe, ZeroProbe, BackwardProbe, ModuleProbe, ModeProbe, LossProbe, DropoutProbe,
         ClipProbe, ScalerProbe, SchedulerProbe, DataProbe, CheckpointProbe, ProcessProbe,
-        SwapProbe, CaptureProbe,
+        SwapProbe, CaptureProbe, SeedProbe,
     ]  # fmt: skip
 
 

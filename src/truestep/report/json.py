@@ -41,11 +41,19 @@ def document(summary: Summary) -> dict[str, Any]:
             for verdict in summary.verdicts
         ],
         "ledger": [
-            {"account": line.account, "text": line.text, "rules": list(line.rules), "facts": line.facts}
+            {"account": line.account, "text": line.text, "rules": list(line.rules), "facts": _displayed(line.facts)}
             for line in summary.ledger
         ],
         "internal_errors": list(summary.internal_errors),
     }
+
+
+def _displayed(facts: Any) -> Any:
+    """Return the facts of an account with the paths of their sites as the report shows them."""
+    if isinstance(facts, dict):
+        shown = {key: _displayed(value) for key, value in facts.items()}
+        return shown | {"path": source.posix(source.displayed(facts["path"]))} if "path" in facts else shown
+    return [_displayed(value) for value in facts] if isinstance(facts, list | tuple) else facts
 
 
 def _coverage(summary: Summary) -> dict[str, Any]:

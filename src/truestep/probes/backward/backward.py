@@ -24,6 +24,8 @@ _SCALINGS = ("DivBackward0", "MulBackward0")
 _SUMS = ("AddBackward0", "SubBackward0")
 _SAMPLED_READS = 4
 _MOST_BAD_LOSSES = 8
+_EARLY = (0, 1, 2, 3, 10, 20, 50)
+"""Steps after the first pass of a line at which its loss is read."""
 """Number of losses that are not finite to examine; later ones are only counted."""
 
 
@@ -53,6 +55,8 @@ class BackwardProbe(Probe):
         self._retained: Ref | None = None
         """The scalar from which the latest pass began, if that retained its graph."""
         self._bad_losses: list[LossNotFinite] = []
+        self._begun: dict[Site | None, int] = {}
+        """Line to the step of its first pass."""
         self._tensor = self.scene.torch.Tensor
         self._coast = self.scene.coast
         self._thread = threading.get_ident
@@ -157,6 +161,8 @@ class BackwardProbe(Probe):
             self.retained.look(outputs, site, retains=retains)
         if not accumulates:
             return Entered(site)
+        if scene.seeds is not None:
+            scene.seeds.compare()
         root = outputs[0] if outputs else None
         node: Any = getattr(root, "grad_fn", None)
         kind = "leaf" if node is None else self._kinds.get(type(node)) or self._kind(node)
@@ -228,6 +234,11 @@ class BackwardProbe(Probe):
             root, scaled = losses.source[losses.site]
             yield LossRead(value=float(f"{losses.last:.4g}"), site=losses.site, root=root, scaled=scaled)
 
+    def _is_early(self, site: Site | None) -> bool:
+        """Return True in some of the first steps with passes of a line, which may come late in a run."""
+        step = self.scene.sampling.step
+        return step - self._begun.setdefault(site, step) in _EARLY
+
     def _another_read(self) -> bool:
         """Return True if the tape is read at this backward pass: at the first few of a sampled step."""
         step, reads = self._reads_at
@@ -248,7 +259,7 @@ class BackwardProbe(Probe):
         if value - value == 0.0:
             scene.losses.last = value if scene.scales.scaled_by is None else None
             scene.losses.site = site
-            if scene.sampling.on and scene.scales.scaled_by is None:
+            if scene.scales.scaled_by is None and (self._is_early(site) or scene.sampling.on):
                 root, scaled = self._source(node)
                 scene.losses.source[site] = (root, scaled)
                 scene.emit(LossRead(value=float(f"{value:.4g}"), site=site, root=root, scaled=scaled))

@@ -22,6 +22,7 @@ from truestep.probes.gradients.scales import Scales
 
 if TYPE_CHECKING:
     from truestep.probes.active.probe import ActiveProbe
+    from truestep.probes.data.seeds import SeedProbe
 
 E = TypeVar("E", bound=Event)
 _NAMED_PARAMETERS = 4000
@@ -64,6 +65,7 @@ class Scene:
         blind: reason why observation has ended; "" while it continues.
         errors: tracebacks of the errors of probes.
         loader: number of the loader of the latest batch, None without one.
+        seeds: the probe of seeds, None before it is installed.
         checks: the active checks, None if they are off.
     """
 
@@ -83,6 +85,7 @@ class Scene:
         self.scales = Scales(self.ledger)
         self.losses = Losses()
         self.loader: int | None = None
+        self.seeds: SeedProbe | None = None
         self.checks: ActiveProbe | None = None
         self.coast = Coast(self)
         self._events: dict[tuple[Any, ...], Any] = {}

@@ -115,6 +115,8 @@ class DataProbe(Probe):
         dataset = self._datasets[number]
         self._passes[dataset] = passes = self._passes.get(dataset, 0) + 1
         reads = passes <= _PASSES and self._reads < _READS and not scene.sampling.given_up
+        if scene.seeds is not None:
+            scene.seeds.loader_started()
         iterator._truestep_places = self._places.get(number) if reads else None
         if not scene.depth.fetching:
             iterator._truestep_pass = self._pass(loader, number, begun, now)
