@@ -21,7 +21,7 @@ class Classifier(nn.Module):
         self.head = nn.Linear(8, 4)
 
     def forward(self, inputs):
-        self.embeddings = self.encoder(inputs).detach()
+        self.embeddings = self.encoder(inputs).detach()  # error: graph-cut
         return self.head(self.embeddings)
 
 
@@ -32,7 +32,7 @@ for _epoch in range(12):
     for inputs, labels in loader:
         optimizer.zero_grad()
         loss = criterion(model(inputs), labels)
-        loss.backward()  # error: graph-cut
+        loss.backward()
         optimizer.step()
 model.eval()
 with torch.no_grad():

@@ -7,6 +7,7 @@ from truestep.events import (
     ParameterMet,
     ParametersUnchanged,
     Site,
+    StateLoaded,
     TapeRead,
 )
 from truestep.findings import Confidence, Outcome
@@ -41,8 +42,9 @@ def test_parameters_before_a_cut_are_found_at_the_backward():
 def test_the_line_that_cuts_is_shown_where_it_is_known():
     cut = Site("train.py", 24, 8)
     (finding,) = judge(GraphCut, [*MET, *step((3, 4), cut=cut, cut_by=".detach()") * 4])
-    assert [mark.site for mark in finding.related] == [cut, STEP]
-    assert finding.related[0].label == "`.detach()` cuts the graph here"
+    assert finding.primary.site == cut
+    assert [mark.site for mark in finding.related] == [BACKWARD, STEP]
+    assert finding.primary.label == "cuts the graph"
     assert finding.help == "remove `.detach()` between these parameters and the loss"
 
 
@@ -122,3 +124,29 @@ def test_compiled_regions_are_not_observed():
         run.advance(event)
     verdict = rule.verdict(run)
     assert (verdict.outcome, verdict.reason) == (Outcome.NOT_OBSERVED, "no readable autograd tape")
+
+
+def without_grad(*more):
+    """Four steps on the head, while the encoder runs under no_grad inside of the model."""
+    cut = Site("train.py", 12, 13)
+    facts = {"reached": (3, 4), "forwarded": (3, 4), "without_grad": (1, 2)}
+    read = TapeRead(site=BACKWARD, cut=cut, cut_by="no_grad()", **facts)
+    return [*MET, *more, *[ModelCalled(model=1), read, OptimizerStepped(optimizer=1, site=STEP)] * 4]
+
+
+def test_a_part_that_runs_without_gradients_is_found_at_its_switch():
+    (finding,) = judge(GraphCut, without_grad())
+    assert finding.primary.site.line == 12
+    assert finding.help == "remove `no_grad()` between these parameters and the loss"
+
+
+def test_loaded_features_without_gradients_are_quiet():
+    assert judge(GraphCut, without_grad(StateLoaded(module=1, parameters=(1, 2)))) == []
+
+
+def test_behind_custom_functions_only_parameters_that_stay_are_found():
+    reads = step((3, 4), opaque=True) * 12
+    assert judge(GraphCut, [*MET, *reads]) == []
+    still = ParametersUnchanged(parameters=(1, 2), moved=(3, 4), steps=10)
+    (finding,) = judge(GraphCut, [*MET, *reads, still, *step((3, 4), opaque=True)])
+    assert finding.primary.site == BACKWARD

@@ -106,3 +106,15 @@ def test_values_that_were_not_looked_at_are_not_observed():
         rule.observe(event, progress)
         progress.advance(event)
     assert rule.verdict(progress).reason == "no check of the values of parameters"
+
+
+def test_few_random_weights_left_out_have_medium_confidence():
+    met = [ParameterMet(parameter=n, name=NAMES[n - 1], shape=(8, 8) if n % 2 else (8,), model=1) for n in ALL]
+
+    def found(random):
+        looked = ParametersUnchanged(parameters=(1, 2), moved=(3, 4, 5, 6), random=random, steps=10)
+        (finding,) = judge(ParametersNotOptimized, [*run((3, 4, 5, 6), (1, 2), met=[*met, MODEL]), looked])
+        return finding.confidence
+
+    assert found((1,)) is Confidence.MEDIUM
+    assert found(()) is Confidence.LOW

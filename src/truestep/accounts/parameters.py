@@ -1,8 +1,8 @@
 """The account of parameters: trained, frozen, loaded, left alone.
 
 A parameter is *trained* if an optimizer holds it and its values have changed, *moved by hand* if they changed and no
-optimizer holds it (an average, a target network). It is *still* if it is trainable and has kept its values. What was
-read from a parameter stays when its model is freed.
+optimizer holds it (an average, a target network). It is *still* if it is trainable and has kept its values. The
+facts of a parameter are kept when its model is freed.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from truestep.accounts.run_objects import Objects
 from truestep.events import Event, Site
 
 Fate = Literal[
-    "trained", "moved by hand", "frozen", "in no optimizer", "without a gradient", "unchanged", "not in use", "unread"
+    "trained", "moved by hand", "frozen", "in no optimizer", "without a gradient", "unchanged", "not trained", "unread"
 ]
-"""What became of a parameter; "unread" if its values were not compared."""
+"""Fate of a parameter; "unread" if its values were not compared."""
 _ALARMING: tuple[Fate, ...] = ("in no optimizer", "without a gradient", "unchanged")
 
 
@@ -40,6 +40,8 @@ class Parameters(Account[int]):
         """Parameters with other values than at first."""
         self.frozen: set[int] = set()
         """Parameters that did not require gradients when they were read last."""
+        self.random: set[int] = set()
+        """Weights outside of optimizers, or frozen, with the random values that torch's layers begin with."""
         self.loaded: dict[int, Site | None] = {}
         """Parameters that got their values from a state dict before they moved, with the line of the load."""
 
@@ -52,6 +54,7 @@ class Parameters(Account[int]):
             case ev.ParametersUnchanged():
                 self.moved.update(event.moved)
                 self.still = (self.still | set(event.parameters)) - self.moved
+                self.random.update(event.random)
                 self.frozen = (self.frozen - set(event.moved) - set(event.parameters)) | set(event.frozen)
             case ev.StateLoaded():
                 for parameter in event.parameters:
@@ -63,7 +66,7 @@ class Parameters(Account[int]):
                 pass
 
     def fate(self, parameter: int) -> Fate:
-        """Return what became of a parameter."""
+        """Return the fate of a parameter."""
         held = bool(self.objects.held_by.get(parameter))
         if parameter in self.moved:
             return "trained" if held else "moved by hand"
@@ -75,7 +78,7 @@ class Parameters(Account[int]):
             return "unchanged" if held else "in no optimizer"
         if held:
             return "without a gradient"
-        return "not in use"
+        return "not trained"
 
     def entry(self) -> Entry | None:
         """Return the parameters of all models and optimizers, by their fate."""
@@ -93,7 +96,7 @@ class Parameters(Account[int]):
         parts += [f"{fates[fate]:,} {fate}" for fate in _ALARMING if fates[fate]]
         parts[-1] += f": {values:,} values"
         parts += [f"{fates['moved by hand']:,} moved by hand"] if fates["moved by hand"] else []
-        parts += [f"{fates['not in use']:,} not in use"] if fates["not in use"] else []
+        parts += [f"{fates['not trained']:,} not trained"] if fates["not trained"] else []
         parts += [f"{fates['frozen']:,} frozen" if fates["frozen"] else "none frozen"]
         parts += [f"{len(loads):,} loaded" + (f" ({place(loads[0])})" if loads[0] else "")] if loads else []
         return Entry(", ".join(parts), self._facts(met, values, fates))

@@ -51,6 +51,7 @@ from truestep.events._forward import (
     BatchStatisticsTaken,
     ForwardCalledDirectly,
     InputsRead,
+    LayerSettingRead,
     LoaderEnded,
     LoaderStarted,
     LoaderTimed,
@@ -77,6 +78,7 @@ from truestep.events._objects import (
     Seeded,
 )
 from truestep.events._steps import (
+    CopyUnchanged,
     FreezeIgnored,
     FrozenStepped,
     GradientScaleRead,
@@ -107,6 +109,7 @@ __all__ = [
     "CheckSkipped",
     "CheckpointLoaded",
     "CheckpointSaved",
+    "CopyUnchanged",
     "DerivativeCompared",
     "DrawsCompared",
     "DrawsRepeated",
@@ -126,6 +129,7 @@ __all__ = [
     "HandStepped",
     "InputsCompared",
     "InputsRead",
+    "LayerSettingRead",
     "LearningRateRead",
     "LoaderEnded",
     "LoaderMet",

@@ -59,6 +59,8 @@ class TapeRead(Event):
     """Parameters that the loss reaches."""
     forwarded: tuple[int, ...] = ()
     """Trainable parameters owned by modules that ran in the forward calls since the last step, with gradients on."""
+    without_grad: tuple[int, ...] = ()
+    """Other trainable parameters owned by modules that ran in these calls while gradients were off inside of them."""
     depths: tuple[int, ...] = ()
     """For each parameter in ``reached``: least number of operations between the loss and the parameter."""
     opaque: bool = False
@@ -68,7 +70,7 @@ class TapeRead(Event):
     cut: Site | None = None
     """The only expression that cuts the graph between the last unreached module and the next reached one."""
     cut_by: str = ""
-    """Text of this expression: ".detach()", "torch.tensor(...)"."""
+    """Text of this expression: ".detach()", "torch.tensor(...)", "torch.no_grad()"."""
     read: bool = False
     """Whether the innermost loop or function around the line reads ``.grad`` of a tensor."""
 

@@ -201,6 +201,22 @@ class UnregisteredModuleCalled(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class LayerSettingRead(Event):
+    """A model was met, and a setting of one of its layers is outside the range that trainings use."""
+
+    absent: ClassVar[str] = "no model call"
+    model: int
+    layer: str
+    """Name of the layer in the model."""
+    kind: str
+    setting: str
+    """"eps" or "momentum" of a normalisation, "p" of dropout, "negative_slope"."""
+    value: str
+    site: Site | None = None
+    """Line that makes the layer, or that calls the model if the first is not found."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class LossComputed(Event):
     """A loss function of torch was called (as a module or as a function)."""
 

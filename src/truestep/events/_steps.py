@@ -97,6 +97,27 @@ class ParametersUnchanged(Event):
     """Parameters with other values than when they were first observed, trainable or not."""
     frozen: tuple[int, ...] = ()
     """Parameters that require no gradient."""
+    random: tuple[int, ...] = ()
+    """Weights outside of optimizers, or frozen, with the random values that torch's layers begin with."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class CopyUnchanged(Event):
+    """At a sampled step: a model outside optimizers has kept its values, unlike a trained one with the same shapes."""
+
+    absent: ClassVar[str] = "no second model with the shapes of a trained one"
+    model: int
+    source: int
+    """The trained model."""
+    names: tuple[str, ...] = ()
+    """Variables of the main program that hold it."""
+    equal: bool = False
+    """Whether it began with the values of the trained model."""
+    average: bool = False
+    """Whether it is an AveragedModel of torch."""
+    loop: Site | None = None
+    """The first loop of the program over pairs of parameters that only assigns its own variables, or does nothing."""
+    steps: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -16,9 +16,11 @@ class GraphCut(Rule):
 
     What it does
     ------------
-    Reads the autograd tape at sampled steps. Reports trainable parameters at the front of a model (or all of them) if
-    their modules always ran with gradients on, the stepping optimizer holds them, and no loss has ever reached them.
-    If exactly one expression between the last unreached call and the next call cuts the graph, its line is shown.
+    Reads the autograd tape at sampled steps. Reports trainable parameters at the front of a model (or all of them, or
+    those before a cut in the source) if their modules ran in every training call, the stepping optimizer holds them,
+    and no loss has ever reached them. If exactly one expression between the last unreached call and the next call cuts
+    the graph, it is reported, else the backward pass. Custom functions hide a part of the tape: then the parameters
+    must also have kept their values.
 
     Why it matters
     --------------
@@ -28,7 +30,7 @@ class GraphCut(Rule):
     -------
     ::
 
-        features = encoder(x).detach()      # or .item(), .numpy(), torch.tensor(...), argmax, round
+        features = encoder(x).detach()      # or no_grad(), .item(), .numpy(), torch.tensor(...), argmax
         loss = criterion(head(features), y)
         loss.backward()                     # reaches the head, never the encoder
         optimizer.step()
@@ -43,7 +45,8 @@ class GraphCut(Rule):
     ------------------
     A warm-up that detaches features is reported until the features are trained; the finding is then withdrawn. Not
     reported: parameters that another backward pass reaches (detached fakes), that no optimizer holds (target networks)
-    or that do not run every time (experts, layer drop), and extra heads with unused outputs.
+    or that do not run every time (experts, layer drop), extra heads with unused outputs, and parts that run under
+    ``torch.no_grad()`` with weights that were loaded (feature extraction).
 
     References
     ----------
@@ -83,7 +86,7 @@ class GraphCut(Rule):
             case BackwardEnded():
                 self._renew()
             case OptimizerStepped():
-                if self._reads and not any(read.opaque for read in self._reads):
+                if self._reads:
                     self._judge(event, run)
                 self._stepped = True
             case ParametersUnchanged():
@@ -102,47 +105,56 @@ class GraphCut(Rule):
         times, first = self._judged.get(number, (0, run.step))
         times += 1
         self._judged[number] = times, first
-        for parameter in {p for read in self._reads for p in read.forwarded} - run.weights.reached:
+        for parameter in {p for read in self._reads for p in read.forwarded + read.without_grad} - run.weights.reached:
             if number in run.held_by.get(parameter, ()):
                 self._cut[parameter] = self._cut.get(parameter, 0) + 1
-        cut, held = self._front(number, times, run)
-        if times < _LEAST_STEPS or not cut:
+        here = next((read for read in self._reads if read.cut), None)
+        cut, held = self._front(number, times, run, anywhere=here is not None)
+        opaque = any(read.opaque for read in self._reads)
+        if times < _LEAST_STEPS or not cut or (opaque and (run.step < 10 or not run.weights.still.issuperset(cut))):
             return
         self._found[site] = cut
         name = run.optimizer_name(number)
-        here = next((read for read in self._reads if read.cut), None)
         by = f"`{here.cut_by}`" if here else "`.detach()`, `.item()`, `argmax` or `torch.tensor(...)`"
+        missed = f"does not reach {run.parameter_names(cut)}"
         draft = self.report(
-            site,
+            here.cut if here else site,
             f"the loss cannot reach {len(cut)} of {held} parameters of `{name}`",
             run=run,
-            label=f"does not reach {run.parameter_names(cut)}",
+            label="cuts the graph" if here else missed,
             related=(
-                *((Mark(here.cut, f"{by} cuts the graph here"),) if here else ()),
+                *((Mark(site, missed),) if here else ()),
                 Mark(step.site, f"`{name}` stepped without their gradients"),
             ),
             unit="tapes",
             help=f"remove {by} between these parameters and the loss",
+            key=site,
         )
         draft.cost = f"these {len(cut)} parameters got no gradient in any of the {times} tapes that were read"
         draft.count = draft.total = times
         draft.first_step = first
 
-    def _front(self, optimizer: int, times: int, run: Progress) -> tuple[tuple[int, ...], int]:
-        """Return the parameters at the front of each model that were always cut off, and the number of candidates."""
+    def _front(self, optimizer: int, times: int, run: Progress, *, anywhere: bool) -> tuple[tuple[int, ...], int]:
+        """Return the parameters at the front of each model that were always cut off, and the number of candidates.
+
+        Args:
+            anywhere: include those that are not at the front.
+        """
         cut: dict[int, None] = {}
         held: set[int] = set()
         for model in run.models.values():
             mine = [p for p in in_leaf_modules(model, run) if run.held_by.get(p)]
             held.update(p for p in mine if optimizer in run.held_by[p])
-            front = itertools.takewhile(lambda p: p in held and self._is_cut(p, times, run), mine)
+            off = [p in held and self._is_cut(p, times, run) for p in mine]
+            front = itertools.compress(mine, off if anywhere else itertools.takewhile(bool, off))
             if not run.weights.reached.isdisjoint(mine) or self._feeds(model.model, run):
                 cut.update(dict.fromkeys(front))
         return tuple(cut), len(held)
 
     def _is_cut(self, p: int, times: int, run: Progress) -> bool:
         facts = run.weights
-        return p not in facts.moved and p not in facts.reached and self._cut.get(p, 0) >= times
+        fresh = p not in facts.moved and p not in facts.reached and self._cut.get(p, 0) >= times
+        return fresh and not (p in facts.loaded and p not in facts.forwarded)
 
     def _feeds(self, model: int, run: Progress) -> bool:
         """Return True if a later model is reached by the loss, or if the loss reaches no parameter at all."""

@@ -38,9 +38,10 @@ class ParametersNotOptimized(Rule):
     ------------------
     Training a head, a prompt or adapters on a backbone without ``requires_grad_(False)`` is healthy and wastes only
     time; it is reported with low confidence. High confidence requires that the left-out part is the smaller one and
-    that some trained parameters are farther from the loss than this part. A random output layer that is fixed on
-    purpose is reported unless it is frozen with ``requires_grad_(False)``. Parameters that a script moves by hand are
-    not reported.
+    that some trained parameters are farther from the loss than this part. Medium confidence requires that fewer weights
+    are left out than trained, and that they have the random values of torch's layers, so that no checkpoint was loaded.
+    A random output layer that is fixed on purpose is reported unless it is frozen with ``requires_grad_(False)``.
+    Parameters that a script moves by hand are not reported.
 
     References
     ----------
@@ -118,7 +119,8 @@ class ParametersNotOptimized(Rule):
             unit="parameters",
             key=model.model,
         )
-        draft.confidence = Confidence.HIGH if self._sure(left, trained, run) else Confidence.LOW
+        few = Confidence.MEDIUM if _few_random(left, trained, run) else Confidence.LOW
+        draft.confidence = Confidence.HIGH if self._sure(left, trained, run) else few
         draft.cost = f"these {len(left)} parameters got gradients and kept their initial values up to step {run.step}"
         draft.count, draft.total = len(left), len(left) + len(trained)
         draft.first_step = min(self._first[p] for p in left)
@@ -137,6 +139,15 @@ class ParametersNotOptimized(Rule):
         """Return True if the optimizer holds parameters of no model in use (optimizer-holds-stale-parameters)."""
         used = {p for model in run.models.values() for p in model.parameters}
         return any(optimizer in held and p not in used and p not in self._reads for p, held in run.held_by.items())
+
+
+def _few_random(left: list[int], trained: list[int], run: Progress) -> bool:
+    """Return True if weights were left out at their random values, and fewer than those of the same part that train.
+
+    A backbone without training has loaded weights, or more of them than the trained head.
+    """
+    weights = [[p for p in part if len(run.parameters[p].shape) > 1] for part in (left, trained)]
+    return 0 < len(weights[0]) < len(weights[1]) and run.weights.random.issuperset(weights[0])
 
 
 def _trainable(parameter: int, run: Progress) -> bool:

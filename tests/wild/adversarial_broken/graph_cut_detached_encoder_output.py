@@ -12,7 +12,7 @@ optimizer = torch.optim.AdamW(parameters, lr=3e-3)
 
 def forward(source, target):
     _, state = encoder(source)
-    out, _ = decoder(target, state.detach())
+    out, _ = decoder(target, state.detach())  # error: graph-cut
     return readout(out)
 
 
@@ -21,6 +21,6 @@ for step in range(40):
     target = source.flip(1)
     loss = nn.functional.mse_loss(forward(source, target), target)
     optimizer.zero_grad()
-    loss.backward()  # error: graph-cut
+    loss.backward()
     optimizer.step()
 print(loss.item())

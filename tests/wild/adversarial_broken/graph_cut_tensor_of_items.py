@@ -14,7 +14,7 @@ class TwoStage(nn.Module):
 
     def forward(self, x):
         z = self.encoder(x)
-        z = torch.tensor(z.tolist())
+        z = torch.tensor(z.tolist())  # error: graph-cut
         return self.classifier(z)
 
 
@@ -25,6 +25,6 @@ for epoch in range(3):
     for x, y in loader:
         optimizer.zero_grad()
         loss = nn.functional.cross_entropy(model(x), y)
-        loss.backward()  # error: graph-cut
+        loss.backward()
         optimizer.step()
     print(epoch, loss.item())

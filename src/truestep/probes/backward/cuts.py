@@ -18,6 +18,7 @@ Chain = tuple[Site, ...]
 
 _METHODS = {"detach", "detach_", "item", "tolist", "numpy", "argmax", "argmin"}
 _FUNCTIONS = {"tensor", "as_tensor", "from_numpy", "argmax", "argmin"}
+_SWITCHES = {"no_grad", "inference_mode", "set_grad_enabled"}
 Place = tuple[int, int]
 
 
@@ -52,6 +53,31 @@ def cut_between(before: Chain, after: Chain) -> tuple[Site, str] | None:
     for site in inner[shared + 1 :]:
         found += _cuts(site, None, _end(site))
     return found[0] if len(found) == 1 else None
+
+
+def switch(calls: Chain) -> tuple[Site, str] | None:
+    """Return place and text of the innermost statement around a call that switches gradients off."""
+    for site in calls:
+        tree = source.parsed(site.path)
+        found: ast.expr | None = None
+        for node in ast.walk(tree) if tree is not None else ():
+            if isinstance(node, ast.With):
+                made = [item.context_expr for item in node.items]
+            elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                made = node.decorator_list
+            else:
+                continue
+            if node.body[0].lineno <= site.line <= (node.end_lineno or 0):
+                found = next((one for one in made if _switches_off(one)), found)
+        if found is not None:
+            return Site(site.path, found.lineno, found.col_offset, *_last(found), function=site.function), "no_grad()"
+    return None
+
+
+def _switches_off(made: ast.expr) -> bool:
+    called = made.func if isinstance(made, ast.Call) else made
+    name = called.attr if isinstance(called, ast.Attribute) else getattr(called, "id", "")
+    return name in _SWITCHES
 
 
 def _end(site: Site) -> Place:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from truestep.events import BroadcastOnTape, Site, TapeRead
-from truestep.probes.backward.cuts import boundary, cut_between
+from truestep.probes.backward.cuts import boundary, cut_between, switch
 from truestep.probes.backward.gradient_reads import reads_gradients
 from truestep.probes.context.scene import Scene
 from truestep.probes.optimizer.fsdp import is_freed, shards
@@ -64,14 +64,17 @@ def read_tape(scene: Scene, outputs: list[Any], site: Site | None) -> None:
     for output in outputs:
         _broadcast(scene, output.grad_fn, site)
     ordered = sorted(reached)
-    between = boundary(scene.ledger.forwarded, reached, scene.sites.chain())
-    cut = None if between is None else cut_between(*between)
+    without = {number: at for number, at in scene.ledger.without_grad.items() if number not in scene.ledger.forwarded}
+    cut = next((cut for number, at in without.items() if number not in reached and (cut := switch(at))), None)
+    between = boundary(scene.ledger.forwarded, reached, scene.sites.chain()) if cut is None else None
+    cut = cut if between is None else cut_between(*between)
     scene.emit(
         TapeRead(
             site=site,
             nodes=len(seen),
             reached=tuple(ordered),
             forwarded=tuple(sorted(scene.ledger.forwarded)),
+            without_grad=tuple(sorted(without)),
             depths=tuple(reached[number] for number in ordered),
             opaque=opaque or len(seen) >= _MOST_NODES,
             leaf_root=leaf_root,

@@ -14,6 +14,7 @@ from truestep.events import Site
 from truestep.seams.patch import UNCOUNTED
 
 _LONGEST_CHAIN = 12
+_MOST_FILES = 200
 _CALLING = {"_wrapped_call_impl", "_call_impl"}
 
 
@@ -139,6 +140,12 @@ class Sites:
                 places.append(self._build(frame) if site is None else site)
             frame = frame.f_back
         return tuple(places)
+
+    def own_files(self) -> list[str]:
+        """Return the files of the program that are imported so far."""
+        paths = [getattr(module, "__file__", None) for module in list(sys.modules.values())]
+        mine = [path for path in dict.fromkeys(paths) if path and path.endswith(".py")]
+        return [path for path in mine if not self.is_installed(path)][:_MOST_FILES]
 
     def _build(self, frame: FrameType) -> Site:
         code = frame.f_code

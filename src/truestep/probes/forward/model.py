@@ -11,6 +11,8 @@ from truestep.events import ModelMet
 from truestep.probes.context.local_variables import argument
 from truestep.probes.context.names import callee
 from truestep.probes.context.scene import Scene
+from truestep.probes.forward.layer_settings import LayerSettings
+from truestep.probes.optimizer.sampled_measures import first_values
 from truestep.seams.refs import Ref
 
 _SENSITIVE = (
@@ -94,6 +96,7 @@ class Models:
         self._grad_enabled = scene.torch.is_grad_enabled
         self._has_autocast = scene.torch.amp.is_autocast_available
         self._known: dict[int, Model] = {}
+        self._settings = LayerSettings(scene)
         self._wholes: set[tuple[int, int]] = set()
 
     def met(self, module: Any, frame: FrameType | None, name: str = "") -> Model:
@@ -110,7 +113,7 @@ class Models:
         parameters = list(module.parameters()) if isinstance(module, self._module) else []
         if len(parameters) == model.count and all(scene.ledger.held(p) is not None for p in parameters):
             return model
-        model.count = len(parameters)
+        fresh, model.count = model.count < 0, len(parameters)
         if not parameters:
             return model
         scene.numbers.of("trained model", module)
@@ -123,7 +126,12 @@ class Models:
             scene.changed()
         site = scene.sites.at(frame)
         name = name or callee(site, type(module).__name__.lower())
-        numbers = [scene.hold(p, f"{name}.{key}", model.number).number for key, p in module.named_parameters()]
+        numbers = []
+        for key, parameter in module.named_parameters():
+            held = scene.hold(parameter, f"{name}.{key}", model.number)
+            if type(parameter) is scene.torch.nn.Parameter:  # inside vmap, modules hold tensors that cannot be read
+                first_values(held, parameter, scene.sampling.step)
+            numbers.append(held.number)
         kinds: dict[str, tuple[str, weakref.ref[Any]]] = {}
         for layer in module.modules():
             kind = _sensitive_kind(layer)
@@ -141,6 +149,8 @@ class Models:
                 site=site,
             )
         )
+        if fresh:
+            self._settings.look(module, model.number, site)
         return model
 
     def _is_installed(self, cls: type) -> bool:

@@ -333,20 +333,20 @@ class ModuleProbe(Probe):
 
     # --- inner calls, at sampled steps -------------------------------------------------------------------------
 
-    def _own(self, module: Any) -> None:
+    def _own(self, module: Any, *, grad: bool = True) -> None:
         """Record that a module's own parameters took part in a forward call."""
         scene, places = self.scene, None
+        taken = scene.ledger.forwarded if grad else scene.ledger.without_grad
         for parameter in module._parameters.values():
             if parameter is not None and parameter.requires_grad:
                 places = scene.sites.chain() if places is None else places
-                scene.ledger.forwarded.setdefault(scene.hold(parameter).number, places)
+                taken.setdefault(scene.hold(parameter).number, places)
 
     def _inner(self, module: Any, args: tuple[Any, ...]) -> None:
         scene = self.scene
         if args and type(module) in self.norms.kinds:
             self.norms.met(module, args[0])
-        if scene.torch.is_grad_enabled():
-            self._own(module)
+        self._own(module, grad=scene.torch.is_grad_enabled())
         if id(module) in self._registered or module in self._met:
             return
         self._met.update(module.modules())

@@ -83,6 +83,7 @@ class Held:
 
     __slots__ = (
         "base",
+        "base_step",
         "base_version",
         "cleared",
         "descent",
@@ -121,6 +122,8 @@ class Held:
         """A few values of the parameter and of its gradient after a backward pass that added to a used gradient."""
         self.base: list[str] | None = None
         self.base_version = -1
+        self.base_step = 0
+        """Number of the step at which its values were first read."""
         self.panel: Panel | None = None
 
     def sync(self, grad: Any, state: int) -> None:

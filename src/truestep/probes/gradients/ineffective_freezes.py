@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import sys
 import weakref
 from collections.abc import Iterator
 from types import CodeType
@@ -16,7 +15,6 @@ from truestep.probes.context.scene import Scene
 _ATTRIBUTE = "requires_grad"
 MISSPELT = ("require_grad", "requires_grads", "require_grads", "required_grad")
 _MOST = 16
-_FILES = 200
 _LONGEST = 1_000_000
 
 
@@ -79,7 +77,7 @@ class Freezes:
     def _assignment(self, attribute: str, holder: str) -> Site | None:
         """Return the line of the program that sets the attribute; None if zero or several lines do."""
         found: list[tuple[str, Site]] = []
-        for path in self._files():
+        for path in self._scene.sites.own_files():
             try:
                 with open(path, encoding="utf-8") as file:
                     named = f".{attribute}" in file.read(_LONGEST)
@@ -92,12 +90,6 @@ class Freezes:
             last = holder.rpartition(".")[2]
             found = [one for one in found if last and one[0].endswith(f".{last}")]
         return found[0][1] if len(found) == 1 else None
-
-    def _files(self) -> list[str]:
-        """Return the files of the program that are imported so far."""
-        paths = [getattr(module, "__file__", None) for module in list(sys.modules.values())]
-        mine = [path for path in dict.fromkeys(paths) if path and path.endswith(".py")]
-        return [path for path in mine if not self._scene.sites.is_installed(path)][:_FILES]
 
 
 def minds(kind: type) -> bool:

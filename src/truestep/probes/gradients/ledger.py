@@ -60,6 +60,8 @@ class Ledger:
         """Number of steps, also of those that a scaler skipped, by optimizer number."""
         self.forwarded: dict[int, tuple[Site, ...]] = {}
         """Places of the calls since the last step by trainable parameter of the modules (sampled steps only)."""
+        self.without_grad: dict[int, tuple[Site, ...]] = {}
+        """The same for modules that ran while gradients were off, inside of a call with gradients."""
         self.live: list[Held] = []
         """The parameters that are currently examined."""
         self._before: list[tuple[Held, Any]] = []
@@ -74,6 +76,7 @@ class Ledger:
     def begin_step(self) -> None:
         """Begin a step that is sampled, or that follows a sampled one."""
         self.forwarded.clear()
+        self.without_grad.clear()
         self.refresh()
 
     def refresh(self) -> None:

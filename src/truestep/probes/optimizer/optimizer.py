@@ -22,6 +22,7 @@ from truestep.probes.context.names import target
 from truestep.probes.context.probe import Probe, sees
 from truestep.probes.gradients.gradient_states import Counts, Panel
 from truestep.probes.gradients.ineffective_freezes import Freezes
+from truestep.probes.optimizer.copies import Copies
 from truestep.probes.optimizer.equal_rows import Rows
 from truestep.probes.optimizer.rebuilt import Rebuilt
 from truestep.probes.optimizer.sampled_measures import Unchanged, finite_gradients, mixture
@@ -70,6 +71,7 @@ class OptimizerProbe(Probe):
         self._stepped = Stepped(self.scene)
         self._unchanged = Unchanged(self.scene)
         self._rebuilt = Rebuilt(self.scene)
+        self._copies = Copies(self.scene)
         original_init = module.Optimizer.__init__
         original_add = module.Optimizer.add_param_group
         scene = self.scene
@@ -301,6 +303,7 @@ class OptimizerProbe(Probe):
         with self.scene.sampling.timed(_one_of(panel)):
             self._stepped.after(panel, site)
             self._unchanged.look()
+            self._copies.look(self._unchanged.moved, self._unchanged.stayed)
             self._rows.look()
             self._freezes.look()
 

@@ -1,0 +1,111 @@
+from __future__ import annotations
+
+import re
+
+from truestep.events import CopyUnchanged, Event, ModelMet, ParametersUnchanged
+from truestep.findings import Confidence, Mark, Severity
+from truestep.rules._rule import Progress, Rule
+
+_LEAST_STEPS = 50
+"""By its name alone, a model is reported after so many steps: some target networks are copied rarely."""
+
+
+class AverageNeverUpdated(Rule):
+    """An average of the weights, or a target network, keeps its first values while another model is trained.
+
+    What it does
+    ------------
+    Looks at sampled steps for models that are called, that no optimizer holds and that have kept their values, while a
+    trained model with the same shapes has changed. Reports one if the program has a loop over pairs of parameters that
+    changes nothing, if it is torch's ``AveragedModel``, or if it is named as an average (``ema``, ``swa``, ``slow``,
+    ``momentum``), or as a target and began as a copy of the trained model.
+
+    Why it matters
+    --------------
+    The average stays at its first values: evaluated or saved, it is an untrained model; as a target or a teacher, it
+    pulls the trained model back to random outputs. An assignment to the variable of a loop binds a name, and writes no
+    tensor.
+
+    Example
+    -------
+    ::
+
+        for average, weight in zip(ema.parameters(), model.parameters()):
+            average = decay * average + (1 - decay) * weight        # binds the name `average`
+
+    Fix
+    ---
+    Write to the tensor, without gradients::
+
+        with torch.no_grad():
+            for average, weight in zip(ema.parameters(), model.parameters()):
+                average.lerp_(weight, 1 - decay)
+
+    Known false alarms
+    ------------------
+    A target network that is first copied after the end of the run. Not reported: references and teachers that stay on
+    purpose (preference optimisation, distillation), and random targets that were not copied.
+
+    References
+    ----------
+    - https://docs.pytorch.org/docs/stable/optim.html#weight-averaging-swa-and-ema
+    - https://docs.python.org/3/reference/simple_stmts.html#assignment-statements
+    """
+
+    id = "average-never-updated"
+    since = "0.1"
+    severity = Severity.ERROR
+    account = "parameters"
+    watches = (CopyUnchanged, ParametersUnchanged)
+    needs = (ModelMet, ParametersUnchanged)
+
+    def observe(self, event: Event, run: Progress) -> None:
+        match event:
+            case CopyUnchanged():
+                self._judge(event, run)
+            case ParametersUnchanged():
+                for number in list(self._drafts):
+                    model = run.models.get(number) if isinstance(number, int) else None
+                    if model is not None and not run.weights.moved.isdisjoint(model.parameters):
+                        self.withdraw(number)
+            case _:
+                pass
+
+    def _judge(self, event: CopyUnchanged, run: Progress) -> None:
+        model, trained = run.models.get(event.model), run.models.get(event.source)
+        if model is None or trained is None:
+            return
+        names = [name for name in event.names if _names_average(name, equal=event.equal)]
+        called = _names_average(model.name, equal=event.equal)
+        if not (event.loop or event.average or (event.steps >= _LEAST_STEPS and (names or called))):
+            return
+        name = names[0] if names else model.name if called or not event.names else event.names[0]
+        source = run.model_name(event.source)
+        idle = Mark(event.loop, "changes no tensor: an assignment binds a name") if event.loop else None
+        draft = self.report(
+            event.loop or model.site,
+            f"`{name}` keeps its first values while `{source}` is trained",
+            run=run,
+            label=idle.label if idle else f"`{name}` is called here",
+            related=(Mark(model.site, f"`{name}` is called here"),) if idle and model.site else (),
+            help=f"write to the parameters of `{name}`, with `lerp_` or `copy_`, after each step",
+            confidence=Confidence.HIGH if event.loop or event.average else Confidence.MEDIUM,
+            key=event.model,
+        )
+        draft.count = draft.total = event.steps
+        draft.first_step = None
+        draft.cost = f"its {len(model.parameters)} parameters have not moved in {event.steps} steps"
+
+
+def _names_average(name: str, *, equal: bool) -> bool:
+    """Return True if a name says that a model follows another one.
+
+    >>> _names_average("self.ema_model", equal=False), _names_average("q_target", equal=True)
+    (True, True)
+    >>> _names_average("teacher", equal=True), _names_average("target", equal=False)
+    (False, False)
+    """
+    words = set(re.split(r"[\W_\d]+", name.lower()))
+    return bool(words & {"ema", "swa", "avg", "average", "averaged", "polyak", "shadow", "slow", "momentum"}) or (
+        equal and "target" in words
+    )

@@ -1,0 +1,64 @@
+"""average-never-updated: copies that were meant to follow a trained model."""
+
+from truestep.events import CopyUnchanged, ModelMet, ParametersUnchanged, Site
+from truestep.findings import Confidence
+from truestep.probes.optimizer.copies import idle_loop
+from truestep.rules.average_never_updated import AverageNeverUpdated
+from truestep.testing import judge
+
+LOOP, CALLED = Site("train.py", 28, 8), Site("train.py", 40, 8)
+NET = ModelMet(model=1, name="net", parameters=(1, 2), site=Site("train.py", 20, 8))
+
+
+def found(name="model", steps=101, more=(), **facts):
+    other = ModelMet(model=2, name=name, parameters=(3, 4), site=CALLED)
+    still = ParametersUnchanged(parameters=(3, 4), moved=(1, 2), steps=steps)
+    return judge(
+        AverageNeverUpdated, [NET, other, still, CopyUnchanged(model=2, source=1, steps=steps, **facts), *more]
+    )
+
+
+def test_a_loop_that_binds_names_is_found_at_the_loop():
+    (finding,) = found(loop=LOOP, names=("second",), steps=11)
+    assert finding.message == "`second` keeps its first values while `net` is trained"
+    assert finding.primary.site == LOOP
+    assert finding.confidence is Confidence.HIGH
+
+
+def test_an_average_of_torch_is_found_where_it_is_called():
+    (finding,) = found(average=True, steps=11)
+    assert finding.primary.site == CALLED
+
+
+def test_names_of_averages_and_targets_have_medium_confidence():
+    for name, equal in (("ema_model", False), ("self.slow", False), ("critic_target", True)):
+        (finding,) = found(name, equal=equal)
+        assert finding.confidence is Confidence.MEDIUM
+    (finding,) = found("net", names=("model_ema",))
+    assert finding.message.startswith("`model_ema`")
+
+
+def test_references_teachers_and_random_targets_are_quiet():
+    for name, equal in (("reference", True), ("teacher", True), ("old_policy", True), ("target", False)):
+        assert found(name, equal=equal) == []
+
+
+def test_a_name_is_not_enough_in_a_short_run():
+    assert found("ema", steps=21) == []
+
+
+def test_a_copy_that_moves_later_is_quiet():
+    later = ParametersUnchanged(parameters=(), moved=(1, 2, 3, 4), steps=201)
+    assert found("critic_target", equal=True, more=[later]) == []
+
+
+def test_loops_that_change_nothing(tmp_path):
+    def line(body):
+        path = tmp_path / f"{abs(hash(body))}.py"
+        path.write_text(f"for a, b in zip(one.parameters(), two.parameters()):\n    {body}\n")
+        site = idle_loop(str(path))
+        return site and site.line
+
+    assert line("a = 0.9 * a + 0.1 * b") == line("pass") == 1
+    for body in ("a.data = b.data", "a += b", "a.lerp_(b, 0.1)", "total = a", "c = a - b; print(c)"):
+        assert line(body) is None
