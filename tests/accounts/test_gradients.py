@@ -141,3 +141,13 @@ def test_the_ledger_states_the_passes_and_their_use():
     assert facts["discarded"] == [{"by": {"path": "train.py", "line": 29, "function": "<module>"}, "passes": 6}]
     empty = account(BUILT, *[MADE, EMPTY] * 3).entry()
     assert empty.text == "3 backward passes (train.py:30), 3 cleared unused"
+
+
+def test_a_pass_that_reaches_one_of_two_networks_is_not_used_by_the_step_of_the_other():
+    critic, generator = TapeRead(site=LINE, reached=(1, 2)), TapeRead(site=OTHER, reached=(1, 2, 3))
+    passed = BackwardEnded(site=OTHER, observed=3, written=3, onto_fresh=2)
+    step = OptimizerStepped(optimizer=2, site=STEP, observed=1, fresh=1)
+    events = [CLEARED, critic, MADE, generator, passed, step] * 5
+    lines = account(BUILT, SECOND, *events, CLEARED).lines()
+    assert (lines[LINE].used, lines[LINE].discarded) == (0, {ZERO: 5})
+    assert (lines[OTHER].used, lines[OTHER].wasted) == (5, 0)

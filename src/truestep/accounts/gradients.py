@@ -4,8 +4,9 @@ A pass is *used* when an optimizer steps on its gradients, or when the parameter
 later step finds its gradients still there, under those of another pass. It is *skipped* if a GradScaler found its
 gradients not finite, and *discarded* if all its gradients are cleared and no step has used any of them.
 
-With several optimizers, a pass counts as used as soon as one of them steps: in adversarial training a pass also writes
-gradients for the other network, which clears them before its own pass.
+With several optimizers, a pass belongs to those with parameters that its tape reaches, and counts as used as soon as
+one of them steps: in adversarial training a pass also writes gradients for the other network, which clears them before
+its own pass.
 """
 
 from __future__ import annotations
@@ -81,6 +82,8 @@ class Gradients(Account[_Key]):
         self._lost: Counter[Site | None] = Counter()
         """Passes discarded since the last step on passes of their line."""
         self._elsewhere: dict[Site | None, bool] = {}
+        self._reached: dict[Site | None, set[int]] = {}
+        """Optimizers with parameters that the passes of a line reach, as far as the tape was read; 0: unknown."""
         self.wasted = False
         """True if a pass was discarded."""
 
@@ -102,6 +105,8 @@ class Gradients(Account[_Key]):
             case ev.TapeRead():
                 read = event.read or not all(map(self._is_trained, event.reached))
                 self._elsewhere[event.site] = read or self._elsewhere.get(event.site, False)
+                reached = self._reached.setdefault(event.site, {0} if event.opaque else set())
+                reached.update(*(self.objects.held_by.get(number, ()) for number in event.reached))
             case _:
                 pass
 
@@ -160,10 +165,12 @@ class Gradients(Account[_Key]):
             return
         if not event.onto_fresh and event.written == event.observed:
             self._by_hand(onto_used=bool(event.onto_used))
-        made = _Pass(event.site, set(self._open))
-        for waiting in self._open.values():
-            if len(waiting) < _MOST_OPEN:  # later ones stay pending, and are neither used nor discarded
-                waiting.append(made)
+        reached = self._reached.get(event.site, {0})
+        pending = set(self._open) if 0 in reached else self._open.keys() & reached
+        made = _Pass(event.site, pending or set(self._open))
+        for number in made.pending:
+            if len(self._open[number]) < _MOST_OPEN:  # later ones stay pending, and are neither used nor discarded
+                self._open[number].append(made)
         if not self._open and len(self._loose) < _MOST_OPEN:
             self._loose.append(made)
 

@@ -34,6 +34,15 @@ class Inputs:
         return math.sqrt(sum(read.spread**2 + (read.mean - mean) ** 2 for read in self.reads) / len(self.reads))
 
 
+@dataclass(slots=True)
+class _Pass:
+    """A pass over a loader that has not ended."""
+
+    site: Site | None
+    called: bool = False
+    trained: bool = False
+
+
 class Samples(Account[_Key]):
     """Counts passes and batches of each loader, and collects the inputs of each model."""
 
@@ -43,35 +52,54 @@ class Samples(Account[_Key]):
         super().__init__(objects)
         self.inputs: dict[tuple[int, bool], Inputs] = {}
         """Model, and True for calls with gradients in train mode, to its inputs."""
-        self.trained: set[int] = set()
-        """Loaders with a batch that was the latest at a backward pass."""
+        self.trained: dict[int, Site | None] = {}
+        """Loaders with a batch that was the latest at a backward pass, with the line that reads them."""
+        self.evaluated: dict[int, Site | None] = {}
+        """Loaders with a whole pass of calls without a backward pass, with the line that reads them."""
+        self.unread: list[ev.LoaderUnread] = []
+        self._current: dict[int, _Pass] = {}
 
     def note(self, event: Event) -> None:
         """Enter an event."""
         match event:
             case ev.LoaderStarted():
                 self.tally.add(("passes", event.loader))
+                self._current[event.loader] = _Pass(event.site)
             case ev.BatchDrawn():
                 self.tally.add(("batches", event.loader))
+            case ev.ModelCalled(loader=int(loader)) if loader in self._current:
+                self._current[loader].called = True
+            case ev.BackwardEnded(loader=int(loader)) if loader in self._current:
+                if not self._current[loader].trained:
+                    self._current[loader].trained = True
+                    self.tally.add(("trained", loader))
+                self.trained.setdefault(loader, self._current[loader].site)
             case ev.LoaderEnded():
                 self.tally.add(("whole", event.loader))
-            case ev.BackwardEnded(loader=int(loader)):
-                self.trained.add(loader)
+                self._ended(event.loader)
+            case ev.LoaderUnread():
+                self.unread.append(event)
             case ev.InputsRead():
                 self.inputs.setdefault((event.model, event.training), Inputs()).reads.append(event)
             case _:
                 pass
 
+    def _ended(self, loader: int) -> None:
+        current = self._current.pop(loader, None)
+        if current is not None and current.called and not current.trained:
+            self.evaluated.setdefault(loader, current.site)
+
     def entry(self) -> Entry | None:
         """Return the passes over the data that the run trained on, and the inputs of its models."""
         loaders = {number for _, number in self.tally}
-        parts = self._passes() + self._values()
+        parts = self._passes() + [f"{one.name} never read" for one in self.unread[:1]] + self._values()
         facts = {
             "loaders": [self._facts(number) for number in sorted(loaders)],
             "inputs": [
                 _described(inputs) | {"model": self.objects.model_name(model), "training": training}
                 for (model, training), inputs in self.inputs.items()
             ],
+            "unread": [{"name": one.name, "site": line_of(one.site)} for one in self.unread],
         }
         return Entry("; ".join(parts), facts) if parts else None
 
@@ -81,7 +109,7 @@ class Samples(Account[_Key]):
             met = self.objects.loaders.get(number)
             key = met.dataset if met is not None else -number
             before = drawn.get(key, (0, None))[0]
-            drawn[key] = (before + self.tally["passes", number], met)
+            drawn[key] = (before + self.tally["trained", number], met)
         if not drawn:
             return []
         passes, met = max(drawn.values(), key=lambda one: one[0])
@@ -114,6 +142,7 @@ class Samples(Account[_Key]):
             "batches_of_a_pass": None if met is None else met.batches,
             "order": "" if met is None else met.sampler,
             "trained_on": number in self.trained,
+            "evaluated_on": number in self.evaluated,
         }
 
 

@@ -34,6 +34,7 @@ from truestep.events._backward import (
     LossNotFinite,
     LossRead,
     TapeRead,
+    TermsRead,
 )
 from truestep.events._event import (
     Event,
@@ -55,6 +56,7 @@ from truestep.events._forward import (
     LoaderEnded,
     LoaderStarted,
     LoaderTimed,
+    LoaderUnread,
     LossComputed,
     ModelCalled,
     ModeSet,
@@ -135,6 +137,7 @@ __all__ = [
     "LoaderMet",
     "LoaderStarted",
     "LoaderTimed",
+    "LoaderUnread",
     "LossComputed",
     "LossNotFinite",
     "LossRead",
@@ -170,6 +173,7 @@ __all__ = [
     "StateLoaded",
     "StateTaken",
     "TapeRead",
+    "TermsRead",
     "UnregisteredModuleCalled",
     "UpdateRounded",
     "WindowMeasured",

@@ -76,6 +76,23 @@ class TapeRead(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class TermsRead(Event):
+    """At a sampled backward: a term of the loss has no gradient, though it was computed from tensors with one.
+
+    Sent for a line with such a term, and from then on at each sampled backward there.
+    """
+
+    absent: ClassVar[str] = "no term of a loss without a gradient"
+    site: Site | None = None
+    place: Site | None = None
+    """The expression that cuts the gradient, or else computes the term; None if all terms have a gradient now."""
+    cut: str = ""
+    """Text of the cut, such as ".detach()"; empty if unknown."""
+    name: str = ""
+    """Variable that holds the term; empty without one."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class BroadcastOnTape(Event):
     """In a hand-written loss, on the tape between loss and prediction, (N, 1) and (N,) were broadcast to (N, N)."""
 

@@ -23,6 +23,8 @@ class LoaderStarted(Event):
     """First and last line of the loop."""
     sums: bool = False
     """Whether the loop accumulates a sum over its iterations."""
+    overwrites: bool = False
+    """Whether ``next(iter(loader))`` replaces the batch of the loop around it before that batch is read."""
     site: Site | None = None
 
 
@@ -61,6 +63,18 @@ class LoaderEnded(Event):
 
     absent: ClassVar[str] = "no DataLoader read to its end"
     loader: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class LoaderUnread(Event):
+    """Sent at the end of watching for each DataLoader that was built and never read."""
+
+    absent: ClassVar[str] = "no DataLoader that was never read"
+    name: str = "loader"
+    samples: int | None = None
+    """Number of samples, if the order is random; else None."""
+    site: Site | None = None
+    """Line that created it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

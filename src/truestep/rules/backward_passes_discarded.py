@@ -10,6 +10,8 @@ from truestep.rules._rule import Progress, Rule
 _LEAST_STEPS = 3
 _REGULAR = 0.8
 """Least share of the steps before which the same number of passes was lost."""
+_MOSTLY = 4
+"""Least number of passes lost for each one used, where they were not counted step by step."""
 
 
 class BackwardPassesDiscarded(Rule):
@@ -90,11 +92,14 @@ class BackwardPassesDiscarded(Rule):
         stepped = sum(line.lost.values())
         if not line.used or line.wasted < line.used or stepped < _LEAST_STEPS:
             return False
+        if sum(number * times for number, times in line.lost.items()) < line.wasted:
+            # Steps of another optimizer lie between: only the totals of such a line are exact.
+            return line.wasted >= _MOSTLY * line.used
         number, times = line.lost.most_common(1)[0]
         return number > 0 and times >= _REGULAR * stepped
 
     def _tell(self, site: Site | None, line: PassLine, run: Progress) -> None:
-        number = line.lost.most_common(1)[0][0]
+        number = max(line.lost.most_common(1)[0][0], line.wasted // line.used)
         clearing = max(line.discarded, key=lambda by: line.discarded[by])
         passes = f"{number} backward pass" + ("es" if number > 1 else "")
         made = Mark(site, f"{line.made:,} backward passes, {line.used:,} used by a step")

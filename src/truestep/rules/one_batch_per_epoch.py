@@ -52,7 +52,8 @@ class OneBatchPerEpoch(Rule):
     Finds loops over a DataLoader of several batches with a body that always ends in ``return`` or ``break`` and that
     train a model on only one batch, in each of at least three passes. A ``break``, or ``next(iter(loader))`` instead of
     a loop, counts only if another loader is read to its end after each of these batches, which shows that the program
-    treats the one batch as an epoch. An evaluation is reported if the loop accumulates a sum.
+    treats the one batch as an epoch. An evaluation is reported if the loop accumulates a sum. Also finds a loop over a
+    loader with batches that are replaced, before they are read, by ``next(iter(loader))``.
 
     Why it matters
     --------------
@@ -144,7 +145,7 @@ class OneBatchPerEpoch(Rule):
     def ended(self, event: RunEnded, run: Progress) -> None:
         for loop in self._loops.values():
             self._close(loop, run, last=True)
-            steps = not (loop.start.sums or loop.epochs)
+            steps = not (loop.start.sums or loop.epochs or loop.start.overwrites)
             if steps and loop.passes > _MOST_OF_BATCHES * _batches(loop.start.loader, run):
                 self.withdraw(loop.start.site)
 
@@ -155,6 +156,11 @@ class OneBatchPerEpoch(Rule):
                 self._close(loop, run)
         if event.left_at and _batches(event.loader, run) > 1:
             loop = self._loops.setdefault(event.site, _Loop(event))
+            if event.overwrites:
+                loop.passes += 1
+                if loop.passes >= _LEAST_PASSES:
+                    self._found(loop, run)
+                return
             loop.start, loop.going, loop.drawn = event, True, 0
             loop.trained = loop.used = loop.evaluated = False
 
@@ -192,6 +198,11 @@ class OneBatchPerEpoch(Rule):
         if start.left == "next":
             message = f"`{name}` restarts for every batch: an epoch is one of its {batches} batches"
             label, help = "always the first batch of a new pass", f"read `{name}` with a `for` loop in each epoch"
+            if start.overwrites:
+                message = (
+                    f"each step restarts `{name}` and takes its first batch, and the batches of the loop are unused"
+                )
+                label, help = "replaces the batch of the loop around it", "use the batch that the loop yields"
         else:
             what = "trains" if loop.trained else "evaluates"
             message = f"the loop over `{name}` {what} on its first batch only and skips the other {batches - 1}"
@@ -206,7 +217,9 @@ class OneBatchPerEpoch(Rule):
             related=(Mark(start.site, "the loop"),) if start.site is not None and start.body else (),
             help=help,
             cost=f"of {batches} batches in a pass, 1 was used",
-            confidence=Confidence.HIGH if start.left == "return" and start.sums else Confidence.MEDIUM,
+            confidence=Confidence.HIGH
+            if start.overwrites or (start.left == "return" and start.sums)
+            else Confidence.MEDIUM,
             unit="passes",
             key=start.site,
         )

@@ -16,6 +16,7 @@ from truestep.probes.backward.kept_graphs import Keep
 from truestep.probes.backward.nan_search import whereabouts
 from truestep.probes.backward.retained_graphs import Retained
 from truestep.probes.backward.tape import read_tape, risky_operations
+from truestep.probes.backward.terms import Terms
 from truestep.probes.context.probe import Probe, sees
 from truestep.probes.context.values import has_values
 from truestep.seams.refs import Ref
@@ -63,6 +64,7 @@ class BackwardProbe(Probe):
         self.keep = Keep(self.scene)
         self.retained = Retained(self.scene)
         self.anomaly = Anomaly(self.scene)
+        self.terms = Terms(self.scene)
         scene, coast = self.scene, self.scene.coast
 
         def _engine_run_backward(t_outputs: Any, *args: Any, **kwargs: Any) -> Any:
@@ -181,6 +183,7 @@ class BackwardProbe(Probe):
             self._look_at_value(root, node, site)
         if sampled and self._another_read():
             read_tape(scene, [o for o in outputs if hasattr(o, "grad_fn")], site)
+            self.terms.look(node, scene.sites.own(1), site)
             self.anomaly.look(site)
         if not self.keep.full:
             self.keep.mark(node, site, backward=True)

@@ -7,6 +7,7 @@ the signature of ``__init__`` itself, so it is not wrapped.
 from __future__ import annotations
 
 import functools
+import itertools
 import time
 import weakref
 from collections.abc import Iterator
@@ -14,8 +15,8 @@ from contextlib import ExitStack
 from typing import Any
 
 from truestep import seams
-from truestep.events import BatchDrawn, BatchRead, Event, LoaderEnded, LoaderMet, LoaderStarted, Site
-from truestep.probes.context.names import iterated
+from truestep.events import BatchDrawn, BatchRead, Event, LoaderEnded, LoaderMet, LoaderStarted, LoaderUnread, Site
+from truestep.probes.context.names import iterated, target
 from truestep.probes.context.probe import Probe, sees
 from truestep.probes.data.batches import describe
 from truestep.probes.data.loader_times import MOST, Pass, Wait
@@ -26,6 +27,7 @@ _PASSES = 3
 """Passes over each data set in which some batches are read, with one loader or several."""
 _READS = 600
 """Largest number of batches that are read in a run."""
+_MOST_UNREAD = 64
 _FAMILY = "loader"
 _WORKERS_CHECK = "check_worker_number_rationality"
 
@@ -40,7 +42,11 @@ class DataProbe(Probe):
         import torch.utils.data.dataloader as module
 
         scene = self.scene
-        self._made: weakref.WeakKeyDictionary[Any, Site | None] = weakref.WeakKeyDictionary()
+        self._made: weakref.WeakKeyDictionary[Any, tuple[Site | None, int]] = weakref.WeakKeyDictionary()
+        """Line and number of the construction of a loader."""
+        self._count = itertools.count()
+        self._unread: dict[int, LoaderUnread] = {}
+        """Loaders that were built and not yet read, by a number given at construction."""
         self._places: dict[int, frozenset[int]] = {}
         self._datasets: dict[int, int] = {}
         """Number of the data set by number of the loader."""
@@ -89,12 +95,18 @@ class DataProbe(Probe):
     def made(self, loader: Any) -> None:
         """Record the line that creates a loader, unless the loader has no hash."""
         try:
-            if loader not in self._made:  # the check comes again with every start of workers
-                self._made[loader] = self.scene.site()
+            if loader in self._made:  # the check comes again with every start of workers
+                return
+            site, number = self.scene.site(), next(self._count)
+            self._made[loader] = site, number
         except TypeError:
-            pass
+            return
+        if len(self._unread) < _MOST_UNREAD and site is not None:
+            samples = len(loader.dataset) if _order(loader) == "random" else None
+            self._unread[number] = LoaderUnread(name=target(site, "loader"), samples=samples, site=site)
 
     def last(self) -> Iterator[Event]:
+        yield from self._unread.values()
         for wait in self._waits.values():
             event = wait.event()
             if event is not None:
@@ -134,6 +146,8 @@ class DataProbe(Probe):
         return Pass(wait, begun, now)
 
     def _meet(self, loader: Any, number: int, site: Any) -> None:
+        made, built = self._made.get(loader, (None, -1))
+        self._unread.pop(built, None)
         try:
             batches: int | None = len(loader)
         except (TypeError, NotImplementedError):
@@ -161,7 +175,7 @@ class DataProbe(Probe):
                 sampler=_order(loader),
                 iterable=iterable,
                 workers=int(loader.num_workers),
-                site=self._made.get(loader) or site,
+                site=made or site,
             )
         )
         self._places[number] = _places(loader, batches, iterable=iterable)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from truestep import source
@@ -17,6 +17,7 @@ class Leaving(NamedTuple):
     left_at: tuple[int, ...] = ()
     body: tuple[int, ...] = ()
     sums: bool = False
+    overwrites: bool = False
 
 
 def leaving(site: Site | None) -> Leaving:
@@ -33,8 +34,26 @@ def leaving(site: Site | None) -> Leaving:
             sums = any(isinstance(inner, ast.AugAssign) for inner in ast.walk(node))
             return Leaving(how, _place(left), (node.lineno, node.end_lineno or node.lineno), sums)
         if _is_next(node, site):
-            return Leaving("next", _place(node))
+            return Leaving("next", _place(node), overwrites=_overwrites(tree, node))
     return Leaving()
+
+
+def _overwrites(tree: ast.AST, call: ast.AST) -> bool:
+    """Return True if the result of a call replaces variables of the loop around it, which nothing has read before."""
+    for loop in ast.walk(tree):
+        if not isinstance(loop, ast.For | ast.AsyncFor):
+            continue
+        for number, statement in enumerate(loop.body):
+            if isinstance(statement, ast.Assign) and statement.value is call:
+                named = _names(statement.targets, ast.Store)
+                before = _names(loop.body[:number], ast.Load)
+                return bool(named) and named <= _names([loop.target], ast.Store) and named.isdisjoint(before)
+    return False
+
+
+def _names(nodes: Sequence[ast.AST], context: type[ast.expr_context]) -> set[str]:
+    every = (name for node in nodes for name in ast.walk(node))
+    return {name.id for name in every if isinstance(name, ast.Name) and isinstance(name.ctx, context)}
 
 
 def _place(node: ast.AST) -> tuple[int, ...]:

@@ -1,0 +1,184 @@
+"""Read the source of a loss: the terms of the sum that a backward pass starts from, and where a gradient is cut."""
+
+from __future__ import annotations
+
+import ast
+import functools
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from truestep import source
+from truestep.events import Site
+
+_DEEPEST = 8
+_METHODS = ("detach", "item")
+_WITHOUT_GRADIENTS = ("no_grad", "inference_mode")
+_SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
+
+
+class Term(NamedTuple):
+    """A term of a loss that may have no gradient."""
+
+    place: Site
+    """The expression that cuts the gradient, or the call that computes the term."""
+    cut: str
+    """Text of the cut, such as ".detach()"; empty if unknown."""
+    name: str
+    """Variable that holds the term; its value decides. Empty if the expression alone decides."""
+    names: tuple[str, ...]
+    """Names that the term is computed from."""
+    modules: tuple[str, ...]
+    """Names with parameters that the term is computed from."""
+    factors: tuple[str, ...]
+    """Names in the factors of the term."""
+
+
+@functools.lru_cache(maxsize=256)
+def terms_of(site: Site) -> tuple[Term, ...]:
+    """Return the terms with a cut, or with a variable that may hold a value without a gradient.
+
+    Args:
+        site: a call of ``loss.backward()``, or of a function with the loss as its first argument.
+    """
+    tree = source.parsed(site.path) if site.column >= 0 else None
+    if tree is None:
+        return ()
+    scope, call = _call(tree, site)
+    loss = _loss(call) if call is not None else None
+    return tuple(_Reader(scope, site).read(loss)) if loss is not None else ()
+
+
+def _call(tree: ast.AST, site: Site) -> tuple[ast.AST, ast.Call | None]:
+    """Return the innermost function around a site, and the call at the site."""
+    scope, found = tree, None
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            if node.lineno <= site.line <= (node.end_lineno or 0):
+                scope = node  # walked from the outside in
+        elif isinstance(node, ast.Call) and (node.lineno, node.col_offset) == (site.line, site.column):
+            if (node.end_lineno, node.end_col_offset) == (site.end_line, site.end_column):
+                found = node
+    return scope, found
+
+
+def _loss(call: ast.Call) -> ast.expr | None:
+    """Return the loss: what ``backward`` is called on, or the first argument."""
+    if isinstance(call.func, ast.Attribute) and call.func.attr == "backward" and not call.args:
+        value = call.func.value
+        scales = isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and value.func.attr == "scale"
+        return value.args[0] if scales and isinstance(value, ast.Call) and value.args else value
+    return call.args[0] if call.args else None
+
+
+class _Reader:
+    """Follows the names of terms to their assignments in one function."""
+
+    def __init__(self, scope: ast.AST, site: Site) -> None:
+        self._site = site
+        self._assigned: dict[str, list[tuple[ast.Assign | ast.AugAssign, bool]]] = {}
+        """Assignments of each name in their order, and True for those without gradients."""
+        for statement, aside in _statements(scope, False):
+            target = statement.targets[0] if isinstance(statement, ast.Assign) else statement.target
+            if isinstance(target, ast.Name):
+                self._assigned.setdefault(target.id, []).append((statement, aside))
+
+    def read(self, loss: ast.expr) -> Iterator[Term]:
+        """Yield the terms that may have no gradient, unless their names are terms as well."""
+        operands = list(self._operands(loss, (self._site.line, self._site.column), _DEEPEST))
+        alone = {operand.id for operand, _ in operands if isinstance(operand, ast.Name)}
+        for operand, at in operands:
+            term = self._term(operand, at, ())
+            if term is not None and alone.isdisjoint(term.names):
+                yield term
+
+    def _latest(self, name: str, at: tuple[int, int]) -> tuple[ast.Assign | ast.AugAssign, bool] | None:
+        before = [one for one in self._assigned.get(name, ()) if _end(one[0]) <= at]
+        return max(before, key=lambda one: _end(one[0])) if before else None
+
+    def _operands(self, node: ast.expr, at: tuple[int, int], depth: int) -> Iterator[tuple[ast.expr, tuple[int, int]]]:
+        """Yield the operands of a sum, each with the place at which its names are read."""
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add | ast.Sub):
+            yield from self._operands(node.left, at, depth)
+            yield from self._operands(node.right, at, depth)
+            return
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div) and isinstance(node.left, ast.Name | ast.BinOp):
+            yield from self._operands(node.left, at, depth)
+            return
+        latest = self._latest(node.id, at) if isinstance(node, ast.Name) and depth else None
+        if latest is not None and isinstance(node, ast.Name) and not latest[1]:
+            statement = latest[0]
+            begins = (statement.lineno, statement.col_offset)
+            if isinstance(statement, ast.AugAssign):
+                if isinstance(statement.op, ast.Add | ast.Sub):
+                    yield from self._operands(statement.value, begins, depth - 1)
+                    yield from self._operands(ast.Name(node.id, ast.Load()), begins, depth - 1)
+                    return
+            elif isinstance(statement.value, ast.BinOp) and not isinstance(statement.value.op, ast.Mult):
+                yield from self._operands(statement.value, begins, depth - 1)
+                return
+        yield node, at
+
+    def _term(self, node: ast.expr, at: tuple[int, int], factors: tuple[str, ...]) -> Term | None:
+        match node:
+            case ast.UnaryOp():
+                return self._term(node.operand, at, factors)
+            case ast.BinOp(op=ast.Mult() | ast.Div()):
+                left = self._term(node.left, at, (*factors, *_read(node.right)))
+                return left or self._term(node.right, at, (*factors, *_read(node.left)))
+            case ast.Call(func=ast.Attribute(attr=method, value=inner)) if method in _METHODS:
+                return self._made(node, inner, f".{method}()", "", factors)
+            case ast.Call(func=ast.Name(id="float"), args=[inner]):
+                return self._made(node, inner, "float(...)", "", factors)
+            case ast.Attribute(attr="data", value=inner):
+                return self._made(node, inner, ".data", "", factors)
+            case ast.Name():
+                latest = self._latest(node.id, at)
+                if latest is None or isinstance(latest[0], ast.AugAssign):
+                    return None
+                statement, aside = latest
+                if aside:
+                    return self._made(statement.value, statement.value, "torch.no_grad()", node.id, factors)
+                inside = self._term(statement.value, (statement.lineno, statement.col_offset), factors)
+                if inside is not None:
+                    return inside._replace(name=node.id)
+                if isinstance(statement.value, ast.Call):
+                    return self._made(statement.value, statement.value, "", node.id, factors)
+        return None
+
+    def _made(self, place: ast.expr, inner: ast.expr, cut: str, name: str, factors: tuple[str, ...]) -> Term | None:
+        """Return a term; None for a difference, which replaces a value and keeps a gradient on purpose."""
+        if isinstance(inner, ast.BinOp) and isinstance(inner.op, ast.Sub):
+            return None
+        end_line, end_column = _end(place)
+        where = Site(
+            self._site.path, place.lineno, place.col_offset, end_line, end_column, function=self._site.function
+        )
+        modules = tuple(
+            one.func.value.id if isinstance(one.func.value, ast.Name) else next(iter(_read(one.func.value)), "")
+            for one in ast.walk(inner)
+            if isinstance(one, ast.Call)
+            and isinstance(one.func, ast.Attribute)
+            and one.func.attr in ("parameters", "named_parameters")
+        )
+        return Term(where, cut, name, tuple(sorted(_read(inner))), modules, factors)
+
+
+def _statements(node: ast.AST, aside: bool) -> Iterator[tuple[ast.Assign | ast.AugAssign, bool]]:
+    """Yield the assignments of a function, and whether gradients are off there; not those of functions inside it."""
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.Assign | ast.AugAssign):
+            yield child, aside
+        elif not isinstance(child, _SCOPES):
+            off = isinstance(child, ast.With) and any(
+                ast.unparse(item.context_expr).endswith(tuple(f"{name}()" for name in _WITHOUT_GRADIENTS))
+                for item in child.items
+            )
+            yield from _statements(child, aside or off)
+
+
+def _read(node: ast.AST) -> set[str]:
+    return {one.id for one in ast.walk(node) if isinstance(one, ast.Name)}
+
+
+def _end(node: ast.expr | ast.stmt) -> tuple[int, int]:
+    return node.end_lineno or node.lineno, node.end_col_offset or 0

@@ -1,0 +1,108 @@
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from truestep.events import BackwardEnded, Event, RunEnded, Site, TapeRead, TermsRead
+from truestep.findings import Confidence, Mark, Severity
+from truestep.rules._rule import Progress, Rule
+
+_LEAST = 3
+
+
+@dataclass(slots=True)
+class _Line:
+    """The sampled backward passes of one line."""
+
+    first: TermsRead
+    reads: int = 0
+    with_gradient: bool = False
+    """Whether all terms had a gradient in one of them."""
+
+
+class TermWithoutGradient(Rule):
+    """A term is added to the loss without a gradient: its weight has no effect on the training.
+
+    What it does
+    ------------
+    Reads the sum that a backward pass starts from at sampled steps. Reports an operand without a gradient if the source
+    shows that it is a term of the loss, and if it was computed from tensors that do have a gradient, to parameters that
+    the same loss trains: it was detached, read as a number, or computed under ``torch.no_grad()``.
+
+    Why it matters
+    --------------
+    The term is in the printed loss and changes nothing else. In the proof, a penalty on the size of the outputs is
+    detached, and the outputs stay as large as without a penalty.
+
+    Example
+    -------
+    ::
+
+        def consistency(encoder, fake, real):
+            with torch.no_grad():
+                return (encoder(fake) - encoder(real)).square().mean()
+
+        loss = reconstruction + 2.0 * consistency(encoder, fake, real)
+
+    Fix
+    ---
+    Compute the term with gradients; detach only its target::
+
+        def consistency(encoder, fake, real):
+            with torch.no_grad():
+                target = encoder(real)
+            return (encoder(fake) - target).square().mean()
+
+    Known false alarms
+    ------------------
+    A constant that is added on purpose, to print the loss with it. Not reported: a difference that is detached, as in
+    straight-through estimators, constants, detached weights and targets, and terms that have a gradient in some steps.
+
+    References
+    ----------
+    - https://docs.pytorch.org/docs/stable/generated/torch.Tensor.detach.html
+    """
+
+    id = "term-without-gradient"
+    since = "0.1"
+    severity = Severity.ERROR
+    confidence = Confidence.MEDIUM
+    account = "loss"
+    watches = (TermsRead, BackwardEnded)
+    needs = (TapeRead,)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._lines: dict[Site | None, _Line] = {}
+
+    def observe(self, event: Event, run: Progress) -> None:
+        if isinstance(event, TermsRead):
+            line = self._lines.setdefault(event.site, _Line(event))
+            line.reads += 1
+            line.with_gradient |= event.place is None
+            if line.with_gradient:
+                self.withdraw(event.site)
+            elif line.reads >= _LEAST:
+                self._found(line, run)
+
+    def _found(self, line: _Line, run: Progress) -> None:
+        first = line.first
+        term = f"the term `{first.name}`" if first.name else "a term"
+        how = {"": "has no gradient", "torch.no_grad()": "is computed under `torch.no_grad()`"}.get(
+            first.cut, f"is cut by `{first.cut}`"
+        )
+        draft = self.report(
+            first.place,
+            f"{term} of the loss has no gradient, and its weight has no effect on the training",
+            run=run,
+            label=how,
+            related=(Mark(first.site, "the backward pass from the sum"),),
+            help="compute the term with gradients, and detach only what is a target in it",
+            unit="backward passes read",
+            key=first.site,
+        )
+        draft.count, draft.first_step = line.reads, 0
+
+    def ended(self, event: RunEnded, run: Progress) -> None:
+        for site, line in self._lines.items():
+            if line.with_gradient:
+                self.withdraw(site)

@@ -1,0 +1,96 @@
+from __future__ import annotations
+
+from truestep.events import BackwardEnded, Event, LoaderMet, LoaderUnread, RunEnded
+from truestep.findings import Confidence, Mark, Severity
+from truestep.rules._rule import Progress, Rule
+
+
+class TrainingOnEvaluationData(Rule):
+    """The model is trained on the data that it is evaluated with, and the training data is never read.
+
+    What it does
+    ------------
+    At the end of the run, finds a shuffled DataLoader that was built and never read, while the model was trained on the
+    batches of another one, which has fewer samples, reads them in their order and is also read by the evaluation.
+
+    Why it matters
+    --------------
+    The metric is that of memorised samples, and the training data is not used. In the proof the program reports an
+    accuracy of 0.99, and on fresh samples it is 7 points lower than after training on the training data.
+
+    Example
+    -------
+    ::
+
+        train_loader = DataLoader(train_set, batch_size=32, shuffle=True)
+        val_loader = DataLoader(val_set, batch_size=32)
+
+        for epoch in range(10):
+            for x, y in val_loader:                 # meant: train_loader
+                optimizer.zero_grad()
+                criterion(model(x), y).backward()
+                optimizer.step()
+            evaluate(model, val_loader)
+
+    Fix
+    ---
+    Train on the batches of the training data::
+
+        for x, y in train_loader:
+
+    Known false alarms
+    ------------------
+    Training in the order of the data set, with an evaluation on the same samples, in a program that also builds a
+    larger and shuffled loader for no use. Not reported: a loader that is read anywhere, and training on another
+    shuffled loader.
+
+    References
+    ----------
+    - https://scikit-learn.org/stable/common_pitfalls.html#data-leakage
+    """
+
+    id = "training-on-evaluation-data"
+    since = "0.1"
+    severity = Severity.ERROR
+    confidence = Confidence.MEDIUM
+    account = "samples"
+    watches = (LoaderUnread,)
+    needs = (LoaderMet, BackwardEnded)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._unread: list[LoaderUnread] = []
+
+    def unobserved(self, run: Progress) -> str:
+        return super().unobserved(run) or ("" if run.samples.evaluated else "no evaluation on a DataLoader")
+
+    def observe(self, event: Event, run: Progress) -> None:
+        if isinstance(event, LoaderUnread) and event.samples is not None:
+            self._unread.append(event)
+
+    def ended(self, event: RunEnded, run: Progress) -> None:
+        trained = {number: site for number, site in run.samples.trained.items() if number in run.loaders}
+        if event.how != "finished" or any(run.loaders[number].sampler != "sequential" for number in trained):
+            return
+        for number in trained.keys() & run.samples.evaluated.keys():
+            met = run.loaders[number]
+            most = (met.batches or 0) * (met.batch_size or 0)
+            left = next((one for one in self._unread if (one.samples or 0) > most > 0), None)
+            if left is None:
+                continue
+            name = run.loader_name(number)
+            draft = self.report(
+                trained[number],
+                f"the model is trained on `{name}`, which it is evaluated with, and `{left.name}` is never read",
+                run=run,
+                label="trains on the batches of the evaluation",
+                related=(
+                    Mark(run.samples.evaluated[number], "evaluates on the same samples"),
+                    Mark(left.site, "built and never read"),
+                ),
+                help=f"train on the batches of `{left.name}`",
+                cost=f"the {left.samples:,} samples of `{left.name}` were not used",
+                unit="passes",
+                key=number,
+            )
+            draft.count, draft.first_step = run.samples.tally["trained", number], 0

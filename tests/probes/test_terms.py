@@ -1,0 +1,136 @@
+"""Terms of a loss without a gradient: the tape, the source and the values of the frame must agree."""
+
+from __future__ import annotations
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from torch import nn
+
+from truestep import events as ev
+from truestep.testing import capture_events
+
+MODEL = nn.Linear(4, 1)
+X = torch.ones(8, 4)
+
+
+def reads(train):
+    with capture_events() as events:
+        for _ in range(3):
+            train()
+    return [event for event in events if isinstance(event, ev.TermsRead)]
+
+
+def penalty_of(out):
+    with torch.no_grad():
+        return out.square().mean()
+
+
+def detached():
+    out = MODEL(X)
+    loss = out.mean() + (0.1 * out.square().mean()).detach()
+    loss.backward()
+
+
+def by_function():
+    out = MODEL(X)
+    extra = penalty_of(out)
+    loss = out.mean() + 0.1 * extra
+    loss.backward()
+
+
+def in_a_block():
+    out = MODEL(X)
+    with torch.no_grad():
+        extra = out.square().mean()
+    loss = out.mean()
+    loss += 0.5 * extra
+    (loss / 2).backward()
+
+
+def as_a_number():
+    out = MODEL(X)
+    total = out.mean() - out.std().item()
+    torch.autograd.backward(total)
+
+
+@pytest.mark.parametrize(
+    ("train", "cut", "name"),
+    [
+        (detached, ".detach()", ""),
+        (by_function, "", "extra"),
+        (in_a_block, "torch.no_grad()", "extra"),
+        (as_a_number, ".item()", ""),
+    ],
+)
+def test_a_term_that_is_cut(train, cut, name):
+    found = reads(train)
+    assert [(event.cut, event.name) for event in found] == [(cut, name)] * 3
+    assert found[0].place.path == __file__
+
+
+def value_replaced():
+    out = MODEL(X)
+    surrogate = out.mean()
+    loss = surrogate + (out.round().mean() - surrogate).detach()
+    loss.backward()
+
+
+def of_another_network():
+    fake, real = MODEL(X), nn.Linear(4, 1)(X)
+    loss = real.mean().detach() - fake.mean()
+    loss.backward()
+
+
+def without_inputs_that_have_gradients():
+    with torch.no_grad():
+        real = MODEL(X).mean()
+    loss = real - MODEL(X).mean()
+    loss.backward()
+
+
+def weights_and_targets():
+    out = MODEL(X)
+    weight = out.std().detach()
+    loss = weight * out.mean() + nn.functional.mse_loss(out, out.detach() + 1)
+    loss.backward()
+
+
+def a_constant():
+    offset = torch.tensor(2.0)
+    loss = MODEL(X).mean() + offset + 1.0
+    loss.backward()
+
+
+def printed_only():
+    out = MODEL(X)
+    loss = out.mean()
+    total = loss + out.square().mean().detach()
+    loss.backward()
+    assert total.requires_grad
+
+
+@pytest.mark.parametrize(
+    "train",
+    [
+        value_replaced, of_another_network, without_inputs_that_have_gradients, weights_and_targets, a_constant,
+        printed_only,
+    ],
+)  # fmt: skip
+def test_terms_that_need_no_gradient(train):
+    assert reads(train) == []
+
+
+def test_a_term_that_gets_a_gradient_later():
+    steps = iter(range(3))
+
+    def warm():
+        out = MODEL(X)
+        extra = out.square().mean()
+        if next(steps) < 1:
+            extra = out.square().mean().detach()
+        loss = out.mean() + extra
+        loss.backward()
+
+    assert [event.cut for event in reads(warm)] == [".detach()", "", ""]

@@ -1,0 +1,39 @@
+"""Terms of a loss that were computed from tensors with a gradient, and have none."""
+
+import pytest
+
+from truestep.events import BackwardEnded, Site, TapeRead, TermsRead
+from truestep.rules.term_without_gradient import TermWithoutGradient
+from truestep.testing import judge
+
+BACKWARD, TERM = Site("train.py", 34, 8), Site("train.py", 30, 20)
+CUT = TermsRead(site=BACKWARD, place=TERM, cut=".detach()", name="penalty")
+WITH = TermsRead(site=BACKWARD)
+STEP = [TapeRead(site=BACKWARD), BackwardEnded(site=BACKWARD, written=1)]
+
+
+def test_the_failure_is_found_at_its_line():
+    (finding,) = judge(TermWithoutGradient, [*STEP, CUT] * 4)
+    assert finding.primary.site == TERM
+    assert finding.primary.label == "is cut by `.detach()`"
+    assert "`penalty`" in finding.message
+    assert finding.seen.count == 4
+
+
+@pytest.mark.parametrize(
+    ("cut", "label"),
+    [("", "has no gradient"), ("torch.no_grad()", "is computed under `torch.no_grad()`")],
+)
+def test_the_cut_is_named(cut, label):
+    (finding,) = judge(TermWithoutGradient, [TermsRead(site=BACKWARD, place=TERM, cut=cut)] * 3)
+    assert finding.primary.label == label
+    assert finding.message.startswith("a term of the loss")
+
+
+def test_the_corrected_code_is_quiet():
+    assert not judge(TermWithoutGradient, STEP * 4)
+
+
+@pytest.mark.parametrize("events", [[CUT] * 5 + [WITH], [CUT, WITH, CUT, CUT, CUT]])
+def test_a_term_that_has_a_gradient_in_other_steps_is_quiet(events):
+    assert not judge(TermWithoutGradient, events)
