@@ -83,7 +83,9 @@ class Gradients(Account[_Key]):
         """Passes discarded since the last step on passes of their line."""
         self._elsewhere: dict[Site | None, bool] = {}
         self._reached: dict[Site | None, set[int]] = {}
-        """Optimizers with parameters that the passes of a line reach, as far as the tape was read; 0: unknown."""
+        """Parameters that the passes of a line reach, as far as the tape was read; 0 for unknown ones."""
+        self._owners: dict[tuple[Site | None, int], set[int]] = {}
+        """Optimizers that hold some of these, by line and number of optimizers."""
         self.wasted = False
         """True if a pass was discarded."""
 
@@ -105,8 +107,10 @@ class Gradients(Account[_Key]):
             case ev.TapeRead():
                 read = event.read or not all(map(self._is_trained, event.reached))
                 self._elsewhere[event.site] = read or self._elsewhere.get(event.site, False)
-                reached = self._reached.setdefault(event.site, {0} if event.opaque else set())
-                reached.update(*(self.objects.held_by.get(number, ()) for number in event.reached))
+                reached = self._reached.setdefault(event.site, set())
+                if event.opaque or not reached.issuperset(event.reached):
+                    reached.update(event.reached, (0,) if event.opaque else ())
+                    self._owners.clear()
             case _:
                 pass
 
@@ -165,14 +169,24 @@ class Gradients(Account[_Key]):
             return
         if not event.onto_fresh and event.written == event.observed:
             self._by_hand(onto_used=bool(event.onto_used))
-        reached = self._reached.get(event.site, {0})
-        pending = set(self._open) if 0 in reached else self._open.keys() & reached
-        made = _Pass(event.site, pending or set(self._open))
+        made = _Pass(event.site, self._open.keys() & self._owned(event.site) or set(self._open))
         for number in made.pending:
             if len(self._open[number]) < _MOST_OPEN:  # later ones stay pending, and are neither used nor discarded
                 self._open[number].append(made)
         if not self._open and len(self._loose) < _MOST_OPEN:
             self._loose.append(made)
+
+    def _owned(self, site: Site | None) -> set[int]:
+        """Return the optimizers that the passes of a line make gradients for; empty if unknown."""
+        key = (site, len(self.objects.holds))
+        owned = self._owners.get(key)
+        if owned is None:
+            if len(self._owners) >= _MOST_OPTIMIZERS:
+                self._owners.clear()
+            reached = self._reached.get(site, {0})
+            owners = (self.objects.held_by.get(number, ()) for number in reached)
+            owned = self._owners[key] = set() if 0 in reached else set().union(*owners)
+        return owned
 
     def _follow(self, number: int) -> list[_Pass]:
         """Return the passes that wait for an optimizer, which is now the one used last, and let none wait."""

@@ -96,7 +96,7 @@ class TermWithoutGradient(Rule):
             run=run,
             label=how,
             related=(Mark(first.site, "the backward pass from the sum"),),
-            help="compute the term with gradients, and detach only what is a target in it",
+            help="compute the term with gradients, and detach only its targets",
             unit="backward passes read",
             key=first.site,
         )

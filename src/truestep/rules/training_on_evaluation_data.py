@@ -37,6 +37,9 @@ class TrainingOnEvaluationData(Rule):
     Train on the batches of the training data::
 
         for x, y in train_loader:
+            optimizer.zero_grad()
+            criterion(model(x), y).backward()
+            optimizer.step()
 
     Known false alarms
     ------------------

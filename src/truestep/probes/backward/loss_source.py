@@ -62,7 +62,7 @@ def _call(tree: ast.AST, site: Site) -> tuple[ast.AST, ast.Call | None]:
 
 
 def _loss(call: ast.Call) -> ast.expr | None:
-    """Return the loss: what ``backward`` is called on, or the first argument."""
+    """Return the loss: the receiver of ``backward``, or the first argument."""
     if isinstance(call.func, ast.Attribute) and call.func.attr == "backward" and not call.args:
         value = call.func.value
         scales = isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and value.func.attr == "scale"
@@ -85,6 +85,8 @@ class _Reader:
     def read(self, loss: ast.expr) -> Iterator[Term]:
         """Yield the terms that may have no gradient, unless their names are terms as well."""
         operands = list(self._operands(loss, (self._site.line, self._site.column), _DEEPEST))
+        if len(operands) < 2:
+            return
         alone = {operand.id for operand, _ in operands if isinstance(operand, ast.Name)}
         for operand, at in operands:
             term = self._term(operand, at, ())
