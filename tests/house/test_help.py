@@ -13,6 +13,7 @@ SNAPSHOTS = Path(__file__).parent / "help"
 PAGES = {
     "truestep": [],
     "run": ["run"],
+    "check": ["check"],
     "prove": ["prove"],
     "overfit": ["overfit"],
     "profile": ["profile"],

@@ -44,6 +44,11 @@ COMMANDS: dict[str, Command] = {
         "Run a script and report its silent training failures.",
         _SCRIPTS_OWN,
     ),
+    "check": Command(
+        "truestep.cli.check:check",
+        "Check copies of a script's model and data in its first steps.",
+        _SCRIPTS_OWN,
+    ),
     "prove": Command(
         "truestep.cli.prove:prove",
         "Compare a script with and without the remedy of a finding.",

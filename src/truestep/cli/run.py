@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import sys
 import tempfile
+from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, TextIO
@@ -21,6 +22,7 @@ from truestep.supervision.launching.watched_program import WatchedProgram
 from truestep.supervision.ranks import Ranks
 
 if TYPE_CHECKING:
+    from truestep.events import Event
     from truestep.findings import Summary
 
 
@@ -77,10 +79,27 @@ def run(
         record=record and record.absolute(),
         quiet=quiet or None,
     )
+    supervise(Target(script, tuple(arguments or ()), module), options, write=_write)
+
+
+def supervise(
+    target: Target,
+    options: Options,
+    *,
+    write: Callable[[Summary, Options, TextIO], str],
+    also: Callable[[Event], object] | None = None,
+) -> None:
+    """Run a program under supervision, and exit as it does.
+
+    Args:
+        target: the program.
+        options: options of the supervision.
+        write: writes the report as `truestep.report.write` does.
+        also: called with every event; once it returns True, the program is stopped at the next backward pass or step.
+    """
     check(options)
     ranks = _ranks(options)
-    watch = WatchedProgram(options, script, ranks, sys.stderr, write=_write, verdict=_verdict)
-    target = Target(script, tuple(arguments or ()), module)
+    watch = WatchedProgram(options, target.name, ranks, sys.stderr, write=write, verdict=_verdict, also=also)
     launch(
         target,
         torch_imported=watch.torch_imported,

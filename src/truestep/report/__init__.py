@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Callable
 from typing import TYPE_CHECKING, TextIO
 
 from truestep import source
@@ -50,13 +51,20 @@ def render(summary: Summary, format: Format = "text", *, width: int = 100, colou
             return github.render(summary)
 
 
-def write(summary: Summary, options: Options, stream: TextIO | None = None) -> str:
+def write(
+    summary: Summary,
+    options: Options,
+    stream: TextIO | None = None,
+    *,
+    rendered: Callable[..., str] = render,
+) -> str:
     """Write the report to the file of the options, or to the stream.
 
     Args:
         summary: the run.
         options: format, output file, and `quiet`, which skips a report without findings and errors.
         stream: default is standard error.
+        rendered: renders the report, with the parameters of `render`.
 
     Returns:
         A line for the user with the path of the file; "" if no file was written.
@@ -68,7 +76,7 @@ def write(summary: Summary, options: Options, stream: TextIO | None = None) -> s
     if options.quiet and not content:
         return ""
     if options.output is not None:
-        text = render(summary, options.format)
+        text = rendered(summary, options.format)
         try:
             options.output.parent.mkdir(parents=True, exist_ok=True)
             options.output.write_text(text, encoding="utf-8", newline="\n")
@@ -81,7 +89,7 @@ def write(summary: Summary, options: Options, stream: TextIO | None = None) -> s
         return f"wrote the report to {source.displayed(str(options.output))}"
     target = sys.stderr if stream is None else stream
     width, colour = _terminal(target) if options.format == "text" else (0, False)
-    text = render(summary, options.format, width=width, colour=colour)
+    text = rendered(summary, options.format, width=width, colour=colour)
     encoding = getattr(target, "encoding", None) or "utf-8"
     target.write(text.encode(encoding, errors="replace").decode(encoding))
     target.flush()

@@ -35,7 +35,7 @@ def document(summary: Summary) -> dict[str, Any]:
         "notes": closing.notes(summary),
         "coverage": _coverage(summary),
         "post_mortem": None if summary.post_mortem is None else _post_mortem(summary.post_mortem),
-        "findings": [_finding(finding) for finding in summary.findings],
+        "findings": [finding_document(finding) for finding in summary.findings],
         "verdicts": [
             {"rule": verdict.rule, "outcome": verdict.outcome.value, "reason": verdict.reason or None}
             for verdict in summary.verdicts
@@ -65,7 +65,8 @@ def _coverage(summary: Summary) -> dict[str, Any]:
     }
 
 
-def _finding(finding: Finding) -> dict[str, Any]:
+def finding_document(finding: Finding) -> dict[str, Any]:
+    """Return a finding as plain values."""
     return {
         "rule": finding.rule,
         "severity": finding.severity.value,

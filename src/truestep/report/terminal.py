@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Sequence
+from typing import TextIO
 
 from rich.console import Console
 from rich.text import Text
@@ -30,28 +32,14 @@ _STYLES = {
 def render(summary: Summary, *, width: int, colour: bool) -> str:
     """Return the report as text for a terminal of this width."""
     out = io.StringIO()
-    # `no_color` and the environment are fixed, so that equal arguments give equal texts.
-    console = Console(
-        file=out,
-        width=width,
-        force_terminal=colour,
-        color_system="standard" if colour else None,
-        no_color=not colour,
-        highlight=False,
-        soft_wrap=True,
-        _environ={},
-    )
+    console = console_for(out, width=width, colour=colour)
     shown = closing.failures(summary)
     died = summary.post_mortem
     if died is not None:
         for row in _post_mortem(died, width):
             console.print(_styled(row, _DEATH))
         console.print()
-    for position, failure in enumerate(shown):
-        if position:
-            console.print()
-        for row in _failure(failure, width):
-            console.print(_styled(row, failure.finding.severity))
+    print_failures(console, shown, width)
     ledger = _ledger(summary, width)
     if len(shown) > 1 or (shown and (died is not None or ledger)):
         console.print()
@@ -62,6 +50,29 @@ def render(summary: Summary, *, width: int, colour: bool) -> str:
     for row in _closing(summary, width):
         console.print(_styled(row, Severity.ERROR))
     return out.getvalue()
+
+
+def console_for(out: TextIO, *, width: int, colour: bool) -> Console:
+    """Return a console that gives equal texts for equal arguments: `no_color` and the environment are fixed."""
+    return Console(
+        file=out,
+        width=width,
+        force_terminal=colour,
+        color_system="standard" if colour else None,
+        no_color=not colour,
+        highlight=False,
+        soft_wrap=True,
+        _environ={},
+    )
+
+
+def print_failures(console: Console, failures: Sequence[Failure], width: int) -> None:
+    """Print findings with the lines of code, separated by empty lines."""
+    for position, failure in enumerate(failures):
+        if position:
+            console.print()
+        for row in _failure(failure, width):
+            console.print(_styled(row, failure.finding.severity))
 
 
 def _failure(failure: Failure, width: int) -> list[Row]:

@@ -104,6 +104,8 @@ class Rule(ABC):
     """Kinds of events that are passed to `observe`."""
     needs: ClassVar[tuple[type[Event] | Condition, ...]]
     """Kinds of events and conditions that the rule requires: if a run lacks one, the verdict is not-observed."""
+    asks: ClassVar[str] = ""
+    """The statement that holds if a check on a copy passes, for `truestep check`; empty without such a check."""
     explains: ClassVar[tuple[str, ...]] = ()
     """Rules that detect the same failure from another side: their findings are listed under this rule's."""
     leads_to: ClassVar[tuple[str, ...]] = ()

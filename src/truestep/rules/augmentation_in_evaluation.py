@@ -55,6 +55,7 @@ class AugmentationInEvaluation(Rule):
     confidence = Confidence.MEDIUM
     watches = (SampleReadAgain, CheckSkipped, ModelCalled, LoaderStarted)
     needs = (SampleReadAgain,)
+    asks = "evaluation data stay the same"
 
     def __init__(self) -> None:
         super().__init__()

@@ -58,6 +58,7 @@ class BatchFirstMissing(SamplesMixed):
     confidence = Confidence.MEDIUM
     watches = (SamplesCompared, CheckSkipped, ModelCalled)
     needs = (SamplesCompared,)
+    asks = "no layer reads samples as a sequence"
     cause = "batch_first"
 
     def mixed(self, event: SamplesCompared, run: Progress) -> None:

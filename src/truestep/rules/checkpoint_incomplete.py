@@ -62,6 +62,7 @@ class CheckpointIncomplete(Rule):
     account = "state"
     watches = (PlainStateCompared, PlainStateSaved, CheckSkipped)
     needs = (PlainStateCompared, PlainStateSaved, FINISHED)
+    asks = "checkpoints hold the whole state"
 
     def __init__(self) -> None:
         super().__init__()

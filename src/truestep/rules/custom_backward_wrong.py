@@ -61,6 +61,7 @@ class CustomBackwardWrong(Rule):
     account = "gradients"
     watches = (DerivativeCompared, CheckSkipped)
     needs = (DerivativeCompared,)
+    asks = "custom gradients are right"
 
     def __init__(self) -> None:
         super().__init__()

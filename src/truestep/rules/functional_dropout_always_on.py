@@ -109,6 +109,7 @@ class FunctionalDropoutAlwaysOn(Rule):
     account = "randomness"
     watches = (ModelCalled, BatchDrawn, LoaderStarted, BackwardEnded, OptimizerStepped, HandStepped, DrawsCompared)
     needs = (ModelCalled, BackwardEnded, ENDED)
+    asks = "no dropout is left on in evaluation"
 
     def __init__(self) -> None:
         super().__init__()

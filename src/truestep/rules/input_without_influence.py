@@ -57,6 +57,7 @@ class InputWithoutInfluence(Rule):
     account = "samples"
     watches = (InputsCompared, CheckSkipped)
     needs = (InputsCompared,)
+    asks = "each input has influence"
 
     def __init__(self) -> None:
         super().__init__()

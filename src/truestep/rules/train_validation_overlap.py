@@ -77,6 +77,7 @@ class TrainValidationOverlap(Rule):
     account = "samples"
     watches = (SamplesShared, CheckSkipped, ModelCalled, LoaderStarted, OptimizerStepped)
     needs = (SamplesShared, FINISHED)
+    asks = "evaluation data are not trained on"
 
     def __init__(self) -> None:
         super().__init__()

@@ -60,6 +60,7 @@ class ViewInsteadOfPermute(SamplesMixed):
     confidence = Confidence.MEDIUM
     watches = (SamplesCompared, CheckSkipped, ModelCalled)
     needs = (SamplesCompared,)
+    asks = "no view mixes the samples of a batch"
     cause = "view"
 
     def mixed(self, event: SamplesCompared, run: Progress) -> None:

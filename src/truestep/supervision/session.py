@@ -52,7 +52,8 @@ class Session:
         options: selection of rules, condition to stop, folder of the record.
         script: name of the supervised program, for the report.
         announce: called with the first error of high confidence.
-        also: called with every event, for tests.
+        also: called with every event; once it returns True, the script is stopped at the next backward pass
+            or step.
     """
 
     def __init__(
@@ -61,7 +62,7 @@ class Session:
         *,
         script: str = "",
         announce: Callable[[Finding], None] | None = None,
-        also: Callable[[Event], None] | None = None,
+        also: Callable[[Event], object] | None = None,
     ) -> None:
         self.options = options or Options()
         self.script = script
@@ -71,6 +72,8 @@ class Session:
         self._stack = ExitStack()
         self._scene: Any = None
         self._stopping = False
+        """True once the script is to be stopped."""
+        self._stopped = False
         self._entered = 0
         self._summary: Summary | None = None
         self._recorder: Recorder | None = None
@@ -129,7 +132,7 @@ class Session:
         """Remove the probes, and return the summary. Later calls return the same one."""
         if self._summary is not None:
             return self._summary
-        self.how = "stopped" if self._stopping else how
+        self.how = "stopped" if self._stopped else how
         errors: list[str] = []
         if self._scene is not None:
             self._scene.active = False
@@ -192,14 +195,16 @@ class Session:
     # --- events ----------------------------------------------------------------------------------------------------
 
     def _emit(self, event: Event) -> None:
-        if self._also is not None:
-            self._also(event)
+        self._pass_on(event)
         self._stream.take(event)
+
+    def _pass_on(self, event: Event) -> None:
+        if self._also is not None and self._also(event) is True:
+            self._stopping = True
 
     def _step(self, event: Event) -> None:
         """Process the event that closes a step; end the script if a condition to stop is met."""
-        if self._also is not None:
-            self._also(event)
+        self._pass_on(event)
         self._stream.step(event)
         scene, options = self._scene, self.options
         scene.sampling.mind_budget()
@@ -207,12 +212,13 @@ class Session:
             self._stopping = True
         if options.stop_on == "error" and self._judge.certain:
             self._stopping = True
-        if self._stopping and not self._in_engine():
-            raise Stop
+        if not self._in_engine():
+            self._stop_here()
 
     def _stop_here(self) -> None:
-        """End the script, if its last step met the condition inside a backward pass."""
+        """End the script if a condition to stop was met, perhaps inside a backward pass, which cannot be left."""
         if self._stopping:
+            self._stopped = True
             raise Stop
 
     # --- for `truestep.watch` --------------------------------------------------------------------------------------

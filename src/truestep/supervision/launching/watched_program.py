@@ -14,6 +14,7 @@ from truestep.supervision.launching.uncaught import described
 from truestep.supervision.ranks import Ranks
 
 if TYPE_CHECKING:
+    from truestep.events import Event
     from truestep.findings import Finding, Summary
     from truestep.supervision.session import Session
 
@@ -28,6 +29,7 @@ class WatchedProgram:
         stream: standard error, as it was before the program could replace it.
         write: writes the report as `truestep.report.write` does.
         verdict: returns the line for a run without observations.
+        also: called with every event, see `Session`.
     """
 
     def __init__(
@@ -39,12 +41,13 @@ class WatchedProgram:
         *,
         write: Callable[[Summary, Options, TextIO], str],
         verdict: Callable[[Summary], str],
+        also: Callable[[Event], object] | None = None,
     ) -> None:
         self._options = options
         self._script = script
         self._ranks = ranks
         self._stream = stream
-        self._write, self._verdict = write, verdict
+        self._write, self._verdict, self._also = write, verdict, also
         self._here = os.getcwd()
         self._session: Session | None = None
         self._failure = ""
@@ -57,7 +60,8 @@ class WatchedProgram:
             from truestep.supervision.session import Session
 
             leading = self._ranks is None or self._ranks.rank == 0
-            self._session = Session(self._options, script=self._script, announce=self._announce if leading else None)
+            announce = self._announce if leading else None
+            self._session = Session(self._options, script=self._script, announce=announce, also=self._also)
             self._session.start()
         except Exception:
             import traceback
