@@ -11,8 +11,7 @@ from typing import Any
 
 import pytest
 
-from truestep.report.checks import battery
-from truestep.rules import all_rules
+from truestep.rules import all_rules, battery
 
 TRAIN = """
     import sys

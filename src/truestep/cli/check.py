@@ -36,7 +36,7 @@ def check(
     The script is stopped after the first evaluation that follows at least 20 optimizer steps. Exit code 0 if every
     check passed or was not asked, 1 if one failed, 2 for a usage error; the script's own code if it crashes.
     """
-    from truestep.report.checks import battery
+    from truestep.rules import battery
     from truestep.supervision.first_evaluation import FirstEvaluation
 
     options = load_options(

@@ -17,7 +17,7 @@ from truestep.events import Site
 from truestep.findings import Confidence, Outcome, Summary
 from truestep.report import closing, terminal
 from truestep.report.json import finding_document
-from truestep.rules import Rule, all_rules
+from truestep.rules import Rule, battery
 
 SCHEMA = "truestep.check/1"
 WIDTH = 80
@@ -37,11 +37,6 @@ class Answer:
     """Why it was not asked."""
     site: Site | None = None
     """Line of the failure."""
-
-
-def battery() -> list[type[Rule]]:
-    """Return the rules with a check on a copy."""
-    return [rule for rule in all_rules().values() if rule.asks]
 
 
 def answers(summary: Summary) -> list[Answer]:
@@ -83,6 +78,8 @@ def render(summary: Summary, format: Format = "text", *, width: int = WIDTH, col
     console.print(table, soft_wrap=False)
     console.print()
     console.print(Text(_closing(summary, given)), soft_wrap=False)
+    for note in closing.notes(summary):
+        console.print(Text(f"note: {note}"), soft_wrap=False)
     failures = closing.failures(summary)
     if failures:
         console.print()
@@ -103,10 +100,7 @@ def _closing(summary: Summary, given: list[Answer]) -> str:
     steps = f"{summary.steps} optimizer step{'' if summary.steps == 1 else 's'}"
     ends = {"stopped": f"stopped after {steps}", "finished": f"the script ended after {steps}"}
     end = ends.get(summary.how, f"the script {summary.how} after {steps}")
-    text = ", ".join(f"{count} {outcome}" for outcome, count in counts.items()) + f"; {end}"
-    if summary.how == "stopped" and counts["not asked"]:
-        text += ". `truestep run` observes the whole script."
-    return text
+    return ", ".join(f"{count} {outcome}" for outcome, count in counts.items()) + f"; {end}"
 
 
 def document(summary: Summary) -> dict[str, Any]:

@@ -10,7 +10,7 @@ import pkgutil
 from truestep.errors import UnknownRule
 from truestep.rules._rule import Draft, Progress, Rule
 
-__all__ = ["Draft", "Progress", "Rule", "all_rules", "rule"]
+__all__ = ["Draft", "Progress", "Rule", "all_rules", "battery", "rule"]
 
 
 @functools.cache
@@ -25,6 +25,15 @@ def all_rules() -> dict[str, type[Rule]]:
             importlib.import_module(f"{__name__}.{module.name}")
     mine = {id: cls for id, cls in Rule.registry.items() if cls.__module__.startswith(f"{__name__}.")}
     return dict(sorted(mine.items()))
+
+
+def battery() -> list[type[Rule]]:
+    """Return the rules with a check on copies of the model or the data.
+
+    >>> [rule.id for rule in battery()][0]
+    'augmentation-in-evaluation'
+    """
+    return [rule for rule in all_rules().values() if rule.asks]
 
 
 def rule(id: str) -> type[Rule]:
