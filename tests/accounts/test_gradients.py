@@ -151,3 +151,10 @@ def test_a_pass_that_reaches_one_of_two_networks_is_not_used_by_the_step_of_the_
     lines = account(BUILT, SECOND, *events, CLEARED).lines()
     assert (lines[LINE].used, lines[LINE].discarded) == (0, {ZERO: 5})
     assert (lines[OTHER].used, lines[OTHER].wasted) == (5, 0)
+
+
+def test_the_first_passes_of_a_later_model_at_the_same_line_belong_to_its_optimizer():
+    first, later = TapeRead(site=LINE, reached=(1, 2)), TapeRead(site=LINE, reached=(3,))
+    step = OptimizerStepped(optimizer=2, site=STEP, observed=1, fresh=1)
+    facts = line(BUILT, *[first, NOTHING, MADE, USED, CLEARED_USED] * 3, SECOND, MADE, step, later, MADE, step)
+    assert (facts.made, facts.used, facts.wasted) == (5, 5, 0)

@@ -23,12 +23,12 @@ def test_a_run_without_parameters_has_no_line():
 
 def test_a_whole_training():
     entry = account(ADAM, READ, ParametersUnchanged(parameters=(), moved=(1, 2, 3, 4), steps=10)).entry()
-    assert entry.text == "4 of 4 trained: 80 values, none frozen"
+    assert entry.text == "4 of 4 trained: 80 values"
     assert entry.facts["fates"] == {"trained": 4}
 
 
 def test_parameters_that_were_not_compared_are_not_called_trained():
-    assert account(ADAM, READ).entry().text == "4 parameters: 80 values, none frozen"
+    assert account(ADAM, READ).entry().text == "4 parameters: 80 values"
 
 
 def test_each_fate():
@@ -43,14 +43,14 @@ def test_each_fate():
 def test_parameters_that_an_optimizer_holds_and_does_not_move():
     facts = account(ADAM, READ, ParametersUnchanged(parameters=(1,), moved=(2, 3, 4), steps=10))
     assert facts.fate(1) == "unchanged"
-    assert facts.entry().text == "3 of 4 trained, 1 unchanged: 80 values, none frozen"
+    assert facts.entry().text == "3 of 4 trained, 1 unchanged: 80 values"
 
 
 def test_an_average_moves_by_hand():
     frozen = ParametersUnchanged(parameters=(), moved=(1, 2, 3, 4), frozen=(3, 4), steps=10)
     facts = account(OptimizerBuilt(optimizer=1, parameters=(1, 2)), READ, frozen)
     assert facts.fate(3) == "moved by hand"
-    assert facts.entry().text == "2 of 4 trained: 80 values, 2 moved by hand, none frozen"
+    assert facts.entry().text == "2 of 4 trained: 80 values, 2 moved by hand"
 
 
 def test_facts_of_a_model_that_was_freed_are_kept():
@@ -64,5 +64,5 @@ def test_loaded_parameters_are_those_loaded_before_they_moved():
     late = StateLoaded(site=LINE, module=1, parameters=(1, 2, 3, 4))
     facts = account(early, ADAM, READ, ParametersUnchanged(parameters=(), moved=(1, 2, 3, 4), steps=10), late)
     assert facts.loaded == {1: LOADED, 2: LOADED}
-    assert facts.entry().text == "4 of 4 trained: 80 values, none frozen, 2 loaded (train.py:9)"
+    assert facts.entry().text == "4 of 4 trained: 80 values, 2 loaded (train.py:9)"
     assert facts.entry().facts["loaded"][0]["parameters"] == 2

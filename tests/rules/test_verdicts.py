@@ -25,6 +25,7 @@ NO_GRADIENT = ev.OptimizerStepped(optimizer=1, site=STEP, observed=2, absent_gra
 CLIPPED = ev.GradientsClipped(optimizer=1, site=CLIP, max_norm=1.0, given=2, observed=2, fresh=2)
 EVALUATED = ev.ModelCalled(model=1, site=EVAL, training=False, grad=False, tracked=False, frozen_sensitive=True)
 PLATEAU = ev.SchedulerBuilt(scheduler=1, optimizer=1, kind="ReduceLROnPlateau")
+RATE = ev.LearningRateRead(optimizer=1, rates=(0.1,))
 COSINE = ev.SchedulerBuilt(scheduler=1, optimizer=1, kind="CosineAnnealingLR", horizon=10)
 
 
@@ -216,8 +217,14 @@ TABLE: list[tuple[str, str, list[Event], str, str]] = [
         "too little evidence",
     ),
     # Schedules.
-    ("learning-rate-dead", "no schedule", MANY, "finished", "no scheduler"),
-    ("learning-rate-dead", "an error", [*MET, COSINE, *step() * 20], "crashed", "the script did not run to its end"),
+    ("learning-rate-dead", "no rate read", MANY, "finished", "no learning rate that is a number"),
+    (
+        "learning-rate-dead",
+        "an error",
+        [*MET, COSINE, RATE, *step() * 20],
+        "crashed",
+        "the script did not run to its end",
+    ),
     (
         "learning-rate-dead",
         "2 steps at 0",

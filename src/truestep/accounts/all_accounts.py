@@ -19,8 +19,8 @@ from truestep.accounts.steps import Steps
 from truestep.accounts.time import Time
 from truestep.events import Event
 
-Changes = tuple[tuple[tuple[Hashable, int], ...], ...]
-"""Counts that were added to each account."""
+Changes = tuple[tuple[int, Hashable, int], ...]
+"""Counts that were added to accounts: number of the account, key and count."""
 
 
 class Accounts(Objects):
@@ -50,9 +50,11 @@ class Accounts(Objects):
 
     def cut(self) -> Changes:
         """Return the counts added since the last call."""
-        return tuple(account.tally.cut() for account in self.accounts)
+        return tuple(
+            (number, key, count) for number, account in enumerate(self.accounts) for key, count in account.tally.cut()
+        )
 
     def repeat(self, changes: Changes, times: int) -> None:
         """Add changes ``times`` more times."""
-        for account, counts in zip(self.accounts, changes, strict=True):
-            account.tally.repeat(counts, times)
+        for number, key, count in changes:
+            self.accounts[number].tally.repeat(((key, count),), times)

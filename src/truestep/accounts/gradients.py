@@ -84,8 +84,8 @@ class Gradients(Account[_Key]):
         self._elsewhere: dict[Site | None, bool] = {}
         self._reached: dict[Site | None, set[int]] = {}
         """Parameters that the passes of a line reach, as far as the tape was read; 0 for unknown ones."""
-        self._owners: dict[tuple[Site | None, int], set[int]] = {}
-        """Optimizers that hold some of these, by line and number of optimizers."""
+        self._owners: dict[Site | None, tuple[int, set[int]]] = {}
+        """Number of optimizers when the tape of a line was read last, and those of them that hold some of these."""
         self.wasted = False
         """True if a pass was discarded."""
 
@@ -108,9 +108,10 @@ class Gradients(Account[_Key]):
                 read = event.read or not all(map(self._is_trained, event.reached))
                 self._elsewhere[event.site] = read or self._elsewhere.get(event.site, False)
                 reached = self._reached.setdefault(event.site, set())
-                if event.opaque or not reached.issuperset(event.reached):
-                    reached.update(event.reached, (0,) if event.opaque else ())
-                    self._owners.clear()
+                reached.update(event.reached, (0,) if event.opaque else ())
+                owners = (self.objects.held_by.get(number, ()) for number in reached)
+                owned = set() if 0 in reached else set().union(*owners)
+                self._owners[event.site] = len(self.objects.holds), owned
             case _:
                 pass
 
@@ -177,16 +178,12 @@ class Gradients(Account[_Key]):
             self._loose.append(made)
 
     def _owned(self, site: Site | None) -> set[int]:
-        """Return the optimizers that the passes of a line make gradients for; empty if unknown."""
-        key = (site, len(self.objects.holds))
-        owned = self._owners.get(key)
-        if owned is None:
-            if len(self._owners) >= _MOST_OPTIMIZERS:
-                self._owners.clear()
-            reached = self._reached.get(site, {0})
-            owners = (self.objects.held_by.get(number, ()) for number in reached)
-            owned = self._owners[key] = set() if 0 in reached else set().union(*owners)
-        return owned
+        """Return the optimizers that the passes of a line make gradients for; empty if unknown.
+
+        They are unknown when another optimizer was built since the tape was read: it may hold what the line reaches.
+        """
+        known, owned = self._owners.get(site, (0, set()))
+        return owned if known == len(self.objects.holds) else set()
 
     def _follow(self, number: int) -> list[_Pass]:
         """Return the passes that wait for an optimizer, which is now the one used last, and let none wait."""

@@ -97,7 +97,7 @@ class Parameters(Account[int]):
         parts[-1] += f": {values:,} values"
         parts += [f"{fates['moved by hand']:,} moved by hand"] if fates["moved by hand"] else []
         parts += [f"{fates['not trained']:,} not trained"] if fates["not trained"] else []
-        parts += [f"{fates['frozen']:,} frozen" if fates["frozen"] else "none frozen"]
+        parts += [f"{fates['frozen']:,} frozen"] if fates["frozen"] else []
         parts += [f"{len(loads):,} loaded" + (f" ({place(loads[0])})" if loads[0] else "")] if loads else []
         return Entry(", ".join(parts), self._facts(met, values, fates))
 

@@ -65,6 +65,7 @@ class LearningRateDead(Rule):
     account = "rate"
     watches = (SchedulerBuilt, SchedulerStepped, OptimizerStepped, LearningRateRead)
     needs = (LearningRateRead, OptimizerStepped, FINISHED)
+    explains = ("loss-never-changes",)
 
     def __init__(self) -> None:
         super().__init__()
@@ -116,8 +117,9 @@ class LearningRateDead(Rule):
         if made is None or made.lr > 0 or steps < _LEAST_STEPS or len(segments) != 1 or any(segments[0].rates):
             return
         others = (other for other in run.optimizers.values() if other.site == made.site)
-        if made.kind not in _MOVES_BY_RATE or any(other.lr > 0 for other in others):
-            return
+        scheduled = any(schedule.optimizer == number for schedule in run.schedulers.values())
+        if scheduled or made.kind not in _MOVES_BY_RATE or any(other.lr > 0 for other in others):
+            return  # a schedule that multiplies a rate of 0 is built on purpose, to run a loop without moving anything
         name = run.optimizer_name(number)
         draft = self.report(
             made.site,

@@ -72,6 +72,7 @@ class OutputIgnoresInput(Rule):
     confidence = Confidence.MEDIUM
     watches = (OutputsCompared, OptimizerStepped)
     needs = (OutputsCompared,)
+    explains = ("loss-never-changes",)
 
     def __init__(self) -> None:
         super().__init__()

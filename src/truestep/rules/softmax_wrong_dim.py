@@ -59,6 +59,7 @@ class SoftmaxWrongDim(Rule):
     account = "loss"
     watches = (LossComputed,)
     needs = (LossComputed,)
+    explains = ("loss-never-changes",)
 
     def __init__(self) -> None:
         super().__init__()

@@ -79,6 +79,7 @@ class UpdateRoundsToZero(Rule):
     account = "steps"
     watches = (UpdateRounded,)
     needs = (UpdateRounded,)
+    explains = ("loss-never-changes",)
 
     def __init__(self) -> None:
         super().__init__()

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import traceback
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from typing import Any
 
 from truestep import events as ev
 from truestep.accounts import Changes, Entry
@@ -37,8 +38,8 @@ class Judge:
         self._credits: dict[Key, list[tuple[Rule, Draft]]] = {}
         self._entries: dict[Key, Changes] = {}
         """Counts that the latest showing of a transition added to the accounts."""
-        self._equal_entries: dict[Changes, Changes] = {}
-        """The same object for equal ones: the transitions of a run are many, and differ little in them."""
+        self._equal_entries: dict[Hashable, Any] = {}
+        """The same object for equal changes: the transitions of a run are many, and made of few changes."""
         self._failed: set[str] = set()
 
     def show(self, events: Sequence[Event], key: Key) -> bool:
@@ -59,8 +60,8 @@ class Judge:
                 fired.extend((rule, draft) for draft in rule.fired)
                 rule.fired.clear()
         self._credits[key] = fired
-        entries = progress.cut()
-        self._entries[key] = self._equal_entries.setdefault(entries, entries)
+        equal = self._equal_entries
+        self._entries[key] = tuple(equal.setdefault(change, change) for change in progress.cut())
         if fired and not self.certain:
             self._look_for_certainty(fired)
         return bool(fired)

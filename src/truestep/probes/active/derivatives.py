@@ -56,7 +56,7 @@ def functions_of(result: Any, torch: Any) -> list[Any]:
 
 def _tensors(value: Any, torch: Any, depth: int = 0) -> list[Any]:
     if isinstance(value, torch.Tensor):
-        return [value]
+        return [value] if type(value) is torch.Tensor else []  # a subclass would see the reading of its attributes
     inside = value.values() if isinstance(value, dict) else value if isinstance(value, list | tuple) else ()
     return [tensor for item in list(inside)[:16] for tensor in _tensors(item, torch, depth + 1)] if depth < 3 else []
 

@@ -123,7 +123,9 @@ def influence(trial: Trial) -> Influence:
 
 def _is_mask(value: Any, torch: Any) -> bool:
     """Return True if a tensor marks some positions of sequences, and not others."""
-    if value.dim() != _FLAGS or value.shape[0] < _FLAGS or not bool(((value == 0) | (value == 1)).all()):
+    if value.layout is not torch.strided or value.dim() != _FLAGS or value.shape[0] < _FLAGS:
+        return False
+    if not bool(((value == 0) | (value == 1)).all()):
         return False
     return value.dtype in (torch.bool, torch.float32, torch.int64) and bool(value.any()) and not bool(value.all())
 
