@@ -182,7 +182,8 @@ def _padding_matters(trial: Trial, mask: Any, tensors: dict[Path, Any], plain: l
 def _samples_lost(trial: Trial, plain: list[Any]) -> bool:
     """Return True if the results depend on the first sample, and not on the last nor on one in the middle."""
     samples, rows = trial.call.rows(trial.scene.torch)
-    if samples < _LEAST_SAMPLES or not any(one.dim() and one.shape[0] == samples for one in plain):
+    strided = all(value.layout is trial.scene.torch.strided for value in rows.values())
+    if samples < _LEAST_SAMPLES or not strided or not any(one.dim() and one.shape[0] == samples for one in plain):
         return False
 
     def changes(at: int, by: int) -> bool:

@@ -28,12 +28,13 @@ _MOST_KNOWN = 8
 class Model:
     """The record of a module that user code calls."""
 
-    __slots__ = ("count", "device", "known", "last_input", "number", "ref", "sensitive", "trainable")
+    __slots__ = ("count", "device", "is_met_now", "known", "last_input", "number", "ref", "sensitive", "trainable")
 
     def __init__(self, number: int, module: Any) -> None:
         self.number = number
         self.ref = weakref.ref(module)
         self.count = -1
+        self.is_met_now = False
         self.trainable = False
         self.device = "cpu"
         self.sensitive: list[tuple[str, weakref.ref[Any]]] = []
@@ -114,8 +115,19 @@ class Models:
         if len(parameters) == model.count and all(scene.ledger.held(p) is not None for p in parameters):
             return model
         fresh, model.count = model.count < 0, len(parameters)
-        if not parameters:
-            return model
+        if parameters and not model.is_met_now:  # by another thread
+            model.is_met_now = True
+            try:
+                self._introduce(module, model, parameters, frame, name)
+            finally:
+                model.is_met_now = False
+            if fresh:
+                self._settings.look(module, model.number, scene.sites.at(frame))
+        return model
+
+    def _introduce(self, module: Any, model: Model, parameters: list[Any], frame: FrameType | None, name: str) -> None:
+        """Emit the event of a model, and give its parameters their numbers."""
+        scene = self.scene
         scene.numbers.of("trained model", module)
         device = parameters[0].device.type
         model.device = device if self._has_autocast(device) else "cpu"
@@ -149,9 +161,6 @@ class Models:
                 site=site,
             )
         )
-        if fresh:
-            self._settings.look(module, model.number, site)
-        return model
 
     def _is_installed(self, cls: type) -> bool:
         """Return True if a class belongs to an installed library other than torch."""
