@@ -186,9 +186,39 @@ def swapped(watched: Callable[[int], None]) -> None:
     torch.__future__.set_swap_module_params_on_conversion(False)
 
 
+def scheduled(watched: Callable[[int], None]) -> None:
+    """A schedule per step that vanishes, one every third step, and clips with a limit that changes for one step."""
+    training = Training()
+    fast = torch.optim.lr_scheduler.ExponentialLR(training.optimizer, 0.93)
+    slow = torch.optim.lr_scheduler.StepLR(training.optimizer, 7, 0.5)
+    for step in range(STEPS):
+        watched(step)
+        training.optimizer.zero_grad()
+        training.backward()
+        nn.utils.clip_grad_norm_(training.model.parameters(), 2.0 if step == 320 else 1.0)
+        training.optimizer.step()
+        fast.step()
+        if step % 3 == 2:
+            slow.step()
+        if step == 333:
+            fast.step()
+
+
+def warmed(watched: Callable[[int], None]) -> None:
+    """A long warm-up, and a schedule that is switched off."""
+    training = Training()
+    schedule = torch.optim.lr_scheduler.LambdaLR(training.optimizer, lambda n: 0.0 if n > 350 else min(1.0, n / 300))
+    for step in range(STEPS):
+        watched(step)
+        training.optimizer.zero_grad()
+        training.backward()
+        training.optimizer.step()
+        schedule.step()
+
+
 PROGRAMS = [
     plain, never_zeroed, zeroed_by_hand, accumulated, evaluated, evaluated_without_eval, adversarial, with_a_loader,
-    skipping, swapped,
+    skipping, swapped, scheduled, warmed,
 ]  # fmt: skip
 
 

@@ -22,7 +22,7 @@ from truestep.probes.gradients.gradient_states import FRESH, HAND, MIXED, NONE, 
 if TYPE_CHECKING:
     from truestep.probes.context.scene import Scene
 
-LIGHT_STEPS = 15
+LIGHT_STEPS = 63
 """Steps between two full rounds, or the next smaller multiple of a round (at least one round)."""
 _REST = 64
 """Full steps before another attempt, after a round that could not be learned or was left at once."""

@@ -27,8 +27,8 @@ class ClipProbe(Probe):
         def _clip_grads_with_norm_(parameters: Any, max_norm: Any, *args: Any, **kwargs: Any) -> Any:
             if compiling() or not scene.active:
                 return original_clip(parameters, max_norm, *args, **kwargs)
-            listed = [parameters] if isinstance(parameters, scene.torch.Tensor) else list(parameters)
-            key = (self.key(listed, max_norm) or 0) if coast.on or coast.learning else 0
+            listed = parameters if type(parameters) is list else self.listed(parameters)
+            key = _key(listed, max_norm) if coast.on or coast.learning else 0
             if coast.on:
                 if coast.keys[coast.at] == key:
                     coast.at += 1
@@ -48,10 +48,9 @@ class ClipProbe(Probe):
         original_clip = patch(stack, module, "_clip_grads_with_norm_", _clip_grads_with_norm_)
         original_group = patch(stack, module, "_group_tensors_by_device_and_dtype", _group_tensors_by_device_and_dtype)
 
-    @sees
-    def key(self, parameters: Sequence[Any], limit: Any) -> int:
-        """Return a key that is equal for the same clipping of a later round; 0 if the limit is not a number."""
-        return hash((id(self.scene.site(2)), len(parameters), limit)) if isinstance(limit, int | float) else 0
+    def listed(self, parameters: Any) -> list[Any]:
+        """Return the parameters to be clipped: a tensor, or an iterable that is read once."""
+        return [parameters] if isinstance(parameters, self.scene.torch.Tensor) else list(parameters)
 
     @sees
     def written(self, parameters: Sequence[Any]) -> None:
@@ -124,3 +123,13 @@ class ClipProbe(Probe):
         clipped = {id(parameter) for parameter in parameters}
         sentinels = [(held.ref(), held.state) for held in self.scene.ledger.panels[owner].sentinels]
         return sum(p is not None and id(p) not in clipped and state in (FRESH, MIXED) for p, state in sentinels)
+
+
+def _key(parameters: list[Any], limit: Any) -> int:
+    """Return a key that is equal for the same clipping of a later round; 0 without one."""
+    if type(limit) not in (int, float) or not parameters:
+        return 0
+    try:  # the caller of clip_grad_norm_, below its wrapper for no_grad
+        return hash((id(parameters[0]), len(parameters), limit, sys._getframe(4).f_lasti))
+    except ValueError:
+        return 0

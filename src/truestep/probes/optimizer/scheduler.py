@@ -10,6 +10,7 @@ import functools
 import linecache
 import math
 import re
+import sys
 from contextlib import ExitStack
 from typing import Any
 
@@ -32,6 +33,8 @@ class SchedulerProbe(Probe):
         from torch.optim import lr_scheduler as module
 
         self._steps_seen: dict[int, int] = {}
+        self._since: dict[int, int] = {}
+        """By key of a call: steps of its optimizer since the call before."""
         self._rates: dict[int, tuple[float, bool]] = {}
         """By scheduler: last learning rate relative to the first, and True if it has only grown."""
         base = module.LRScheduler
@@ -71,19 +74,25 @@ class SchedulerProbe(Probe):
                 result = original(scheduler, *args, **kwargs)
             finally:
                 scene.depth.schedule -= 1
-            self.stepped(scheduler, args, kwargs)
+            self.stepped(scheduler, args, kwargs, 0)
             return result
 
         patch(stack, cls, "step", step)
 
     def _watch_update(self, stack: ExitStack, base: Any) -> None:
-        scene, original = self.scene, vars(base)["_update_lr"]
+        scene, coast, depth, frame = self.scene, self.scene.coast, self.scene.depth, sys._getframe
+        original = vars(base)["_update_lr"]
 
         @functools.wraps(original)
         def _update_lr(scheduler: Any, epoch: int | None = None) -> Any:
             result = original(scheduler, epoch)
-            if scene.active and not scene.depth.schedule:
-                self.stepped(scheduler, (), {} if epoch is None else {"epoch": epoch})
+            if scene.active and not depth.schedule:
+                key = id(scheduler) + frame(2).f_lasti if coast.on or coast.learning else 0
+                if coast.on and coast.keys[coast.at] == key and self.repeats(scheduler, coast.events[coast.at]):
+                    coast.at += 1
+                    self._steps_seen[coast.events[coast.at - 1].scheduler] += self._since[key]  # type: ignore[attr-defined]
+                else:
+                    self.stepped(scheduler, (), {} if epoch is None else {"epoch": epoch}, key)
             return result
 
         patch(stack, base, "_update_lr", _update_lr)
@@ -123,8 +132,28 @@ class SchedulerProbe(Probe):
         self._steps_seen[number] = scene.ledger.attempts.get(optimizer or 0, 0)
         self._rates[number] = (_part(scheduler) or 0.0, True)
 
+    def repeats(self, scheduler: Any, expected: Any) -> bool:
+        """Return True if the learning rates after a recognized step are those of the expected event."""
+        before = self._rates.get(expected.scheduler)
+        try:
+            if expected.at_zero == _at_zero(scheduler) and self._rate(expected.scheduler, scheduler) == expected.rate:
+                return True
+        except Exception:
+            self.scene.fail()
+        if before is not None:
+            self._rates[expected.scheduler] = before  # this step is examined again
+        return False
+
     @sees
-    def stepped(self, scheduler: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    def stepped(self, scheduler: Any, args: tuple[Any, ...], kwargs: dict[str, Any], key: int) -> None:
+        """Emit a step of a schedule.
+
+        Args:
+            scheduler: the schedule.
+            args: its arguments by position.
+            kwargs: its arguments by name.
+            key: the key by which the call is recognized in a later round; 0 without one.
+        """
         scene = self.scene
         scene.coast.account()
         number = scene.numbers.known("scheduler", scheduler)
@@ -132,7 +161,7 @@ class SchedulerProbe(Probe):
             self.built(scheduler)
             number = scene.numbers.known("scheduler", scheduler) or 0
         done = scene.ledger.attempts.get(self._optimizer(scheduler) or 0, 0)
-        since = min(2, done - self._steps_seen.get(number, 0))
+        since = done - self._steps_seen.get(number, 0)
         self._steps_seen[number] = done
         metric, same = "", False
         if type(scheduler).__name__ == "ReduceLROnPlateau":
@@ -141,7 +170,7 @@ class SchedulerProbe(Probe):
             SchedulerStepped,
             scheduler=number,
             site=scene.site(),
-            optimizer_steps=since,
+            optimizer_steps=min(2, since),
             first=done == 0,
             epoch_argument="epoch" in kwargs or bool(args and not metric),
             metric=metric,
@@ -149,6 +178,9 @@ class SchedulerProbe(Probe):
             at_zero=_at_zero(scheduler),
             rate=self._rate(number, scheduler),
         )
+        if scene.coast.learning and key and not metric:
+            self._since[key] = since
+            scene.coast.name(key)
 
     def _rate(self, number: int, scheduler: Any) -> str:
         """Describe the learning rates in one word."""
