@@ -42,7 +42,7 @@ def test_divided_losses_have_no_chance():
     assert account(CROSS, read).entry().text == "cross entropy of 10 classes, scaled: 0.6"
 
 
-def test_losses_of_two_lines_are_told_apart():
+def test_losses_of_two_lines_are_distinguished():
     root = "BinaryCrossEntropyWithLogitsBackward0"
     reads = [LossRead(value=value, site=site, root=root) for value in (0.7, 0.5) for site in (LINE, OTHER)]
     text = account(*reads).entry().text

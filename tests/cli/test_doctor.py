@@ -78,7 +78,7 @@ def test_what_it_says_of_this_machine_is_true(here):
 
 
 @pytest.mark.skipif(sys.platform != "linux" or os.cpu_count() == 1, reason="needs affinity and two processors")
-def test_a_process_on_one_processor_is_told_so(here):
+def test_a_process_on_one_processor_is_reported(here):
     told = json.loads(here.stdout)
     assert told["facts"]["processors"]["allowed"] == 1
     (advice,) = [one for one in told["advice"] if one["slug"] == "threads-too-many"]
@@ -92,7 +92,7 @@ def without_torch(tmp_path_factory):
     return doctor(str(folder / "runs"), before=WITHOUT_TORCH), folder
 
 
-def test_without_torch_all_else_is_told_and_the_exit_code_is_1(without_torch):
+def test_without_torch_all_else_is_reported_and_the_exit_code_is_1(without_torch):
     done, _ = without_torch
     assert done.stderr == ""
     assert done.returncode == 1

@@ -31,7 +31,7 @@ def test_it_writes_the_template_as_it_is(folder, capsys):
     assert "python train.py --help" in capsys.readouterr().out
 
 
-def test_it_writes_where_it_is_told(folder):
+def test_it_writes_into_the_given_folder(folder):
     (folder / "there").mkdir()
     assert new("digits", "lab/mine.py") == new("digits", "there") == 0
     assert "python mine.py --max-epochs" in (folder / "lab/mine.py").read_text()

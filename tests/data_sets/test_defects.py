@@ -136,6 +136,6 @@ class TestImages:
         assert caught.value.remedy
 
 
-def test_an_index_beyond_the_end_is_told():
+def test_an_index_beyond_the_end_is_reported():
     with pytest.raises(IndexError, match="index 5 of 3 samples"):
         data.tensors(torch.arange(3)).batch(torch.tensor([1, 5]))

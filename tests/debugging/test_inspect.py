@@ -261,7 +261,7 @@ def test_without_a_step_gradients_are_those_of_the_backward_pass():
     assert seen.parameter("bias").update is None
 
 
-def test_where_the_loss_reaches_is_told():
+def test_where_the_loss_reaches_is_reported():
     class Cut(nn.Module):
         def __init__(self):
             super().__init__()
@@ -509,7 +509,7 @@ def test_first_nan_of_the_forward_is_named_by_module(where, name, text):
     assert "first NaN" in str(seen)
 
 
-def test_nan_in_the_batch_is_told_from_one_that_the_model_makes():
+def test_nan_in_the_batch_is_distinguished_from_one_that_the_model_makes():
     model = Made("")
     x = torch.randn(2, 3)
     x[1, 2] = float("nan")
@@ -697,7 +697,7 @@ def test_around_a_whole_training_it_ends_by_itself(monkeypatch):
     assert hooks(model) == 0
 
 
-def test_what_cannot_be_measured_is_told_and_ends_nothing(monkeypatch):
+def test_what_cannot_be_measured_is_reported_and_ends_nothing(monkeypatch):
     class Stubborn(torch.Tensor):
         @classmethod
         def __torch_function__(cls, function, types, args=(), kwargs=None):

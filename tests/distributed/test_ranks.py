@@ -110,7 +110,7 @@ def test_failure_of_all_ranks_is_one_finding(name: str, tmp_path: Path) -> None:
         ),
     ],
 )
-def test_gradients_that_fsdp1_makes_anew_over_those_of_before_are_mixed(
+def test_gradients_that_fsdp1_makes_again_over_those_of_before_are_mixed(
     arguments: tuple[str, ...], tmp_path: Path
 ) -> None:
     run = watch("fsdp1_missing_zero_grad", tmp_path, *arguments)

@@ -376,7 +376,7 @@ class TestAccelerators:
     def test_formats_are_those_of_the_generation(self, capability, native):
         assert inside_torch._cuda(one_gpu(*capability), 0)["native"] == native
 
-    def test_memory_that_is_not_told_is_unknown(self):
+    def test_memory_that_is_not_reported_is_unknown(self):
         def refuse(number):
             raise RuntimeError("CUDA error: operation not permitted")
 

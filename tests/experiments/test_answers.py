@@ -118,7 +118,7 @@ def test_more_numbers_ask_for_more_certainty():
     assert replace(one, among=6).says is FigureVerdict.UNSURE
 
 
-def test_a_finding_that_matters_decides_the_exit_code_then_one_that_cannot_be_told():
+def test_a_finding_that_matters_decides_the_exit_code_then_one_without_an_answer():
     sure, unsure, none = proof(APART), proof(MIXED), proof(ALIKE)
     assert prove_command._code([sure, unsure, none]) == 1
     assert prove_command._code([unsure, none]) == 3

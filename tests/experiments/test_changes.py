@@ -117,7 +117,7 @@ def test_what_is_done_to_a_batch_in_place_does_not_come_back(change):
 
 
 @pytest.mark.parametrize("change", [FirstBatches], indirect=True)
-def test_loaders_made_anew_are_the_same_by_their_data_set(change):
+def test_loaders_made_again_are_the_same_by_their_data_set(change):
     data = numbers()
     assert seen(DataLoader(data, batch_size=5))[0] == seen(DataLoader(data, batch_size=5, shuffle=True))[0]
 

@@ -178,7 +178,7 @@ with ExitStack() as stack:
     ("how", "last"),
     [({"step": 2}, "backward"), ({"step": 2, "moment": "backward"}, "saved"), ({"write": 1}, "step 2")],
 )
-def test_a_process_dies_where_it_is_told_to(how, last, tmp_path):
+def test_a_process_dies_at_the_given_place(how, last, tmp_path):
     done = subprocess.run(
         [sys.executable, "-c", KILLED, json.dumps(how)], capture_output=True, text=True, cwd=tmp_path, check=False
     )

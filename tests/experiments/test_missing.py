@@ -122,7 +122,7 @@ def test_of_two_optimizers_each_is_asked_for_what_it_steps_on():
     assert [one.piece for one in found] == ["weights", "state"]
 
 
-def test_random_states_that_nobody_draws_from_are_not_missed():
+def test_random_states_that_no_code_draws_from_are_not_missed():
     resumed = [replace(step, random={**step.random, "python": 5}) for step in steps(6, 20)]
     assert judged(resumed).missing == ()
 
@@ -152,7 +152,7 @@ def test_epochs_that_are_counted_from_the_start_make_the_run_longer():
     assert [one.piece for one in trial.missing] == ["epochs"]
 
 
-def test_steps_that_are_never_done_are_told():
+def test_steps_that_are_never_done_are_reported():
     trial = judged(steps(6, 15))
     assert (trial.verdict, trial.beyond, trial.first) == (ResumeVerdict.DIFFERS, -5, 16)
     assert "5 fewer steps" in trial.missing[0].detail
@@ -164,7 +164,7 @@ def test_a_run_that_is_ended_by_its_count_of_steps_is_not_called_short():
     assert judged(steps(6, 15), how="stopped").verdict is ResumeVerdict.EXACT
 
 
-def test_a_run_that_begins_again_is_told_from_one_that_had_nothing_to_begin_with():
+def test_a_run_that_begins_again_is_distinguished_from_one_that_had_nothing_to_begin_with():
     assert judged(steps(0, 20)).verdict is ResumeVerdict.STARTED_AGAIN
     assert judged(steps(0, 20), writes=()).verdict is ResumeVerdict.NOTHING_SAVED
 
@@ -276,7 +276,7 @@ def test_a_random_state_that_is_restored_already_is_not_advised_to_be_saved(stat
     ]
 
 
-def test_an_epoch_that_never_ends_and_begins_anew_leaves_open_a_count_of_steps():
+def test_an_epoch_that_never_ends_and_begins_again_leaves_open_a_count_of_steps():
     one_epoch = [made(step, batches=[(step, step + 1, 0)]) for step in range(20)]
     again = [made(6 + step, batches=[(step, step + 1, 0)], loss=0.9) for step in range(20)]
     found = {piece.piece: piece for piece in missing(Trace(tuple(one_epoch)), 6, Trace(tuple(again)), whole=True)}

@@ -68,7 +68,7 @@ def bench(folder, *arguments, steps=150, script="train.py", **options):
 
 
 @pytest.mark.slow
-def test_a_loop_that_learns_is_told_to_learn_and_nothing_is_overwritten(folder):
+def test_a_loop_that_learns_is_reported_to_learn_and_nothing_is_overwritten(folder):
     before = sorted(path.name for path in folder.iterdir())
     result = overfit(bench(folder, "--scaler"))
     assert result.answer is LearningVerdict.LEARNS, result.outcome.said
@@ -269,7 +269,7 @@ def test_losses_are_judged_by_where_they_end(losses, batches, answer):
         ([2.0] * 20 + [0.2] * 20 + [0.8] * 40, "was at 0.2 in step 2"),
     ],
 )
-def test_the_end_of_a_curve_is_told(losses, course):
+def test_the_end_of_a_curve_is_reported(losses, course):
     from truestep.experiments.overfit.overfit import _course
 
     assert course in _course(tuple(losses), 1, True)

@@ -155,7 +155,7 @@ def test_an_optimizer_that_dominates_is_named(folder):
 
 
 @pytest.mark.slow
-def test_a_step_holds_all_batches_of_a_window_and_workers_are_told(folder):
+def test_a_step_holds_all_batches_of_a_window_and_workers_are_reported(folder):
     found = profiled(folder, "--accumulate", "4", "--workers", "1", "--wait", "0.01", steps=4)
     assert found.batches == 4
     assert found.workers == 1
@@ -282,7 +282,7 @@ while True:
 
 
 @pytest.mark.slow
-def test_a_closure_without_a_loader_is_measured_and_what_grows_is_told(folder):
+def test_a_closure_without_a_loader_is_measured_and_what_grows_is_reported(folder):
     found = program(folder, CLOSURE)
     assert not found.loaders
     assert found.phase("data").ms == 0
@@ -455,13 +455,13 @@ def test_where_nothing_dominates_nothing_is_claimed():
     assert said == ["nothing dominates: the largest phase, 17% of a step, is data"]
 
 
-def test_steps_that_stand_out_are_told_and_even_ones_are_not():
+def test_steps_that_stand_out_are_reported_and_even_ones_are_not():
     uneven = window() | {"each": [0.05] * 18 + [1.0, 1.2]}
     assert any(said.startswith("2 steps of 20 took 71%") for said in sentences(result(timed=uneven)))
     assert not any("took" in said for said in sentences(result()))
 
 
-def test_a_busy_machine_is_told_and_a_quiet_one_is_not():
+def test_a_busy_machine_is_reported_and_a_quiet_one_is_not():
     assert any(
         "this machine is busy: the script's threads waited for a processor for 35%" in said
         for said in sentences(result(waited=0.35))
@@ -469,7 +469,7 @@ def test_a_busy_machine_is_told_and_a_quiet_one_is_not():
     assert not any("busy" in said for said in sentences(result(waited=0.05)))
 
 
-def test_memory_that_grows_in_every_step_is_told_and_other_memory_is_not():
+def test_memory_that_grows_in_every_step_is_reported_and_other_memory_is_not():
     def grown(between):
         memory = {
             "device": "cpu", "parameters": 1000, "gradients": 0, "optimizer": 0, "peak": 10**6, "between": between,

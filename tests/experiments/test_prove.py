@@ -148,7 +148,7 @@ def test_a_rule_that_was_not_found_is_not_proved(rule, folder):
         prove(bench(folder, "train.py", "0", "clear", steps=5), rule, 3)
 
 
-def test_a_remedy_that_applies_to_nothing_is_told():
+def test_a_remedy_that_applies_to_nothing_is_reported():
     from truestep.experiments.prove.prove import _check
     from truestep.experiments.running.outcome import RunOutcome, Step
 
@@ -158,7 +158,7 @@ def test_a_remedy_that_applies_to_nothing_is_told():
 
 
 @pytest.mark.slow
-def test_a_remedy_that_does_not_reach_all_of_a_failure_is_told(folder):
+def test_a_remedy_that_does_not_reach_all_of_a_failure_is_reported(folder):
     (folder / "train.py").write_text(KEEPS_OUTPUTS)
     with pytest.raises(NoExperiment, match="does not fix every occurrence"):
         prove(bench(folder, "train.py"), "loss-kept-with-graph", 2)
@@ -174,7 +174,7 @@ def test_time_and_memory_are_compared_where_a_failure_costs_these(folder):
     assert proof.losses[0] == proof.losses[1]
 
 
-def test_a_rule_without_remedy_is_told(folder):
+def test_a_rule_without_remedy_is_reported(folder):
     with pytest.raises(NoExperiment, match="no remedy that can be applied from outside"):
         prove(bench(folder, "train.py", "0", "clear"), "graph-cut")
 
@@ -228,7 +228,7 @@ def test_figures_are_those_of_the_last_line_with_a_fraction(said, figures):
 
 
 @pytest.mark.parametrize(("after", "raised"), [((2.0, 2.1, 1.95), True), ((0.5, 0.6, 0.4), False)])
-def test_a_remedy_that_raises_the_loss_is_told(after, raised):
+def test_a_remedy_that_raises_the_loss_is_reported(after, raised):
     from truestep.experiments.prove.prove import LOSS, RemedyProof
     from truestep.experiments.reports.prove import text as text_of
 
@@ -247,7 +247,7 @@ def test_a_remedy_that_raises_the_loss_is_told(after, raised):
         ("finished", ["graph-cut"], "cannot decide about graph-cut: found in a run of 1 step that finished"),
     ],
 )
-def test_where_there_is_nothing_to_prove_that_is_told(how, others, sentence):
+def test_where_there_is_nothing_to_prove_that_is_reported(how, others, sentence):
     from truestep.experiments.reports.prove import rest
     from truestep.experiments.running.outcome import RunOutcome, Step
 

@@ -216,7 +216,7 @@ def test_a_machine_on_which_the_script_differs_from_itself_tells_no_small_gains(
     assert "the script against itself was not even" in " ".join(text("x.py", result).split())
 
 
-def test_less_memory_is_told_of_what_is_for_memory(monkeypatch):
+def test_less_memory_is_reported_for_what_is_for_memory(monkeypatch):
     gains = {"activation-checkpointing": 0.7}
     result = Imagined(monkeypatch, gains, memory={"activation-checkpointing": 0.5}).tune(*gains)
     (row,) = result.rows
@@ -233,7 +233,7 @@ def test_larger_batches_are_compared_by_samples_and_never_combined(monkeypatch):
     assert result.best == ("fused-optimizer",)
 
 
-def test_a_script_that_is_too_short_is_told(monkeypatch):
+def test_a_script_that_is_too_short_is_reported(monkeypatch):
     made = Imagined(monkeypatch, {}, whole=True)
     run = made.run
 
@@ -313,7 +313,7 @@ def test_speed_ups_of_the_phase_that_costs_most_are_tried_first(monkeypatch):
 @pytest.mark.parametrize(
     ("low", "high", "even"), [(0.97, 1.04, True), (0.84, 0.98, False), (0.99, 1.3, False), (1.1, 1.2, False)]
 )
-def test_a_script_that_differs_from_itself_either_way_is_told(low, high, even):
+def test_a_script_that_differs_from_itself_either_way_is_reported(low, high, even):
     control = SpeedupRow((CONTROL,), "no gain", Judged((low + high) / 2, low, high, SpeedVerdict.EQUAL))
     said = text("x.py", Tuned(step_s=0.01, control=control))
     assert ("the script against itself was not even" in " ".join(said.split())) is not even

@@ -323,7 +323,7 @@ def test_an_internal_that_always_raises_never_reaches_the_program(name: str) -> 
 
 
 @pytest.mark.parametrize("at", [0, 3, 17, "all"])
-def test_an_event_that_cannot_be_told_never_reaches_the_program(at: object) -> None:
+def test_an_event_that_cannot_be_emitted_never_reaches_the_program(at: object) -> None:
     count = 0
 
     def also(event: ev.Event) -> None:

@@ -61,7 +61,7 @@ def test_healthy_series_are_quiet(shape, rule):
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_a_loss_that_jumps_and_stays_is_told_within_five_values(seed):
+def test_a_loss_that_jumps_and_stays_is_reported_within_five_values(seed):
     values = falling(np.random.default_rng(seed))
     values[2000:2100] *= 4
     ((place, text),) = told(Spike(fallen=True), values)
@@ -84,7 +84,7 @@ def test_a_loss_that_never_fell_has_nothing_to_lose():
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_one_norm_far_above_the_usual_is_told_once(seed):
+def test_one_norm_far_above_the_usual_is_reported_once(seed):
     rng = np.random.default_rng(seed)
     values = np.exp(0.3 * rng.standard_normal(STEPS)) * (5 * np.exp(-T / 200) + 0.5)
     values[[2000, 2600]] = 500
@@ -102,7 +102,7 @@ def test_a_jump_of_the_learning_rate_explains_a_spike():
     assert told(rule, values[2000:]) == []
 
 
-def test_nan_is_told_once_and_again_after_it_was_away():
+def test_nan_is_reported_once_and_again_after_it_was_away():
     values = [1.0] * 5 + [math.nan] * 50 + [1.0] * 120 + [math.inf]
     assert told(NotFiniteValue(), values) == [(5, "is nan"), (175, "is inf")]
 
@@ -112,7 +112,7 @@ def test_nan_does_not_blind_the_other_rules(rule):
     assert told(rule, [math.nan, math.inf, -math.inf] * 100) == []
 
 
-def test_a_loss_that_diverges_is_told_at_its_fifth_rise():
+def test_a_loss_that_diverges_is_reported_at_its_fifth_rise():
     values = [0.9, 0.6, 0.45, 0.4, 0.41, 0.44, 0.48, 0.53, 0.59, 0.66]
     assert told(Rising(5), values) == [(8, "rose 5 times in a row, from 0.4 to 0.59")]
 
@@ -121,7 +121,7 @@ def test_an_accuracy_gets_worse_by_falling():
     assert told(Rising(3, falling=True), [0.5, 0.9, 0.8, 0.7, 0.6]) == [(4, "fell 3 times in a row, from 0.9 to 0.6")]
 
 
-def test_a_late_overfit_is_told_once():
+def test_a_late_overfit_is_reported_once():
     epochs = np.arange(40)
     values = np.where(epochs < 20, 0.4 + 2 * np.exp(-epochs / 5), 0.45 + 0.02 * (epochs - 20))
     values = values + 0.005 * np.random.default_rng(0).standard_normal(40)
@@ -135,7 +135,7 @@ def test_noise_on_a_plateau_seldom_rises_five_times():
     assert sum(bool(told(Rising(5), values)) for values in runs) <= 6
 
 
-def test_a_bound_is_told_when_it_is_passed():
+def test_a_bound_is_reported_when_it_is_passed():
     assert told(Bound(10), [1, 11, 12, 3, 20]) == [(1, "is 11, above 10"), (4, "is 20, above 10")]
     assert told(Bound(0.5, below=True), [0.6, 0.4]) == [(1, "is 0.4, below 0.5")]
 

@@ -96,7 +96,7 @@ def test_healthy_trainings_give_no_alert(kind):
     assert HEALTHY[kind]().alerts == []
 
 
-def test_inputs_that_lose_their_scale_are_told_at_their_step():
+def test_inputs_that_lose_their_scale_are_reported_at_their_step():
     run = classified(spoil=lambda step, x: 1000 * x if 600 <= step < 640 else x)
     kinds = {alert.kind: alert.step for alert in reversed(run.alerts)}
     assert kinds["norm-spike"] == 601
@@ -104,7 +104,7 @@ def test_inputs_that_lose_their_scale_are_told_at_their_step():
     assert [alert.name for alert in run.alerts][:2] == ["grad_norm", "the loss"]
 
 
-def test_one_batch_that_is_broken_is_told_by_its_norm():
+def test_one_batch_that_is_broken_is_reported_by_its_norm():
     run = classified(spoil=lambda step, x: 1000 * x if step == 600 else x)
     assert [alert.step for alert in run.alerts if alert.kind == "norm-spike"] == [601]
 

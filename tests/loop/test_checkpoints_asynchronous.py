@@ -109,7 +109,7 @@ def test_the_process_ends_after_the_checkpoint_is_written(tmp_path):
     assert Checkpoints(tmp_path).newest().step == 1
 
 
-def test_a_failure_that_nobody_waited_for_is_told_at_exit(tmp_path):
+def test_a_failure_without_a_waiting_caller_is_reported_at_exit(tmp_path):
     done = subprocess.run(
         [sys.executable, "-c", EXITING, str(tmp_path), "fails"], capture_output=True, text=True, check=False
     )

@@ -53,7 +53,7 @@ def test_the_cpu_is_always_there(name):
 
 
 @pytest.mark.parametrize("name", ["gpu", "", "meta", "cuda:x"])
-def test_a_name_that_is_no_device_is_told_with_those_that_are(name):
+def test_a_name_that_is_no_device_is_reported_with_those_that_are(name):
     with pytest.raises(UnknownDevice) as raised:
         pick(name)
     assert f'"{name}" is not a device to train on' in str(raised.value)
@@ -77,7 +77,7 @@ class Accelerators:
 
 
 @pytest.mark.parametrize("name", ["cuda", "cuda:0", "mps", "xpu"])
-def test_a_device_that_is_not_here_is_told_with_the_one_that_is(monkeypatch, name):
+def test_a_device_that_is_not_here_is_reported_with_the_one_that_is(monkeypatch, name):
     monkeypatch.setattr(torch, "accelerator", Accelerators("cuda", 0))
     with pytest.raises(UnknownDevice) as raised:
         pick(name)
@@ -94,7 +94,7 @@ def test_an_accelerator_is_chosen_where_it_is(monkeypatch, name, kind, chosen):
     assert str(pick(name)) == chosen
 
 
-def test_a_number_beyond_the_last_device_is_told(monkeypatch):
+def test_a_number_beyond_the_last_device_is_reported(monkeypatch):
     monkeypatch.setattr(torch, "accelerator", Accelerators("cuda", 2))
     with pytest.raises(UnknownDevice) as raised:
         pick("cuda:2")
@@ -102,7 +102,7 @@ def test_a_number_beyond_the_last_device_is_told(monkeypatch):
     assert raised.value.expected == 'expected "cuda" or "cuda:0" to "cuda:1"'
 
 
-def test_another_kind_of_accelerator_is_told(monkeypatch):
+def test_another_kind_of_accelerator_is_reported(monkeypatch):
     monkeypatch.setattr(torch, "accelerator", Accelerators("cuda", 2))
     with pytest.raises(UnknownDevice) as raised:
         pick("mps")

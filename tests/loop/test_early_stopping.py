@@ -22,7 +22,7 @@ def test_it_is_time_when_patience_is_used_up():
     assert answers([1.0, 0.5, 0.6, 0.5, 0.7], patience=3) == [False, False, False, False, True]
 
 
-def test_a_better_value_begins_anew():
+def test_a_better_value_begins_again():
     assert answers([1.0, 1.1, 0.9, 1.0, 1.0], patience=2) == [False, False, False, False, True]
 
 

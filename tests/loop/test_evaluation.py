@@ -72,7 +72,7 @@ def test_a_loader_in_another_order_is_refused(options):
         run.predict(net(), run.loader(data(), batch_size=4, **options))
 
 
-def test_mappings_need_to_be_told_what_goes_in():
+def test_mappings_need_the_names_of_their_inputs():
     run = Run(device="cpu")
     loader = run.loader([{"x": torch.ones(3) * i} for i in range(5)], batch_size=2)
     with pytest.raises(BadLoader, match="forward=lambda"):
@@ -105,7 +105,7 @@ def test_predictions_are_in_the_precision_of_the_run():
     assert run.predict(run.model(net()), run.loader(data(), batch_size=4)).dtype == torch.bfloat16
 
 
-def test_a_mean_of_the_same_name_begins_anew():
+def test_a_mean_of_the_same_name_begins_again():
     run = Run(device="cpu")
     mean = run.mean("loss")
     mean.update(1.0, 1)

@@ -140,7 +140,7 @@ STEPPED_TOO_OFTEN = {
 
 
 @pytest.mark.parametrize(("made", "expected"), STEPPED_TOO_OFTEN.values(), ids=STEPPED_TOO_OFTEN.keys())
-def test_a_schedule_for_epochs_that_is_stepped_every_step_is_told(made, expected):
+def test_a_schedule_for_epochs_that_is_stepped_every_step_is_reported(made, expected):
     assert expected in said(made(sgd()))
 
 
@@ -180,7 +180,7 @@ STEPPED_TOO_SELDOM = {
 
 
 @pytest.mark.parametrize(("made", "expected"), STEPPED_TOO_SELDOM.values(), ids=STEPPED_TOO_SELDOM.keys())
-def test_a_schedule_for_steps_that_is_stepped_every_epoch_is_told(made, expected):
+def test_a_schedule_for_steps_that_is_stepped_every_epoch_is_reported(made, expected):
     assert expected in said(made(sgd()), EPOCHS, "epoch", STEPS)
 
 
@@ -230,7 +230,7 @@ def test_a_schedule_for_steps_that_is_stepped_every_epoch_is_told(made, expected
         ),
     ],
 )
-def test_a_length_that_is_neither_is_told_with_the_one_to_pass(made, expected):
+def test_a_length_that_is_neither_is_reported_with_the_one_to_pass(made, expected):
     assert expected in said(made(sgd()))
 
 
@@ -238,7 +238,7 @@ def test_milestones_of_a_short_run_are_not_taken_for_epochs():
     assert schedule_length.mismatch(torch_schedules.MultiStepLR(sgd(), [8]), 50, "step", 10) is None
 
 
-def test_a_cycle_that_is_longer_than_the_run_is_told():
+def test_a_cycle_that_is_longer_than_the_run_is_reported():
     assert "OneCycleLR is at 20 of its 30 steps" in said(
         torch_schedules.OneCycleLR(sgd(), 0.1, total_steps=30), 20, "step", 2
     )
@@ -250,14 +250,14 @@ def test_a_bound_schedule_fits():
     assert schedule_length.mismatch(scheduler, STEPS, "step", EPOCHS) is None
 
 
-def test_a_bound_warm_up_longer_than_the_run_is_told():
+def test_a_bound_warm_up_longer_than_the_run_is_reported():
     scheduler = schedules.warmup_cosine(sgd(), 100)
     schedule_length.bind(scheduler, 50)
     assert "the warm-up of warmup_cosine takes 100 of 50 steps" in said(scheduler, 50, "step", 1)
 
 
 @pytest.mark.parametrize(("length", "raises"), [(20, False), (21, False), (19, True)])
-def test_one_cycle_raises_in_mid_run_exactly_where_it_was_told(length, raises):
+def test_one_cycle_raises_in_mid_run_exactly_where_it_was_announced(length, raises):
     optimizer = sgd()
     scheduler = torch_schedules.OneCycleLR(optimizer, 0.1, total_steps=length)
     sentence = schedule_length.mismatch(scheduler, 20, "step", 2)
@@ -274,7 +274,7 @@ def test_one_cycle_raises_in_mid_run_exactly_where_it_was_told(length, raises):
 
 
 @pytest.mark.parametrize(("total", "length"), [(30, 30), (30, 20), (30, 60), (20, 17), (100, 96), (100, 104)])
-def test_what_a_cosine_is_told_is_what_torch_does(total, length):
+def test_a_cosine_of_a_known_length_is_that_of_torch(total, length):
     optimizer = sgd()
     scheduler = torch_schedules.CosineAnnealingLR(optimizer, T_max=length)
     sentence = schedule_length.mismatch(scheduler, total, "step", 1)

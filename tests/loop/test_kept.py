@@ -43,7 +43,7 @@ def test_a_part_of_a_model_is_not_the_model(tmp_path):
         trained(run, *net.parameters())
 
 
-def test_a_parameter_of_no_model_is_told_by_its_shape(tmp_path):
+def test_a_parameter_of_no_model_is_reported_by_its_shape(tmp_path):
     run = Run(out=tmp_path / "run", device="cpu", watch=False)
     with pytest.warns(NotInCheckpoint, match=r"1 parameter tensor outside of any model, of shape \(3, 7\)"):
         trained(run, torch.zeros(3, 7, requires_grad=True))

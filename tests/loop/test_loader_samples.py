@@ -163,7 +163,7 @@ class Told(Dataset):
 
 
 @pytest.mark.parametrize("workers", [0, 2])
-def test_a_data_set_with_set_epoch_is_told_the_epoch_also_in_workers_that_stay(workers):
+def test_a_data_set_with_set_epoch_gets_the_epoch_also_in_workers_that_stay(workers):
     loader = Loader(Told(), batch_size=4, num_workers=workers)
     assert [[batch.tolist() for batch in loader.epoch(epoch)] for epoch in (0, 5)] == [[[0] * 4] * 2, [[5] * 4] * 2]
     loader.close()
@@ -283,7 +283,7 @@ def test_the_state_is_the_position_and_loads_safely():
     assert loader.state_dict(1) == {"epoch": 2, "position": 1}
 
 
-def test_a_generator_of_the_data_sets_own_is_told_of():
+def test_a_generator_of_the_data_sets_own_is_reported():
     with pytest.warns(InexactResume, match="differ when drawn twice with the same seed"):
         assert not Loader(OwnGenerator(), batch_size=4).check_exact()
 

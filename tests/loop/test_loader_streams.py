@@ -310,6 +310,6 @@ def test_hugging_faces_shuffle_buffer_is_not_in_its_state_so_it_is_read_again():
         assert rows(shuffled(), 1, 2) == whole[2:]
 
 
-def test_a_stream_with_a_generator_of_its_own_is_told_of():
+def test_a_stream_with_a_generator_of_its_own_is_reported():
     with pytest.warns(InexactResume):
         assert not Loader(OwnStream(), batch_size=4).check_exact()

@@ -28,7 +28,7 @@ time.sleep(60)
 """
 
 
-def test_a_second_holder_is_told_who_the_first_is(tmp_path):
+def test_a_second_holder_gets_the_name_of_the_first(tmp_path):
     with FolderLock(tmp_path):
         with pytest.raises(FolderInUse, match=f"process {os.getpid()} on {os.uname().nodename}"):
             FolderLock(tmp_path)

@@ -80,7 +80,7 @@ def test_a_run_that_was_looked_into_resumes_as_one_that_was_not(tmp_path):
     assert all(torch.equal(a, b) for a, b in zip(resumed.values(), plain.values(), strict=True))
 
 
-def test_gradients_of_an_open_window_are_told_from_those_of_a_step():
+def test_gradients_of_an_open_window_are_distinguished_from_those_of_a_step():
     _, _, seen, _ = train(precision="fp32")
     assert {inspection.gradients for inspection in seen} == {
         "as the backward pass left them",

@@ -78,7 +78,7 @@ def test_parts_are_given_to_a_run_once():
             again()
 
 
-def test_an_optimizer_with_other_groups_is_told_apart(tmp_path):
+def test_an_optimizer_with_other_groups_is_distinguished(tmp_path):
     train(tmp_path, steps=6)
     run = Run(out=tmp_path, seed=2, max_epochs=3, resume="auto", device="cpu")
     model = run.model(nn.Linear(2, 1))

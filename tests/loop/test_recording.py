@@ -66,7 +66,7 @@ def test_what_the_user_logs_under_these_names_stays(tmp_path):
     assert {(line["lr"], line["grad_norm"]) for line in lines(tmp_path / "metrics.jsonl")} == {(7.0, "mine")}
 
 
-def test_several_optimizers_are_told_apart(tmp_path):
+def test_several_optimizers_are_distinguished(tmp_path):
     run, model, _, loader = begun(tmp_path, clip_norm=1.0)
     other = run.model(nn.Linear(4, 1))
     second = run.optimizer(torch.optim.SGD(other.parameters(), lr=0.5), name="critic")
@@ -106,7 +106,7 @@ def test_a_step_reads_no_tensor(tmp_path, monkeypatch):
     assert len(ours) <= 14, "one copy for 20 lines, and one at the end of each epoch"
 
 
-def test_a_loss_that_is_nan_is_told_once(tmp_path, capsys):
+def test_a_loss_that_is_nan_is_reported_once(tmp_path, capsys):
     run, model, _, loader = begun(tmp_path)
     with run:
         trained(run, model, loader, lambda step, loss: loss * math.nan if step >= 3 else loss)
@@ -148,7 +148,7 @@ def test_infinite_norms_of_a_scaler_that_looks_for_its_scale_are_no_alert():
     assert run.alerts == []
 
 
-def test_a_validation_loss_that_rises_five_times_is_told():
+def test_a_validation_loss_that_rises_five_times_is_reported():
     run, *_ = begun(max_epochs=8)
     with run:
         for epoch in run.epochs():

@@ -228,7 +228,7 @@ class DrawsByItself(torch.utils.data.Dataset):
 
 
 @pytest.mark.parametrize("workers", [0, 1])
-def test_a_data_set_that_draws_by_itself_is_told_at_the_first_save(workers, tmp_path):
+def test_a_data_set_that_draws_by_itself_is_reported_at_the_first_save(workers, tmp_path):
     run = Run(out=tmp_path, max_steps=3, save_every_n_steps=1, device="cpu", watch=False, progress=False)
     model = run.model(nn.Linear(2, 2))
     run.optimizer(torch.optim.SGD(model.parameters(), lr=0.1))
@@ -267,7 +267,7 @@ class StreamWithState(Stream):
 
 
 @pytest.mark.parametrize("stream", [Stream, StreamWithState])
-def test_a_stream_that_repeats_itself_is_not_told(stream, tmp_path):
+def test_a_stream_that_repeats_itself_is_not_reported(stream, tmp_path):
     run = Run(out=tmp_path, max_steps=3, save_every_n_steps=1, device="cpu", watch=False, progress=False)
     model = run.model(nn.Linear(2, 2))
     run.optimizer(torch.optim.SGD(model.parameters(), lr=0.1))

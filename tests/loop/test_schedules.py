@@ -97,7 +97,7 @@ def test_schedule_is_the_one_written_by_hand(made, factor):
 
 
 @each_schedule
-def test_a_length_told_at_the_start_is_as_good_as_one_given(made, factor):
+def test_a_length_stated_at_the_start_is_as_good_as_one_given(made, factor):
     scheduler = made(optimizer(0.3, 0.02))
     schedule_length.bind(scheduler, TOTAL)
     assert scheduler.get_last_lr() == [0.3 * factor(0), 0.02 * factor(0)]

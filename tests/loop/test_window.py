@@ -68,7 +68,7 @@ def test_means_and_sums_do_not_mix():
         window.divisor(3)
 
 
-def test_it_begins_anew():
+def test_it_begins_again():
     window = Window(2)
     window.divisor(5)
     window.close()

@@ -151,7 +151,7 @@ def workers():
 
 
 @pytest.mark.parametrize("batches", [1, 2], ids=["left", "ended"])
-def test_a_loader_that_nobody_holds_ends_its_workers(batches, workers):
+def test_a_loader_without_a_reference_ends_its_workers(batches, workers):
     """At once, and not when Python looks for cycles: there torch's iterator cannot tell its workers any more."""
     gc.disable()
     try:

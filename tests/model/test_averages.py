@@ -78,7 +78,7 @@ def test_an_ema_with_warm_up_follows_the_formula():
     assert torch.equal(ema.model[0].weight, weight)
 
 
-def test_a_swa_is_that_of_torch_with_its_statistics_computed_anew():
+def test_a_swa_is_that_of_torch_with_its_statistics_computed_again():
     model, twin = net(), net()
     swa, theirs = SWA(model), AveragedModel(twin, multi_avg_fn=get_swa_multi_avg_fn())
     trained(model, swa.update)

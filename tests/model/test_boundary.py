@@ -94,7 +94,7 @@ def test_a_loss_of_values_without_names_names_their_parts(run):
     assert "the input of the loss is on cpu, the target of the loss is on meta" in told(error)
 
 
-def test_the_same_is_told_of_inputs_by_keyword_and_in_mixed_precision():
+def test_the_same_is_reported_for_inputs_by_keyword_and_in_mixed_precision():
     class Two(nn.Module):
         def __init__(self):
             super().__init__()
@@ -164,7 +164,7 @@ def test_a_model_called_while_an_error_is_handled_adds_nothing_to_it(run):
     assert told(error) == ""
 
 
-def test_an_error_that_is_caught_and_raised_again_is_told_once(run):
+def test_an_error_that_is_caught_and_raised_again_is_reported_once(run):
     model = run.model(dense())
     x = torch.ones(3, 5)
     with pytest.raises(RuntimeError) as error:

@@ -161,7 +161,7 @@ def test_samples_of_other_weights_do_not_count(how: str) -> None:
     assert [facts(event)[1] for event in told(*folds, **{how: True})] == [0, 0]  # type: ignore[arg-type]
 
 
-def test_rows_that_repeat_are_told_by_how_often() -> None:
+def test_rows_that_repeat_are_emitted_by_how_often() -> None:
     rows = torch.randn(200, 5)
     rows[100:140] = rows[:40]
     labels = torch.zeros(200, dtype=torch.long)

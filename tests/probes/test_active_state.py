@@ -94,7 +94,7 @@ def told(model: nn.Module, save: Any = lambda model: None) -> list[Any]:
     ],
     ids=["running", "inside", "hidden-state", "cache", "part-of-a-buffer", "none"],
 )
-def test_attributes_that_results_depend_on_are_told(model: nn.Module, depends: tuple[str, ...]) -> None:
+def test_attributes_that_results_depend_on_are_emitted(model: nn.Module, depends: tuple[str, ...]) -> None:
     (event,) = told(model)
     assert event.depends == depends
 
@@ -119,6 +119,6 @@ def write(thing: object) -> None:
     ],
     ids=["state", "beside", "whole", "apart", "part"],
 )
-def test_saves_are_told(save: Any, missing: tuple[str, ...], held: tuple[str, ...]) -> None:
+def test_saves_are_emitted(save: Any, missing: tuple[str, ...], held: tuple[str, ...]) -> None:
     _, event = told(Running(), save)
     assert (event.missing, event.held) == (missing, held)

@@ -45,7 +45,7 @@ def test_the_batch_that_holds_it_is_named_with_its_rows() -> None:
     assert event.before is not None
 
 
-def test_targets_are_told_after_the_data_that_is_finite() -> None:
+def test_targets_are_emitted_after_the_data_that_is_finite() -> None:
     data, net = batches(1), model()
     data[0][1][2:4] = math.inf
     event = first(net, torch.optim.SGD(net.parameters(), 0.1), data)

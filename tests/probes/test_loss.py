@@ -105,7 +105,7 @@ def test_what_a_softmax_ran_over(make: object, target: object, over: str) -> Non
     assert losses(events)[0].softmax_over == over
 
 
-def test_a_softmax_over_one_number_is_told_for_every_loss() -> None:
+def test_a_softmax_over_one_number_is_emitted_for_every_loss() -> None:
     with capture_events() as events:
         F.binary_cross_entropy(nn.Linear(4, 1)(X).softmax(1).squeeze(1), torch.zeros(8))
         F.binary_cross_entropy(LAYER(X).softmax(0), torch.zeros(8, 3))
@@ -201,7 +201,7 @@ def test_losses_that_torch_itself_holds_are_scripted_and_compiled() -> None:
     assert scripted(LAYER(X), target).item() == expected
 
 
-def test_a_loss_inside_a_backward_or_a_loader_is_not_told() -> None:
+def test_a_loss_inside_a_backward_or_a_loader_is_not_emitted() -> None:
     class Data(torch.utils.data.Dataset[float]):
         def __len__(self) -> int:
             return 4

@@ -60,7 +60,7 @@ def test_a_call_that_raises_adds_nothing_to_the_next() -> None:
     assert [event.values for event in events if isinstance(event, BatchStatisticsTaken)] == [2]
 
 
-def test_one_tensor_given_again_is_told_and_a_new_one_at_its_address_is_not() -> None:
+def test_one_tensor_given_again_is_emitted_and_a_new_one_at_its_address_is_not() -> None:
     model = nn.Sequential(nn.Linear(4, 3), nn.BatchNorm1d(3))
     x = torch.randn(6, 4)
     with capture_events() as events:

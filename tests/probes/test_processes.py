@@ -48,7 +48,7 @@ def test_workers_and_managers_serve_the_run():
     assert started(events) == []
 
 
-def test_process_that_fails_to_start_is_not_told():
+def test_process_that_fails_to_start_is_not_emitted():
     with capture_events() as events:
         process = FORK.Process(target=print, args=("",))
         process.start()

@@ -30,7 +30,7 @@ def nothing(loss: torch.Tensor, features: torch.Tensor) -> None:
     pass
 
 
-def test_graphs_that_no_pass_uses_are_told_once() -> None:
+def test_graphs_that_no_pass_uses_are_emitted_once() -> None:
     (event,) = retained(nothing, retain_graph=True)
     assert isinstance(event, GraphsRetained)
     assert (event.followed, event.used, event.outlived) == (24, 0, 24)
@@ -40,7 +40,7 @@ def test_graphs_that_no_pass_uses_are_told_once() -> None:
 
 @pytest.mark.parametrize("flags", [{}, {"retain_graph": False}, {"retain_graph": True, "create_graph": True}])
 @pytest.mark.filterwarnings("ignore:Using backward\\(\\) with create_graph=True")
-def test_nothing_is_told_of_graphs_that_are_not_only_retained(flags: dict[str, bool]) -> None:
+def test_nothing_is_emitted_for_graphs_that_are_not_only_retained(flags: dict[str, bool]) -> None:
     assert retained(nothing, **flags) == []
 
 
@@ -58,7 +58,7 @@ def test_a_second_pass_through_the_graph_or_a_part_of_it_is_seen(after: Callable
     assert all(isinstance(event, GraphsRetained) and event.used for event in told)
 
 
-def test_a_use_that_comes_later_is_told_at_a_sampled_step() -> None:
+def test_a_use_that_comes_later_is_emitted_at_a_sampled_step() -> None:
     steps = 0
 
     def late(loss: torch.Tensor, features: torch.Tensor) -> None:

@@ -47,7 +47,7 @@ def test_rows_of_constant_layers_stay_equal(build: Callable[..., torch.optim.Opt
     assert events[-1] == (("model.0.weight",), ())
 
 
-def test_zeros_that_get_no_gradient_are_told_apart() -> None:
+def test_zeros_that_get_no_gradient_are_distinguished() -> None:
     model = filled(0, 2, value=0.0)
     events = told(train(model, torch.optim.Adam(model.parameters())))
     assert events[-1] == ((), ("model.0.weight", "model.2.weight"))
@@ -60,12 +60,12 @@ def test_one_constant_layer_parts_at_once(layer: int, value: float) -> None:
     assert all(event == ((), ()) for event in events)
 
 
-def test_random_layers_are_not_told() -> None:
+def test_random_layers_are_not_emitted() -> None:
     model = network()
     assert told(train(model, torch.optim.Adam(model.parameters()))) == []
 
 
-def test_weights_that_only_decay_are_not_told_as_trained() -> None:
+def test_weights_that_only_decay_are_not_emitted_as_trained() -> None:
     model = network()
     beside = nn.Linear(6, 5)
     nn.init.constant_(beside.weight, 0.5)

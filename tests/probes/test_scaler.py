@@ -36,7 +36,7 @@ def test_a_window_with_a_scaler() -> None:
     assert (attempt.skipped, step.scaler) == (False, True)
 
 
-def test_a_skip_is_told_and_its_gradients_are_used() -> None:
+def test_a_skip_is_emitted_and_its_gradients_are_used() -> None:
     model = nn.Linear(4, 2)
     with capture_events() as events:
         optimizer = torch.optim.SGD(model.parameters(), 0.1)
@@ -110,7 +110,7 @@ def test_a_backward_after_unscale_is_late_only_where_its_loss_is_scaled() -> Non
     assert [(event.late, event.plain) for event in two(0.0)] == [(None, None)] * 3
 
 
-def test_gradients_unscaled_by_hand_are_not_told() -> None:
+def test_gradients_unscaled_by_hand_are_not_emitted() -> None:
     def by_hand(model: nn.Module, optimizer: torch.optim.Optimizer, scaler: torch.amp.GradScaler) -> None:
         scaler.scale(model(X).sum()).backward()
         for parameter in model.parameters():
@@ -121,7 +121,7 @@ def test_gradients_unscaled_by_hand_are_not_told() -> None:
     assert read(by_hand) == []
 
 
-def test_a_step_past_the_scaler_is_told() -> None:
+def test_a_step_past_the_scaler_is_emitted() -> None:
     def past(model: nn.Module, optimizer: torch.optim.Optimizer, scaler: torch.amp.GradScaler) -> None:
         scaler.scale(model(X).sum()).backward()
         optimizer.step()

@@ -44,7 +44,7 @@ def optimizer() -> torch.optim.Optimizer:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_each_step_is_told_once_and_construction_is_not(kind: str) -> None:
+def test_each_step_is_emitted_once_and_construction_is_not(kind: str) -> None:
     made = optimizer()
     with capture_events() as events:
         schedule = KINDS[kind](made)
@@ -72,12 +72,12 @@ def step_of_torch_2_8(schedule: Any, epoch: int | None = None) -> None:
 
 
 @pytest.mark.parametrize("kind", ["LambdaLR", "StepLR", "CosineAnnealingLR", "ChainedScheduler", "ReduceLROnPlateau"])
-def test_each_step_is_told_once_where_the_base_class_is_that_of_torch_2_8(
+def test_each_step_is_emitted_once_where_the_base_class_is_that_of_torch_2_8(
     kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delattr(schedules.LRScheduler, "_update_lr", raising=False)
     monkeypatch.setattr(schedules.LRScheduler, "step", step_of_torch_2_8)
-    test_each_step_is_told_once_and_construction_is_not(kind)
+    test_each_step_is_emitted_once_and_construction_is_not(kind)
     assert vars(schedules.LRScheduler)["step"] is step_of_torch_2_8
 
 
@@ -98,7 +98,7 @@ def test_the_lr_is_the_same_to_the_last_bit(kind: str) -> None:
         assert run() == plain
 
 
-def test_a_subclass_of_the_users_own_is_told_once() -> None:
+def test_a_subclass_of_the_users_own_is_emitted_once() -> None:
     class Own(schedules.StepLR):
         def __init__(self, optimizer: torch.optim.Optimizer) -> None:
             super().__init__(optimizer, 2)
@@ -194,7 +194,7 @@ def test_horizons() -> None:
     ],
     ids=["power", "line", "switched off", "warm-up", "constant", "wave"],
 )
-def test_where_the_learning_rate_stands_is_told(factor: Callable[[int], float], rates: list[str]) -> None:
+def test_where_the_learning_rate_stands_is_emitted(factor: Callable[[int], float], rates: list[str]) -> None:
     made = optimizer()
     with capture_events() as events:
         schedule = schedules.LambdaLR(made, factor)

@@ -23,7 +23,7 @@ def train(model: nn.Module, optimizer: torch.optim.Optimizer, steps: int) -> Non
         optimizer.step()
 
 
-def test_a_kept_state_is_told_when_it_is_loaded_after_steps() -> None:
+def test_a_kept_state_is_emitted_when_it_is_loaded_after_steps() -> None:
     model = nn.Sequential(nn.Linear(3, 3), nn.BatchNorm1d(3))
     optimizer = torch.optim.SGD(model.parameters(), 0.1)
     with capture_events() as events:
@@ -42,7 +42,7 @@ def test_a_kept_state_is_told_when_it_is_loaded_after_steps() -> None:
     assert [event.taken for event in others] == [None, None]
 
 
-def test_a_backup_is_told_when_other_weights_were_loaded_over_it() -> None:
+def test_a_backup_is_emitted_when_other_weights_were_loaded_over_it() -> None:
     model = nn.Linear(3, 3)
     optimizer = torch.optim.SGD(model.parameters(), 0.1)
     with capture_events() as events:
@@ -53,7 +53,7 @@ def test_a_backup_is_told_when_other_weights_were_loaded_over_it() -> None:
     assert [(event.taken is not None, event.overwritten) for event in loads(events)] == [(False, False), (True, True)]
 
 
-def test_a_model_without_an_optimizer_is_not_told() -> None:
+def test_a_model_without_an_optimizer_is_not_emitted() -> None:
     model = nn.Linear(3, 3)
     with capture_events() as events:
         backup = model.state_dict()

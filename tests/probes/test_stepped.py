@@ -34,21 +34,21 @@ def frozen(events: list[Event]) -> FrozenStepped:
     return [event for event in events if isinstance(event, FrozenStepped)][-1]
 
 
-def test_a_gradient_that_stays_is_told_with_what_it_moves() -> None:
+def test_a_gradient_that_stays_is_emitted_with_what_it_moves() -> None:
     model = network()
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     told = frozen(train(model, optimizer, model[2].zero_grad, steps=22))
     assert (told.used, told.zero, told.bare) == ((1, 2), (), ())
 
 
-def test_decay_on_a_gradient_of_zeros_is_told() -> None:
+def test_decay_on_a_gradient_of_zeros_is_emitted() -> None:
     model = network()
     optimizer = torch.optim.AdamW(model.parameters(), lr=0.01, weight_decay=0.1)
     told = frozen(train(model, optimizer, lambda: optimizer.zero_grad(set_to_none=False)))
     assert (told.used, told.zero, told.bare) == ((), (1, 2), ())
 
 
-def test_decay_of_an_optimizer_of_ones_own_is_told() -> None:
+def test_decay_of_an_optimizer_of_ones_own_is_emitted() -> None:
     class Decaying(torch.optim.SGD):
         @torch.no_grad()
         def step(self, closure: object = None) -> None:  # type: ignore[override]
@@ -109,7 +109,7 @@ def test_rates_are_read_at_sampled_steps_and_at_the_end() -> None:
 
 
 @pytest.mark.parametrize(("attribute", "on"), [("requires_grad", "module"), ("require_grad", "parameter")])
-def test_attributes_that_freeze_nothing_are_told(attribute: str, on: str) -> None:
+def test_attributes_that_freeze_nothing_are_emitted(attribute: str, on: str) -> None:
     model = network()
     for thing in [model[0]] if on == "module" else model[0].parameters():
         setattr(thing, attribute, False)
@@ -121,7 +121,7 @@ def test_attributes_that_freeze_nothing_are_told(attribute: str, on: str) -> Non
     assert {event.parameters for event in told} == {(1, 2)}
 
 
-def test_parts_that_were_frozen_once_are_not_told() -> None:
+def test_parts_that_were_frozen_once_are_not_emitted() -> None:
     model = network()
     model[0].requires_grad = False  # type: ignore[assignment]
     model[0].weight.require_grad = False  # type: ignore[union-attr]

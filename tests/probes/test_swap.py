@@ -174,7 +174,7 @@ def test_references_of_the_script_are_still_a_reason_to_refuse() -> None:
         assert optimizer.param_groups[0]["params"][0] is parameter
 
 
-def test_every_reference_to_a_tensor_can_be_told_from_the_scripts_own() -> None:
+def test_every_reference_to_a_tensor_can_be_distinguished_from_the_scripts_own() -> None:
     """Whatever a session refers to weakly can be swapped: weights, gradients, batches, outputs, losses, states."""
     gc.collect()
     before = {id(thing) for thing in gc.get_objects() if issubclass(type(thing), torch.Tensor)}
@@ -212,7 +212,7 @@ def test_a_session_that_is_over_refers_to_no_tensor() -> None:
     assert (session.steps, session.findings) == (100, ())
 
 
-def test_keys_of_experiments_are_told_apart_too() -> None:
+def test_keys_of_experiments_are_distinguished_too() -> None:
     keys, one, same = tensor_keys(), torch.ones(2), torch.ones(2)
     with Session():
         keys[one] = 1

@@ -117,7 +117,7 @@ def test_padding_at_the_ends_of_rows_is_read(loss: Callable[[], torch.Tensor], s
     ],
     ids=["no padding index", "another vocabulary", "weights", "masked later"],
 )
-def test_without_a_padding_index_of_the_classes_nothing_is_told(loss: Callable[[], torch.Tensor]) -> None:
+def test_without_a_padding_index_of_the_classes_nothing_is_emitted(loss: Callable[[], torch.Tensor]) -> None:
     with capture_events() as events:
         loss()
     assert not read(events, PaddingRead)

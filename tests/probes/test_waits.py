@@ -65,13 +65,13 @@ def test_the_first_batch_of_all_is_left_out() -> None:
     assert (event.waited_s, event.span_s, event.drawn) == (2.0, 3.0, 3)
 
 
-def test_short_waits_are_not_told() -> None:
+def test_short_waits_are_not_emitted() -> None:
     run = Run(workers=0)
     run.go(0.0, [0.1] * 8, 10.0)
     assert run.wait.event() is None
 
 
-def test_each_loader_is_told_of_when_watching_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_waits_of_each_loader_are_emitted_when_watching_ends(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(loader_times, "_LEAST_S", 0.0)
     data = TensorDataset(torch.arange(12.0))
     with capture_events() as events:
@@ -85,7 +85,7 @@ def test_each_loader_is_told_of_when_watching_ends(monkeypatch: pytest.MonkeyPat
 
 
 @pytest.mark.parametrize(("looks", "crowded"), [([2.0, 2.3], False), ([2.0, 4.0], True)])
-def test_the_time_that_others_had_the_processors_is_told(
+def test_the_time_that_others_had_the_processors_is_emitted(
     looks: list[float], crowded: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     told = iter(looks)

@@ -35,7 +35,7 @@ def test_a_misspelling_whose_line_is_not_known_is_found_at_the_model():
     assert finding.primary.label == "`require_grad` is an attribute that nothing reads"
 
 
-def test_a_part_seen_in_two_models_is_told_once():
+def test_a_part_seen_in_two_models_is_reported_once():
     other = FreezeIgnored(model=2, holder="0", attribute="requires_grad", parameters=(1,), site=LINE)
     events = [*MET, ModelMet(model=2, name="both", parameters=(1, 2)), BUILT, TAPE, MODULE, other, MOVED]
     assert len(judge(FreezeWithoutEffect, events)) == 1

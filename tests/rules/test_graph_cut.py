@@ -48,7 +48,7 @@ def test_the_line_that_cuts_is_shown_where_it_is_known():
     assert finding.help == "remove `.detach()` between these parameters and the loss"
 
 
-def test_a_loss_made_anew_from_a_number_reaches_nothing():
+def test_a_loss_made_again_from_a_number_reaches_nothing():
     (finding,) = judge(GraphCut, [*MET, *step((), leaf_root=True) * 3])
     assert "4 of 4" in finding.message
 

@@ -32,7 +32,7 @@ def test_layers_in_a_list_are_found_at_the_line_that_calls_them():
     assert "`self.layers` an `nn.ModuleList`" in finding.help
 
 
-def test_layers_in_a_dict_are_told_of_module_dict():
+def test_layers_in_a_dict_are_advised_to_use_module_dict():
     layer = UnregisteredModuleCalled(model=1, name="heads['a']", parameters=(5,), site=LINE)
     (finding,) = judge(LayersInPlainContainer, [NET, BUILT, *step(layers=(layer,)) * 2])
     assert "`self.heads` an `nn.ModuleDict`" in finding.help

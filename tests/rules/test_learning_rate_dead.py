@@ -38,7 +38,7 @@ def test_a_warm_up_that_is_never_stepped_is_found_where_it_is_made():
     assert (finding.seen.count, finding.seen.total) == (20, 20)
 
 
-def test_factors_of_zero_are_told_apart():
+def test_factors_of_zero_are_distinguished():
     (finding,) = judge(LearningRateDead, [*MET, ADAM, WARMUP, *[STEP, ZERO] * 20, STILL, END])
     assert finding.help == "give `warmup` factors above 0, or step it more often"
 

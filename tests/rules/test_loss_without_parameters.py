@@ -31,7 +31,7 @@ def step(reached=(9,), forwarded=(1, 2), then=EMPTY, **more):
     return [read, BackwardEnded(site=BACKWARD), then]
 
 
-def test_a_loss_that_reaches_a_tensor_of_nobody_is_found_at_the_backward():
+def test_a_loss_that_reaches_a_tensor_without_an_owner_is_found_at_the_backward():
     (finding,) = judge(LossWithoutParameters, [*MET, *step() * 4, *[BackwardEnded(site=BACKWARD), EMPTY] * 6])
     assert finding.primary.site == BACKWARD
     assert finding.related[0].site == STEP

@@ -28,7 +28,7 @@ def test_an_unknown_size_is_left_out():
     assert "hold" not in finding.cost
 
 
-def test_a_small_size_is_told_in_bytes():
+def test_a_small_size_is_reported_in_bytes():
     (finding,) = judge(RetainGraphInLoop, [BACKWARD, STEP, retained(kept_bytes=12)])
     assert "12 bytes" in finding.cost
 

@@ -38,7 +38,7 @@ def test_layers_of_zeros_that_never_move_are_found():
     assert finding.confidence is Confidence.MEDIUM
 
 
-def test_a_part_that_is_a_model_too_is_told_once():
+def test_a_part_that_is_a_model_too_is_reported_once():
     whole = ModelMet(model=2, name="self", parameters=(1, 2, 3), site=CALL)
     assert len(judge(SymmetricInitialisation, [*MET, whole, *looks(1)])) == 1
 

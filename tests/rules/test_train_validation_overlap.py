@@ -79,7 +79,7 @@ def test_an_evaluation_that_could_not_be_compared_is_quiet():
     assert found(shared(), ModelCalled(model=1, grad=False, tracked=False)) == []
 
 
-def test_a_loader_made_anew_in_each_epoch_is_the_same_evaluation():
+def test_a_loader_made_again_in_each_epoch_is_the_same_evaluation():
     again = [LoaderMet(loader=4, name="val", site=MET[1].site), ModelCalled(model=1, loader=4, tracked=False)]
     assert len(found(shared(), *again)) == 1
 

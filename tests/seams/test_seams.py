@@ -243,7 +243,7 @@ class TestSaving:
 
 class TestZeroGrad:
     @pytest.mark.parametrize("to_none", [True, False])
-    def test_is_told_before_gradients_are_cleared(self, stack: ExitStack, to_none: bool) -> None:
+    def test_is_reported_before_gradients_are_cleared(self, stack: ExitStack, to_none: bool) -> None:
         seen: list[Any] = []
         model = nn.Linear(1, 1, bias=False)
         optimizer = torch.optim.SGD(model.parameters(), 0.1)

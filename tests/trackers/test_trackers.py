@@ -126,7 +126,7 @@ def test_a_tracker_holds_the_log_of_a_run_that_was_killed_twice(tracker, tmp_pat
     assert [value for *_, value in held] == pytest.approx([value for *_, value in expected], rel=1e-6)
 
 
-def test_a_tracker_that_comes_later_is_told_what_was_before(tmp_path):
+def test_a_tracker_that_comes_later_is_shown_what_was_before(tmp_path):
     tracked.train(tmp_path, ())
     tracked.train(tmp_path, ("tensorboard",), epochs=4)
     assert [(name, step) for name, step, _ in in_tensorboard(tmp_path)] == [
@@ -143,7 +143,7 @@ def test_texts_and_settings_are_there(tmp_path):
     assert {"settings/text_summary", "note/text_summary"} <= set(events.Tags()["tensors"])
 
 
-def test_a_tracker_that_fails_is_told_once_and_the_training_goes_on(tmp_path, capsys, monkeypatch):
+def test_a_tracker_that_fails_is_reported_once_and_the_training_goes_on(tmp_path, capsys, monkeypatch):
     from truestep.trackers import tensorboard
 
     whole = tensorboard.TensorBoard.write
@@ -225,7 +225,7 @@ def test_what_clocks_say_is_kept_apart(tmp_path):
     assert first.values["memory_bytes"] > 1e7
 
 
-def test_an_unwritable_system_file_is_told_once(tmp_path, capsys):
+def test_an_unwritable_system_file_is_reported_once(tmp_path, capsys):
     with Run(out=tmp_path / "run", max_steps=4, device="cpu", log_every_n_steps=1) as run:
         (tmp_path / "run" / "system.jsonl").mkdir()
         model = run.model(nn.Linear(1, 1))

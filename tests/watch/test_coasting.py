@@ -436,7 +436,7 @@ def test_a_step_that_raises_is_no_end_of_watching() -> None:
     assert session.steps == 329
 
 
-def test_every_event_is_told_to_who_asks_for_them() -> None:
+def test_every_event_reaches_listeners_that_ask_for_it() -> None:
     seen: list[object] = []
     training = Training()
     with Session(also=seen.append):

@@ -36,7 +36,7 @@ def causes(*findings):
 CAUSE, GROWN, CUT, REST = "missing-zero-grad", "nan-or-inf", "graph-cut", "loss-without-parameters"
 
 
-def test_what_a_failure_grows_into_is_told_under_it():
+def test_what_a_failure_grows_into_is_listed_under_it():
     assert causes(found(GROWN, 40), found(CAUSE, 1)) == {CAUSE: "", GROWN: CAUSE}
 
 
@@ -44,11 +44,11 @@ def test_what_came_before_the_failure_stands_for_itself():
     assert causes(found(GROWN, 0), found(CAUSE, 1)) == {CAUSE: "", GROWN: ""}
 
 
-def test_another_side_of_the_same_failure_is_told_under_it_whenever_it_was_seen():
+def test_another_side_of_the_same_failure_is_listed_under_it_whenever_it_was_seen():
     assert causes(found(REST, 0), found(CUT, 90)) == {CUT: "", REST: CUT}
 
 
-def test_a_chain_is_told_under_its_beginning():
+def test_a_chain_is_listed_under_its_beginning():
     assert causes(found(REST), found(CUT), found("training-without-grad")) == {
         "training-without-grad": "",
         CUT: "training-without-grad",
