@@ -45,7 +45,7 @@ def doctor(*arguments, before="", **variables):
 
 @pytest.fixture(scope="module")
 def here(tmp_path_factory):
-    """What the command says on this machine, on one of its processors and with two threads, for programs."""
+    """Output of the command on this machine, on one of its processors and with two threads, for programs."""
     before = (
         "import atexit, os, sys\n"
         "atexit.register(lambda: sys.stderr.write(f'torch imported: {\"torch\" in sys.modules}'))\n"
@@ -87,7 +87,7 @@ def test_a_process_on_one_processor_is_reported(here):
 
 @pytest.fixture(scope="module")
 def without_torch(tmp_path_factory):
-    """What the command prints where torch is not installed, and the folder above the one that it was asked about."""
+    """Output of the command where torch is not installed, and the folder above the given one."""
     folder = tmp_path_factory.mktemp("lab")
     return doctor(str(folder / "runs"), before=WITHOUT_TORCH), folder
 

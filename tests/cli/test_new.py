@@ -1,4 +1,4 @@
-"""`truestep new`: what it writes, and what it leaves alone."""
+"""`truestep new`: the files that it writes, and those that it keeps."""
 
 import subprocess
 import sys

@@ -46,7 +46,7 @@ def addressless(text: str) -> str:
 
 
 def both(folder: Path, *arguments: str, text: str = "", **environment: str) -> tuple[Result, Result]:
-    """What python and what truestep make of a command line, at the same time."""
+    """Results of python and of truestep for a command line, at the same time."""
     plain = start([*PYTHON, *arguments], folder, **environment)
     watched = start([*TRUESTEP, *arguments], folder, **environment)
     return finish(plain, text), finish(watched, text)

@@ -1,4 +1,4 @@
-"""What `truestep run` adds to a program that trains: one line at once, one report at the end, nothing else."""
+"""`truestep run` adds to a program that trains one line at once and one report at the end, nothing else."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What follows from the facts of machines that are not here."""
+"""Advice from the facts of other machines."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""What is read from the kernel, from files that look as they do on other machines; and what is asked of torch."""
+"""Facts from the kernel, read from files as they are on other machines, and facts from torch."""
 
 import os
 import sys
@@ -327,7 +327,7 @@ class TestTorch:
 
 
 class Stand:
-    """A torch whose only GPU is this machine's CPU under another name."""
+    """A torch with one GPU: the CPU of this machine under another name."""
 
     def __init__(self, torch, **parts):
         self.torch = torch

@@ -67,7 +67,7 @@ def test_an_outcome_that_is_kept_is_not_run_again(folder, tmp_path):
     first = one.run(PLAIN)
     assert one.run(PLAIN) == first
     assert len(begun) == 1
-    assert one.cache.used == 0, "what this object kept is no earlier outcome"
+    assert one.cache.used == 0, "the values in this object are not an earlier outcome"
     later = replace(one, cache=OutcomeCache(tmp_path / "kept"))
     assert later.run(PLAIN) == first
     assert (len(begun), later.cache.used) == (1, 1)

@@ -64,7 +64,7 @@ def test_a_pass_without_backward_is_evaluation_as_a_whole(clock):
         model.train()
     assert spent(clock, 1) == {"data", "forward", "backward", "optimizer", "other"}
     assert "evaluation" in spent(clock, 2)
-    assert clock.steps[2]["batches"] == 1, "batches of evaluation are no batches of a step"
+    assert clock.steps[2]["batches"] == 1, "batches of evaluation do not belong to a step"
     assert clock.steps[2]["forward"] == clock.steps[1]["forward"]
 
 

@@ -207,7 +207,7 @@ for index in range(3000):
 def test_a_graph_break_and_a_recompilation_have_their_lines_and_reasons(folder):
     found = program(folder, COMPILED)
     breaks, again = found.compiled["breaks"], found.compiled["recompiles"]
-    assert len(breaks) == 1, "what watches breaks no graph itself"
+    assert len(breaks) == 1, "the observer itself breaks no graph"
     assert breaks[0]["line"] == line_of(folder, "the break", "other.py")
     assert breaks[0]["path"] == str(folder / "other.py")
     assert "Tensor.item()" in breaks[0]["reason"]

@@ -1,4 +1,4 @@
-"""Law 1: what the checks call on copies leaves nothing behind, whatever the program is like."""
+"""Law 1: calls of copies leave nothing behind, in any program."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ class Network(nn.Module):
 
 
 def train() -> list[Any]:
-    """Train and evaluate; return what came out of it."""
+    """Train and evaluate; return the results."""
     torch.manual_seed(0)
     data = Points()
     table = TensorDataset(torch.randn(40, 5, 3), torch.randint(0, 2, (40,)))

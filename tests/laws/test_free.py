@@ -196,7 +196,7 @@ def test_what_locals_returned_stays_as_it_is() -> None:
 
 
 def held(session: Session) -> int:
-    """Count what the session's own structures hold, however deep."""
+    """Count the entries in the session's own structures, at any depth."""
     seen: set[int] = set()
     rest: list[Any] = [session._scene, session._stream, session._judge, *session._probes]
     count = 0

@@ -1,4 +1,4 @@
-"""Law 3: whatever fails inside a probe or a rule is recorded, and the training goes on as if nobody watched."""
+"""Law 3: a failure inside a probe or a rule is recorded, and the training continues as without supervision."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ ENTRIES = {
     "Unseen": {"begin", "met"},
     "Scene": {"fail", "close_step", "relieve"},
 }
-"""What torch's own code calls, beside methods with `sees`: these catch what goes wrong below them. Others may raise."""
+"""Called by the code of torch, beside methods with `sees`: these catch errors below them. Others may raise."""
 BUILDING = {"install", "sees", "__init__", "__init_subclass__", "patch", "weave", "all_probes"}
 BUILDING |= {"wrap", "wrap_optimizer", "wrap_module", "wrap_iter", "wrap_next", "wrap_iterator", "replace", "watch"}
 BUILDING |= {"untraced", "mark_untraced", "leave_uncompiled", "engine_state", "scales"}
@@ -124,7 +124,7 @@ def train() -> list[object]:
 
 
 def train_badly() -> list[object]:
-    """Do what takes a closer look: a cut graph, frozen and rounded parameters, odd labels, dead units, NaN."""
+    """Run cases that are read closely: a cut graph, frozen and rounded parameters, odd labels, dead units, NaN."""
     torch.manual_seed(0)
     encoder, classifier = nn.Linear(4, 4), nn.Linear(4, 3)
     frozen, rounded = nn.Parameter(torch.ones(4)), nn.Parameter(torch.ones(8, dtype=torch.bfloat16))
@@ -194,7 +194,7 @@ def same(result: list[object], program: Callable[[], list[object]] = train) -> N
 
 
 def _modules() -> list[Any]:
-    """Return the modules of probes and seams; those of active checks have a law of their own."""
+    """Return the modules of probes and seams; those of active checks have a separate law."""
     found = [
         info.name
         for package in (truestep.probes, truestep.seams)
@@ -303,7 +303,7 @@ def fail(names: Collection[str], program: Callable[[], list[object]], once: bool
 
 @pytest.mark.parametrize("module", sorted({name.partition(":")[0] for name in internals()}))
 def test_internals_that_raise_once_never_reach_the_program(module: str) -> None:
-    """Those of a file in one run; what did not get its turn behind another one that raised gets it in the next."""
+    """Those of a file in one run; one that was not reached because an earlier one raised has its turn in the next."""
     missed = {name for name in internals() if name.partition(":")[0] == module}
     for program in PROGRAMS:
         left = sorted(missed & reached(program))

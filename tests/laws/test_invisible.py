@@ -36,13 +36,13 @@ def python(*arguments: str, **environment: str) -> Run:
 
 
 def constant(text: str) -> str:
-    """Blank what differs between two runs of plain python too: addresses, and times and processes in logs."""
+    """Blank the parts that differ between two runs of plain python too: addresses, and times and processes in logs."""
     said = [line for line in text.splitlines() if not line.startswith("truestep: ")]
     return re.sub(r"0x[0-9a-f]+|(?<=^[WEI])\d{4} [\d:.]+ +\d+", "-", "\n".join(said), flags=re.MULTILINE)
 
 
 def supervised(tmp_path: Path, *arguments: str, **environment: str) -> tuple[Run, dict[str, Any]]:
-    """Run under supervision; return what the program did and the report, which goes to a file."""
+    """Run under supervision; return the results of the program and the report, which goes to a file."""
     report = tmp_path / "report.json"
     options = ["--format", "json", "--output", str(report)]
     run = python("-m", "truestep", "run", *options, *arguments, **environment)

@@ -1,6 +1,6 @@
 """The checks of `tests/support/accelerator`: on a GPU where there is one, and on a stand-in for one everywhere.
 
-The stand-in registers a device for a whole process, so all of its checks run in one process of their own.
+The stand-in registers a device for a whole process, so all of its checks run in one separate process.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Law 2: every patch is undone exactly, whatever happens inside and in whichever order sessions end."""
+"""Law 2: every patch is undone exactly, also after errors and in any order of the sessions' ends."""
 
 from __future__ import annotations
 
@@ -276,7 +276,7 @@ def test_an_inherited_attribute_is_inherited_again() -> None:
 
 
 def test_a_bound_method_kept_from_a_session_still_works() -> None:
-    """What user code took hold of while a session ran goes on working when it is over."""
+    """Functions that user code took during a session work when it is over."""
     with Session():
         model = nn.Linear(2, 1)
         optimizer = torch.optim.SGD(model.parameters(), 0.1)

@@ -1,4 +1,4 @@
-"""Averages are those of torch, bit for bit, and take in what was applied, once."""
+"""Averages are those of torch, bit for bit, and take each applied update once."""
 
 import copy
 

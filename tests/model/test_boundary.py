@@ -1,4 +1,4 @@
-"""What did not fit is told beneath torch's own error, and nothing else is."""
+"""A shape that did not fit is named beneath torch's own error, and nothing else is."""
 
 import io
 import re
@@ -18,7 +18,7 @@ def run():
 
 
 def told(error):
-    """What was added to an error, as one text."""
+    """The notes of an error, as one text."""
     return "\n".join(getattr(error.value, "__notes__", []))
 
 

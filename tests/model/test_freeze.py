@@ -1,4 +1,4 @@
-"""What is frozen neither moves nor counts, and what is thawed does again."""
+"""Frozen parameters neither move nor count, and unfrozen ones do again."""
 
 import copy
 

@@ -1,4 +1,4 @@
-"""What decays and what does not, whose lr is whose, and every parameter once."""
+"""Parameters with and without weight decay, the learning rate of each group, and every parameter once."""
 
 import copy
 

@@ -1,4 +1,4 @@
-"""Active checks: what is told of a model and of a data set, and what is refused with which reason."""
+"""Active checks: the answers for a model and for a data set, and the reasons for a refusal."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SEEN: list[float] = []
 
 
 class Network(nn.Module):
-    """A healthy model; `beside` is what its forward does beside."""
+    """A healthy model; `beside` is called in its forward."""
 
     def __init__(self, beside: Callable[[Any], object] = lambda model: None) -> None:
         super().__init__()
@@ -34,7 +34,7 @@ class Network(nn.Module):
 def checked(
     model: nn.Module, data: Dataset[Any] | None = None, call: Callable[..., Any] | None = None, active: bool = True
 ) -> list[Event]:
-    """Train and evaluate a model; return what the checks told."""
+    """Train and evaluate a model; return the events of the checks."""
     torch.manual_seed(0)
     events: list[Event] = []
     data = data or TensorDataset(torch.randn(12, 5, 3), torch.randint(0, 2, (12,)))

@@ -1,4 +1,4 @@
-"""What is told of samples that the training and an evaluation share."""
+"""Samples that the training and an evaluation share."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def noise(row: torch.Tensor) -> torch.Tensor:
 
 
 def told(*pairs: tuple[Any, Any], anew: bool = False, again: bool = False) -> list[SamplesShared | CheckSkipped]:
-    """Train and evaluate on loaders in turn; return what was told of their samples."""
+    """Train and evaluate on loaders in turn; return the events about their samples."""
     torch.manual_seed(0)
     events: list[Any] = []
     model = nn.Linear(5, 2)

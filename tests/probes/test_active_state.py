@@ -1,4 +1,4 @@
-"""What is told of tensors in plain attributes: of those that a model's training writes, and of saves."""
+"""Tensors in plain attributes: those that the training of a model writes, and saves without them."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class OwnState(Running):
 
 
 def told(model: nn.Module, save: Any = lambda model: None) -> list[Any]:
-    """Train, evaluate and save; return what was told of the state."""
+    """Train, evaluate and save; return the events about the state."""
     torch.manual_seed(0)
     events: list[Any] = []
     with Session(Options(active=True), also=events.append) as session:

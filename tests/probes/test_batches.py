@@ -1,4 +1,4 @@
-"""What is read of batches: where it is told, what equal batches have in common, and which labels come in order."""
+"""Reads of batches: their places, the fingerprints of equal batches, and labels in order."""
 
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Saving and loading: told with what the file holds; the file is the same."""
+"""Saving and loading: the events have the contents of the file; the file is the same."""
 
 import io
 from pathlib import Path

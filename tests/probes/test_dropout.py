@@ -13,7 +13,7 @@ from truestep.testing import capture_events
 
 
 def noted(net: nn.Module) -> list[Site | None]:
-    """Train a net for a step, evaluate it twice; return what was noted of the evaluations."""
+    """Train a net for a step, evaluate it twice; return the events of the evaluations."""
     optimizer = torch.optim.SGD(net.parameters(), 0.1)
     x = torch.randn(6, 4)
     with capture_events() as events:

@@ -1,4 +1,4 @@
-"""Weights with the random values that torch's layers begin with are told from trained and loaded ones."""
+"""Weights with the random values that torch's layers begin with are distinguished from trained and loaded ones."""
 
 import pytest
 import torch

@@ -1,4 +1,4 @@
-"""The local variables of frames: where they can be read unnoticed, and that nobody notices."""
+"""The local variables of frames: where they can be read, and that the read has no effect."""
 
 from __future__ import annotations
 
@@ -170,7 +170,7 @@ def test_variables_are_read_beside_such_methods(call: Callable[[], FrameType]) -
 
 
 def snapshot_of(frame: FrameType) -> dict[str, Any]:
-    """Return what the last look at a frame has left behind; to ask the frame itself would fill it again."""
+    """Return the dictionary left by the last look at a frame; a read of the frame itself would fill it again."""
     found = [one for one in gc.get_referents(frame) if type(one) is dict and one is not frame.f_globals]
     return next((one for one in found if one is not frame.f_builtins), {})
 

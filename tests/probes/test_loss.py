@@ -1,4 +1,4 @@
-"""Losses: shapes, broadcasting, what made the input; scripting, compiling and pickling go on working."""
+"""Losses: shapes, broadcasting, the origin of the input; scripting, compiling and pickling work as before."""
 
 import pickle
 import warnings

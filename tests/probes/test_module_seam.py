@@ -1,4 +1,4 @@
-"""The module call: outermost calls are seen, compilers and exporters see what they always saw."""
+"""The module call: outermost calls are observed, and compilers and exporters observe no difference."""
 
 import copy
 import io

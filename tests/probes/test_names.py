@@ -1,4 +1,4 @@
-"""What the user calls things, as it is written at a site."""
+"""Names of objects, as they are written at a site."""
 
 import linecache
 

@@ -26,7 +26,7 @@ def dead() -> nn.Sequential:
 
 
 def looks(model: nn.Module, x: torch.Tensor = X, steps: int = 11) -> list[OutputsCompared]:
-    """Train a model for some steps; return what was told of its outputs."""
+    """Train a model for some steps; return the events about its outputs."""
     optimizer = torch.optim.SGD(model.parameters(), 0.05)
     with capture_events() as events:
         for _ in range(steps):

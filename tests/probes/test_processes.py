@@ -1,4 +1,4 @@
-"""Processes that are started by multiprocessing are told, those that serve the run are not."""
+"""Events of processes that multiprocessing starts; those that serve the run have none."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""GradScaler: a step is an attempt, and a skipped one is told as such."""
+"""GradScaler: a step is an attempt, and a skipped one has its event."""
 
 from collections.abc import Callable
 
@@ -65,7 +65,7 @@ def test_a_scaler_that_is_off_is_not_there() -> None:
 
 
 def read(script: Callable[[nn.Module, torch.optim.Optimizer, torch.amp.GradScaler], None]) -> list[GradientScaleRead]:
-    """Return what is told of the scale of gradients, step by step."""
+    """Return the events about the scale of gradients, step by step."""
     model = nn.Linear(4, 2)
     with capture_events() as events:
         optimizer = torch.optim.SGD(model.parameters(), 1e-3)

@@ -1,4 +1,4 @@
-"""State dicts: kept ones are known again, and what a load that is not strict passed by is read."""
+"""State dicts: kept ones are recognized, and the names that a load without `strict` ignored are read."""
 
 import copy
 import inspect

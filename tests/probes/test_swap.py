@@ -1,4 +1,4 @@
-"""Tensors that exchange their contents: torch lets them, and what is known of gradients goes along."""
+"""Tensors that exchange their contents: torch allows it, and the states of gradients move with them."""
 
 import gc
 import weakref
@@ -97,7 +97,7 @@ def test_the_states_of_gradients_are_those_of_a_loop_without(
 
 
 def test_conversions_are_no_steps_by_hand() -> None:
-    """Gradients of several backward passes, and no optimizer: a version counter that was replaced is no update."""
+    """Gradients of several passes without an optimizer: a version counter that was replaced is not an update."""
     with capture_events() as events:
         model = net()
         for change in (model.double, model.float, lambda: _by_hand(model), lambda: model.to("cpu")):
@@ -175,7 +175,7 @@ def test_references_of_the_script_are_still_a_reason_to_refuse() -> None:
 
 
 def test_every_reference_to_a_tensor_can_be_distinguished_from_the_scripts_own() -> None:
-    """Whatever a session refers to weakly can be swapped: weights, gradients, batches, outputs, losses, states."""
+    """Objects to which a session refers weakly can be swapped: weights, gradients, batches, outputs, states."""
     gc.collect()
     before = {id(thing) for thing in gc.get_objects() if issubclass(type(thing), torch.Tensor)}
     with Session() as session:

@@ -1,4 +1,4 @@
-"""What targets hold: read at sampled steps, once for each place, and only where nothing is left out later."""
+"""Contents of targets: read at sampled steps, once for each place, and only where no target is left out later."""
 
 from collections.abc import Callable
 

@@ -11,7 +11,7 @@ from truestep.testing import capture_events
 
 
 class Run:
-    """Batches that come when told to, and training that takes its time."""
+    """Batches that come at a signal, and training that takes its time."""
 
     def __init__(self, workers: int) -> None:
         self.now = 100.0

@@ -1,4 +1,4 @@
-"""What stands before the counts, where a run showed less than a whole training: in every format."""
+"""The sentence before the counts, where a run showed less than a whole training: in every format."""
 
 import json
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Snapshots at fixed width. To write them anew: TRUESTEP_UPDATE_SNAPSHOTS=1 pytest tests/report"""
+"""Snapshots at fixed width. To renew them: TRUESTEP_UPDATE_SNAPSHOTS=1 pytest tests/report"""
 
 import os
 import re

@@ -1,4 +1,4 @@
-"""Steps that keep repeating are passed over, and nothing that is said of the run changes by it."""
+"""Steps that repeat are passed over, and the report of the run does not change by it."""
 
 from __future__ import annotations
 
@@ -223,7 +223,7 @@ PROGRAMS = [
 
 
 def supervised(program: Callable[[Callable[[int], None]], None], folder: Path) -> tuple[Summary, int]:
-    """Run a program; return what was said of it, and how many steps began while coasting."""
+    """Run a program; return its summary, and how many steps began while coasting."""
     coasting = 0
     session = Session(Options(record=folder))
 

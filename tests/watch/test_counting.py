@@ -1,4 +1,4 @@
-"""Steps that repeat are only counted: what is found is what rules find that see every step."""
+"""Steps that repeat are only counted: the findings are those of rules that see every step."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`truestep.watch` in a notebook: cells are compiled under names of their own, and found again through linecache."""
+"""`truestep.watch` in a notebook: cells are compiled under separate names, and found again through linecache."""
 
 from __future__ import annotations
 

@@ -133,7 +133,7 @@ def test_forked_child_that_ends_by_itself_writes_no_report(tmp_path: Path) -> No
 
 @pytest.mark.slow
 def test_mp_spawn_training(tmp_path: Path) -> None:
-    """What the children do is not seen, and the report does not say that it was clear."""
+    """The work of child processes is not observed, and the report does not call it clear."""
     run = both(
         tmp_path,
         """

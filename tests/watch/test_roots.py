@@ -1,4 +1,4 @@
-"""One finding, not twelve: consequences are told under their cause, and what costs most comes first."""
+"""One finding, not twelve: consequences are listed under their cause, and the most costly one comes first."""
 
 from dataclasses import replace
 

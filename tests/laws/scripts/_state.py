@@ -1,4 +1,4 @@
-"""What a run ended with, to the last bit."""
+"""The state at the end of a run, to the last bit."""
 
 import hashlib
 import random

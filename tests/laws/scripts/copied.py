@@ -52,7 +52,7 @@ def epoch(model, optimizer, criterion, loader, schedules, plateau, scaler):
 
 
 def tell_size(thing):
-    """Print what a copy says of what it holds: the names, and how large it is."""
+    """Print the names in a copy, and its size."""
     for make in (pickle.dumps, saved):
         try:
             print(type(thing).__name__, len(make(thing)))

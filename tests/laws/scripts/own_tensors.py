@@ -1,4 +1,4 @@
-"""Data in a class of tensors that counts the calls it sees: what is read of them under supervision is not counted."""
+"""Data in a class of tensors that counts its calls: reads under supervision are not counted."""
 
 import torch
 from _state import tell
