@@ -24,11 +24,28 @@ def test_lines_with_a_finding_are_marked():
     ]
 
 
-def test_long_facts_are_cut_to_one_line():
-    line = LedgerLine("steps", ", ".join(["1,000 of Adam (train.py:33)"] * 9))
-    shown, *_ = render(Summary("train.py", "finished", steps=1, ledger=(line,)), width=80).splitlines()
-    assert len(shown) <= 80
-    assert shown.endswith("\N{HORIZONTAL ELLIPSIS}")
+def shown(*texts: str) -> list[str]:
+    """Return the lines of the ledger with these texts, 80 columns wide."""
+    lines = tuple(LedgerLine("calls", text) for text in texts)
+    return render(Summary("train.py", "finished", steps=1, ledger=lines), width=80).splitlines()[: len(texts)]
+
+
+def test_long_facts_are_cut_after_a_whole_fact():
+    (line,) = shown(", ".join(f"1,000 of Adam{number} (part{number}.py:33)" for number in range(9)))
+    assert len(line) <= 80
+    assert line.endswith("1,000 of Adam2, 1,000 of Adam3 …")
+
+
+def test_one_long_fact_is_cut_anywhere():
+    (line,) = shown("x" * 100)
+    assert len(line) <= 80
+    assert line.endswith("x …")
+
+
+def test_a_long_line_is_shown_without_the_name_of_the_only_file_then_without_places():
+    calls = "4,400 training, train mode; 1 evaluation, eval mode (digits_accident.py:43)"
+    assert shown(calls)[0].endswith("eval mode (line 43)")
+    assert shown(calls, "12 of Adam (other.py:3)")[0].endswith("eval mode")
 
 
 def test_a_run_without_facts_has_no_ledger():

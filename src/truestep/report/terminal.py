@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 from collections.abc import Sequence
 from typing import TextIO
 
@@ -50,6 +51,11 @@ def render(summary: Summary, *, width: int, colour: bool) -> str:
     for row in _closing(summary, width):
         console.print(_styled(row, Severity.ERROR))
     return out.getvalue()
+
+
+_PLACE = re.compile(r"([^\s()]+):(\d+)")
+"""A file name and a line in a line of the ledger."""
+_IN_BRACKETS = re.compile(r" \((?:line \d+|[^\s()]+:\d+)\)")
 
 
 def console_for(out: TextIO, *, width: int, colour: bool) -> Console:
@@ -110,19 +116,28 @@ def _post_mortem(died: PostMortem, width: int) -> list[Row]:
 
 def _ledger(summary: Summary, width: int) -> list[Row]:
     """Return one row for each account, those with a finding marked by "!"."""
-    room = max((len(line.account) for line in summary.ledger), default=0)
+    name = max((len(line.account) for line in summary.ledger), default=0)
+    files = {file for line in summary.ledger for file, _ in _PLACE.findall(line.text)}
     return [
         (
-            (f"  {line.account:{room}} ", "name"),
+            (f"  {line.account:{name}} ", "name"),
             ("! " if line.rules else "  ", "primary" if line.rules else ""),
-            (_cut(line.text, width - room - 5), ""),
+            (_fitted(line.text, width - name - 5, one_file=len(files) == 1), ""),
         )
         for line in summary.ledger
     ]
 
 
-def _cut(text: str, room: int) -> str:
-    return text if len(text) <= room else text[: room - 1].rstrip(" ,(") + "…"
+def _fitted(text: str, room: int, *, one_file: bool) -> str:
+    """Return a line of the ledger that fits: without the name of the only file, without places, without last facts."""
+    if len(text) > room and one_file:
+        text = _PLACE.sub(r"line \2", text)
+    if len(text) > room:
+        text = _IN_BRACKETS.sub("", text)
+    if len(text) <= room:
+        return text
+    cut = max(text.rfind(mark, 0, room - 1) for mark in (", ", "; "))
+    return text[: cut if cut > room // 2 else room - 2].rstrip(" ,;(") + " …"
 
 
 def _closing(summary: Summary, width: int) -> list[Row]:
