@@ -6,7 +6,7 @@ from pathlib import Path
 import torch
 from torch import nn
 
-from truestep.events import CheckpointLoaded, CheckpointSaved, StateLoaded
+from truestep.events import CheckpointLoaded, CheckpointSaved, OptimizerLoaded, StateLoaded
 from truestep.testing import capture_events
 
 
@@ -40,3 +40,20 @@ def test_the_bytes_are_the_same() -> None:
     plain = written()
     with capture_events():
         assert written() == plain
+
+
+def test_an_optimizer_that_loads_its_moments_tells_whether_its_weights_are_the_first_ones() -> None:
+    torch.manual_seed(0)
+    model = nn.Linear(8, 8)
+    optimizer = torch.optim.Adam(model.parameters(), 1e-6)
+    empty = optimizer.state_dict()
+    with capture_events() as events:
+        model(torch.randn(4, 8)).sum().backward()
+        optimizer.step()
+        state = optimizer.state_dict()
+        torch.optim.Adam(model.parameters()).load_state_dict(state)
+        with torch.no_grad():
+            model.weight.mul_(20)
+        optimizer.load_state_dict(state)
+        optimizer.load_state_dict(empty)
+    assert [event.initial for event in events if isinstance(event, OptimizerLoaded)] == [True, False]

@@ -171,3 +171,16 @@ def test_the_loss_of_the_pass_before_is_recognized() -> None:
         (other * 1).backward(torch.ones(2), retain_graph=True)
     same = [event.same_loss for event in events if isinstance(event, BackwardEnded)]
     assert same == [False, True, False, False]
+
+
+def test_a_function_that_gets_the_mode_is_a_layer_that_depends_on_it() -> None:
+    net = Net("follows")
+    optimizer = torch.optim.SGD(net.parameters(), 0.1)
+    with capture_events() as events:
+        for training in (True, False):
+            net.train(training)
+            net(torch.randn(6, 4)).sum().backward()
+            optimizer.step()
+    on, off = calls(events)
+    assert (on.sensitive, on.frozen_sensitive) == (("Dropout", "F.dropout"), False)
+    assert (off.sensitive, off.frozen_sensitive) == ((), True)

@@ -46,10 +46,11 @@ def test_a_copy_that_nothing_loads(tmp_path: Path) -> None:
         FUNCTION.format("return best"),
         FUNCTION.format("print(locals())"),
         "best = copy.deepcopy(model.state_dict())\ndef restore():\n    model.load_state_dict(best)\n",
-        "history = []\nhistory.append(copy.deepcopy(model.state_dict()))\n",
+        "history = []\nhistory.append(copy.deepcopy(model.state_dict()))\nprint(len(history))\n",
+        "kept = []\nkept.append(model.state_dict())\nfor state in kept:\n    model.load_state_dict(state)\n",
         "size = len(model.state_dict())\n",
     ],
-    ids=["loaded", "returned", "reflection", "read by a function", "appended", "not the state"],
+    ids=["loaded", "returned", "reflection", "read by a function", "counted", "each loaded", "not the state"],
 )
 def test_copies_that_may_be_read(tmp_path: Path, text: str) -> None:
     assert {event.kept for event in taken(tmp_path, text)} == {""}
@@ -59,6 +60,7 @@ def test_copies_that_may_be_read(tmp_path: Path, text: str) -> None:
     ("text", "kept"),
     [
         ("best = {k: v.clone() for k, v in model.state_dict().items()}\n", "best"),
+        ("kept = []\nkept.append(model.state_dict())\nfor state in kept:\n    model.eval()\n", "kept"),
         ("loss, best = 0.1, copy.deepcopy(model.state_dict())\nprint(loss)\n", "best"),
         (
             "class Trainer:\n    def keep(self):\n        self.best = model.state_dict()\nTrainer().keep()\n",

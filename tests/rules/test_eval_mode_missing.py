@@ -174,3 +174,34 @@ def test_a_run_without_evaluation_is_not_observed(events, reason):
         rule.observe(event, run)
     verdict = rule.verdict(run)
     assert (verdict.outcome, verdict.reason) == (Outcome.NOT_OBSERVED, reason)
+
+
+def test_one_call_is_enough_if_its_result_is_compared_with_targets():
+    (finding,) = judge(EvalModeMissing, [*MET, *train(None), gone(use="compared")])
+    assert (finding.confidence, finding.primary.site) == (Confidence.MEDIUM, EVAL)
+    (finding,) = judge(EvalModeMissing, [*MET, *train(None), gone(use="compared", same_input=True)])
+    assert finding.seen.count == 1
+
+
+def test_an_average_that_no_backward_pass_trains_is_measured_too():
+    average = ModelMet(model=3, name="ema", sensitive=("BatchNorm1d",))
+    (finding,) = judge(EvalModeMissing, [*MET, average, *train(), gone(model=3, use="loss", only_read=True)])
+    assert "`ema` was evaluated in train mode" in finding.message
+    assert judge(EvalModeMissing, [*MET, average, gone(model=3, use="compared"), *train()]) == []
+
+
+def test_a_measurement_that_records_graphs_is_found():
+    call = ModelCalled(model=1, site=EVAL, sensitive=("Dropout",), use="compared", only_read=True)
+    assert len(judge(EvalModeMissing, [*MET, *train(), call, *train()])) == 1
+    logged = ModelCalled(model=1, site=EVAL, sensitive=("Dropout",), use="compared")
+    assert judge(EvalModeMissing, [*MET, *train(), logged, *STEP]) == []
+
+
+def test_samples_of_one_input_are_quiet_also_if_they_are_compared():
+    samples = [gone(use="compared"), *[gone(use="compared", same_input=True)] * 9]
+    assert judge(EvalModeMissing, [*MET, *train(), *samples]) == []
+
+
+def test_the_loss_of_the_training_input_at_another_step_size_is_quiet():
+    look = gone(use="loss", only_read=True, same_input=True)
+    assert judge(EvalModeMissing, [*MET, *([*train(), look, look]) * 4]) == []

@@ -65,7 +65,7 @@ def test_a_run_without_evaluation_is_not_observed():
         run.note(event)
         rule.observe(event, run)
     verdict = rule.verdict(run)
-    assert (verdict.outcome, verdict.reason) == (Outcome.NOT_OBSERVED, "no call of a trained model in eval mode")
+    assert (verdict.outcome, verdict.reason) == (Outcome.NOT_OBSERVED, "no evaluation of a trained model")
 
 
 def test_one_call_on_a_whole_tensor_after_each_step_is_found_when_the_run_has_finished():
@@ -110,3 +110,24 @@ def test_targets_made_in_eval_mode_for_the_next_backward_are_not_certain():
     step = [*look(None), *STEP]
     (finding,) = judge(NoGradMissing, [*MET, *STEP, *step * 6])
     assert finding.confidence is Confidence.LOW
+
+
+def measure(use="compared", **more):
+    return ModelCalled(model=1, site=EVAL, use=use, only_read=True, **more)
+
+
+def test_results_that_are_only_compared_are_found_in_train_mode_and_before_a_later_backward_pass():
+    (finding,) = judge(NoGradMissing, [*MET, *([*STEP, measure(), BackwardEnded()]) * 3])
+    assert (finding.confidence, finding.primary.site) == (Confidence.MEDIUM, EVAL)
+    assert finding.primary.label == "1 call, train mode, gradients on"
+    (finding,) = judge(NoGradMissing, [*MET, *STEP, measure("loss"), measure("loss"), *STEP])
+    assert finding.seen.count == 1
+
+
+def test_one_look_at_the_end_is_found_in_eval_mode_only():
+    assert len(judge(NoGradMissing, [*MET, *STEP, measure(training=False)])) == 1
+    assert judge(NoGradMissing, [*MET, *STEP, measure()]) == []
+
+
+def test_a_prediction_that_is_read_as_a_number_is_quiet():
+    assert judge(NoGradMissing, [*MET, *([*STEP, measure("read")]) * 5]) == []

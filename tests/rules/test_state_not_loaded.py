@@ -1,6 +1,14 @@
 import pytest
 
-from truestep.events import RunStarted, Site, StateTaken
+from truestep.events import (
+    OptimizerBuilt,
+    OptimizerLoaded,
+    OptimizerStepped,
+    RunStarted,
+    Site,
+    StateLoaded,
+    StateTaken,
+)
 from truestep.findings import Confidence, Outcome
 from truestep.rules import Progress
 from truestep.rules.state_not_loaded import StateNotLoaded
@@ -48,3 +56,24 @@ def test_other_states_are_quiet(events):
 def test_without_a_state_dict_it_is_not_observed():
     verdict = StateNotLoaded().verdict(Progress())
     assert (verdict.outcome, verdict.reason) == (Outcome.NOT_OBSERVED, "no call of state_dict")
+
+
+def loads(*, initial=True):
+    return OptimizerLoaded(optimizer=1, name="opt", initial=initial, site=LINE)
+
+
+BUILT = [OptimizerBuilt(optimizer=1, parameters=(1, 2))]
+STEPPED = [OptimizerStepped(optimizer=1)]
+WEIGHTS = StateLoaded(model=1, parameters=(1, 2))
+
+
+def test_moments_without_their_weights_are_found():
+    (finding,) = judge(StateNotLoaded, [*BUILT, loads(), *STEPPED * 3])
+    assert finding.message == "`opt` loaded the moments of earlier steps, and its model no weights"
+    assert (finding.primary.site, finding.confidence, finding.seen.count) == (LINE, Confidence.MEDIUM, 1)
+
+
+def test_moments_with_their_weights_are_quiet():
+    for events in ([WEIGHTS, loads()], [loads(), WEIGHTS], [loads(initial=False)]):
+        assert judge(StateNotLoaded, [*BUILT, *events, *STEPPED * 3]) == []
+    assert judge(StateNotLoaded, [*BUILT, loads()]) == []

@@ -1,5 +1,6 @@
 from truestep.events import (
     BackwardEnded,
+    CheckpointLoaded,
     LoaderEnded,
     ModelCalled,
     ModelMet,
@@ -51,27 +52,27 @@ def test_a_restored_mode_is_quiet():
     assert judge(TrainModeNotRestored, [*MET, *([*train(), OFF, LOOK, ON]) * 4]) == []
 
 
-def test_training_in_eval_mode_from_the_start_is_of_low_confidence_and_never_clear():
+def test_training_in_eval_mode_from_the_start_is_found_if_the_weights_are_the_first_ones():
     events = [*MET, OFF, *([*train(False), LOOK]) * 4]
     (finding,) = judge(TrainModeNotRestored, events)
-    assert finding.confidence is Confidence.LOW
+    assert finding.confidence is Confidence.MEDIUM
     assert (finding.primary.site, finding.related[0].site) == (TRAIN, SWITCH)
     assert (finding.seen.count, finding.seen.total) == (4, 4)
+    (finding,) = judge(TrainModeNotRestored, [*events, CheckpointLoaded(), StateLoaded(model=1, parameters=(1, 2))])
+    assert finding.confidence is Confidence.MEDIUM
+
+
+def test_training_of_loaded_weights_in_eval_mode_is_of_low_confidence_and_never_clear():
+    for load in (StateLoaded(model=1, parameters=(1, 2)), CheckpointLoaded()):
+        events = [*MET, load, OFF, *([*train(False), LOOK]) * 4]
+        (finding,) = judge(TrainModeNotRestored, events)
+        assert finding.confidence is Confidence.LOW
     rule, run = TrainModeNotRestored(), Progress()
     for event in events:
         run.note(event)
         rule.observe(event, run)
         run.advance(event)
     assert (rule.verdict(run).outcome, rule.verdict(run).reason) == (Outcome.NOT_OBSERVED, "too little evidence")
-
-
-def test_eval_mode_at_the_line_for_training_and_at_that_for_evaluation_is_of_medium_confidence():
-    for_training = ModeSet(model=1, training=False, site=Site("train.py", 18, 8))
-    epoch = [for_training, *train(False), *train(False), OFF, LOOK]
-    (finding,) = judge(TrainModeNotRestored, [*MET, *epoch * 3])
-    assert finding.confidence is Confidence.MEDIUM
-    (finding,) = judge(TrainModeNotRestored, [*MET, StateLoaded(model=1), *epoch * 3])
-    assert finding.confidence is Confidence.LOW
 
 
 def test_a_first_stage_in_eval_mode_is_quiet():

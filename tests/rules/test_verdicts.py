@@ -121,7 +121,7 @@ TABLE: list[tuple[str, str, list[Event], str, str]] = [
         "evaluated before training",
         [*MET, EVALUATED, *MANY],
         "finished",
-        "no call of a trained model in eval mode",
+        "no evaluation of a trained model",
     ),
     (
         "train-mode-not-restored",

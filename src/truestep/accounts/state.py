@@ -37,7 +37,7 @@ class State(Account[_Key]):
                 self.tally.add(("read", event.site))
             case ev.StateTaken():
                 self.tally.add(("taken", event.site))
-            case ev.StateLoaded():
+            case ev.StateLoaded() | ev.OptimizerLoaded():
                 self.tally.add(("loaded", event.site))
             case ev.OptimizerStepped() | ev.HandStepped():
                 self._stepped = True

@@ -43,6 +43,7 @@ from truestep.events._event import (
 from truestep.events._files import (
     CheckpointLoaded,
     CheckpointSaved,
+    OptimizerLoaded,
     StateLoaded,
     StateTaken,
 )
@@ -147,6 +148,7 @@ __all__ = [
     "ModelCalled",
     "ModelMet",
     "OptimizerBuilt",
+    "OptimizerLoaded",
     "OptimizerStepped",
     "OutputsCompared",
     "PaddingRead",

@@ -49,6 +49,18 @@ class StateTaken(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class OptimizerLoaded(Event):
+    """An optimizer loaded a state with moments of its parameters."""
+
+    absent: ClassVar[str] = "no load_state_dict of an optimizer"
+    optimizer: int
+    name: str = "optimizer"
+    initial: bool = False
+    """Whether the weights that it holds have random values as at their initialisation."""
+    site: Site | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class StateLoaded(Event):
     """A module loaded a state dict."""
 

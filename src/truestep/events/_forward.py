@@ -143,6 +143,11 @@ class ModelCalled(Event):
     compiled: bool = False
     autocast: bool = False
     """Whether autocast was on for the model's device."""
+    use: str = ""
+    """Use of the result in the source of its function: "compared" (with targets), "loss" (a loss of it is read as a
+    number), "read" (as a number); empty for all other uses."""
+    only_read: bool = False
+    """Whether the result has no other use, so that no backward pass can follow."""
     dropout: Site | None = None
     """Line of the forward that applied dropout to values computed by the model although the whole model was in eval
     mode, by a function that does not get the mode; only for calls without gradients."""

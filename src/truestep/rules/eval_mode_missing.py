@@ -120,14 +120,16 @@ class EvalModeMissing(Rule):
     def _close(self, run: Progress) -> None:
         """Judge the phases of calls without gradients that end here."""
         for model, phase in self._calls.phases.items():
-            trained = self._calls.trained[model]
-            if phase.dismissed or (trained.shared and len(self._steppers) > 1):
+            trained = self._calls.trained.get(model, ModelTraining())
+            if phase.dismissed or (trained.shared and len(self._steppers) > 1 and not phase.measured):
                 continue
             if phase.batches >= 2:
                 datasets = {run.loaders[n].dataset for n in trained.loaders if n in run.loaders}
                 met = run.loaders.get(phase.first.loader or 0)
                 sure = met is not None and met.dataset not in datasets
                 self._found(phase, run, Confidence.HIGH if sure else Confidence.MEDIUM)
+            elif phase.measured:
+                self._found(phase, run, Confidence.MEDIUM)
             elif not trained.shared and (phase.first.known_input or model not in self._calls.early):
                 self._recur(phase, trained, run)
         self._calls.phases.clear()

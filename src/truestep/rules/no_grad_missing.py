@@ -13,15 +13,18 @@ from truestep.events import (
     Site,
 )
 from truestep.findings import Confidence, Severity
+from truestep.rules._evaluation import measures
 from truestep.rules._rule import Draft, Progress, Rule
 
 
 @dataclass(slots=True)
 class _Phase:
-    """Calls of one model in eval mode with gradients on that no backward pass has used so far."""
+    """Calls of one model with gradients on, as in an evaluation, that no backward pass has used so far."""
 
     first: ModelCalled
     step: int
+    measured: bool = False
+    """Whether the source shows that no backward pass can use them."""
     calls: int = 0
     batches: int = 0
     drawn: int = -1
@@ -42,7 +45,8 @@ class NoGradMissing(Rule):
     ------------
     Finds phases of calls in eval mode with results that track gradients, and no backward pass or ``autograd.grad``
     before the model is trained again or the run ends. A phase is a pass over a loader, or calls without a loader (a
-    whole tensor, slices) that recur between training steps.
+    whole tensor, slices) that recur between training steps. Calls in train mode are judged as well if the source shows
+    that their results are only compared with targets, or that their loss is only read as a number.
 
     Why it matters
     --------------
@@ -100,31 +104,43 @@ class NoGradMissing(Rule):
         self._evaluated = False
 
     def unobserved(self, run: Progress) -> str:
-        return super().unobserved(run) or ("" if self._evaluated else "no call of a trained model in eval mode")
+        return super().unobserved(run) or ("" if self._evaluated else "no evaluation of a trained model")
 
     def observe(self, event: Event, run: Progress) -> None:
         match event:
             case BatchDrawn():
                 self._drawn += 1
-            case ModelCalled(training=True, grad=True):
-                self._training.add(event.model)
-                self._close(event.model, run)
-            case ModelCalled(training=False):
-                self._evaluated |= event.model in self._trained
-                if event.grad and event.tracked:
-                    phase = self._phases.setdefault(event.model, _Phase(event, run.step))
-                    phase.calls += 1
-                    phase.batches += event.loader is not None and phase.drawn != self._drawn
-                    phase.drawn = self._drawn
+            case ModelCalled():
+                self._called(event, run)
             case BackwardEnded():
                 self._trained |= self._training
                 self._training.clear()
-                self._phases.clear()
+                self._clear(run)
                 self._outlived()
             case GradientsTaken() | OptimizerStepped():
-                self._phases.clear()
+                self._clear(run)
             case _:
                 pass
+
+    def _called(self, call: ModelCalled, run: Progress) -> None:
+        measured = call.only_read and measures(call)
+        if call.training and call.grad and not measured:
+            self._training.add(call.model)
+            self._close(call.model, run)
+            return
+        self._evaluated |= call.model in self._trained and (measured or not call.training)
+        if call.grad and call.tracked:
+            phase = self._phases.setdefault(call.model, _Phase(call, run.step, measured))
+            phase.measured &= measured
+            phase.calls += 1
+            phase.batches += call.loader is not None and phase.drawn != self._drawn
+            phase.drawn = self._drawn
+
+    def _clear(self, run: Progress) -> None:
+        """Judge calls that no backward pass can have used; forget the others."""
+        for model in [model for model, phase in self._phases.items() if phase.measured]:
+            self._close(model, run)
+        self._phases.clear()
 
     def ended(self, event: RunEnded, run: Progress) -> None:
         if event.how in ("finished", "exited"):
@@ -148,7 +164,8 @@ class NoGradMissing(Rule):
         if phase.batches < 2:
             first, latest = self._before.get((model, site), (phase.step, phase.step))
             self._before[model, site] = first, phase.step
-            if phase.calls < 2 and latest == phase.step:
+            alone = phase.calls < 2 and latest == phase.step
+            if alone and not (over and phase.measured and not phase.first.training):
                 return
         where = f" over `{run.loader_name(phase.first.loader)}`" if phase.batches else ""
         calls = f"{phase.calls} {'call' if phase.calls == 1 else 'calls'}"
@@ -157,7 +174,7 @@ class NoGradMissing(Rule):
             site,
             f"an evaluation of `{name}` recorded graphs that no backward pass used",
             run=run,
-            label=f"{calls}{where}, eval mode, gradients on",
+            label=f"{calls}{where}, {'train' if phase.first.training else 'eval'} mode, gradients on",
             cost=f"{graphs} recorded in one evaluation and not used",
             help="wrap the evaluation in `with torch.no_grad():`",
             confidence=Confidence.LOW,
@@ -168,7 +185,7 @@ class NoGradMissing(Rule):
             draft.count += first < phase.step  # the first of them was held back
         if draft.confidence is not Confidence.LOW:
             return
-        if over:  # no backward pass can use them any more
+        if over or phase.measured:  # no backward pass can use them any more
             draft.confidence = Confidence.HIGH if passes else Confidence.MEDIUM
         elif passes:
             self._closed[model] = _Closed(draft)

@@ -12,7 +12,6 @@ from truestep.events import (
     OptimizerStepped,
     RunEnded,
     Site,
-    StateLoaded,
 )
 from truestep.findings import Confidence, Mark, Severity
 from truestep.rules._rule import Progress, Rule
@@ -33,10 +32,8 @@ class _Model:
     first: int = 0
     set_off: Site | None = None
     """Line that set eval mode before any training step in train mode."""
-    lines_off: set[Site | None] = field(default_factory=set)
-    """All these lines."""
-    looked: bool = False
-    """Whether it was called without gradients."""
+    own: bool = False
+    """Whether the program had loaded no weights before its first training step."""
 
 
 class TrainModeNotRestored(Rule):
@@ -45,9 +42,9 @@ class TrainModeNotRestored(Rule):
     What it does
     ------------
     Finds training steps of a model in eval mode, at a line that trained it in train mode before, after an evaluation
-    set eval mode and nothing restored train mode. A model that is in eval mode in all its training steps is reported
-    with low confidence; with medium confidence if it was not loaded, and two lines set eval mode: one for the training,
-    and one for the evaluation.
+    set eval mode and nothing restored train mode. Also finds models that are in eval mode in all their training steps
+    although they began with the values of their own initialisation, if more than the line that makes them sets eval
+    mode: their dropout and batch statistics never act.
 
     Why it matters
     --------------
@@ -77,10 +74,10 @@ class TrainModeNotRestored(Rule):
 
     Known false alarms
     ------------------
-    None known. Some models are fine-tuned in eval mode from the first step to the last on purpose, which is reported
-    with low confidence; so are models in a run that loads weights, and models of other libraries. Not reported: frozen
-    submodules inside a model in train mode, a later stage with its own optimizer or its own training line, and
-    saliency or adversarial passes without a step.
+    None known. Some models are fine-tuned in eval mode from the first step to the last on purpose: models with loaded
+    weights, models of other libraries, and models of a run that read a file before are reported with low confidence.
+    Not reported: frozen submodules inside a model in train mode, a later stage with its own optimizer or its own
+    training line, and saliency or adversarial passes without a step.
 
     References
     ----------
@@ -100,6 +97,8 @@ class TrainModeNotRestored(Rule):
         super().__init__()
         self._models: dict[int, _Model] = {}
         self._backward = False
+        self._lines: set[Site | None] = set()
+        """Lines that set eval mode of modules that no line had called as a model so far."""
         self._resumed = False
         """Whether a model was trained, or set to train mode, after its evaluation."""
 
@@ -111,6 +110,8 @@ class TrainModeNotRestored(Rule):
 
     def observe(self, event: Event, run: Progress) -> None:
         match event:
+            case ModeSet(model=None, training=False):
+                self._lines.add(event.site)
             case ModeSet(model=int(number)):
                 model = self._models.setdefault(number, _Model())
                 model.calls.clear()
@@ -119,7 +120,6 @@ class TrainModeNotRestored(Rule):
                     model.switched, model.evaluated, model.frozen = None, False, 0
                 elif not model.trained_at:
                     model.set_off = model.set_off or event.site
-                    model.lines_off.add(event.site)
                 elif model.switched is None or model.evaluated:
                     model.switched, model.evaluated = event.site, False
             case ModelCalled():
@@ -128,7 +128,6 @@ class TrainModeNotRestored(Rule):
                     model.calls.append(event)
                 else:
                     model.evaluated |= not event.training
-                    model.looked = True
             case LoaderEnded():
                 for model in self._models.values():
                     if model.switched and any(not call.training for call in model.calls):
@@ -147,13 +146,11 @@ class TrainModeNotRestored(Rule):
                 pass
 
     def ended(self, event: RunEnded, run: Progress) -> None:
-        """Raise the confidence for models that the script tells to be in eval mode for the training as well."""
-        if run.met & {StateLoaded, CheckpointLoaded}:
-            return
+        """Raise the confidence for models with first values, unless they were set to eval mode once and for all."""
         for number, model in self._models.items():
             draft, met = self._drafts.get(("throughout", number)), run.models.get(number)
-            meant = len(model.lines_off) < 2 or not model.looked or met is None or met.installed
-            if draft is not None and not meant:
+            again = model.set_off is not None or len(self._lines) > 1
+            if draft is not None and again and model.own and met is not None and not met.installed:
                 draft.confidence = Confidence.MEDIUM
 
     def _trained(self, number: int, model: _Model, step: OptimizerStepped, run: Progress) -> None:
@@ -192,6 +189,9 @@ class TrainModeNotRestored(Rule):
     def _never_in_train_mode(self, number: int, model: _Model, call: ModelCalled, run: Progress) -> None:
         """Report a step in eval mode of a model that has not been trained in train mode so far."""
         name, kinds = run.model_name(number), ", ".join(dict.fromkeys(run.models[number].sensitive)) or "layers"
+        if ("throughout", number) not in self._drafts:
+            loaded = not run.weights.loaded.keys().isdisjoint(run.models[number].parameters)
+            model.own = not loaded and CheckpointLoaded not in run.met
         self.report(
             call.site,
             f"`{name}` was trained in eval mode from the first step to the last",

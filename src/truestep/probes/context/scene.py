@@ -48,6 +48,8 @@ class Depth(threading.local):
     schedule = 0
     dropout: Site | None = None
     """Where the call under way applied dropout that does not follow the mode of the model."""
+    modal: Any = None
+    """The module with the mode that a dropout function follows, at a sampled step."""
     drops = False
     """True if a function applied dropout to computed values in the call under way, without gradients."""
 

@@ -11,21 +11,23 @@ from types import FrameType
 from typing import Any
 
 from truestep import seams
-from truestep.events import CheckpointLoaded, CheckpointSaved, StateLoaded, StateTaken
+from truestep.events import CheckpointLoaded, CheckpointSaved, OptimizerLoaded, StateLoaded, StateTaken
 from truestep.probes.context.names import arguments, receiver
 from truestep.probes.context.probe import Probe, sees
 from truestep.probes.context.scene import is_lazy
 from truestep.probes.files.kept_copies import unread_variable
 from truestep.probes.files.state_dicts import Changed, States, read, shapes
+from truestep.probes.optimizer.sampled_measures import is_initial
 from truestep.seams.patch import patch
 
 _MOST_PARAMETERS = 4000
+_MOST_WEIGHTS = 16
 _HOOKS = ("_state_dict_hooks", "_state_dict_pre_hooks", "_optimizer_state_dict_post_hooks")
 """Attributes with functions that a call of `state_dict` runs: it may be made for their effect."""
 
 
 class CheckpointProbe(Probe):
-    """Emits `CheckpointSaved`, `CheckpointLoaded`, `StateTaken` and `StateLoaded`."""
+    """Emits `CheckpointSaved`, `CheckpointLoaded`, `StateTaken`, `StateLoaded` and `OptimizerLoaded`."""
 
     def install(self, stack: ExitStack) -> None:
         probe, scene = self, self.scene
@@ -83,6 +85,16 @@ class CheckpointProbe(Probe):
         for cls in dict.fromkeys([Optimizer, *schedules]):
             if "state_dict" in vars(cls):
                 self._watch_state(stack, cls, "optimizer" if cls is Optimizer else "schedule")
+        original, probe, scene = Optimizer.load_state_dict, self, self.scene
+
+        @functools.wraps(original)
+        def load_state_dict(self: Any, *args: Any, **kwargs: Any) -> Any:
+            result = original(self, *args, **kwargs)
+            if scene.active:
+                probe.optimizer_loaded(self)
+            return result
+
+        patch(stack, Optimizer, "load_state_dict", load_state_dict)
 
     def _watch_state(self, stack: ExitStack, cls: Any, kind: str) -> None:
         scene, original = self.scene, vars(cls)["state_dict"]
@@ -138,6 +150,18 @@ class CheckpointProbe(Probe):
             kept=kept,
             trained=bool(scene.ledger.attempts),
         )
+
+    @sees
+    def optimizer_loaded(self, optimizer: Any) -> None:
+        """Emit that an optimizer loaded its moments, and whether its weights were still the first ones."""
+        number, site = self.scene.numbers.known("optimizer", optimizer), self.scene.site(2)
+        if number is not None and optimizer.state:
+            held = (p for group in optimizer.param_groups for p in group["params"] if not is_lazy(p) and p.dim() > 1)
+            initial = [is_initial(p) for p in itertools.islice(held, _MOST_WEIGHTS)]
+            name = receiver(site, "optimizer")
+            self.scene.tell(
+                OptimizerLoaded, optimizer=number, name=name, initial=bool(initial) and all(initial), site=site
+            )
 
     @sees
     def before(self, module: Any, state: Any) -> Changed | None:

@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from truestep.events import Site
 
 _Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
-_REFLECTION = frozenset({"locals", "globals", "vars", "eval", "exec", "getattr", "__dict__"})
-"""Names that may lead to any variable."""
+_REFLECTION = frozenset({"locals", "globals", "vars", "eval", "exec", "getattr"})
+"""Functions that may lead to any variable; models have methods by these names."""
 
 
 @functools.lru_cache(maxsize=256)
@@ -41,8 +41,8 @@ def unread_variable(site: Site, *, script: bool) -> str:
     if not local and not script:
         return ""
     names = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
-    names |= {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
-    if names & _REFLECTION:
+    attributes = {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
+    if names & _REFLECTION or "__dict__" in attributes:
         return ""
     outer = {name for node in ast.walk(tree) if isinstance(node, ast.Nonlocal | ast.Global) for name in node.names}
     within: ast.AST = scope if local and ast.unparse(assigned) not in outer else tree
@@ -72,6 +72,8 @@ def _target(call: ast.expr, parents: dict[ast.AST, ast.AST]) -> ast.Name | ast.A
             return up.target
         if isinstance(up, ast.Call):
             name = up.func.attr if isinstance(up.func, ast.Attribute) else getattr(up.func, "id", "")
+            if name == "append" and isinstance(up.func, ast.Attribute) and node is not up.func:
+                return up.func.value if isinstance(up.func.value, ast.Name | ast.Attribute) else None
             if node is not up.func and name not in ("deepcopy", "copy", "dict", "OrderedDict"):
                 return None
             if node is up.func and name not in ("items", "copy"):
@@ -102,10 +104,15 @@ def _name(node: ast.AST) -> object:
 
 
 def _is_read(node: ast.AST, parents: dict[ast.AST, ast.AST]) -> bool:
-    """Return True if the value is used, other than to learn whether there is one."""
+    """Return True if the value is used, other than to learn whether there is one, or to add another one to a list."""
     if not isinstance(getattr(node, "ctx", None), ast.Load):
         return False
     up = parents[node]
+    if isinstance(up, ast.Attribute) and up.attr == "append":
+        return False
+    if isinstance(up, ast.For) and up.iter is node and isinstance(up.target, ast.Name):
+        scope = _scope(up, parents)
+        return any(_is_read(same, parents) for same in _same(up.target, scope))
     if isinstance(up, ast.Compare):
         return not all(isinstance(one, ast.Constant) and one.value is None for one in up.comparators)
     if isinstance(up, ast.UnaryOp) and isinstance(up.op, ast.Not):

@@ -57,6 +57,8 @@ class States:
     def __init__(self, scene: Scene) -> None:
         self._scene = scene
         self._taken: dict[int, tuple[Ref, Taken]] = {}
+        self._latest: dict[int, Taken] = {}
+        """Memory of a module's first tensor to the latest call of its ``state_dict()``."""
         self._loads = 0
         """Number of loads of other weights."""
         self._overwritten: dict[int, int] = {}
@@ -70,6 +72,9 @@ class States:
             return
         taken = Taken(site, self.step(), self._loads, {name: version(value) for name, value in tensors.items()})
         values = list(tensors.values())
+        if len(self._latest) > _MOST_TAKEN:
+            self._latest.clear()
+        self._latest[_memory(values[0])] = taken
         for value in (values[0], values[len(values) // 2], values[-1]):
             self._taken.pop(id(value), None)
             self._taken[id(value)] = (Ref(value), taken)
@@ -85,6 +90,8 @@ class States:
     def own(self, number: int, module: Any, state: Mapping[str, Any]) -> Changed | None:
         """Record a load; return a `Changed` if the state dict consists of own tensors that training changed."""
         taken = next((entry for value in state.values() if (entry := self._entry(value)) is not None), None)
+        if taken is None and isinstance(first := next(iter(state.values()), None), self._scene.torch.Tensor):
+            taken = self._latest.get(_memory(first))  # views of the tensors that were taken
         mine = {} if taken is None else dict(module.named_buffers(remove_duplicate=False))
         mine |= {} if taken is None else dict(module.named_parameters(remove_duplicate=False))
         if taken is None or not all(self._is(value, mine.get(name)) for name, value in state.items()):
@@ -109,6 +116,14 @@ class States:
     def _entry(self, value: Any) -> Taken | None:
         entry = self._taken.get(id(value))
         return entry[1] if entry is not None and entry[0]() is value else None
+
+
+def _memory(tensor: Any) -> int:
+    """Return the address of the memory that a tensor shares; 0 if it has none."""
+    tensor = getattr(tensor, "_local_tensor", tensor)
+    if is_lazy(tensor) or str(tensor.layout) != "torch.strided":
+        return 0
+    return int(tensor.untyped_storage()._cdata)
 
 
 def _same_memory(one: Any, two: Any) -> bool:

@@ -2,6 +2,7 @@
 
 module: the probe of calls of modules
 model: models and their records
+results: uses of results in the source
 mode: the probe of `train()` and `eval()`
 loss: the probe of losses
 label_values: values of targets

@@ -13,6 +13,7 @@ from types import FrameType, FunctionType, ModuleType
 from typing import Any
 
 from truestep.events import Site
+from truestep.probes.context.local_variables import argument
 from truestep.probes.context.names import call_at
 from truestep.probes.context.probe import Probe, sees
 from truestep.seams.patch import patch
@@ -45,8 +46,11 @@ class DropoutProbe(Probe):
         frame = sys._getframe
 
         def dropout(input: Any, p: Any, train: Any) -> Any:
-            if train and not compiles() and depth.inside == (2 if grad_enabled() else 1) and not coast.inside:
-                self.met(input, p, frame(1))
+            if not compiles() and depth.inside == (2 if grad_enabled() else 1) and not coast.inside:
+                if train:
+                    self.met(input, p, frame(1))
+                elif depth.inside == 2:
+                    self.followed(p, frame(1))
             return original(input, p, train)
 
         dropout.__name__ = dropout.__qualname__ = name
@@ -67,6 +71,7 @@ class DropoutProbe(Probe):
             return
         site = scene.sites.at(frame)
         if scene.torch.is_grad_enabled():
+            self.followed(p, function)
             if input.requires_grad:
                 self._computed.add(id(site))
         elif id(site) in self._computed:
@@ -74,11 +79,31 @@ class DropoutProbe(Probe):
             if self._leaves_mode_out(site, frame):
                 scene.depth.dropout = scene.depth.dropout or site
 
+    @sees
+    def followed(self, p: Any, function: FrameType) -> None:
+        """Record the module with the mode that a call passes on, ``training=self.training``, at a sampled step."""
+        scene, frame = self.scene, function.f_back
+        if frame is None or not scene.active or not p or scene.sites.kind(frame.f_code):
+            return
+        if scene.depth.modal is None and _passes_mode(call_at(scene.sites.at(frame))):
+            owner = argument(frame, "self")
+            scene.depth.modal = owner if isinstance(owner, scene.torch.nn.Module) else None
+
     def _leaves_mode_out(self, site: Site | None, frame: FrameType) -> bool:
         known = self._defaults.get(id(site))
         if known is None:
             known = self._defaults[id(site)] = _leaves_mode_out(call_at(site), frame)
         return known
+
+
+def _passes_mode(call: ast.Call | None) -> bool:
+    """Return True if a call gets ``self.training``.
+
+    >>> _passes_mode(ast.parse("F.dropout(x, 0.5, training=self.training)", mode="eval").body)
+    True
+    """
+    given = [] if call is None else [*call.args, *(keyword.value for keyword in call.keywords)]
+    return any(ast.unparse(value) == "self.training" for value in given)
 
 
 def _leaves_mode_out(call: ast.Call | None, frame: FrameType) -> bool:

@@ -10,7 +10,7 @@ from typing import Any
 from truestep.events import ModelMet
 from truestep.probes.context.local_variables import argument
 from truestep.probes.context.names import callee
-from truestep.probes.context.scene import Scene
+from truestep.probes.context.scene import Depth, Scene
 from truestep.probes.forward.layer_settings import LayerSettings
 from truestep.probes.optimizer.sampled_measures import first_values
 from truestep.seams.refs import Ref
@@ -77,6 +77,12 @@ class Model:
         self.known = [entry for entry in self.known if entry[0]() is not None][-_MOST_KNOWN + 1 :]
         self.known.append((Ref(whole), step))
         return False
+
+    def follows(self, depth: Depth) -> None:
+        """Enter the module with the mode that a dropout function follows among the layers that depend on it."""
+        owner, depth.modal = depth.modal, None
+        if len(self.sensitive) < _SENTINELS and not any(ref() is owner for _, ref in self.sensitive):
+            self.sensitive.append(("F.dropout", weakref.ref(owner)))
 
     def switched_on(self) -> int:
         """Return the modes of the mode-sensitive layers as bits: 1 for train mode."""

@@ -19,6 +19,7 @@ from truestep.probes.forward.inputs import READS_ASIDE, Inputs
 from truestep.probes.forward.model import Model, Models, where
 from truestep.probes.forward.norms import Norms
 from truestep.probes.forward.outputs import Outputs
+from truestep.probes.forward.results import Use, use_of
 from truestep.seams.weaving import compiling
 from truestep.seams.wrappers import unwrapped
 
@@ -32,12 +33,13 @@ Token = tuple[int, Any, Any]
 class CallSite:
     """A place in the code that calls a model, with the facts about the call that do not change."""
 
-    __slots__ = ("dropped", "events", "model", "reads", "site")
+    __slots__ = ("dropped", "events", "model", "reads", "site", "use")
 
     def __init__(self, model: Model, site: Site | None, dropped: bool) -> None:
         self.model = model
         self.site = site
         self.dropped = dropped
+        self.use = Use() if site is None else use_of(site)
         self.events: dict[tuple[Any, ...], ModelCalled] = {}
         self.reads = READS_ASIDE
         """Calls without gradients with values still to be read outside of sampled steps."""
@@ -195,6 +197,8 @@ class ModuleProbe(Probe):
         tracked = tensor is not None and tensor.requires_grad
         if scene.sampling.on and not before:
             self._compared.end(model, module, place.site, result)
+        if scene.depth.modal is not None:
+            model.follows(scene.depth)
         on = model.switched_on() if model.sensitive else 0
         training = module.training
         autocast = self._autocast_enabled(model.device)
@@ -203,7 +207,8 @@ class ModuleProbe(Probe):
             dropout = None
         drops = drops and training and not grad
         known = not grad and training and (drops or on > 0) and model.knows(scene.sampling.step)
-        key = (model.count, training, on, grad, tracked, same, scene.loader, autocast, dropout, drops, known)
+        kinds = model.count, len(model.sensitive)
+        key = (kinds, training, on, grad, tracked, same, scene.loader, autocast, dropout, drops, known)
         event = place.events.get(key)
         if event is None:
             event = place.events[key] = self._called(place, module, key)
@@ -292,6 +297,8 @@ class ModuleProbe(Probe):
             loader=loader,
             compiled=module._compiled_call_impl is not None,
             autocast=autocast,
+            use=place.use.how,
+            only_read=place.use.only,
             dropout=dropout,
         )
 
