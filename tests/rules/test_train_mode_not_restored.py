@@ -56,7 +56,7 @@ def test_training_in_eval_mode_from_the_start_is_found_if_the_weights_are_the_fi
     events = [*MET, OFF, *([*train(False), LOOK]) * 4]
     (finding,) = judge(TrainModeNotRestored, events)
     assert finding.confidence is Confidence.MEDIUM
-    assert (finding.primary.site, finding.related[0].site) == (TRAIN, SWITCH)
+    assert (finding.primary.site, finding.related[0].site) == (SWITCH, TRAIN)
     assert (finding.seen.count, finding.seen.total) == (4, 4)
     (finding,) = judge(TrainModeNotRestored, [*events, CheckpointLoaded(), StateLoaded(model=1, parameters=(1, 2))])
     assert finding.confidence is Confidence.MEDIUM

@@ -146,9 +146,12 @@ class TrainModeNotRestored(Rule):
                 pass
 
     def ended(self, event: RunEnded, run: Progress) -> None:
-        """Raise the confidence for models with first values, unless they were set to eval mode once and for all."""
+        """Name the line that set eval mode; raise the confidence for first values, unless it was set only once."""
         for number, model in self._models.items():
             draft, met = self._drafts.get(("throughout", number)), run.models.get(number)
+            if draft is not None and model.set_off is not None:
+                draft.related = (draft.primary,)
+                draft.primary = Mark(model.set_off, "eval mode was set here, and train mode not before the next step")
             again = model.set_off is not None or len(self._lines) > 1
             if draft is not None and again and model.own and met is not None and not met.installed:
                 draft.confidence = Confidence.MEDIUM
@@ -197,7 +200,6 @@ class TrainModeNotRestored(Rule):
             f"`{name}` was trained in eval mode from the first step to the last",
             run=run,
             label=f"{kinds} in eval mode",
-            related=(Mark(model.set_off, "eval mode was set here"),) if model.set_off else (),
             help=f"call `{name}.train()` before the training, unless these layers must stay in eval mode",
             confidence=Confidence.LOW,
             key=("throughout", number),
