@@ -50,7 +50,32 @@ def test_calls_for_each_step_are_no_evaluations():
 
 def test_a_model_without_training_is_fixed():
     teacher = ModelCalled(model=2, site=EVALUATE, training=False, grad=False, tracked=False)
-    assert text(*[teacher, *STEP] * 10) == "10 training, train mode; 10 of fixed models, eval mode, no gradients"
+    assert (
+        text(*[teacher, *STEP] * 10)
+        == "10 training, train mode; 10 of models without backward passes, eval mode, no gradients"
+    )
+
+
+def test_results_that_are_measured_are_evaluations_in_any_mode_and_of_any_model():
+    rollout = ModelCalled(model=1, site=EVALUATE, grad=False, tracked=False)
+    assert text(*[*STEP * 10, rollout] * 3) == "30 training, train mode; 3 others, train mode, no gradients"
+    measured = ModelCalled(model=1, site=EVALUATE, use="compared", only_read=True)
+    assert text(*[*STEP * 10, measured] * 3).endswith("; 3 evaluations, train mode, unused graphs (train.py:41)")
+    average = ModelCalled(model=2, site=EVALUATE, grad=False, tracked=False, use="loss", only_read=True)
+    assert text(*[*STEP, average] * 3).endswith("; 3 evaluations, train mode, no gradients (train.py:41)")
+
+
+def test_one_line_for_training_and_evaluation_has_both():
+    look = ModelCalled(model=1, site=TRAIN, training=False, frozen_sensitive=True, grad=False, tracked=False)
+    line = "30 training, train mode; 3 evaluations, eval mode, no gradients (train.py:20)"
+    assert text(*[*STEP * 10, look, look] * 3) == line
+
+
+def test_a_part_of_a_trained_model_is_trained():
+    whole = ModelMet(model=1, parameters=(1, 2))
+    part = ModelMet(model=2, parameters=(2,))
+    sample = ModelCalled(model=2, site=EVALUATE, training=False, grad=False, tracked=False)
+    assert text(whole, part, *STEP * 10, sample).endswith("; 1 evaluation, eval mode, no gradients (train.py:41)")
 
 
 def test_gradients_that_the_script_takes_use_a_call():
@@ -75,7 +100,7 @@ def test_dropout_in_training_only():
 
 
 def test_dropout_in_evaluation():
-    noisy = ModelCalled(model=1, site=EVALUATE, sensitive=("Dropout",), grad=False, tracked=False)
+    noisy = ModelCalled(model=1, site=EVALUATE, sensitive=("Dropout",), grad=False, tracked=False, use="compared")
     assert text(*[*STEP * 10, noisy] * 3, name="randomness") == "dropout in training and evaluation"
 
 

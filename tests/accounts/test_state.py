@@ -28,7 +28,7 @@ def test_files_and_loads_have_their_lines():
     entry = account(STEP, *[taken, saved] * 12, CheckpointLoaded(site=LOAD), StateLoaded(site=LOAD)).entry()
     assert entry.text == (
         "saved 12 times (train.py:60), read from file once (train.py:70), "
-        "loaded once (train.py:70), state dicts taken 12 times (train.py:59)"
+        "weights loaded once (train.py:70), state dicts taken 12 times (train.py:59)"
     )
     assert [(line["what"], line["count"]) for line in entry.facts["lines"]][:2] == [("taken", 12), ("saved", 12)]
 

@@ -1,8 +1,9 @@
 """The account of calls: each call of a model by a script, and its purpose.
 
-A call is *training* if a backward pass follows with its graph. Calls of a trained model that no backward pass follows,
-between two backward passes, are a *block*. Blocks that are rarer than the backward passes are *evaluations*; others
-serve the steps (targets, rollouts, samples). A model that no backward pass trains is *fixed*: a teacher, or an average.
+A call is *training* if a backward pass follows with its graph. Other calls between two backward passes are a *block*.
+They are *evaluations* if their results are measured (compared with targets, or as a loss that is only read), or if they
+are in eval mode and their blocks are rarer than the backward passes. Others serve the steps (targets, rollouts,
+samples). A model that no backward pass trains, as a part of another one either, is *fixed*: a teacher, or an average.
 """
 
 from __future__ import annotations
@@ -34,6 +35,11 @@ class CallLine:
     blocks: int = 0
     """Number of rows of other calls with no backward pass between them."""
 
+    @property
+    def besides(self) -> bool:
+        """Return True if it has other calls than for training; a graph that was not used does not count beside it."""
+        return any(not recorded or not self.trained for _, recorded in self.apart)
+
 
 class Calls(Account[_Key]):
     """Counts calls by model, line, mode and purpose."""
@@ -44,13 +50,15 @@ class Calls(Account[_Key]):
         super().__init__(objects)
         self._waiting: dict[int, list[ModelCalled]] = {}
         """Model to its calls with a graph since the last backward pass."""
+        self._measured: set[tuple[int, Site | None]] = set()
+        """Models and lines with a call that measures the model."""
         self._in_block: set[tuple[int, Site | None]] = set()
         """Models and lines with a call apart from training since the last backward pass."""
 
     def note(self, event: Event) -> None:
         """Enter an event."""
         match event:
-            case ModelCalled(tracked=True):
+            case ModelCalled(tracked=True) if not (event.only_read and measures(event)):
                 waiting = self._waiting.setdefault(event.model, [])
                 if waiting and event.training and not waiting[-1].training:
                     self._set_apart(event.model)
@@ -88,39 +96,53 @@ class Calls(Account[_Key]):
 
     def purposes(self) -> dict[tuple[int, Site | None], str]:
         """Return the purpose of each line: "training", "evaluation", "step" (calls that serve the steps), "fixed"."""
-        purposes = {}
-        for line in self.lines():
-            passes = self.passes(line.model)
-            if line.trained:
-                purpose = "training"
-            elif not passes:
-                purpose = "fixed"
-            else:
-                purpose = "evaluation" if 2 * line.blocks <= passes else "step"
-            purposes[line.model, line.site] = purpose
-        return purposes
+        return {
+            (line.model, line.site): "training" if line.trained else self._other_purpose(line) for line in self.lines()
+        }
+
+    def _other_purpose(self, line: CallLine) -> str:
+        """Return the purpose of the calls of a line that no backward pass followed."""
+        if (line.model, line.site) in self._measured:
+            return "evaluation"
+        passes = self.passes(line.model)
+        if not passes:
+            return "fixed"
+        rare = 2 * line.blocks <= passes
+        return "evaluation" if rare and all(mode == "eval" for mode, _ in line.apart) else "step"
 
     def passes(self, model: int) -> int:
-        """Return the number of backward passes that followed calls of a model."""
-        return self.tally["pass", model, None, "", True]
+        """Return the number of backward passes that followed calls of a model, or of one that it is a part of."""
+        passes = self.tally["pass", model, None, "", True]
+        met = self.objects.models.get(model)
+        if passes or met is None or not met.parameters:
+            return passes
+        mine = set(met.parameters)
+        wholes = [other for other in self.objects.models.values() if mine <= set(other.parameters)]
+        return max((self.tally["pass", other.model, None, "", True] for other in wholes), default=0)
 
     def entry(self) -> Entry | None:
         """Return the purposes of the calls, with their modes."""
         lines = self.lines()
         if not lines:
             return None
-        purposes = self.purposes()
         parts, facts = [], []
         for purpose in ("training", "evaluation", "step", "fixed"):
-            chosen = [line for line in lines if purposes[line.model, line.site] == purpose]
+            if purpose == "training":
+                chosen = [line for line in lines if line.trained]
+                own = chosen
+            else:
+                chosen = [line for line in lines if line.besides and self._other_purpose(line) == purpose]
+                own = [line for line in chosen if not line.trained]
             parts += [_text(purpose, chosen)] if chosen else []
-            facts += [self._facts(purpose, line) for line in chosen]
+            facts += [self._facts(purpose, line) for line in own]
         return Entry("; ".join(parts), {"lines": facts})
 
     # --- entries -----------------------------------------------------------------------------------------------------
 
     def _apart(self, call: ModelCalled) -> None:
         mode = mode_of(call)
+        if measures(call):
+            self._measured.add((call.model, call.site))
         self.tally.add(("apart", call.model, call.site, mode, call.tracked))
         if (call.model, call.site) not in self._in_block:
             self._in_block.add((call.model, call.site))
@@ -153,6 +175,13 @@ class Calls(Account[_Key]):
         }
 
 
+def measures(call: ModelCalled) -> bool:
+    """Return True if a call measures a model: its result is compared with targets, or its loss is only read."""
+    if call.use == "compared":
+        return call.only_read or not call.grad
+    return call.use == "loss" and call.only_read
+
+
 def mode_of(call: ModelCalled) -> str:
     """Return the mode of the layers that depend on it: "train", "eval" or "mixed"; without any, that of the model."""
     if call.sensitive and call.frozen_sensitive:
@@ -178,7 +207,7 @@ def _text(purpose: str, lines: list[CallLine]) -> str:
     noun = {
         "evaluation": amount(blocks, "evaluation"),
         "step": f"{calls:,} others",
-        "fixed": f"{calls:,} of fixed models",
+        "fixed": f"{calls:,} of models without backward passes",
     }
     graphs = "no gradients" if recorded == {False} else "unused graphs" if recorded == {True} else "some unused graphs"
     first = max(lines, key=lambda line: line.blocks)

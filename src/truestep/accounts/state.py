@@ -20,7 +20,7 @@ class State(Account[_Key]):
     _words: ClassVar[dict[str, str]] = {
         "saved": "saved",
         "read": "read from file",
-        "loaded": "loaded",
+        "loaded": "weights loaded",
         "taken": "state dicts taken",
     }
 
@@ -37,7 +37,7 @@ class State(Account[_Key]):
                 self.tally.add(("read", event.site))
             case ev.StateTaken():
                 self.tally.add(("taken", event.site))
-            case ev.StateLoaded() | ev.OptimizerLoaded():
+            case ev.StateLoaded():
                 self.tally.add(("loaded", event.site))
             case ev.OptimizerStepped() | ev.HandStepped():
                 self._stepped = True

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from truestep.accounts.calls import measures
 from truestep.events import ModelCalled, Site
 from truestep.rules._rule import Progress
+
+_SERVED = 10
+"""Least number of steps that a fixed model serves."""
 
 
 @dataclass(slots=True)
@@ -20,13 +24,6 @@ class Phase:
     """Whether there is evidence that these calls are not an evaluation."""
     measured: bool = False
     """Whether they measure the model: one call is enough."""
-
-
-def measures(call: ModelCalled) -> bool:
-    """Return True if a call measures a model: its result is compared with targets, or its loss is only read."""
-    if call.use == "compared":
-        return call.only_read or not call.grad
-    return call.use == "loss" and call.only_read
 
 
 @dataclass(slots=True)
@@ -119,3 +116,52 @@ class Calls:
             trained.shared |= len(together) > 1
             self.on_purpose.discard(model)
         self._grad.clear()
+
+
+class Fixed:
+    """Follows models that serve the steps of others: called in train mode without a graph, and not trained meanwhile.
+
+    Calls of one input several times (samples), and those with results that the caller drops, do not count.
+    """
+
+    def __init__(self) -> None:
+        self._begun: dict[int, tuple[ModelCalled, int, int]] = {}
+        """Model to its first such call, the step before it, and the step before the latest one."""
+        self._over: list[tuple[ModelCalled, int, int]] = []
+        """The same, before a call in eval mode."""
+
+    def called(self, call: ModelCalled, step: int) -> None:
+        """Update the state with one call."""
+        if call.tracked or not call.training or call.same_input or call.discarded:
+            ended = self._begun.pop(call.model, None)
+            if ended is not None and not call.tracked and not call.training:
+                self._over.append(ended)
+        elif call.sensitive and not call.frozen_sensitive and not measures(call):
+            first, begun, _ = self._begun.get(call.model, (call, step, step))
+            self._begun[call.model] = first, begun, step
+
+    def stepped(self, optimizer: int, run: Progress) -> None:
+        """Forget the models that an optimizer trains."""
+        for model in [model for model in self._begun if optimizer in _holders(model, run)]:
+            del self._begun[model]
+
+    def serving(self, run: Progress) -> list[tuple[ModelCalled, int]]:
+        """Return the first call and the number of steps, of the models that have served many steps with fixed weights.
+
+        A model outside of all optimizers with other values than at first is an average of another one.
+        """
+        found = []
+        for call, begun, latest in (*self._over, *self._begun.values()):
+            met = run.models.get(call.model)
+            average = met is not None and not (
+                _holders(call.model, run) or run.weights.moved.isdisjoint(met.parameters)
+            )
+            if latest - begun >= _SERVED and not average:
+                found.append((call, latest - begun))
+        return found
+
+
+def _holders(model: int, run: Progress) -> set[int]:
+    """Return the optimizers that hold parameters of a model."""
+    met = run.models.get(model)
+    return set().union(*(run.held_by.get(p, set()) for p in met.parameters)) if met is not None else set()

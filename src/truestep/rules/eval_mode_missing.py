@@ -12,7 +12,7 @@ from truestep.events import (
     Site,
 )
 from truestep.findings import Confidence, Mark, Severity
-from truestep.rules._evaluation import Calls, ModelTraining, Phase
+from truestep.rules._evaluation import Calls, Fixed, ModelTraining, Phase
 from truestep.rules._rule import Draft, Progress, Rule
 
 _NO_EVALUATION = "no evaluation of a trained model with layers that depend on the mode"
@@ -78,6 +78,7 @@ class EvalModeMissing(Rule):
     def __init__(self) -> None:
         super().__init__()
         self._calls = Calls()
+        self._fixed = Fixed()
         self._before: dict[Site | None, tuple[int, int]] = {}
         self._mode: dict[int, Site | None] = {}
         self._steppers: set[int] = set()
@@ -99,12 +100,14 @@ class EvalModeMissing(Rule):
                 self._mode.pop(model, None)
             case ModelCalled():
                 self._calls.called(event)
+                self._fixed.called(event, run.step)
             case BackwardEnded():
                 self._close(run)
                 self._calls.backward(run)
                 self._backward = True
             case OptimizerStepped():
                 self._close(run)
+                self._fixed.stepped(event.optimizer, run)
                 if self._backward:
                     self._steppers.add(event.optimizer)
                 self._backward = False
@@ -116,6 +119,17 @@ class EvalModeMissing(Rule):
     def ended(self, event: RunEnded, run: Progress) -> None:
         self._over = event.how in ("finished", "exited")
         self._close(run)
+        for call, steps in self._fixed.serving(run):
+            name, kinds = run.model_name(call.model), ", ".join(dict.fromkeys(call.sensitive))
+            draft = self.report(
+                call.site,
+                f"`{name}`, which is not trained, serves the training of another model in train mode",
+                run=run,
+                label=f"no gradients, {kinds} in train mode",
+                help=f"call `{name}.eval()` before the training",
+                confidence=Confidence.MEDIUM,
+            )
+            draft.count, draft.first_step = steps, run.step - steps
 
     def _close(self, run: Progress) -> None:
         """Judge the phases of calls without gradients that end here."""

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from truestep.accounts.calls import measures
 from truestep.events import (
     BackwardEnded,
     BatchDrawn,
@@ -13,7 +14,6 @@ from truestep.events import (
     Site,
 )
 from truestep.findings import Confidence, Severity
-from truestep.rules._evaluation import measures
 from truestep.rules._rule import Draft, Progress, Rule
 
 

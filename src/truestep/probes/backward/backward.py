@@ -176,7 +176,7 @@ class BackwardProbe(Probe):
             mixed = scene.ledger.mixed_by_hand() if moved else 0
             if sampled and scene.scales.in_use and scene.active:
                 scene.scales.before_backward(outputs, kind)
-        if moved:
+        if moved and not scene.depth.step:  # the closure of an optimizer is called at other weights
             scene.close_step(HandStepped(site=site, moved=1, mixed=min(1, mixed)))
             sampled = scene.sampling.on
         if type(root) is self._tensor and (scene.losses.every or sampled or not scene.sampling.step & 1):
