@@ -42,8 +42,9 @@ def training() -> None:
 def test_a_list_is_named_with_its_line() -> None:
     with capture_events() as events:
         training()
-    (event,) = (event for event in events if isinstance(event, GraphsKept))
-    assert event.name == "losses"
+    found = [event for event in events if isinstance(event, GraphsKept)]
+    assert [(event.name, event.used) for event in found] == [("losses", True), ("losses", False)]
+    event = found[-1]
     assert event.backward_ran
     assert event.site is not None
     lines = Path(__file__).read_text(encoding="utf-8").splitlines()
@@ -70,3 +71,39 @@ def test_kept_without_a_backward_has_a_size() -> None:
 )
 def test_what_does_not_grow_is_quiet(keep: Callable[[torch.Tensor, int], object]) -> None:
     assert kept(keep) == []
+
+
+def epochs(add: Callable[[torch.Tensor], object]) -> None:
+    model = nn.Linear(4, 2)
+    for _ in range(6):
+        total = torch.zeros(())
+        for _ in range(7):
+            loss = model(X).mean()
+            loss.backward()
+            total += add(loss)
+        print(total)
+
+
+@pytest.mark.parametrize("add", [lambda loss: loss, lambda loss: loss * 8], ids=["plain", "scaled"])
+def test_a_sum_that_begins_again_with_each_epoch_is_named(add: Callable[[torch.Tensor], object]) -> None:
+    with capture_events() as events:
+        epochs(add)
+    (event,) = (event for event in events if isinstance(event, GraphsKept))
+    assert (event.name, event.used) == ("total", True)
+
+
+def test_a_sum_of_detached_losses_is_quiet() -> None:
+    with capture_events() as events:
+        epochs(torch.Tensor.detach)
+    assert not [event for event in events if isinstance(event, GraphsKept)]
+
+
+def test_a_sum_that_is_differentiated_itself_is_quiet() -> None:
+    model = nn.Linear(4, 2)
+    with capture_events() as events:
+        for _ in range(16):
+            total = torch.zeros(())
+            for _ in range(7):
+                total = total + model(X).mean()
+            total.backward()
+    assert not [event for event in events if isinstance(event, GraphsKept)]

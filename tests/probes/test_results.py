@@ -50,6 +50,7 @@ def test_results_that_are_only_read(tmp_path: Path, text: str, expected: Use) ->
         ("net(x)", ""),
         ("q = net(s2).max(1).values\ny = r + 0.9 * q\nloss = mse(other(s), y)\nloss.backward()", ""),
         ("agree = net(x).argmax(1) == other(x).argmax(1)\nx2 = x[agree]", "read"),
+        ("loss = criterion(net(x), y)\nloss = loss + 1\nprint(loss.item())\nloss.backward()", "loss"),
         ("a = net(x)\na = 3\nprint(a == y)", ""),
     ],
 )

@@ -1,7 +1,7 @@
 import pytest
 
 from truestep.events import BackwardEnded, GraphsKept, ModelCalled, OptimizerStepped, Site
-from truestep.findings import Outcome
+from truestep.findings import Confidence, Outcome
 from truestep.rules import Progress
 from truestep.rules.loss_kept_with_graph import LossKeptWithGraph
 from truestep.testing import judge
@@ -62,3 +62,10 @@ def test_a_run_that_is_too_short_is_not_observed(times, outcome):
     rule.observe(event, Progress())
     rule.again(event, times)
     assert rule.verdict(Progress()).outcome is outcome
+
+
+def test_a_collection_of_losses_that_passes_began_from_is_found_at_once():
+    (finding,) = judge(LossKeptWithGraph, [kept(4, used=True), STEP])
+    assert (finding.primary.site, finding.confidence) == (LINE, Confidence.MEDIUM)
+    (finding,) = judge(LossKeptWithGraph, [kept(4, used=True), STEP, kept(16)])
+    assert finding.confidence is Confidence.HIGH

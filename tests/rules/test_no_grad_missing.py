@@ -117,16 +117,16 @@ def measure(use="compared", **more):
 
 
 def test_results_that_are_only_compared_are_found_in_train_mode_and_before_a_later_backward_pass():
-    (finding,) = judge(NoGradMissing, [*MET, *([*STEP, measure(), BackwardEnded()]) * 3])
+    (finding,) = judge(NoGradMissing, [*MET, *([*STEP, measure(), measure(), BackwardEnded()]) * 3])
     assert (finding.confidence, finding.primary.site) == (Confidence.MEDIUM, EVAL)
-    assert finding.primary.label == "1 call, train mode, gradients on"
-    (finding,) = judge(NoGradMissing, [*MET, *STEP, measure("loss"), measure("loss"), *STEP])
-    assert finding.seen.count == 1
+    assert finding.primary.label == "2 calls, train mode, gradients on"
+    assert judge(NoGradMissing, [*MET, *STEP, measure("loss"), measure("loss"), *STEP]) == []
 
 
-def test_one_look_at_the_end_is_found_in_eval_mode_only():
-    assert len(judge(NoGradMissing, [*MET, *STEP, measure(training=False)])) == 1
-    assert judge(NoGradMissing, [*MET, *STEP, measure()]) == []
+def test_one_look_is_quiet_and_one_after_each_step_is_found_in_eval_mode_only():
+    assert judge(NoGradMissing, [*MET, *STEP, measure(training=False)]) == []
+    assert len(judge(NoGradMissing, [*MET, *([*STEP, measure(training=False)]) * 4])) == 1
+    assert judge(NoGradMissing, [*MET, *([*STEP, measure()]) * 4]) == []
 
 
 def test_a_prediction_that_is_read_as_a_number_is_quiet():

@@ -180,6 +180,8 @@ class GraphsKept(Event):
     """The variable that keeps them, such as "losses"; empty if not found."""
     backward_ran: bool = True
     """Whether a backward pass has used these graphs."""
+    used: bool = False
+    """Whether they are those of losses that earlier passes began from, in a sum or a list: none is needed any more."""
     site: Site | None = None
 
 

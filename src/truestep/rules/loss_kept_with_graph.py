@@ -3,7 +3,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from truestep.events import BackwardEnded, Event, GraphsKept, ModelCalled, RunEnded
-from truestep.findings import Severity
+from truestep.findings import Confidence, Severity
 from truestep.rules._rule import Progress, Rule
 from truestep.rules._sizes import size_text
 
@@ -14,7 +14,8 @@ class LossKeptWithGraph(Rule):
     What it does
     ------------
     Marks the graphs of past steps without keeping them alive, and counts those that still exist. Reports a number that
-    grows with the steps.
+    grows with the steps, and a sum or a list of losses from which backward passes have begun: it keeps their graphs
+    until it begins again, as with each epoch.
 
     Why it matters
     --------------
@@ -40,8 +41,8 @@ class LossKeptWithGraph(Rule):
 
     Known false alarms
     ------------------
-    None known. A bounded number of graphs (accumulation, truncated backpropagation through time, an episode) does not
-    grow from one check to the next and is not reported.
+    None known. A bounded number of graphs that a later pass needs (truncated backpropagation through time, an episode)
+    does not grow from one check to the next and is not reported.
 
     References
     ----------
@@ -105,7 +106,7 @@ class LossKeptWithGraph(Rule):
         self._looks[key] = event.alive, run.step
         draft = self._drafts.get(key)
         grown = event.alive > alive and (run.step > step or not event.backward_ran)
-        if draft is None and (not grown or event.alive < self.ALIVE):
+        if draft is None and not event.used and (not grown or event.alive < self.ALIVE):
             return
         name = f"`{event.name}`" if event.name else "a variable"
         state = "operations" if event.backward_ran else "operations and activations"
@@ -116,9 +117,12 @@ class LossKeptWithGraph(Rule):
                 run=run,
                 label=f"keeps a tensor with its graph at every step, including {state}",
                 help="keep `loss.item()` or `loss.detach()` instead of the loss itself",
+                confidence=Confidence.MEDIUM if event.used else Confidence.HIGH,
                 unit="graphs",
                 key=key,
             )
+        elif grown and event.alive >= self.ALIVE:
+            draft.confidence = Confidence.HIGH
         draft.count, draft.total = max(event.alive, draft.count), max(event.of, draft.total or 0)
         held = f", {size_text(event.kept_bytes)} each" if event.kept_bytes else ""
         all_of_it = f", {size_text(event.kept_bytes * event.alive)} in all" if event.kept_bytes else ""

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from truestep.accounts.calls import measures
 from truestep.events import (
     BackwardEnded,
     BatchDrawn,
@@ -46,7 +45,7 @@ class NoGradMissing(Rule):
     Finds phases of calls in eval mode with results that track gradients, and no backward pass or ``autograd.grad``
     before the model is trained again or the run ends. A phase is a pass over a loader, or calls without a loader (a
     whole tensor, slices) that recur between training steps. Calls in train mode are judged as well if the source shows
-    that their results are only compared with targets, or that their loss is only read as a number.
+    that their results are only compared with targets; a single call is not: its graph is freed at once.
 
     Why it matters
     --------------
@@ -123,7 +122,7 @@ class NoGradMissing(Rule):
                 pass
 
     def _called(self, call: ModelCalled, run: Progress) -> None:
-        measured = call.only_read and measures(call)
+        measured = call.only_read and (call.use == "compared" or (call.use == "loss" and not call.training))
         if call.training and call.grad and not measured:
             self._training.add(call.model)
             self._close(call.model, run)
@@ -164,8 +163,7 @@ class NoGradMissing(Rule):
         if phase.batches < 2:
             first, latest = self._before.get((model, site), (phase.step, phase.step))
             self._before[model, site] = first, phase.step
-            alone = phase.calls < 2 and latest == phase.step
-            if alone and not (over and phase.measured and not phase.first.training):
+            if phase.calls < 2 and (phase.first.training or latest == phase.step):
                 return
         where = f" over `{run.loader_name(phase.first.loader)}`" if phase.batches else ""
         calls = f"{phase.calls} {'call' if phase.calls == 1 else 'calls'}"

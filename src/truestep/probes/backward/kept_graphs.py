@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import weakref
 from collections import deque
+from collections.abc import Callable
 from typing import Any
 
 from truestep import source
@@ -12,11 +13,18 @@ from truestep.events import GraphsKept, Site
 from truestep.probes.context.local_variables import variables
 from truestep.probes.context.scene import Scene
 
+_ROOT, _MARK = "truestep root", "truestep"
+"""Keys of tokens: of nodes that a backward pass began from, and of others."""
 _MARKS = 64
 _ENOUGH = 16
 _RECENT = 8
+_SUMMED = 4
+"""Terms of a sum that keeps the graphs of past steps."""
 _AFTER = 4
 """Calls by which outputs are examined later than losses, which keep the graphs of outputs too."""
+
+
+_Holds = Callable[[Any], "str | None"]
 
 
 class _Token:
@@ -32,20 +40,32 @@ class Keep:
         """True reports graphs only if the variable that keeps them is found."""
         self.marks: list[weakref.ref[_Token]] = []
         self.full = False
+        self._collecting: set[str] = set()
+        """Variables that collect losses."""
 
     def mark(self, node: Any, site: Site | None, *, backward: bool) -> None:
         """Attach a token to the node's metadata: it dies with the node and keeps nothing alive."""
         if node is None or self.full:
             return
         token = _Token()
-        node.metadata["truestep"] = token
+        node.metadata[_ROOT if backward and not self.named else _MARK] = token
         self.marks.append(weakref.ref(token))
         count = len(self.marks)
         self.full = count >= _MARKS
+        if backward and not self.named and count % _RECENT == 0:
+            self._look_for_used_losses(count, node)
         later = _AFTER if self.named else 0
         if count in (_ENOUGH + _RECENT + later, 2 * _ENOUGH + _RECENT + later, _MARKS):
             del token
             self._judge(site, backward, node)
+
+    def _look_for_used_losses(self, count: int, node: Any) -> None:
+        """Emit a variable that collects losses that earlier backward passes began from."""
+        name, line = self._keeper(self.scene.sites.frame(1), _collects_used_losses)
+        if name and line is not None and name not in self._collecting:
+            self._collecting.add(name)
+            nodes, _ = graph_size(node)
+            self.scene.emit(GraphsKept(alive=_SUMMED, of=count, nodes=nodes, name=name, used=True, site=line))
 
     def _judge(self, site: Site | None, backward: bool, node: Any) -> None:
         older = self.marks[:-_RECENT]
@@ -53,7 +73,7 @@ class Keep:
         if alive < _ENOUGH or alive < 0.9 * len(older):
             return
         nodes, kept = graph_size(node)
-        name, line = self._keeper(self.scene.sites.frame(1))
+        name, line = self._keeper(self.scene.sites.frame(1), _holds_graphs)
         if self.named and (not name or name in self.scene.losses.kept_by):
             return
         if not self.named:
@@ -70,11 +90,11 @@ class Keep:
             )
         )
 
-    def _keeper(self, frame: Any) -> tuple[str, Site | None]:
+    def _keeper(self, frame: Any, holds: _Holds) -> tuple[str, Site | None]:
         """Return the variable in the user's frames that holds the graphs, and the line that adds them."""
         while frame is not None:
             if self.scene.sites._kind.get(id(frame.f_code)) == 0:
-                found = _find(variables(frame), frame.f_code.co_filename)
+                found = _find(variables(frame), frame.f_code.co_filename, holds)
                 if found is not None:
                     name, inside, owner = found
                     return name, _line_of(inside, frame, owner)
@@ -82,7 +102,7 @@ class Keep:
         return "", None
 
 
-def _find(names: dict[str, Any], path: str) -> tuple[str, str, str] | None:
+def _find(names: dict[str, Any], path: str, holds: _Holds) -> tuple[str, str, str] | None:
     """Return the holder of graphs: its name here, its name at the line that fills it, and the class of that line."""
     meters: list[tuple[str, Any]] = []
     for name, value in list(names.items()):
@@ -90,14 +110,14 @@ def _find(names: dict[str, Any], path: str) -> tuple[str, str, str] | None:
         if name == "self" and hasattr(value, "__dict__"):
             inner |= {f"self.{attribute}": held for attribute, held in list(vars(value).items())[:200]}
         for label, held in inner.items():
-            key = _holds_graphs(held)
+            key = holds(held)
             if key is not None:
                 return label + key, label + key, ""
             if label != "self" and hasattr(held, "__dict__") and _defined_in(type(held), path):
                 meters.append((label, held))
     for label, meter in meters[:50]:
         for attribute, held in list(vars(meter).items())[:50]:
-            key = _holds_graphs(held)
+            key = holds(held)
             if key is not None:
                 return f"{label}.{attribute}{key}", f"self.{attribute}{key}", type(meter).__name__
     return None
@@ -130,6 +150,34 @@ def _holds_graphs(value: Any, depth: int = 0) -> str | None:
             return None
         node = adders[0]
     return ""
+
+
+def _collects_used_losses(value: Any) -> str | None:
+    """Return "" for a sum or a list of losses that earlier backward passes began from, a subscript for one in a dict.
+
+    Those that the script needs for a later pass are no roots of an earlier one.
+    """
+    if isinstance(value, dict):
+        return next((f"[{key!r}]" for key, one in list(value.items())[:50] if _collects_used_losses(one) == ""), None)
+    if isinstance(value, list | deque):
+        nodes = [getattr(one, "grad_fn", None) for one in list(value)[-_RECENT:]]
+        return "" if len(nodes) == _RECENT and all(n is not None and _began_a_pass(n) for n in nodes) else None
+    node, terms = getattr(value, "grad_fn", None), 0
+    for _ in range(4 * _SUMMED):
+        if node is None or not hasattr(node, "next_functions") or not node.name().startswith("Add"):
+            return None
+        inner = [following for following, _ in node.next_functions if following is not None]
+        terms += sum(map(_began_a_pass, inner))
+        if terms >= _SUMMED:
+            return ""
+        node = next((one for one in inner if one.name().startswith("Add") and not _began_a_pass(one)), None)
+    return None
+
+
+def _began_a_pass(node: Any) -> bool:
+    """Return True if an earlier backward pass began from a node of the tape, or from its only input."""
+    inner = [following for following, _ in node.next_functions if following is not None]
+    return _ROOT in node.metadata or (len(inner) == 1 and _ROOT in inner[0].metadata)
 
 
 def _line_of(name: str, frame: Any, owner: str) -> Site | None:

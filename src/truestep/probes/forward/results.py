@@ -244,7 +244,7 @@ class _Flow:
         begun = _position(after) if inside else _end(after.iter if isinstance(after, ast.For) else after)
         same = [node for node in ast.walk(scope) if isinstance(node, ast.Name) and node.id == target.id]
         stores = [
-            _position(node)
+            self._written(node)
             for node in same
             if isinstance(node.ctx, ast.Store)
             and _position(node) > begun
@@ -255,6 +255,13 @@ class _Flow:
         for node in same:
             if isinstance(node.ctx, ast.Load) and begun <= _position(node) <= until:
                 self._waiting.append(value._replace(node=node))
+
+    def _written(self, name: ast.Name) -> tuple[int, int]:
+        """Return the place from which a variable has another value: the end of an assignment, which reads it before."""
+        node: ast.AST = name
+        while isinstance(node, ast.Name | ast.Tuple | ast.List | ast.Starred):
+            node = self._parents[node]
+        return _end(node) if isinstance(node, ast.Assign | ast.AnnAssign) else _position(name)
 
     def _scope(self, node: ast.AST) -> ast.AST:
         while not isinstance(node, _SCOPES):
