@@ -34,6 +34,18 @@ def test_each_replaces_the_one_before() -> None:
     assert all(event.remembers for event in made)
 
 
+def test_one_for_each_pass_over_slices_is_distinguished_from_one_for_each_task() -> None:
+    model, x = nn.Linear(3, 1), torch.ones(8, 3)
+    with capture_events() as events:
+        for _ in range(3):
+            optimizer = torch.optim.Adam(model.parameters(), lr=0.1)
+            for rows in torch.randperm(8).split(4):
+                model(x[rows]).sum().backward()
+                optimizer.step()
+    assert [event.one_pass for event in events if isinstance(event, OptimizerBuilt)] == [False, True, True]
+    assert not any(event.one_pass for event in built(nothing))
+
+
 def test_weights_that_are_loaded_are_another_beginning() -> None:
     state = nn.Linear(3, 1).state_dict()
     assert {event.replaces for event in built(lambda model: model.load_state_dict(state))} == {None}

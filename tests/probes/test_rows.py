@@ -47,6 +47,16 @@ def test_rows_of_constant_layers_stay_equal(build: Callable[..., torch.optim.Opt
     assert events[-1] == (("model.0.weight",), ())
 
 
+def test_constants_are_read_before_the_first_step() -> None:
+    model = nn.Sequential(nn.Linear(6, 8), nn.Dropout(0.5), nn.Linear(8, 3))
+    for parameter in model.parameters():
+        nn.init.constant_(parameter, 0.01)
+    events = train(model, torch.optim.Adam(model.parameters(), lr=0.01))
+    constant = {event.constant for event in events if isinstance(event, RowsEqual)}
+    names = {event.parameter: event.name for event in events if isinstance(event, ParameterMet)}
+    assert [[names[number] for number in numbers] for numbers in constant] == [["model.0.weight", "model.2.weight"]]
+
+
 def test_zeros_that_get_no_gradient_are_distinguished() -> None:
     model = filled(0, 2, value=0.0)
     events = told(train(model, torch.optim.Adam(model.parameters())))

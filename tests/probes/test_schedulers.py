@@ -43,6 +43,17 @@ def optimizer() -> torch.optim.Optimizer:
     return torch.optim.SGD(nn.Linear(2, 1).parameters(), 0.1, momentum=0.9)
 
 
+def test_a_length_by_the_name_of_epochs() -> None:
+    optimizer = torch.optim.SGD([torch.zeros(1, requires_grad=True)], lr=0.1)
+    epochs, args = 4, {"num_epochs": 4}
+    with capture_events() as events:
+        torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, T_max=epochs)
+        torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, args["num_epochs"])
+        torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, T_max=epochs * len(args))
+        torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, 4)
+    assert [event.of_epochs for event in events if isinstance(event, SchedulerBuilt)] == [True, True, False, False]
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_each_step_is_emitted_once_and_construction_is_not(kind: str) -> None:
     made = optimizer()

@@ -1,12 +1,14 @@
 """Values before and after a step: frozen parameters, rounded updates; and attributes that freeze nothing."""
 
+import runpy
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 import torch
 from torch import nn
 
-from truestep.events import Event, FreezeIgnored, FrozenStepped, LearningRateRead, UpdateRounded
+from truestep.events import Event, FreezeIgnored, FrozenStepped, LearningRateRead, UpdateMeasured, UpdateRounded
 from truestep.testing import capture_events
 
 X, Y = torch.randn(32, 6, generator=torch.Generator().manual_seed(0)), torch.arange(32) % 3
@@ -136,3 +138,41 @@ def test_parts_that_were_frozen_once_are_not_emitted() -> None:
 
     events = train(model, optimizer, clear, freeze=99)
     assert [event for event in events if isinstance(event, FreezeIgnored)] == []
+
+
+def test_the_size_of_updates_is_the_median_over_weights_that_are_not_near_zero() -> None:
+    model = network()
+    nn.init.normal_(model[2].weight, std=1e-3)
+    size = model[0].weight.detach().square().mean().sqrt().item()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.0)
+
+    def sign() -> None:
+        optimizer.zero_grad()
+        model[0].weight.register_hook(lambda grad: torch.ones_like(grad))
+
+    optimizer.param_groups[0]["lr"] = 2.0
+    events = train(model, optimizer, sign, steps=1)
+    (measured,) = [event for event in events if isinstance(event, UpdateMeasured)]
+    assert abs(measured.ratio - 2.0 / size) < 0.05 * measured.ratio
+
+
+SCRIPT = """
+import torch
+weight = torch.nn.Linear(3, 1)
+optimizer = torch.optim.SGD(weight.parameters(), lr=0.1)
+for step in range(3):
+    for group in optimizer.param_groups:
+        group["lr"] = 0.1 / (1 + step)
+    weight(torch.ones(1, 3)).sum().backward()
+    optimizer.step()
+"""
+
+
+def test_the_line_that_sets_a_rate_by_hand_is_read(tmp_path: Path) -> None:
+    script = tmp_path / "train.py"
+    script.write_text(SCRIPT)
+    with capture_events() as events:
+        runpy.run_path(str(script))
+    read = [event for event in events if isinstance(event, LearningRateRead)]
+    assert [event.rates for event in read] == [(0.1,), (0.05,), (0.0333333,)]
+    assert {event.site and event.site.line for event in read} == {7}

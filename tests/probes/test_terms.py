@@ -55,9 +55,39 @@ def as_a_number():
     torch.autograd.backward(total)
 
 
+def sum_of(out):
+    size = out.square().mean()
+    return out.mean() + size.item()
+
+
+def returned_by_a_function():
+    total = sum_of(MODEL(X)) / 2
+    total.backward()
+
+
+def of_a_model_on_detached_input():
+    loss = nn.functional.mse_loss(MODEL(X).detach(), X[:, :1]) + MODEL(2 * X).mean()
+    loss.backward()
+
+
+def penalty_of_gradients(model):
+    x = torch.ones(2, 4, requires_grad=True)
+    (gradient,) = torch.autograd.grad(model(x).sum(), x)
+    return gradient.square().mean()
+
+
+def without_create_graph():
+    penalty = penalty_of_gradients(MODEL)
+    loss = MODEL(X).mean() + 10 * penalty
+    loss.backward()
+
+
 @pytest.mark.parametrize(
     ("train", "cut", "name"),
     [
+        (returned_by_a_function, ".item()", ""),
+        (of_a_model_on_detached_input, ".detach()", ""),
+        (without_create_graph, "", "penalty"),
         (detached, ".detach()", ""),
         (by_function, "", "extra"),
         (in_a_block, "torch.no_grad()", "extra"),

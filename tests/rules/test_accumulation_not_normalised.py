@@ -46,6 +46,18 @@ def test_a_sum_that_was_not_measured_has_medium_confidence():
     assert finding.confidence is Confidence.MEDIUM
 
 
+def bare(ratio):
+    """Return a window of batches that no loader made."""
+    passes = [replace(event, loader=None, root="NllLossBackward0") for event in (BACK, ONTO, ONTO, ONTO)]
+    return [*passes, measured(ratio), STEPPED]
+
+
+def test_without_a_loader_gradients_in_one_direction_decide():
+    (finding,) = judge(AccumulationNotNormalised, [SGD, *bare(3.8), *bare(3.6), *bare(2.4)])
+    assert finding.primary.site == BACKWARD
+    assert judge(AccumulationNotNormalised, [SGD, *bare(2.1) * 9]) == []
+
+
 def test_a_short_window_at_the_end_of_an_epoch_does_not_hide_it():
     (finding,) = judge(AccumulationNotNormalised, [SGD, *WINDOW * 3, DRAWN, BACK, STEPPED, *WINDOW * 3])
     assert finding.seen.count == 6

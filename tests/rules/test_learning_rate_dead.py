@@ -96,3 +96,14 @@ def test_other_rates_of_0_are_quiet(events):
 def test_without_a_learning_rate_it_is_not_observed():
     verdict = LearningRateDead().verdict(Progress())
     assert (verdict.outcome, verdict.reason) == (Outcome.NOT_OBSERVED, "no learning rate that is a number")
+
+
+def test_a_schedule_that_begins_at_zero_for_many_updates():
+    events = [*MET, ADAM, WARMUP, STILL, *[STEP] * 12, STILL, *[STEP] * 3, UP, MOVING, *[STEP] * 20, MOVING, STEP, END]
+    (finding,) = judge(LearningRateDead, events)
+    assert finding.primary.site == LINE
+    assert finding.confidence is Confidence.MEDIUM
+    assert finding.message == "`warmup` held the learning rate at 0 for the first 13 updates"
+    assert finding.cost == "these updates changed nothing: 36% of the run or more"
+    other = OptimizerStepped(optimizer=2, fresh=1, observed=1)
+    assert judge(LearningRateDead, [*events[:-1], other, END]) == []

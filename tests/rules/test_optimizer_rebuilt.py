@@ -49,6 +49,11 @@ def test_an_optimizer_for_each_pass_is_found_with_medium_confidence():
     assert "for each pass over the data" in finding.message
 
 
+def test_without_a_loader_a_pass_over_slices_counts():
+    (finding,) = judge(OptimizerRebuilt, run(5, steps=10, loader=None, one_pass=lambda number: number > 1))
+    assert finding.confidence is Confidence.MEDIUM
+
+
 def test_without_a_loader_an_equal_number_of_steps_has_low_confidence():
     (finding,) = judge(OptimizerRebuilt, run(5, steps=10, loader=None))
     assert finding.confidence is Confidence.LOW

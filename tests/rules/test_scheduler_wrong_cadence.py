@@ -57,6 +57,22 @@ def test_a_cosine_of_more_epochs_than_batches_is_found_at_the_end():
     assert finding.confidence is Confidence.HIGH
 
 
+def test_a_length_by_the_name_of_epochs_needs_no_loader():
+    built = schedule("CosineAnnealingLR", horizon=8, of_epochs=True)
+    (finding,) = judge(SchedulerWrongCadence, run_of(built, epochs=8, batches=13, per_step=True, loader=False))
+    assert finding.confidence is Confidence.HIGH
+    assert finding.cost == "104 scheduler steps were made through a length of 8, which counts epochs by its name"
+    assert "once per epoch" in finding.help
+    assert judge(SchedulerWrongCadence, run_of(built, epochs=8, batches=13, per_step=False, loader=False)) == []
+
+
+def test_a_length_in_updates_that_is_stepped_per_epoch_needs_no_loader():
+    built = schedule("LinearLR", horizon=104, falls=True)
+    (finding,) = judge(SchedulerWrongCadence, run_of(built, epochs=8, batches=13, per_step=False, loader=False))
+    assert finding.confidence is Confidence.HIGH
+    assert finding.help == "call `sched.step()` after every `opt.step()`"
+
+
 def test_steps_that_came_again_are_counted():
     rule, run = SchedulerWrongCadence(), Progress()
     built = schedule("CosineAnnealingLR", horizon=10)

@@ -32,6 +32,16 @@ def test_rows_that_stay_equal_while_they_are_trained_are_found_at_the_model():
     assert (finding.seen.count, finding.seen.total) == (21, 21)
 
 
+def test_constants_that_dropout_makes_different_have_medium_confidence():
+    (finding,) = judge(SymmetricInitialisation, [*MET, *(RowsEqual(constant=(1, 3), steps=n) for n in (2, 11))])
+    assert finding.confidence is Confidence.MEDIUM
+    assert finding.message == "2 weights of `net` started with one value everywhere"
+
+
+def test_one_constant_weight_of_two_is_quiet():
+    assert not judge(SymmetricInitialisation, [*MET, *(RowsEqual(constant=(3,), steps=n) for n in (2, 11))])
+
+
 def test_layers_of_zeros_that_never_move_are_found():
     (finding,) = judge(SymmetricInitialisation, [*MET, *looks(zero=(1, 3))])
     assert finding.message == "all 2 weights of `net` started at zero and are still zero"

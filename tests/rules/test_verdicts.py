@@ -174,6 +174,13 @@ TABLE: list[tuple[str, str, list[Event], str, str]] = [
         "finished",
         "too little evidence",
     ),
+    (
+        "loss-never-differentiated",
+        "no loss function of torch",
+        MANY,
+        "finished",
+        "no loss function of torch.nn with gradients at two sampled steps",
+    ),
     ("loss-without-parameters", "2 steps", FEW, "finished", "fewer than 3 optimizer steps"),
     (
         "padding-in-loss",
@@ -216,7 +223,9 @@ TABLE: list[tuple[str, str, list[Event], str, str]] = [
         "finished",
         "too little evidence",
     ),
+    ("update-exceeds-weights", "no update measured", MANY, "finished", "no loss of one value"),
     # Schedules.
+    ("learning-rate-off-course", "no rate read", MANY, "finished", "no learning rate that is a number"),
     ("learning-rate-dead", "no rate read", MANY, "finished", "no learning rate that is a number"),
     (
         "learning-rate-dead",

@@ -10,8 +10,6 @@ BROKEN = sorted((Path(__file__).parent / "adversarial_broken").glob("*.py"))
 KNOWN_MISSES: dict[str, str] = {
     "accumulation_chunks_of_one_batch": "several backward passes within one batch are also how healthy multi-task "
     "losses and gradients per sample are written: only batches drawn between them tell accumulation",
-    "critic_loss_never_backward": "an optimizer without gradients beside one that learns from the same backward "
-    "pass is healthy while its part waits (warm-up, a weight of zero, experts that are not used)",
 }
 """Broken programs that are not found, and why."""
 SLOW = {

@@ -23,6 +23,10 @@ class Segment:
     update: int
     """Number of updates of the optimizer before the first of these steps."""
     rates: tuple[float, ...]
+    steps: int = 0
+    """Number of these steps; 0 for rates that were only read at the end."""
+    until: int = 0
+    """Number of updates before the last of these steps."""
 
 
 @dataclass(slots=True)
@@ -54,13 +58,20 @@ class Rates(Account[_Key]):
         super().__init__(objects)
         self.segments: dict[int, list[Segment]] = {}
         """Optimizer to its learning rates, as they were read at sampled steps."""
+        self.written: dict[int, Site] = {}
+        """Optimizer to the only line that assigns its learning rate in the file of its step."""
         self._extremes: dict[int, tuple[float, float]] = {}
+        self._read_last: dict[int, Segment] = {}
+        """Optimizer to the segment of the learning rates that its next step uses."""
 
     def note(self, event: Event) -> None:
         """Enter an event."""
         match event:
             case ev.OptimizerStepped():
                 self.tally.add(("update", event.optimizer, None))
+                if (segment := self._read_last.pop(event.optimizer, None)) is not None:
+                    segment.steps += 1
+                    segment.until = self.updates(event.optimizer) - 1
             case ev.SchedulerStepped():
                 self.tally.add(("schedule", event.scheduler, event.site))
             case ev.LearningRateRead(rates=rates) if rates:
@@ -77,10 +88,17 @@ class Rates(Account[_Key]):
             if len(segments) == _MOST:
                 del segments[-1]
             segments.append(Segment(self.updates(number), rates))
+        self._read_last[number] = segments[-1]
+        if event.site is not None:
+            self.written[number] = event.site
 
     def updates(self, optimizer: int) -> int:
         """Return the number of steps of an optimizer."""
         return self.tally["update", optimizer, None]
+
+    def used(self, optimizer: int) -> list[Segment]:
+        """Return the learning rates of an optimizer that were read at its steps."""
+        return [segment for segment in self.segments.get(optimizer, ()) if segment.steps]
 
     def scheduled(self) -> dict[int, int]:
         """Return the number of steps of each schedule, 0 for one that was only built."""

@@ -59,6 +59,7 @@ from truestep.events._forward import (
     LoaderTimed,
     LoaderUnread,
     LossComputed,
+    LossFollowed,
     ModelCalled,
     ModeSet,
     OutputsCompared,
@@ -98,6 +99,7 @@ from truestep.events._steps import (
     ScalerStepped,
     ScalerUpdated,
     SchedulerStepped,
+    UpdateMeasured,
     UpdateRounded,
     WindowMeasured,
 )
@@ -140,6 +142,7 @@ __all__ = [
     "LoaderTimed",
     "LoaderUnread",
     "LossComputed",
+    "LossFollowed",
     "LossNotFinite",
     "LossRead",
     "LossScaled",
@@ -177,6 +180,7 @@ __all__ = [
     "TapeRead",
     "TermsRead",
     "UnregisteredModuleCalled",
+    "UpdateMeasured",
     "UpdateRounded",
     "WindowMeasured",
 ]

@@ -236,6 +236,17 @@ class LayerSettingRead(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class LossFollowed(Event):
+    """A call of a loss function with gradients at a sampled step, followed until the next one at its line."""
+
+    absent: ClassVar[str] = "no loss function of torch.nn with gradients at two sampled steps"
+    kind: str
+    site: Site | None = None
+    differentiated: bool = False
+    """Whether a backward pass went through its input, or may have done so."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class LossComputed(Event):
     """A loss function of torch was called (as a module or as a function)."""
 

@@ -101,6 +101,8 @@ class OptimizerBuilt(Event):
     replaces: int | None = None
     """The optimizer that the same lines built before over the same parameters, if these have kept their values since
     its last step."""
+    one_pass: bool = False
+    """Whether it replaces one in a loop in which each makes the steps of one pass over slices of the data."""
     site: Site | None = None
 
 
@@ -162,6 +164,8 @@ class SchedulerBuilt(Event):
     """Whether it has milestones or is linear, and ends with a lower learning rate than at its start."""
     at_zero: bool = False
     """Whether the learning rates of all groups are 0 after this event."""
+    of_epochs: bool = False
+    """Whether the source gives its length by the name of a variable that counts epochs."""
     called: bool = True
     """Whether its file may call ``step()`` of a variable by its name."""
     site: Site | None = None

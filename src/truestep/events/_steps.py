@@ -129,6 +129,8 @@ class RowsEqual(Event):
     """Weights that were trained since: their values changed, other than by a factor."""
     zero: tuple[int, ...] = ()
     """Weights that were and are zero everywhere."""
+    constant: tuple[int, ...] = ()
+    """Weights that had one value other than zero everywhere when first observed."""
     steps: int = 0
 
 
@@ -163,6 +165,17 @@ class UpdateRounded(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class UpdateMeasured(Event):
+    """At a sampled step among the first ones of an optimizer: size of the update relative to the weights before."""
+
+    absent: ClassVar[str] = "no update of weights"
+    optimizer: int
+    ratio: float
+    """Norm of the update divided by the norm of the weight, the median of the weights examined, rounded."""
+    site: Site | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class LearningRateRead(Event):
     """At a sampled step, and at the end of the run: the learning rates of an optimizer."""
 
@@ -170,6 +183,8 @@ class LearningRateRead(Event):
     optimizer: int
     rates: tuple[float, ...]
     """One for each parameter group, rounded to six digits."""
+    site: Site | None = None
+    """The only line of the file of the step that assigns a learning rate by the key "lr"; None if there are several."""
 
     @property
     def zero(self) -> bool:

@@ -15,6 +15,8 @@ _BEGUN = 0.2
 """A schedule that made less than this fraction of its steps has barely begun."""
 _TO_THE_END = ("CosineAnnealingLR", "OneCycleLR", "PolynomialLR", "SequentialLR", "LinearLR")
 """Schedules designed to be run to their end."""
+_PASSED = 3
+"""A schedule of epochs that is stepped for every batch makes at least so many times its steps."""
 _EPOCHS = (100, 500)
 """A horizon below the batches of a pass counts epochs: surely up to the first value, probably up to the second."""
 
@@ -40,12 +42,14 @@ def too_far(
         return None
     often = counts.often(pace, run)
     fits_epochs = often and ended and abs(counts.passes - horizon) <= max(1, counts.passes // 10)
-    help = (
-        f"call `{built.name}.step()` {'once per epoch, after the loop over batches' if often else f'{horizon} times'}"
-    )
+    when = "once per epoch, after the loop over batches" if often or built.of_epochs else f"{horizon} times"
+    help = f"call `{built.name}.step()` {when}"
     if built.kind == "PolynomialLR" and pace.steps >= max(horizon + 2, 1.2 * horizon):
         cost = f"the last {pace.steps - horizon} of {pace.steps} scheduler steps left the lr at 0"
         return Misfit(Confidence.HIGH, "the schedule ended long before the training, and the lr is 0", cost, help)
+    if built.of_epochs and ended and pace.steps >= max(_PASSED * horizon, 0.9 * counts.updates.get(built.optimizer, 0)):
+        cost = f"{pace.steps} scheduler steps were made through a length of {horizon}, which counts epochs by its name"
+        return Misfit(Confidence.HIGH, "a schedule made for epochs was stepped for every batch", cost, help)
     within_pass = often and horizon < counts.batches(run)
     if built.falls and often and ended and pace.steps >= 10 * horizon and _is_of_epochs(built, counts):
         cost = f"after {horizon} of {pace.steps} scheduler steps the lr stayed as it was, in {counts.passes} epochs"
@@ -140,6 +144,9 @@ def barely_begun(built: SchedulerBuilt, pace: ScheduleCounts, counts: RunCounts,
             confidence = Confidence.HIGH
         elif batches >= 10 and whole and horizon > _EPOCHS[0 if warms and horizon <= updates else 1]:
             confidence = Confidence.MEDIUM
+    elif built.kind in _TO_THE_END and abs(updates - horizon) <= updates // 20 and pace.steps <= updates // 5:
+        confidence = Confidence.HIGH  # as long as the run in updates
+        help = f"call `{built.name}.step()` after every `{run.optimizer_name(built.optimizer)}.step()`"
     elif updates < counts.drawn and abs(counts.drawn - horizon) <= counts.passes:
         confidence = Confidence.MEDIUM  # designed for batches, but stepped once per accumulation window
     cost = f"{pace.steps} of {horizon} scheduler steps were made in {updates} optimizer steps"

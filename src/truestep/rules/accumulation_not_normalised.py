@@ -7,6 +7,11 @@ from truestep.rules._clipping import is_limit
 from truestep.rules._rule import Progress, Rule
 
 _LEAST_WINDOWS = 2
+_MEANS = ("NllLoss", "MseLoss", "L1Loss", "SmoothL1Loss", "HuberLoss", "BinaryCrossEntropy", "Mean")
+"""Operations of losses that are means over a batch."""
+_ALIGNED = 0.85
+"""Ratio, relative to the number of passes, that gradients of one task reach early; those of several tasks do not."""
+_LEAST_ALIGNED = 2
 _SUMMED = 1.5
 """From this ratio on, the gradient stepped on is a sum; the mean of several has at most their average norm."""
 
@@ -19,7 +24,8 @@ class AccumulationNotNormalised(Rule):
     Finds accumulation windows: several backward passes from the same line, over batches of one loader, before one step.
     Reports a window if its losses are not divided and the sum is not scaled before the step. At sampled steps, the rule
     compares the norm of the gradient with the mean norm of one backward's contribution. With Adam and similar
-    optimizers it reports only if gradients are also clipped.
+    optimizers it reports only if gradients are also clipped. Without a DataLoader the gradients decide: the norm of
+    their sum must be nearly the sum of their norms, as of several batches for one task.
 
     Why it matters
     --------------
@@ -77,6 +83,8 @@ class AccumulationNotNormalised(Rule):
         """Optimizer and backward to the number of such windows, and the step of the first."""
         self._ratios: dict[int, tuple[float, int, int]] = {}
         """Optimizer to the latest ratio measured in such a window, the window's number of backwards, and the step."""
+        self._aligned: dict[tuple[int, Site | None], int] = {}
+        """Optimizer and backward without a loader to the number of windows with gradients in one direction."""
         self._accumulates = self._judged = False
 
     def unobserved(self, run: Progress) -> str:
@@ -88,6 +96,8 @@ class AccumulationNotNormalised(Rule):
         self._backwards: dict[Site | None, int] = {}
         self._healthy: set[Site | None] = set()
         """Backwards with a divided loss, or not exactly one per batch."""
+        self._bare: set[Site | None] = set()
+        """Backwards of a mean over a batch that is not from a loader."""
         self._drawn: set[int] = set()
         self._clipped = self._summed = False
 
@@ -118,9 +128,16 @@ class AccumulationNotNormalised(Rule):
         self._accumulates |= seen > 0 and event.onto_fresh > 0
         alone = event.loader is None or event.loader not in self._drawn or (seen > 0 and not event.onto_fresh)
         self._judged |= seen > 0 and event.onto_fresh > 0 and (event.divided or not alone)
-        if event.divided or alone or event.root.startswith("SumBackward"):
+        if event.loader is None and event.root.startswith(_MEANS) and not event.divided:
+            self._bare.add(site)
+        elif event.divided or alone or event.root.startswith("SumBackward"):
             self._healthy.add(site)
         self._drawn.clear()
+
+    def _is_aligned(self, key: tuple[int, Site | None], share: float) -> bool:
+        """Return True if the gradients of enough windows had one direction."""
+        self._aligned[key] = self._aligned.get(key, 0) + (share >= _ALIGNED)
+        return self._aligned[key] >= _LEAST_ALIGNED and len(self._backwards) == 1
 
     def _step(self, event: ev.OptimizerStepped, run: Progress) -> None:
         built = run.optimizers.get(event.optimizer)
@@ -135,6 +152,9 @@ class AccumulationNotNormalised(Rule):
             if site in self._healthy:
                 self.withdraw(key)
                 self._windows.pop(key, None)
+                continue
+            share = ratio / backwards if backwards and at == run.step else 0.0
+            if site in self._bare and not self._is_aligned(key, share):
                 continue
             past, first = self._windows.get(key, (0, run.step))
             self._windows[key] = (windows, first) = (past + 1, first)

@@ -23,7 +23,8 @@ class LearningRateDead(Rule):
     What it does
     ------------
     Follows the learning rates that schedules set, and reads them at sampled steps. Reports finished runs in which they
-    were 0 before the first step, set by a schedule or passed to the optimizer, and never above 0 at a sampled step.
+    were 0 before the first step, set by a schedule or passed to the optimizer, and never above 0 at a sampled step, and
+    those in which a schedule kept the only optimizer at 0 for its first updates, ten or more.
 
     Why it matters
     --------------
@@ -110,6 +111,8 @@ class LearningRateDead(Rule):
             self._scheduled(run)
             for number, steps in self._steps.items():
                 self._passed(number, steps, run)
+            if len(self._steps) == 1:
+                self._late(next(iter(self._steps)), run)
 
     def _passed(self, number: int, steps: int, run: Progress) -> None:
         """Report an optimizer that got a learning rate of 0 from the script."""
@@ -132,6 +135,25 @@ class LearningRateDead(Rule):
         )
         draft.first_step, draft.count, draft.total = 0, steps, steps
         draft.cost = f"its {len(run.holds.get(number, ()))} parameters kept their values in {steps:,} steps"
+
+    def _late(self, number: int, run: Progress) -> None:
+        """Report a schedule that held the learning rate of the only optimizer at 0 for its first updates."""
+        used = run.rates.used(number)
+        built = next((one for one in run.schedulers.values() if one.optimizer == number), None)
+        if built is None or len(used) < 2 or any(used[0].rates) or used[0].until + 1 < _LEAST_STEPS:
+            return
+        idle, name = used[0].until + 1, run.scheduler_name(built.scheduler)
+        draft = self.report(
+            built.site,
+            f"`{name}` held the learning rate at 0 for the first {idle:,} updates",
+            run=run,
+            label="sets the learning rate to 0",
+            help=f"call `{name}.step()` after every `{run.optimizer_name(number)}.step()`, or begin above 0",
+            confidence=Confidence.MEDIUM,
+            key=number,
+        )
+        draft.first_step, draft.count, draft.total = 0, idle, self._steps[number]
+        draft.cost = f"these updates changed nothing: {idle / self._steps[number]:.0%} of the run or more"
 
     def _scheduled(self, run: Progress) -> None:
         """Report optimizers with a schedule that set their learning rates to 0."""

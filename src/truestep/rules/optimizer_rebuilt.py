@@ -19,7 +19,7 @@ class _Row:
     short: int = 0
     """Number of those that made one step."""
     passes: int = 0
-    """Number of those that made several, in one pass over the loader."""
+    """Number of those that made several, in one pass over the loader, or over slices of the data."""
     equal: int = 0
     """Number of those that made as many as the one before, without a loader."""
     steps: int = 0
@@ -34,7 +34,8 @@ class OptimizerRebuilt(Rule):
     What it does
     ------------
     Finds optimizers with momentum or moments that the same lines build again over the same parameters, with the same
-    learning rate, where each of them makes one step, or lasts for one pass over a DataLoader.
+    learning rate, where each of them makes one step, or lasts for one pass over a DataLoader, or
+    over slices of the data (``x.split(...)``, ``range(0, len(x), batch_size)``).
 
     Why it matters
     --------------
@@ -117,7 +118,8 @@ class OptimizerRebuilt(Rule):
         steps, passes = run.rates.updates(old.optimizer), begun - self._passes_before.pop(old.optimizer, begun)
         row.total += 1
         row.short = row.short + 1 if steps == 1 else 0
-        row.passes = row.passes + 1 if steps > 1 and passes == 1 and self._loader is not None else 0
+        passed = event.one_pass if self._loader is None else passes == 1
+        row.passes = row.passes + 1 if steps > 1 and passed else 0
         row.equal = row.equal + 1 if steps == row.steps > 1 and self._loader is None else 0
         row.steps = steps
         if row.short >= _LEAST_SHORT:

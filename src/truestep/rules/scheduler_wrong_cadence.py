@@ -71,6 +71,7 @@ class SchedulerWrongCadence(Rule):
     account = "rate"
     watches = (BackwardEnded, BatchDrawn, LoaderEnded, LoaderStarted, OptimizerStepped, SchedulerStepped)
     needs = (SchedulerBuilt, SchedulerStepped, FINISHED)
+    explains = ("learning-rate-dead", "learning-rate-off-course")
 
     def __init__(self) -> None:
         super().__init__()

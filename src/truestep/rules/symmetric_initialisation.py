@@ -7,6 +7,7 @@ from truestep.rules._rule import Progress, Rule
 _LEAST_STEPS = 10
 _LEAST_LOOKS = 2
 _LEAST_ZERO_STEPS = 20
+_LEAST_CONSTANT = 2
 _LEAST_ZERO_WEIGHTS = 2
 """A single weight of zeros is a common initialisation and gets gradients; two in a row do not."""
 
@@ -17,8 +18,9 @@ class SymmetricInitialisation(Rule):
     What it does
     ------------
     Checks weights of two or more dimensions at the start of training and again at sampled steps. Reports weights with
-    rows (units, output channels) that are all equal at the start and still equal after training steps, and models of
-    several layers with weights that are all zero and stay zero although the loss reaches them.
+    rows (units, output channels) that are all equal at the start and still equal after training steps, models with
+    several layers of zeros that stay zero although the loss reaches them, and models with half or more of their
+    weights, two at least, at one value everywhere when the training starts.
 
     Why it matters
     --------------
@@ -45,8 +47,8 @@ class SymmetricInitialisation(Rule):
     ------------------
     None known. One constant layer is healthy if its neighbours are random (a last layer of zeros, LoRA, zero
     convolutions, gates): its rows differ after the first step, and it is not reported. Also not reported: weights that
-    only decay, that the loss does not reach, or that have a single row. Not detected: an LSTM of constants, because its
-    gates are rows of one weight and become different, and layers with a symmetry that dropout breaks.
+    only decay, that the loss does not reach, or that have a single row. Constants that dropout, or the
+    gates of an LSTM, make different have medium confidence.
 
     References
     ----------
@@ -84,11 +86,14 @@ class SymmetricInitialisation(Rule):
             mine = {p for p in model.parameters if p not in claimed}
             equal = tuple(p for p in event.moved if p in mine and self._looks.get(p, 0) >= _LEAST_LOOKS)
             zero = tuple(p for p in event.zero if p in mine and p in self._reached and p in run.held_by)
-            claimed.update(equal, zero)
+            constant = tuple(p for p in event.constant if p in mine and p in run.held_by)
+            claimed.update(equal, zero, constant)
             if equal and event.steps >= _LEAST_STEPS:
                 self._equal(model, equal, event.steps, run)
             elif len(zero) >= _LEAST_ZERO_WEIGHTS and event.steps >= _LEAST_ZERO_STEPS and _all(model, zero, run):
                 self._zero(model, zero, event.steps, run)
+            elif len(constant) >= _LEAST_CONSTANT and event.steps >= _LEAST_STEPS and _half(model, constant, run):
+                self._constant(model, constant, run)
             else:
                 self.withdraw(model.model)
 
@@ -105,6 +110,19 @@ class SymmetricInitialisation(Rule):
         draft.cost = f"after {steps} steps the {shape[0]} units of the first weight work like one" if shape else ""
         draft.count = draft.total = steps
 
+    def _constant(self, model: ModelMet, weights: tuple[int, ...], run: Progress) -> None:
+        draft = self.report(
+            model.site,
+            f"{_count(weights)} of `{run.model_name(model.model)}` started with one value everywhere",
+            run=run,
+            label=f"one value: {run.parameter_names(weights)}",
+            help="initialise the weights with random numbers, `nn.init.kaiming_uniform_` or torch's own default",
+            confidence=Confidence.MEDIUM,
+            key=model.model,
+        )
+        draft.cost = "their units begin as one unit, and only dropout or rounding makes them different"
+        draft.first_step, draft.count, draft.total = 0, 1, None
+
     def _zero(self, model: ModelMet, weights: tuple[int, ...], steps: int, run: Progress) -> None:
         draft = self.report(
             model.site,
@@ -117,6 +135,12 @@ class SymmetricInitialisation(Rule):
         )
         draft.cost = f"after {steps} steps they have not moved, although the loss reaches them"
         draft.count = draft.total = steps
+
+
+def _half(model: ModelMet, weights: tuple[int, ...], run: Progress) -> bool:
+    """Return True if these are at least half of the trainable weights of a model."""
+    met = [run.parameters[p] for p in model.parameters if p in run.parameters]
+    return 2 * len(weights) >= sum(p.trainable and len(p.shape) > 1 for p in met)
 
 
 def _all(model: ModelMet, weights: tuple[int, ...], run: Progress) -> bool:

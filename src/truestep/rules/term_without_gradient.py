@@ -7,6 +7,8 @@ from truestep.findings import Confidence, Mark, Severity
 from truestep.rules._rule import Progress, Rule
 
 _LEAST = 3
+_LEAST_OF_A_CUT = 2
+"""Reads that suffice if the source has the cut, such as ``.detach()``."""
 
 
 @dataclass(slots=True)
@@ -26,7 +28,8 @@ class TermWithoutGradient(Rule):
     ------------
     Reads the sum that a backward pass starts from at sampled steps. Reports an operand without a gradient if the source
     shows that it is a term of the loss, and if it was computed from tensors that do have a gradient, to parameters that
-    the same loss trains: it was detached, read as a number, or computed under ``torch.no_grad()``.
+    the same loss trains: it was detached, read as a number, or computed under ``torch.no_grad()``, by the script or in
+    the sum that a function of the same file returns.
 
     Why it matters
     --------------
@@ -81,7 +84,7 @@ class TermWithoutGradient(Rule):
             line.with_gradient |= event.place is None
             if line.with_gradient:
                 self.withdraw(event.site)
-            elif line.reads >= _LEAST:
+            elif line.reads >= (_LEAST_OF_A_CUT if line.first.cut else _LEAST):
                 self._found(line, run)
 
     def _found(self, line: _Line, run: Progress) -> None:

@@ -15,10 +15,10 @@ for update in range(40):
     value = critic(state)
     advantage = reward - value.detach()
     actor_loss = -(dist.log_prob(action) * advantage).mean()
-    critic_loss = nn.functional.mse_loss(value, reward)
+    critic_loss = nn.functional.mse_loss(value, reward)  # error: loss-never-differentiated
     actor_optimizer.zero_grad()
     critic_optimizer.zero_grad()
     actor_loss.backward()
     actor_optimizer.step()
-    critic_optimizer.step()  # error: step-without-backward
+    critic_optimizer.step()
 print(critic_loss.item())

@@ -162,6 +162,7 @@ class BackwardProbe(Probe):
         if retains or scene.losses.retained:
             self.retained.look(outputs, site, retains=retains)
         if not accumulates:
+            scene.losses.unknown()
             return Entered(site)
         if scene.seeds is not None:
             scene.seeds.compare()
@@ -185,6 +186,8 @@ class BackwardProbe(Probe):
             read_tape(scene, [o for o in outputs if hasattr(o, "grad_fn")], site)
             self.terms.look(node, scene.sites.own(1), site)
             self.anomaly.look(site)
+        elif sampled:
+            scene.losses.unknown()
         if not self.keep.full:
             self.keep.mark(node, site, backward=True)
         same = self._retained is not None and self._retained() is root and not self._weights.get(id(site), False)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import dataclasses
 import functools
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -31,6 +32,8 @@ class Term(NamedTuple):
     """Names with parameters that the term is computed from."""
     factors: tuple[str, ...]
     """Names in the factors of the term."""
+    returned: bool = False
+    """True for a term in the sum that a function of the file returns: its names have no values any more."""
 
 
 @functools.lru_cache(maxsize=256)
@@ -45,7 +48,7 @@ def terms_of(site: Site) -> tuple[Term, ...]:
         return ()
     scope, call = _call(tree, site)
     loss = _loss(call) if call is not None else None
-    return tuple(_Reader(scope, site).read(loss)) if loss is not None else ()
+    return tuple(_Reader(scope, site, tree).read(loss)) if loss is not None else ()
 
 
 def _call(tree: ast.AST, site: Site) -> tuple[ast.AST, ast.Call | None]:
@@ -73,8 +76,9 @@ def _loss(call: ast.Call) -> ast.expr | None:
 class _Reader:
     """Follows the names of terms to their assignments in one function."""
 
-    def __init__(self, scope: ast.AST, site: Site) -> None:
+    def __init__(self, scope: ast.AST, site: Site, tree: ast.AST) -> None:
         self._site = site
+        self._tree = tree
         self._assigned: dict[str, list[tuple[ast.Assign | ast.AugAssign, bool]]] = {}
         """Assignments of each name in their order, and True for those without gradients."""
         for statement, aside in _statements(scope, False):
@@ -85,6 +89,8 @@ class _Reader:
     def read(self, loss: ast.expr) -> Iterator[Term]:
         """Yield the terms that may have no gradient, unless their names are terms as well."""
         operands = list(self._operands(loss, (self._site.line, self._site.column), _DEEPEST))
+        for operand, at in operands:
+            yield from self._returned(operand, at)
         if len(operands) < 2:
             return
         alone = {operand.id for operand, _ in operands if isinstance(operand, ast.Name)}
@@ -92,6 +98,26 @@ class _Reader:
             term = self._term(operand, at, ())
             if term is not None and alone.isdisjoint(term.names):
                 yield term
+
+    def _returned(self, operand: ast.expr, at: tuple[int, int]) -> Iterator[Term]:
+        """Yield the terms with a cut in the sum that a function returns, if its name stands for one function."""
+        latest = self._latest(operand.id, at) if isinstance(operand, ast.Name) else None
+        call = latest[0].value if latest is not None and not latest[1] else operand
+        while isinstance(call, ast.BinOp) and isinstance(call.op, ast.Mult | ast.Div):
+            call = call.left if isinstance(call.left, ast.Call | ast.BinOp) else call.right
+        if not isinstance(call, ast.Call):
+            return
+        name = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
+        named = [one for one in ast.walk(self._tree) if isinstance(one, ast.FunctionDef) and one.name == name]
+        last = named[0].body[-1] if len(named) == 1 else None
+        if not isinstance(last, ast.Return) or not isinstance(last.value, ast.BinOp):
+            return
+        inner = _Reader(named[0], dataclasses.replace(self._site, function=name), self._tree)
+        operands = list(inner._operands(last.value, (last.lineno, last.col_offset), _DEEPEST))
+        own = {one.arg for one in named[0].args.args} | set(inner._assigned)
+        for term in (inner._term(node, there, ()) for node, there in operands if len(operands) > 1):
+            if term is not None and term.cut and not own.isdisjoint(term.names):
+                yield term._replace(returned=True)
 
     def _latest(self, name: str, at: tuple[int, int]) -> tuple[ast.Assign | ast.AugAssign, bool] | None:
         before = [one for one in self._assigned.get(name, ()) if _end(one[0]) <= at]
@@ -131,6 +157,10 @@ class _Reader:
                 return self._made(node, inner, f".{method}()", "", factors)
             case ast.Call(func=ast.Name(id="float"), args=[inner]):
                 return self._made(node, inner, "float(...)", "", factors)
+            case ast.Call(args=[ast.Call(func=ast.Attribute(attr="detach", value=inner)) as first, *others]):
+                if not any(isinstance(one, ast.Call) for other in others for one in ast.walk(other)):
+                    others_read = (name for other in others for name in _read(other))
+                    return self._made(first, inner, ".detach()", "", (*factors, *others_read))
             case ast.Attribute(attr="data", value=inner):
                 return self._made(node, inner, ".data", "", factors)
             case ast.Name():

@@ -35,7 +35,7 @@ def read_tape(scene: Scene, outputs: list[Any], site: Site | None) -> None:
     reached: dict[int, int] = {}
     opaque = False
     seen: set[Any] = set()
-    leaf_root = True
+    leaf_root, follows = True, bool(scene.losses.followed)
     sharded = shards()
     custom = scene.torch.autograd.function.BackwardCFunction
     for output in outputs:
@@ -55,6 +55,8 @@ def read_tape(scene: Scene, outputs: list[Any], site: Site | None) -> None:
             reached.setdefault(held.number, depth)
             _free(scene, held)
             continue
+        if follows:
+            scene.losses.met(node)
         if name.startswith(_OPAQUE) or (isinstance(node, custom) and name not in _TRANSPARENT):
             opaque = True
         for following, _ in node.next_functions:

@@ -52,6 +52,8 @@ class Terms:
     def _is_cut(self, term: Term, values: dict[str, Any], node: Any) -> bool:
         """Return True if the values of its names show that a term has no gradient, and was computed from some."""
         tensor = self._scene.torch.Tensor
+        if term.returned:
+            return True  # the source and the tape agree
         if term.name:
             value = values.get(term.name)
             if not isinstance(value, float) and (not isinstance(value, tensor) or value.requires_grad):
@@ -59,9 +61,12 @@ class Terms:
         if any(isinstance(value := values.get(name), tensor) and value.requires_grad for name in term.factors):
             return False
         sources = [value for name in term.names if isinstance(value := values.get(name), tensor)]
-        modules: list[Any] = [value for name in term.modules if hasattr(value := values.get(name), "parameters")]
+        module = self._scene.torch.nn.Module
+        called = () if term.cut == "torch.no_grad()" else term.names  # a block is often meant: targets, references
+        modules = [values.get(name) for name in {*term.modules, *called}]
         leaves = _leaves([value for value in sources if value.requires_grad])
-        leaves |= {id(parameter) for module in modules for parameter in module.parameters() if parameter.requires_grad}
+        held = (one.parameters() for one in modules if isinstance(one, module))
+        leaves |= {id(parameter) for parameters in held for parameter in parameters if parameter.requires_grad}
         return bool(leaves) and not leaves.isdisjoint(_of_nodes([node]))
 
 

@@ -6,6 +6,19 @@ from typing import Any
 
 from truestep.events import Site
 
+FOLLOWED = "truestep loss"
+"""Key of the metadata of an operation before a loss that is followed."""
+
+
+class Followed:
+    """Calls of a loss function at one line in one sampled step."""
+
+    __slots__ = ("differentiated", "step")
+
+    def __init__(self, step: int) -> None:
+        self.step = step
+        self.differentiated = False
+
 
 class Losses:
     """The latest loss, and the graphs of losses that stay in memory.
@@ -19,6 +32,7 @@ class Losses:
         labels: number of labels of the latest loss, if they have one dimension, else 0.
         kept_by: variables that were found to keep the graphs of losses.
         retained: graphs that a backward pass retained, followed until they are freed.
+        followed: latest call of a loss function in a sampled step, by line.
     """
 
     def __init__(self) -> None:
@@ -30,3 +44,15 @@ class Losses:
         self.labels = 0
         self.kept_by: set[str] = set()
         self.retained: list[Any] = []
+        self.followed: dict[int, Followed] = {}
+
+    @staticmethod
+    def met(node: Any) -> None:
+        """Record that a backward pass goes through an operation."""
+        for entry in node.metadata.get(FOLLOWED, ()):
+            entry.differentiated = True
+
+    def unknown(self) -> None:
+        """Take all losses for differentiated: a pass that was not read may have gone through them."""
+        for entry in self.followed.values():
+            entry.differentiated = True

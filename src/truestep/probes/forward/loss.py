@@ -14,6 +14,7 @@ from truestep.probes.context.local_variables import argument
 from truestep.probes.context.names import arguments
 from truestep.probes.context.probe import Probe, sees
 from truestep.probes.context.values import has_values
+from truestep.probes.forward.followed_losses import follow
 from truestep.probes.forward.label_values import Targets, is_transformed
 from truestep.probes.forward.target_range import beyond
 from truestep.seams.patch import patch
@@ -138,6 +139,8 @@ class LossProbe(Probe):
         latest = self._latest.get((kind, id(site)))
         self._latest[kind, id(site)] = (event, 1 if latest is None else latest[1] + 1)
         scene.emit(event)
+        if sampled and grad and node is not None and not is_transformed(input):
+            follow(scene, kind, site, node)
         # The target alone has a history where the two arguments are swapped.
         if sampled and grad and (origin or target.grad_fn is not None) and reduction in ("mean", "sum"):
             self._labels.look(kind, site, input, target, args, kwargs)

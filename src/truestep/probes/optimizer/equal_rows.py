@@ -27,30 +27,41 @@ class Rows:
         self._looked: set[int] = set()
         self._first: dict[int, list[float]] = {}
         """Beginning of the first row when first examined, by number of the weight."""
+        self._constant: list[int] = []
+
+    def meet(self) -> None:
+        """Examine weights before the first step on them, which makes equal numbers different."""
+        for held in list(self._scene.ledger.by_id.values()):
+            weight = None if held.number in self._looked else self._weight(held)
+            if weight is not None:
+                self._looked.add(held.number)
+                row = _common_row(weight, _EQUAL)
+                if row is not None:
+                    self._first[held.number] = row
+                    if weight.numel() > 1 and any(row) and bool((weight == weight.flatten()[0]).all()):
+                        self._constant.append(held.number)
 
     def look(self) -> None:
         """Emit the weights that still have equal rows, if there were any."""
+        self.meet()
         before = set(self._first)
         moved: list[int] = []
         zero: list[int] = []
         for held in list(self._scene.ledger.by_id.values()):
-            if held.number in self._looked and held.number not in self._first:
-                continue
-            weight = self._weight(held)
+            weight = self._weight(held) if held.number in self._first else None
             if weight is None:
                 continue
-            self._looked.add(held.number)
-            row = _common_row(weight, _STILL if held.number in self._first else _EQUAL)
+            row = _common_row(weight, _STILL)
             if row is None:
                 self._first.pop(held.number, None)
-            elif held.number not in self._first:
-                self._first[held.number] = row
             elif not any(row) and not bool(weight.count_nonzero()):
                 zero.append(held.number)
             elif weight.shape[0] > 1 and _was_trained(self._first[held.number], row):
                 moved.append(held.number)
-        if before:
-            self._scene.emit(RowsEqual(moved=tuple(moved), zero=tuple(zero), steps=self._scene.sampling.step + 1))
+        if before or self._constant:
+            found = tuple(moved), tuple(zero), tuple(self._constant)
+            steps = self._scene.sampling.step + 1
+            self._scene.emit(RowsEqual(moved=found[0], zero=found[1], constant=found[2], steps=steps))
 
     def _weight(self, held: Held) -> Any:
         """Return the values of a trainable weight; None for other parameters."""

@@ -24,6 +24,7 @@ from truestep.probes.gradients.gradient_states import Counts, Panel
 from truestep.probes.gradients.ineffective_freezes import Freezes
 from truestep.probes.optimizer.copies import Copies
 from truestep.probes.optimizer.equal_rows import Rows
+from truestep.probes.optimizer.pass_loops import lasts_one_pass
 from truestep.probes.optimizer.rebuilt import Rebuilt
 from truestep.probes.optimizer.sampled_measures import Unchanged, finite_gradients, mixture
 from truestep.probes.optimizer.stepped import Stepped
@@ -137,6 +138,7 @@ class OptimizerProbe(Probe):
         scene.ledger.refresh()
         group = optimizer.param_groups[0] if optimizer.param_groups else {}
         bases = {base.__name__ for base in type(optimizer).__mro__}
+        replaces = self._rebuilt.replaced(panel, site)
         scene.emit(
             OptimizerBuilt(
                 optimizer=panel.number,
@@ -147,7 +149,8 @@ class OptimizerProbe(Probe):
                 weight_decay=_number(group.get("weight_decay")),
                 scale_free=bool(bases & _SCALE_FREE),
                 remembers=bool(group.get("betas") or group.get("momentum") or "RMSprop" in bases),
-                replaces=self._rebuilt.replaced(panel, site),
+                replaces=replaces,
+                one_pass=replaces is not None and site is not None and lasts_one_pass(site),
                 site=site,
             )
         )
@@ -220,14 +223,15 @@ class OptimizerProbe(Probe):
                         scene.tell(GradientScaleRead, **read)
                 if not closure:
                     mixture(scene, panel, counts, site)
-                self._copy(optimizer, panel, counts, closure)
+                self._copy(optimizer, panel, counts, site, closure)
         return Pending(panel, site, counts, closure)
 
     @sees
-    def _copy(self, optimizer: Any, panel: Panel, counts: Counts, closure: bool) -> None:
+    def _copy(self, optimizer: Any, panel: Panel, counts: Counts, site: Site | None, closure: bool) -> None:
         """Copy values to compare after the step; the step counts even if this fails."""
         with self.scene.sampling.timed(_one_of(panel)):
-            self._stepped.before(optimizer, panel, counts, closure=closure)
+            self._stepped.before(optimizer, panel, counts, site, closure=closure)
+            self._rows.meet()
 
     def _steps_under_way(self) -> int:
         """Return the number of steps around the hook; a step that raised leaves no other trace."""

@@ -18,6 +18,7 @@ from truestep.events import SchedulerBuilt, SchedulerStepped, Site
 from truestep.probes.context.names import target
 from truestep.probes.context.probe import Probe, sees
 from truestep.probes.context.values import has_values
+from truestep.probes.optimizer.schedule_lengths import is_of_epochs
 from truestep.seams.patch import patch
 
 _PERIODIC = ("CosineAnnealingWarmRestarts", "CyclicLR")
@@ -125,6 +126,7 @@ class SchedulerProbe(Probe):
                 gamma=getattr(scheduler, "gamma", None) if kind in ("StepLR", "ExponentialLR") else None,
                 falls=_falls(scheduler),
                 at_zero=_at_zero(scheduler),
+                of_epochs=is_of_epochs(site),
                 called=_is_called(site),
                 site=site,
             )

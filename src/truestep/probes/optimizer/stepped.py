@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import ast
+import functools
 import math
 from typing import Any
 
-from truestep.events import FrozenStepped, LearningRateRead, Site, UpdateRounded
+from truestep import source
+from truestep.events import FrozenStepped, LearningRateRead, Site, UpdateMeasured, UpdateRounded
 from truestep.probes.context.scene import Scene, is_lazy
 from truestep.probes.context.values import has_values
 from truestep.probes.gradients.gradient_states import FRESH, MIXED, USED, Counts, Held, Panel, looks_zero
@@ -15,6 +18,12 @@ _GROUPS = 16
 """Parameter groups with learning rates that are read."""
 _FROZEN = 64
 _HALVES = 32
+_WEIGHTS = 32
+"""Weights with updates that are measured."""
+_EARLY = 4
+"""Steps of an optimizer with updates that are measured."""
+_NEAR_ZERO = 0.1
+"""Weights that begin smaller than this, relative to one over the root of their inputs, are meant to be near zero."""
 _ELEMENTS = 256
 _ALIKE = 1e-3
 _LARGEST = 1 << 26
@@ -30,22 +39,23 @@ class Stepped:
         self._halves = {torch.bfloat16: "bfloat16", torch.float16: "float16"}
         self._frozen: list[tuple[Held, str, Any]] = []
         self._rounded: list[tuple[Held, Any, Any]] = []
+        self._weights: list[tuple[Held, Any]] = []
         self._holds_frozen = False
         self._lr = 0.0
         self._suspected: set[int] = set()
         self._directions: dict[int, Any] = {}
         """Direction of the used gradient at the latest sampled step, by number of the frozen parameter."""
 
-    def before(self, optimizer: Any, panel: Panel, counts: Counts, *, closure: bool) -> None:
+    def before(self, optimizer: Any, panel: Panel, counts: Counts, site: Site | None, *, closure: bool) -> None:
         """Copy some elements of parameters that the step must not change, and of those that it should change."""
-        self._frozen, self._rounded, self._holds_frozen = [], [], False
-        read = self.rates(optimizer, panel.number)
+        self._frozen, self._rounded, self._weights, self._holds_frozen = [], [], [], False
+        read = self.rates(optimizer, panel.number, site)
         if read is not None:
             self._scene.emit(read)
         if closure or not counts.fresh + counts.mixed:
             return
         plain = type(optimizer).__module__.startswith("torch.optim")
-        trained = False
+        trained, early = False, self._scene.ledger.attempts.get(panel.number, 0) < _EARLY
         frozen: list[tuple[Held, Any]] = []
         halves: list[tuple[Held, Any]] = []
         for held in panel.everything:
@@ -58,6 +68,8 @@ class Stepped:
                     frozen.append((held, parameter))
             elif held.state in (FRESH, MIXED):
                 trained = True
+                if early and parameter.dim() > 1 and len(self._weights) < _WEIGHTS:
+                    self._weights.append((held, _some(parameter)))
                 if plain and parameter.dtype in self._halves and len(halves) < _HALVES:
                     halves.append((held, parameter))
         for held, parameter in frozen if trained else ():
@@ -68,22 +80,40 @@ class Stepped:
         if self._lr > 0:
             self._rounded = [(held, _some(parameter), _some(parameter.grad)) for held, parameter in halves]
 
-    def rates(self, optimizer: Any, number: int) -> LearningRateRead | None:
+    def rates(self, optimizer: Any, number: int, site: Site | None = None) -> LearningRateRead | None:
         """Return the learning rates in an event; None for tensors, which are not read."""
         rates = [group.get("lr") for group in optimizer.param_groups[:_GROUPS]]
         if not rates or any(rate.__class__ not in (float, int) for rate in rates):
             return None
         rounded = tuple(float(f"{rate:.6g}") for rate in rates)
-        return self._scene.event(LearningRateRead, optimizer=number, rates=rounded)
+        return self._scene.event(LearningRateRead, optimizer=number, rates=rounded, site=_written(site))
 
     def after(self, panel: Panel, site: Site | None) -> None:
         """Emit the parameters that changed and those that did not."""
-        frozen, rounded = self._frozen, self._rounded
-        self._frozen, self._rounded = [], []
+        frozen, rounded, weights = self._frozen, self._rounded, self._weights
+        self._frozen, self._rounded, self._weights = [], [], []
         if self._holds_frozen:
             self._tell_frozen(frozen, panel, site)
         if rounded:
             self._tell_rounded(rounded, panel, site)
+        if weights:
+            self._tell_size(weights, panel, site)
+
+    def _tell_size(self, weights: list[tuple[Held, Any]], panel: Panel, site: Site | None) -> None:
+        """Emit the size of the update; weights near zero have no size to compare with."""
+        norms: list[Any] = []
+        usual: list[float] = []
+        for held, before in weights:
+            parameter = held.ref()
+            if parameter is not None and has_values(parameter):
+                norms += [(_some(parameter) - before).float().norm(), before.float().norm()]
+                usual.append(math.sqrt(len(before) * parameter.shape[0] / parameter.numel()))
+        values: list[float] = self._scene.torch.stack(norms).tolist() if norms else []
+        sizes = zip(values[::2], values[1::2], usual, strict=True)
+        ratios = sorted(moved / size for moved, size, some in sizes if size > _NEAR_ZERO * some)
+        if ratios and math.isfinite(ratios[-1]):
+            ratio = float(f"{ratios[len(ratios) // 2]:.2g}")
+            self._scene.tell(UpdateMeasured, optimizer=panel.number, ratio=ratio, site=site)
 
     def _kind(self, held: Held, parameter: Any, panel: Panel) -> str:
         """Return the kind of gradient that a frozen parameter brings to a step; "" if the step is intended."""
@@ -140,6 +170,27 @@ class Stepped:
         if elements and math.isfinite(whole):
             share = float(f"{max(changed / elements, part / whole):.2g}")
             self._scene.emit(UpdateRounded(optimizer=panel.number, dtype=dtype, changed=share, lr=self._lr, site=site))
+
+
+def _written(step: Site | None) -> Site | None:
+    """Return the only line that assigns a learning rate in the file of a step, as in ``group["lr"] = rate``."""
+    found = _writes(step.path) if step is not None else ()
+    return found[0] if len(found) == 1 else None
+
+
+@functools.lru_cache(maxsize=64)
+def _writes(path: str) -> tuple[Site, ...]:
+    tree = source.parsed(path)
+    return tuple(
+        Site(path, node.lineno, node.col_offset, node.end_lineno or node.lineno, node.end_col_offset or 0)
+        for node in (ast.walk(tree) if tree is not None else ())
+        if isinstance(node, ast.Assign | ast.AugAssign)
+        and any(_is_rate(one) for one in (node.targets if isinstance(node, ast.Assign) else [node.target]))
+    )
+
+
+def _is_rate(target: ast.expr) -> bool:
+    return isinstance(target, ast.Subscript) and isinstance(target.slice, ast.Constant) and target.slice.value == "lr"
 
 
 def _readable(parameter: Any) -> bool:

@@ -1,0 +1,39 @@
+"""Follow the inputs of loss functions: does a backward pass go through them? Marks on the tape, no tensor is kept."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from truestep.events import LossFollowed, Site
+from truestep.probes.context.losses import FOLLOWED, Followed
+from truestep.probes.context.scene import Scene
+
+_MOST = 32
+_DEEPEST = 8
+"""Operations before a loss that may be left out by the one that is differentiated: scaling, a sigmoid, a selection."""
+_LEAF = "torch::autograd::AccumulateGrad"
+
+
+def follow(scene: Scene, kind: str, site: Site | None, node: Any) -> None:
+    """Mark the input of a loss, and emit the fate of the one before at this line, if that was in an earlier step.
+
+    Args:
+        scene: the scene.
+        kind: name of the loss function.
+        site: the line of the call.
+        node: operation that made the input.
+    """
+    losses, step = scene.losses.followed, scene.sampling.step
+    before = losses.get(id(site))
+    if before is None and len(losses) >= _MOST:
+        return
+    if before is None or before.step != step:
+        if before is not None:
+            scene.tell(LossFollowed, kind=kind, site=site, differentiated=before.differentiated)
+        before = losses[id(site)] = Followed(step)
+    for _ in range(_DEEPEST):
+        node.metadata.setdefault(FOLLOWED, []).append(before)
+        inner = [following for following, _ in node.next_functions if following is not None]
+        if len(inner) != 1 or inner[0].name() == _LEAF:
+            return
+        node = inner[0]

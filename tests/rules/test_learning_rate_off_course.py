@@ -1,0 +1,62 @@
+import pytest
+
+from truestep.events import LearningRateRead, OptimizerBuilt, OptimizerStepped, RunEnded, SchedulerBuilt, Site
+from truestep.findings import Confidence
+from truestep.rules.learning_rate_off_course import LearningRateOffCourse
+from truestep.testing import judge
+
+BUILT, SET = Site("train.py", 5), Site("train.py", 9)
+SGD = OptimizerBuilt(optimizer=1, name="optimizer", kind="SGD", lr=0.1, site=BUILT)
+END = RunEnded(how="finished")
+
+
+def updates(*rates, site=SET, between=10):
+    """Return the events of steps that use these learning rates, with other steps between them."""
+    step = OptimizerStepped(optimizer=1, fresh=1, observed=1)
+    read = [LearningRateRead(optimizer=1, rates=one if isinstance(one, tuple) else (one,), site=site) for one in rates]
+    return [SGD, *[event for one in read for event in (one, *[step] * between)]]
+
+
+def test_a_negative_rate_is_found_at_the_line_that_sets_it():
+    (finding,) = judge(LearningRateOffCourse, [*updates(0.1, 0.05, -0.02), END])
+    assert finding.primary.site == SET
+    assert finding.confidence is Confidence.HIGH
+    assert finding.message == "the learning rate of `optimizer` became negative: its steps increase the loss"
+    assert finding.cost == "-0.02 at update 20 of 30"
+
+
+def test_a_rate_that_vanishes_in_the_first_half():
+    (finding,) = judge(LearningRateOffCourse, [*updates(0.1, 1e-9, 1e-12, 1e-15, site=None), END])
+    assert finding.primary.site == BUILT
+    assert finding.message == "the learning rate of `optimizer` had vanished long before the end of the run"
+    assert finding.cost == "1e-09 from update 10 of 40 on, 0.1 at first"
+
+
+def test_a_group_that_keeps_the_peak_of_the_others():
+    (finding,) = judge(LearningRateOffCourse, [*updates((0.1, 0.02), (0.1, 0.1), (0.1, 0.04)), END])
+    assert finding.confidence is Confidence.MEDIUM
+    assert finding.message == "the learning rate of 1 of 2 groups of `optimizer` was never changed"
+    assert finding.cost == "they kept 0.1, the peak of the others, which ended with 0.04"
+
+
+@pytest.mark.parametrize(
+    "events",
+    [
+        [*updates(0.1, 0.05, 0.001), END],
+        [*updates(0.1, 0.1, 0.1, 1e-9), END],
+        [*updates(0.1, 1e-9, 1e-9, 0.1), END],
+        [*updates(0.1, 0.0, 0.0), END],
+        [*updates(0.1, -0.02), RunEnded(how="interrupted")],
+        [*updates(0.1, 0.05), LearningRateRead(optimizer=1, rates=(-0.01,)), END],
+        [*updates((0.01, 0.02), (0.01, 0.1), (0.01, 0.04)), END],
+        [*updates((0.1, 0.1), (0.1, 0.01)), END],
+        [*updates((0.1, 0.02), (0.1, 0.1), (0.1, 0.04)), SchedulerBuilt(scheduler=1, optimizer=1), END],
+        [*updates(0.1, -0.02, between=1), END],
+    ],
+    ids=[
+        "a decay", "low at the end", "a pause", "turned off", "interrupted", "below zero after the last step",
+        "a slow group", "one change", "a schedule of torch", "few updates",
+    ],
+)  # fmt: skip
+def test_healthy_rates(events):
+    assert judge(LearningRateOffCourse, events) == []

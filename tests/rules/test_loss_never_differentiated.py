@@ -1,0 +1,42 @@
+import pytest
+
+from truestep.events import LossFollowed, OptimizerStepped, RunEnded, Site, TapeRead
+from truestep.findings import Confidence
+from truestep.rules.loss_never_differentiated import LossNeverDifferentiated
+from truestep.testing import judge
+
+USED, LEFT, STEP = Site("train.py", 9), Site("train.py", 10), Site("train.py", 12)
+END = RunEnded(how="finished")
+
+
+def steps(count, *losses):
+    """Return the events of sampled steps, each with a line and whether its loss is differentiated."""
+    followed = [LossFollowed(kind="mse_loss", site=site, differentiated=used) for site, used in losses]
+    return [*followed, TapeRead(), OptimizerStepped(optimizer=1, fresh=1, observed=1, site=STEP)] * count
+
+
+def test_a_loss_beside_one_that_is_differentiated():
+    (finding,) = judge(LossNeverDifferentiated, [*steps(5, (USED, True), (LEFT, False)), END])
+    assert finding.primary.site == LEFT
+    assert finding.confidence is Confidence.MEDIUM
+    assert finding.message == "the `mse_loss` of this line is never differentiated"
+    assert finding.seen.count == 5
+
+
+def test_a_loss_beside_one_that_the_script_writes_out():
+    (finding,) = judge(LossNeverDifferentiated, [*steps(5, (LEFT, False)), END])
+    assert finding.primary.site == LEFT
+
+
+@pytest.mark.parametrize(
+    "events",
+    [
+        [*steps(5, (USED, True), (LEFT, False)), *steps(1, (LEFT, True)), END],
+        [*steps(9, (USED, True)), *steps(3, (USED, True), (LEFT, False)), END],
+        [*steps(2, (USED, True), (LEFT, False)), END],
+        [*steps(5, (USED, True), (LEFT, False)), RunEnded(how="interrupted")],
+    ],
+    ids=["once differentiated", "now and then", "few steps", "interrupted"],
+)
+def test_other_losses_are_quiet(events):
+    assert judge(LossNeverDifferentiated, events) == []
