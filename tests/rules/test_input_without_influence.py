@@ -1,6 +1,6 @@
 """An ignored mask and lost samples are reported once for each model; inputs with influence are not."""
 
-from truestep.events import CheckSkipped, InputsCompared, ModelMet, Site
+from truestep.events import ArgumentsCompared, CheckSkipped, InputsCompared, ModelMet, Site
 from truestep.rules import Progress
 from truestep.rules.input_without_influence import InputWithoutInfluence
 from truestep.testing import judge
@@ -29,6 +29,28 @@ def test_lost_samples_are_reported_once_for_a_model():
     other = InputsCompared(model=1, samples=8, lost=True, site=Site("train.py", 20))
     (finding,) = judge(InputWithoutInfluence, [MET, compared(lost=True), other])
     assert "first of 8 samples" in finding.message
+
+
+def each(training: bool = True, **facts: object) -> ArgumentsCompared:
+    return ArgumentsCompared(model=1, training=training, site=LINE, **facts)  # type: ignore[arg-type]
+
+
+def test_an_argument_is_reported_where_its_influence_ends():
+    end = Site("model.py", 30)
+    (finding,) = judge(InputWithoutInfluence, [MET, each(alive=("x",), dead=("t",), ends=end)])
+    assert finding.primary.site == end
+    assert [mark.site for mark in finding.related] == [LINE]
+    assert "`t`" in finding.message
+
+
+def test_an_argument_with_influence_in_any_call_is_quiet():
+    dead, alive = each(alive=("x",), dead=("t",)), each(False, alive=("x", "t"))
+    assert judge(InputWithoutInfluence, [MET, dead, alive]) == []
+    assert judge(InputWithoutInfluence, [MET, alive, dead]) == []
+
+
+def test_arguments_without_influence_in_evaluation_alone_are_quiet():
+    assert judge(InputWithoutInfluence, [MET, each(False, alive=("x",), dead=("t",))]) == []
 
 
 def test_what_was_skipped_is_not_observed():

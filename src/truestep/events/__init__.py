@@ -12,6 +12,7 @@ moments of different steps are the same object, which makes a long run cheap to 
 from __future__ import annotations
 
 from truestep.events._active import (
+    ArgumentsCompared,
     CheckSkipped,
     DerivativeCompared,
     DrawsCompared,
@@ -21,6 +22,7 @@ from truestep.events._active import (
     SampleReadAgain,
     SamplesCompared,
     SamplesShared,
+    TargetsCompared,
 )
 from truestep.events._backward import (
     AnomalyModeSeen,
@@ -106,6 +108,7 @@ from truestep.events._steps import (
 
 __all__ = [
     "AnomalyModeSeen",
+    "ArgumentsCompared",
     "BackwardEnded",
     "BatchDrawn",
     "BatchRead",
@@ -178,6 +181,7 @@ __all__ = [
     "StateLoaded",
     "StateTaken",
     "TapeRead",
+    "TargetsCompared",
     "TermsRead",
     "UnregisteredModuleCalled",
     "UpdateMeasured",

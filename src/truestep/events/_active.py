@@ -14,7 +14,7 @@ class CheckSkipped(Event):
 
     absent: ClassVar[str] = "no skipped check"
     check: str
-    """"samples", "draws", "inputs", "derivatives", "reads", "overlap" or "state"."""
+    """"samples", "draws", "inputs", "arguments", "targets", "derivatives", "reads", "overlap" or "state"."""
     reason: str
 
 
@@ -74,6 +74,44 @@ class InputsCompared(Event):
     samples: int = 0
     site: Site | None = None
     """Line of the call."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class ArgumentsCompared(Event):
+    """A call was repeated on a copy of the model with other values of each argument that has several."""
+
+    absent: ClassVar[str] = "no call of a model repeated with other arguments"
+    model: int
+    training: bool = False
+    """Whether the call was one of training."""
+    alive: tuple[str, ...] = ()
+    """Names of the arguments with influence on the results."""
+    dead: tuple[str, ...] = ()
+    """Names of those that the code of `forward` reads, without influence in eval and in train mode."""
+    ends: Site | None = None
+    """Line of the last operation that the first of these reaches, with a result that it does not change."""
+    site: Site | None = None
+    """Line of the call."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class TargetsCompared(Event):
+    """The targets of a loss are tokens that its model was called on; a copy was called with other tokens there."""
+
+    absent: ClassVar[str] = "no targets that are tokens of the input"
+    model: int
+    shift: int = 0
+    """Position of the token that is a target, minus the position of its output."""
+    crossed: bool = False
+    """Whether targets and outputs are in different orders: positions within sequences, and sequences within
+    positions."""
+    reads: bool = False
+    """Whether the output for a target depends on that target, not only by a summary of the sequence."""
+    cause: Site | None = None
+    """Line of the operation that brings later tokens to earlier positions."""
+    site: Site | None = None
+    """Line of the call."""
+    loss: Site | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -1,28 +1,31 @@
-"""Evidence from a copy of the model: its results do not change with a mask, or with most samples of the batch."""
+"""Evidence from a copy of the model: its results do not change with an argument, or with most samples of the batch."""
 
 from __future__ import annotations
 
-from truestep.events import CheckSkipped, Event, InputsCompared
-from truestep.findings import Confidence, Severity
+from truestep.events import ArgumentsCompared, CheckSkipped, Event, InputsCompared, Site
+from truestep.findings import Confidence, Mark, Severity
 from truestep.rules._rule import Progress, Rule
 
 
 class InputWithoutInfluence(Rule):
-    """A model ignores the mask of its padding, or the samples of its batch but the first.
+    """A model ignores an argument, the mask of its padding, or the samples of its batch but the first.
 
     What it does
     ------------
-    Repeats a call on a copy of the model with one input changed. Reports a mask of 0 and 1 if its complement gives
-    the same results to the last bit, in eval and in train mode, while other values at the positions of the padding
-    change the results of real positions. Reports a model if the first sample of the batch changes its results, but
-    the last sample and one in the middle do not.
+    Repeats a call on a copy of the model with one input changed. Reports an argument that the code of ``forward``
+    reads if other values of it give the same results to the last bit, in eval and in train mode with several seeds,
+    and names the line at which its influence ends. Reports a mask of 0 and 1 if its complement gives the same results,
+    while other values at the positions of the padding change the results of real positions. Reports a model if the
+    first sample of the batch changes its results, but the last sample and one in the middle do not.
 
     Why it matters
     --------------
-    The program passes the mask, so it looks as if padding had no influence. But averages, attention and normalisation
-    over padded positions depend on the length of the longest sample in the batch. In the proof the same classifier
-    has an accuracy of 0.90 instead of 0.94. A slice in the dimension of the samples (``x[0]`` for ``x[:, 0]``)
-    raises no error either, and the predictions of a batch are those for its first sample.
+    The program passes the argument, so it looks as if the model used it: a time that is divided as a whole number, or
+    edges that a layer drops, leave a model that works without them. With a mask it looks as if padding had no
+    influence. But averages, attention and normalisation over padded positions depend on the length of the longest
+    sample in the batch. In the proof the same classifier has an accuracy of 0.90 instead of 0.94. A slice in the
+    dimension of the samples (``x[0]`` for ``x[:, 0]``) raises no error either, and the predictions of a batch are those
+    for its first sample.
 
     Example
     -------
@@ -40,9 +43,9 @@ class InputWithoutInfluence(Rule):
 
     Known false alarms
     ------------------
-    None known. Not reported: masks that mark no padding or only padding that has no influence, masks with an effect
-    in train mode only, labels and arguments with other values than 0 and 1, constant outputs, and results in another
-    order.
+    An argument that a part of the model takes for a common signature only. Not reported: arguments with one value or
+    with influence in any checked call, those that ``forward`` does not name, masks that mark no padding or only padding
+    that has no influence, masks with an effect in train mode only, constant outputs, and results in another order.
 
     References
     ----------
@@ -55,13 +58,15 @@ class InputWithoutInfluence(Rule):
     severity = Severity.ERROR
     confidence = Confidence.MEDIUM
     account = "samples"
-    watches = (InputsCompared, CheckSkipped)
+    watches = (InputsCompared, ArgumentsCompared, CheckSkipped)
     needs = (InputsCompared,)
     asks = "each input has influence"
 
     def __init__(self) -> None:
         super().__init__()
         self._skipped = ""
+        self._alive: set[tuple[int, str]] = set()
+        """Models with names of arguments that had influence in a check."""
 
     def unobserved(self, run: Progress) -> str:
         return self._skipped if InputsCompared not in run.met and self._skipped else super().unobserved(run)
@@ -70,6 +75,8 @@ class InputWithoutInfluence(Rule):
         match event:
             case CheckSkipped():
                 self._skipped = event.reason
+            case ArgumentsCompared():
+                self._arguments(event, run)
             case InputsCompared():
                 name = run.model_name(event.model)
                 if event.padding:
@@ -98,3 +105,24 @@ class InputWithoutInfluence(Rule):
                     )
             case _:
                 pass
+
+    def _arguments(self, event: ArgumentsCompared, run: Progress) -> None:
+        name = run.model_name(event.model)
+        for argument in event.alive:
+            self._alive.add((event.model, argument))
+            self.withdraw((event.model, argument))
+        for place, argument in enumerate(event.dead if event.training else ()):
+            if (event.model, argument) in self._alive:
+                continue
+            ends: Site | None = None if place else event.ends
+            self.report(
+                ends or event.site,
+                f"the results of `{name}` do not depend on its `{argument}`",
+                run=run,
+                label=f"the influence of `{argument}` ends here" if ends else f"`{argument}` has no influence",
+                related=(Mark(event.site, "the call"),) if ends and event.site else (),
+                cost=f"on a copy, other values of `{argument}` changed no bit of the results, in either mode",
+                help=f"use the values of `{argument}`, or remove the argument",
+                unit="checks",
+                key=(event.model, argument),
+            )

@@ -51,9 +51,9 @@ def draws(trial: Trial) -> Draws:
     """
     found: list[tuple[str, Site | None]] = []
     one = trial.run(_SEEDS[0])
-    if _same(one, trial.run(_SEEDS[1])):
+    if same(one, trial.run(_SEEDS[1])):
         return Draws()
-    if not _same(one, trial.run(_SEEDS[0])):
+    if not same(one, trial.run(_SEEDS[0])):
         raise Refused("its results for the same batch and seed differ")
     trial.run(_SEEDS[0], mode=_dropping(trial, found))
     return Draws(True, *found[0]) if found else Draws(True)
@@ -101,19 +101,19 @@ def influence(trial: Trial) -> Influence:
     """
     torch, call = trial.scene.torch, trial.call
     plain = trial.run(_SEEDS[0])
-    if not _same(plain, trial.run(_SEEDS[0])):
+    if not same(plain, trial.run(_SEEDS[0])):
         raise Refused("its results for the same batch and seed differ")
     inputs: list[str] = []
     without: list[str] = []
     padding: list[str] = []
     tensors = call.tensors(torch)
     for path, value in list(tensors.items())[1:]:
-        if len(inputs) == _MOST_MASKS or not _is_mask(value, torch):
+        if len(inputs) == _MOST_MASKS or not is_mask(value, torch):
             continue
         name = name_of(path, trial.copy)
         inputs.append(name)
         other = call.replaced({path: ~value if value.dtype is torch.bool else 1 - value})
-        if not _same(plain, trial.run(_SEEDS[0], other)) or not _same_in_training(trial, other):
+        if not same(plain, trial.run(_SEEDS[0], other)) or not same_in_training(trial, other):
             continue
         without.append(name)
         if _padding_matters(trial, value, tensors, plain):
@@ -121,7 +121,7 @@ def influence(trial: Trial) -> Influence:
     return Influence(tuple(inputs), tuple(without), tuple(padding), _samples_lost(trial, plain))
 
 
-def _is_mask(value: Any, torch: Any) -> bool:
+def is_mask(value: Any, torch: Any) -> bool:
     """Return True if a tensor marks some positions of sequences, and not others."""
     if value.layout is not torch.strided or value.dim() != _FLAGS or value.shape[0] < _FLAGS:
         return False
@@ -130,20 +130,20 @@ def _is_mask(value: Any, torch: Any) -> bool:
     return value.dtype in (torch.bool, torch.float32, torch.int64) and bool(value.any()) and not bool(value.all())
 
 
-def _same_in_training(trial: Trial, other: Call) -> bool:
+def same_in_training(trial: Trial, other: Call, seed: int = _SEEDS[0]) -> bool:
     """Return True if a call in train mode gives the same results with other arguments."""
     buffers = [(buffer, buffer.clone()) for buffer in trial.copy.buffers()]
     for part in trial.copy.modules():
         part.training = True
     try:
-        one = trial.run(_SEEDS[0])
+        one = trial.run(seed)
         _restore(buffers)
-        two = trial.run(_SEEDS[0], other)
+        two = trial.run(seed, other)
     finally:
         _restore(buffers)
         for part in trial.copy.modules():
             part.training = False
-    return _same(one, two)
+    return same(one, two)
 
 
 def _restore(buffers: list[tuple[Any, Any]]) -> None:
@@ -194,12 +194,13 @@ def _samples_lost(trial: Trial, plain: list[Any]) -> bool:
             values[path][at] = value[by]
         if all(bool((values[path] == value).all()) for path, value in rows.items()):
             raise Refused("samples of the batch are equal")
-        return not _same(plain, trial.run(_SEEDS[0], trial.call.replaced(values)))
+        return not same(plain, trial.run(_SEEDS[0], trial.call.replaced(values)))
 
     return not changes(samples - 1, 0) and not changes(samples // 2, 0) and changes(0, samples - 1)
 
 
-def _same(one: list[Any], two: list[Any]) -> bool:
+def same(one: list[Any], two: list[Any]) -> bool:
+    """Return True if two runs have the same results to the last bit."""
     return len(one) == len(two) and all(
         a.shape == b.shape and bool((a == b).all()) for a, b in zip(one, two, strict=True)
     )

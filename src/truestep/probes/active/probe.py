@@ -16,6 +16,7 @@ from typing import Any
 
 from truestep import seams
 from truestep.events import (
+    ArgumentsCompared,
     CheckSkipped,
     DerivativeCompared,
     DrawsCompared,
@@ -29,6 +30,7 @@ from truestep.events import (
     Site,
 )
 from truestep.probes.active import restored_states
+from truestep.probes.active.arguments import arguments
 from truestep.probes.active.call import Call, Path, called
 from truestep.probes.active.copies import Refused, copy_of
 from truestep.probes.active.derivatives import derivatives, functions_of
@@ -37,6 +39,7 @@ from truestep.probes.active.influence import draws, influence
 from truestep.probes.active.overlap import Overlap, Trained
 from truestep.probes.active.reads import read_again, shared
 from truestep.probes.active.samples import compare
+from truestep.probes.active.targets import TargetsRead
 from truestep.probes.active.trial import Trial
 from truestep.probes.active.unsaved import Unsaved
 from truestep.probes.context.probe import Probe, sees
@@ -73,6 +76,7 @@ class ActiveProbe(Probe):
         self._compared: dict[int, tuple[tuple[int, int], Overlap | None]] = {}
         """Loader of an evaluation to the state of the training at its comparison, and the result."""
 
+        self._targets = TargetsRead(scene, self._aside)
         self._plain = Unsaved(scene)
         self._saves: set[tuple[int, tuple[str, ...], tuple[str, ...]]] = set()
         """Saves that were already emitted."""
@@ -143,10 +147,18 @@ class ActiveProbe(Probe):
                 return
             if tracked and scene.sampling.on:
                 self._in_training(module, model.number, site, frame, result)
+                if scene.sampling.step >= _TRAINED:
+                    self._targets.returned(module, model.number, site, frame, result)
             elif not tracked and not module.training:
                 self._in_evaluation(module, model.number, site, frame, result)
         except Exception:
             scene.fail()
+
+    @sees
+    def computed(self, kind: str, site: Site | None, input: Any, target: Any) -> None:
+        """Handle a loss of training at a sampled step."""
+        if self.scene.sampling.step >= _TRAINED:
+            self._targets.computed(kind, site, input, target)
 
     def _in_training(self, module: Any, model: int, site: Site | None, frame: FrameType, result: Any) -> None:
         step = self.scene.sampling.step
@@ -213,17 +225,20 @@ class ActiveProbe(Probe):
                     fit(module)
                 trial = Trial(scene, copy_of(module, scene), called(module, frame))
                 with restored_states.kept(scene.torch):
-                    told = self._battery(trial, model, site, functions_of(result, scene.torch))
+                    told = self._battery(trial, model, site, functions_of(result, scene.torch), evaluated=evaluated)
         except Refused as refused:
             told = [CheckSkipped(check="samples", reason=f"the model was not checked: {refused}")]
-        if any(isinstance(event, SamplesCompared) for event in told):
+        dead = any(isinstance(event, ArgumentsCompared) and event.dead for event in told)
+        if any(isinstance(event, SamplesCompared) for event in told) and not dead:
             self._settled("training", model)
             if evaluated:
                 self._settled("model", model)
         for event in told:
             scene.emit(event)
 
-    def _battery(self, trial: Trial, model: int, site: Site | None, functions: list[Any]) -> list[Event]:
+    def _battery(
+        self, trial: Trial, model: int, site: Site | None, functions: list[Any], *, evaluated: bool
+    ) -> list[Event]:
         """Return the results of all checks of a copy, and the reasons for those that were not possible."""
         told: list[Event] = []
 
@@ -253,6 +268,12 @@ class ActiveProbe(Probe):
             facts = {name: getattr(found, name) for name in type(found).__slots__}
             told.append(InputsCompared(model=model, samples=count, site=site, **facts))
 
+        def each() -> None:
+            found, training = arguments(trial), not evaluated
+            if found.alive:
+                facts = {name: getattr(found, name) for name in type(found).__slots__}
+                told.append(ArgumentsCompared(model=model, training=training, site=site, **facts))
+
         def slopes() -> None:
             for found in derivatives(trial, functions):
                 ratio = float(f"{found.ratio:.2g}")
@@ -260,7 +281,7 @@ class ActiveProbe(Probe):
                 event = DerivativeCompared(model=model, function=name, ratio=ratio, wrong=wrong, site=found.site)
                 told.append(event)
 
-        checks = {"samples": samples, "draws": random, "inputs": inputs, "derivatives": slopes}
+        checks = {"samples": samples, "draws": random, "inputs": inputs, "arguments": each, "derivatives": slopes}
         for name, check in checks.items():
             try:
                 if name != "derivatives" or functions:

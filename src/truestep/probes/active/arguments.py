@@ -1,0 +1,188 @@
+"""Check: an argument of a model has no influence on its results, and the place where its influence ends."""
+
+from __future__ import annotations
+
+import contextlib
+import dis
+import hashlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from types import FunctionType
+from typing import Any
+
+from truestep.events import Site
+from truestep.probes.active.call import Path, name_of
+from truestep.probes.active.copies import Refused
+from truestep.probes.active.influence import is_mask, same, same_in_training
+from truestep.probes.active.trial import Trial
+from truestep.probes.context.scene import Scene
+
+_SEED = 2_345_671
+_OTHER_SEEDS = tuple(range(31, 39))
+"""A model can use an argument at random, such as the tokens of a decoder in one of two batches."""
+_MOST_ARGUMENTS = 8
+_MOST_OPERATIONS = 2000
+_DEEP = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Arguments:
+    """Arguments with influence on the result, and without."""
+
+    alive: tuple[str, ...] = ()
+    dead: tuple[str, ...] = ()
+    """Names of those that the model's `forward` reads, without influence in eval and in train mode."""
+    ends: Site | None = None
+    """Line of the last operation that the first of these reaches, with a result that it does not change."""
+
+
+def arguments(trial: Trial) -> Arguments:
+    """Return the influence of each argument with several values, one at a time.
+
+    Raises:
+        Refused: the copy cannot be called, or its results are random.
+    """
+    torch, call = trial.scene.torch, trial.call
+    tensors = call.tensors(torch)
+    if len(tensors) < 2:
+        return Arguments()
+    plain = trial.run(_SEED)
+    if not same(plain, trial.run(_SEED)):
+        raise Refused("its results for the same batch and seed differ")
+    alive: list[str] = []
+    dead: list[tuple[str, Path, Any]] = []
+    for path, value in list(tensors.items())[:_MOST_ARGUMENTS]:
+        other = _changed(value, torch)
+        if other is None:
+            continue
+        name, changed = name_of(path, trial.copy), call.replaced({path: other})
+        try:
+            without = same(plain, trial.run(_SEED, changed)) and all(
+                same_in_training(trial, changed, seed) for seed in _OTHER_SEEDS
+            )
+        except Refused:  # the other values are not valid, such as offsets in another order
+            continue
+        if not without:
+            alive.append(name)
+        elif _is_read(path, trial.copy):
+            dead.append((name, path, other))
+    if not alive or not dead:
+        return Arguments(tuple(alive))
+    _, path, other = dead[0]
+    return Arguments(tuple(alive), tuple(name for name, _, _ in dead), _end(trial, path, other))
+
+
+def _changed(value: Any, torch: Any) -> Any:
+    """Return other values for an argument, which are among its own; None if it has one value, or is a mask."""
+    if value.layout is not torch.strided or value.dtype is torch.bool or not bool(torch.isfinite(value).all()):
+        return None
+    low, high = value.aminmax()
+    if bool(low == high) or is_mask(value, torch) or _is_triangular(value, torch):
+        return None
+    if value.is_floating_point():
+        other = value.flatten().flip(0).reshape(value.shape)
+        return torch.where(value == high, low, high) if bool((other == value).all()) else other
+    if value.is_cpu:
+        return torch.where(value == high, low, high)
+    longest = max(range(value.dim()), key=lambda dim: value.shape[dim])  # an index out of range would end the program
+    other = value.roll(1, longest)
+    return None if bool((other == value).all()) else other
+
+
+def _is_triangular(value: Any, torch: Any) -> bool:
+    """Return True for a causal mask, which a function can replace by a flag."""
+    if value.dim() < 2 or value.shape[-1] != value.shape[-2]:
+        return False
+    above, right = torch.triu_indices(value.shape[-1], value.shape[-1], 1, device=value.device)
+    halves = value[..., above, right], value[..., right, above]
+    return any(bool((half == half.flatten()[0]).all()) for half in halves)
+
+
+def _is_read(path: Path, module: Any) -> bool:
+    """Return True if the code of the model's `forward` names the argument: some take it only for a common signature."""
+    forward = getattr(type(module), "forward", None)
+    if not isinstance(forward, FunctionType):
+        return False
+    loads = (one.argval for one in dis.get_instructions(forward) if one.opname.startswith("LOAD"))
+    names = {part for value in loads for part in (value if isinstance(value, tuple) else (value,))}
+    return name_of(path[:2], module) in names
+
+
+# --- the place where the influence ends ------------------------------------------------------------------------
+
+
+def _end(trial: Trial, path: Path, other: Any) -> Site | None:
+    """Return the last operation that gets other values and returns the same, else the last layer that gets them."""
+    one, two, changed = _Passages(trial.scene), _Passages(trial.scene), trial.call.replaced({path: other})
+    trial.run(_SEED, mode=one.functions())
+    trial.run(_SEED, changed, mode=two.functions())
+    last: Site | None = None
+    for (kind, given, result, _), (kind_, given_, result_, site) in zip(one.seen, two.seen, strict=False):
+        if kind != kind_:
+            break
+        if given != given_ and result == result_:
+            last = site
+    if last is None:
+        with two.layers(trial.copy, other):
+            trial.run(_SEED, changed)
+    return last or two.layer
+
+
+class _Passages:
+    """Digests of the tensors before and after each operation of a run."""
+
+    def __init__(self, scene: Scene) -> None:
+        self._scene = scene
+        self.seen: list[tuple[Any, tuple[bytes, ...], tuple[bytes, ...], Site | None]] = []
+        self.layer: Site | None = None
+        """First line of the latest layer of the program that got the argument."""
+
+    def functions(self) -> Any:
+        """Return a torch function mode that records operations."""
+        torch, me = self._scene.torch, self
+
+        class Operations(torch.overrides.TorchFunctionMode):  # type: ignore[misc, name-defined]
+            def __torch_function__(self, function: Any, kinds: Any, args: Any = (), kwargs: Any = None) -> Any:
+                if len(me.seen) >= _MOST_OPERATIONS:
+                    return function(*args, **(kwargs or {}))
+                given = me._digests((args, kwargs))
+                result = function(*args, **(kwargs or {}))
+                after = me._digests(result)
+                if after:
+                    me.seen.append((function, given, after, me._scene.site()))
+                return result
+
+        return Operations()
+
+    @contextlib.contextmanager
+    def layers(self, copy: Any, value: Any) -> Iterator[None]:
+        """Context manager: record the layers of the program that get a value."""
+        wanted = self._digests(value)
+
+        def called(layer: Any, args: Any, kwargs: Any) -> None:
+            forward = getattr(type(layer), "forward", None)
+            own = isinstance(forward, FunctionType) and self._scene.sites.kind(forward.__code__) == 0
+            if own and any(self._digests(part) == wanted for part in (*args, *kwargs.values())):
+                code = forward.__code__  # type: ignore[union-attr]
+                self.layer = Site(path=code.co_filename, line=code.co_firstlineno, function=code.co_name)
+
+        handles = [layer.register_forward_pre_hook(called, with_kwargs=True) for layer in copy.modules()]
+        try:
+            yield
+        finally:
+            for handle in handles:
+                handle.remove()
+
+    def _digests(self, value: Any, depth: int = 0) -> tuple[bytes, ...]:
+        """Return a digest of each tensor in a value."""
+        torch = self._scene.torch
+        if isinstance(value, torch.Tensor):
+            if value.layout is not torch.strided or value.is_complex():
+                return ()
+            flat = value.detach().reshape(-1).contiguous().view(torch.uint8).cpu()
+            return (hashlib.blake2b(flat.numpy().tobytes(), digest_size=16).digest(),)
+        if isinstance(value, dict):
+            value = list(value.values())
+        if depth >= _DEEP or not isinstance(value, list | tuple):
+            return ()
+        return tuple(digest for item in value for digest in self._digests(item, depth + 1))

@@ -1,0 +1,162 @@
+"""Targets of a loss next to the call that it follows: whether a sequence model reads them, and their order."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from types import FrameType
+from typing import Any
+
+from truestep.events import CheckSkipped, Site, TargetsCompared
+from truestep.probes.active import restored_states
+from truestep.probes.active.ahead import Ahead, Tokens, kept, look, repeated, sequences
+from truestep.probes.active.call import Call, called
+from truestep.probes.active.copies import Refused, copy_of
+from truestep.probes.active.trial import Trial
+from truestep.probes.context.scene import Scene
+from truestep.seams.refs import Ref
+
+_KINDS = ("cross_entropy", "nll_loss")
+_LARGEST = 1 << 18
+_ATTEMPTS = 3
+_MOST_MODELS = 8
+_RANK = 3
+
+
+@dataclass(slots=True)
+class _Called:
+    """A call of training on tokens."""
+
+    module: Ref
+    model: int
+    call: Call
+    site: Site | None
+    corners: list[tuple[tuple[int, ...], Any, Any]]
+    """Results with a score for each position: shape, and the rows of the second position in each direction."""
+
+
+@dataclass(slots=True)
+class _Loss:
+    """A loss over classes."""
+
+    target: Any
+    classes: int
+    second: Any
+    """The second row of its input, if that has two dimensions."""
+    site: Site | None
+
+
+class TargetsRead:
+    """Emits `TargetsCompared`.
+
+    Args:
+        scene: the scene.
+        aside: returns the context manager in which copies run.
+    """
+
+    def __init__(self, scene: Scene, aside: Any) -> None:
+        self._scene = scene
+        self._aside: Any = aside
+        self._left: dict[int, int] = {}
+        """Model to the number of checks left."""
+        self._call: _Called | None = None
+        self._inside: _Loss | None = None
+        """A loss that was computed in the call under way."""
+
+    def returned(self, module: Any, model: int, site: Site | None, frame: FrameType, result: Any) -> None:
+        """Handle a call in training that has returned."""
+        torch, loss = self._scene.torch, self._inside
+        self._call = self._inside = None
+        if self._left.get(model, len(self._left) < _MOST_MODELS) <= 0:
+            return
+        try:
+            call = called(module, frame)
+            if not sequences(call, torch):
+                return
+            self._call = _Called(Ref(module), model, kept(call, torch), site, _corners(result, torch))
+        except Refused:
+            return
+        if loss is not None:
+            self._compare(loss)
+
+    def computed(self, kind: str, site: Site | None, input: Any, target: Any) -> None:
+        """Handle a loss of training."""
+        if kind not in _KINDS or input.dim() != target.dim() + 1:
+            return
+        if target.is_floating_point() or not 1 < target.numel() <= _LARGEST:
+            return
+        second = input.detach()[1].clone() if input.dim() == _RANK - 1 else None
+        loss = _Loss(target.detach().clone(), int(input.shape[1]), second, site)
+        if self._call is None:
+            self._inside = loss
+        else:
+            self._compare(loss)
+
+    def _compare(self, loss: _Loss) -> None:
+        scene, made, self._call = self._scene, self._call, None
+        module = None if made is None else made.module()
+        if made is None or module is None:
+            return
+        found: list[tuple[Tokens, bool, Ahead]] = []
+        try:
+            aside: AbstractContextManager[None] = self._aside()
+            with aside:
+                same = repeated(made.call, loss.target, scene.torch)
+                if not same:
+                    return
+                self._left[made.model] = self._left.get(made.model, _ATTEMPTS) - 1
+                for tokens in same:
+                    crossed = self._is_crossed(made, tokens, loss)
+                    if crossed:
+                        found.append((tokens, True, Ahead(tokens.shift)))
+                        continue
+                    with restored_states.kept(scene.torch):
+                        trial = Trial(scene, copy_of(module, scene), made.call)
+                        found.append((tokens, False, look(trial, tokens, loss.classes)))
+        except Refused as refused:
+            reason = f"the model was not checked: {refused}"
+            scene.emit(CheckSkipped(check="targets", reason=reason))
+            return
+        found = [one for one in found if one[2].used]
+        if not found:
+            return
+        reads = all(ahead.reads for _, _, ahead in found)
+        tokens, crossed, ahead = found[0]
+        if not (reads or crossed):
+            self._left[made.model] = 0
+        scene.emit(
+            TargetsCompared(
+                model=made.model,
+                shift=tokens.shift,
+                crossed=crossed,
+                reads=reads and not crossed,
+                cause=ahead.site if reads else None,
+                site=made.site,
+                loss=loss.site,
+            )
+        )
+
+    def _is_crossed(self, made: _Called, tokens: Tokens, loss: _Loss) -> bool:
+        """Return True if outputs and targets are in different orders."""
+        shape = made.call.tensors(self._scene.torch)[tokens.path].shape
+        for size, along, down in made.corners:
+            if loss.second is None or size[2] != loss.classes or size[0] == size[1]:
+                continue
+            ordered = bool((loss.second == along).all())
+            if ordered == bool((loss.second == down).all()):
+                continue
+            if size[1 - tokens.time] == shape[1 - tokens.time]:
+                return tokens.crossed == ordered
+            if size[tokens.time] == shape[1 - tokens.time]:
+                return tokens.crossed != ordered
+        return False
+
+
+def _corners(result: Any, torch: Any) -> list[tuple[tuple[int, ...], Any, Any]]:
+    parts = list(result.values()) if isinstance(result, dict) else result
+    tensors = parts[:4] if isinstance(parts, tuple | list) else (parts,)
+    return [
+        (tuple(part.shape), part.detach()[0, 1].clone(), part.detach()[1, 0].clone())
+        for part in tensors
+        if isinstance(part, torch.Tensor) and part.dim() == _RANK and min(part.shape) > 1
+    ]

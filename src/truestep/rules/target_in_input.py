@@ -1,0 +1,104 @@
+from __future__ import annotations
+
+from truestep.events import Event, Site, TargetsCompared
+from truestep.findings import Confidence, Mark, Severity
+from truestep.rules._rule import Progress, Rule
+
+
+class TargetInInput(Rule):
+    """A sequence model reads the token that it is to predict.
+
+    What it does
+    ------------
+    Compares, at sampled steps, the class targets of a loss with the tokens that the model was called on. If each target
+    is the token at its position or the next one, calls a copy of the model with other tokens there. Reports a model if
+    its output for a target depends on that target, by operations that keep the positions apart: a missing mask,
+    a mask that is transposed, targets that are not shifted.
+
+    Also reports targets in another order than the outputs: the same tokens, sequence by sequence where the outputs are
+    position by position.
+
+    Why it matters
+    --------------
+    The model learns to copy. Its loss falls far below that of any honest model, in training and in evaluation, and
+    what it generates is of no use, because the token to copy is missing there. In the proof a language model without
+    a mask has a loss of 0.002 instead of 0.09, and generates 36 % of the tokens right instead of 100 %.
+
+    Example
+    -------
+    ::
+
+        y = F.scaled_dot_product_attention(q, k, v)         # each position reads all others
+        loss = F.cross_entropy(logits[:, :-1].flatten(0, 1), tokens[:, 1:].flatten())
+
+    Fix
+    ---
+    Mask later positions, and shift the targets by one::
+
+        y = F.scaled_dot_product_attention(q, k, v, is_causal=True)
+
+    Known false alarms
+    ------------------
+    A sequence autoencoder whose decoder reads its own encoder position by position. Not reported: masked language
+    models, whose targets are not in the input; autoencoders with a summary of the sequence; sequences that several
+    arguments hold, of which one is read up to the position; and losses that are not of classes.
+
+    References
+    ----------
+    - https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.scaled_dot_product_attention.html
+    - https://docs.pytorch.org/docs/stable/generated/torch.nn.Transformer.html
+    """
+
+    id = "target-in-input"
+    since = "0.1"
+    severity = Severity.ERROR
+    confidence = Confidence.MEDIUM
+    account = "samples"
+    watches = (TargetsCompared,)
+    needs = (TargetsCompared,)
+    asks = "no token to predict is read"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._honest: set[int] = set()
+        """Models with a check in which outputs did not depend on their targets."""
+
+    def observe(self, event: Event, run: Progress) -> None:
+        if not isinstance(event, TargetsCompared):
+            return
+        if not (event.reads or event.crossed):
+            self._honest.add(event.model)
+            self.withdraw(event.model)
+        if event.model in self._honest:
+            return
+        name = run.model_name(event.model)
+        if event.crossed:
+            self.report(
+                event.loss,
+                f"the targets of `{name}` are in another order than its outputs",
+                run=run,
+                label="the same tokens as in the input, but sequence by sequence, and the outputs position by position",
+                related=_also(event.site, "the call"),
+                cost="nearly every output is compared with a token of another sequence",
+                help="flatten outputs and targets in the same order of dimensions",
+                unit="checks",
+                key=event.model,
+            )
+            return
+        place = event.cause or event.loss
+        shifted = event.shift > 0
+        self.report(
+            place,
+            f"`{name}` reads the tokens that it is to predict",
+            run=run,
+            label="brings later tokens to earlier positions" if event.cause else "each target is a token of the input",
+            related=_also(event.loss if event.cause else event.site, "targets" if event.cause else "the call"),
+            cost="on a copy, another token changed the output for which it is the target: the model learns to copy it",
+            help="mask later positions, as with `is_causal=True`" if shifted else "shift the targets by one position",
+            unit="checks",
+            key=event.model,
+        )
+
+
+def _also(site: Site | None, label: str) -> tuple[Mark, ...]:
+    return () if site is None else (Mark(site, label),)

@@ -1,0 +1,101 @@
+"""Targets that are tokens of the input: which models read them, and in which order they are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+from truestep.events import TargetsCompared
+from truestep.supervision import Session
+
+SIZE = 9
+
+
+class Reader(nn.Module):
+    """Scores for each position, from a recurrent layer of one or two directions."""
+
+    def __init__(self, *, both: bool = False, first: bool = True) -> None:
+        super().__init__()
+        self.embed = nn.Embedding(SIZE, 8)
+        self.rnn = nn.GRU(8, 8, batch_first=first, bidirectional=both)
+        self.out = nn.Linear(16 if both else 8, SIZE)
+
+    def forward(self, tokens: torch.Tensor) -> torch.Tensor:
+        return self.out(self.rnn(self.embed(tokens))[0])  # type: ignore[no-any-return]
+
+
+def compared(model: nn.Module, loss_of: Callable[[nn.Module, torch.Tensor], torch.Tensor]) -> list[TargetsCompared]:
+    """Train a model on tokens, and return the comparisons."""
+    torch.manual_seed(0)
+    events: list[Any] = []
+    with Session(also=events.append) as session:
+        optimizer = torch.optim.SGD(model.parameters(), 0.1)
+        for _ in range(5):
+            loss_of(model, torch.randint(0, SIZE, (12, 10))).backward()
+            optimizer.step()
+            optimizer.zero_grad()
+    assert session.stop().internal_errors == ()
+    return [event for event in events if isinstance(event, TargetsCompared)]
+
+
+def following(model: nn.Module, tokens: torch.Tensor) -> torch.Tensor:
+    return F.cross_entropy(model(tokens[:, :-1]).transpose(1, 2), tokens[:, 1:])
+
+
+def inside(model: nn.Module, tokens: torch.Tensor) -> torch.Tensor:
+    return F.cross_entropy(model(tokens)[:, :-1].reshape(-1, SIZE), tokens[:, 1:].flatten())
+
+
+def unshifted(model: nn.Module, tokens: torch.Tensor) -> torch.Tensor:
+    return F.cross_entropy(model(tokens).flatten(0, 1), tokens.flatten())
+
+
+@pytest.mark.parametrize("loss_of", [following, inside])
+def test_a_model_of_one_direction_does_not_read_its_targets(loss_of: Any) -> None:
+    (event,) = compared(Reader(), loss_of)
+    assert (event.shift, event.reads, event.crossed) == (1, False, False)
+
+
+@pytest.mark.parametrize("loss_of", [following, inside])
+def test_the_layer_of_two_directions_is_the_cause(loss_of: Any) -> None:
+    event = compared(Reader(both=True), loss_of)[-1]
+    assert (event.shift, event.reads) == (1, True)
+    assert event.cause is not None
+    assert event.cause.line == Reader.forward.__code__.co_firstlineno + 1
+
+
+def test_targets_that_are_not_shifted_are_read() -> None:
+    event = compared(Reader(), unshifted)[-1]
+    assert (event.shift, event.reads, event.cause) == (0, True, None)
+
+
+def test_targets_in_another_order_than_the_outputs_are_seen() -> None:
+    def crossed(model: nn.Module, tokens: torch.Tensor) -> torch.Tensor:
+        time = tokens.t()
+        return F.cross_entropy(model(time[:-1]).flatten(0, 1), time[1:].t().flatten())
+
+    def right(model: nn.Module, tokens: torch.Tensor) -> torch.Tensor:
+        time = tokens.t()
+        return F.cross_entropy(model(time[:-1]).transpose(0, 1).flatten(0, 1), time[1:].t().flatten())
+
+    assert compared(Reader(first=False), crossed)[-1].crossed
+    (event,) = compared(Reader(first=False), right)
+    assert (event.crossed, event.reads) == (False, False)
+
+
+def test_other_targets_are_not_compared() -> None:
+    def classes(model: nn.Module, tokens: torch.Tensor) -> torch.Tensor:
+        return F.cross_entropy(model(tokens)[:, -1], tokens.sum(1) % SIZE)
+
+    def masked(model: nn.Module, tokens: torch.Tensor) -> torch.Tensor:
+        hidden = torch.rand(tokens.shape) < 0.3
+        targets = tokens.masked_fill(~hidden, -100)
+        return F.cross_entropy(model(tokens.masked_fill(hidden, 0)).transpose(1, 2), targets)
+
+    assert compared(Reader(both=True), classes) == []
+    assert compared(Reader(both=True), masked) == []

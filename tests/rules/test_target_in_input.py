@@ -1,0 +1,38 @@
+"""Outputs that depend on their targets are reported where later tokens arrive; honest models are not."""
+
+from truestep.events import ModelMet, Site, TargetsCompared
+from truestep.rules.target_in_input import TargetInInput
+from truestep.testing import judge
+
+MET = ModelMet(model=1, name="model", parameters=(1, 2))
+CALL, LOSS, LAYER = Site("train.py", 7), Site("train.py", 8), Site("model.py", 20)
+
+
+def compared(**facts: object) -> TargetsCompared:
+    return TargetsCompared(model=1, site=CALL, loss=LOSS, **facts)  # type: ignore[arg-type]
+
+
+def test_a_layer_that_reads_ahead_is_reported():
+    (finding,) = judge(TargetInInput, [MET, compared(shift=1, reads=True, cause=LAYER)])
+    assert finding.primary.site == LAYER
+    assert [mark.site for mark in finding.related] == [LOSS]
+    assert "mask" in finding.help
+
+
+def test_targets_that_are_not_shifted_are_reported_at_the_loss():
+    (finding,) = judge(TargetInInput, [MET, compared(reads=True)])
+    assert finding.primary.site == LOSS
+    assert "shift" in finding.help
+
+
+def test_targets_in_another_order_are_reported_at_the_loss():
+    (finding,) = judge(TargetInInput, [MET, compared(shift=1, crossed=True)])
+    assert finding.primary.site == LOSS
+    assert "order" in finding.message
+
+
+def test_a_model_that_was_honest_once_is_quiet():
+    honest, reads = compared(shift=1), compared(shift=1, reads=True)
+    assert judge(TargetInInput, [MET, honest]) == []
+    assert judge(TargetInInput, [MET, honest, reads]) == []
+    assert judge(TargetInInput, [MET, reads, honest]) == []
