@@ -8,13 +8,12 @@ copies           deep copies of the program's objects, without side effects
 restored_states  random states that are restored after a check
 trial            runs of a copied model
 influence        checks: samples and masks without influence, draws of random numbers in eval mode
+arguments        check: an argument has no influence, and the place where its influence ends
+targets, ahead   check: a sequence model reads the tokens that it is to predict
 derivatives      check: the backward pass of a custom function is not the derivative
 samples          check: the result for a sample depends on other samples of its batch
-reads            check: a sample of the evaluation data differs when it is read again
-overlap          check: the training uses samples of the evaluation
-drawn            the samples that a loader draws
-contents         comparison of samples by their values
 unsaved          check: state in plain attributes that a state dict leaves out
+data_sets/       checks of data sets
 """
 
 from truestep.probes.active.probe import ActiveProbe

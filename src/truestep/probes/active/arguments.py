@@ -23,6 +23,8 @@ _OTHER_SEEDS = tuple(range(31, 39))
 _MOST_ARGUMENTS = 8
 _MOST_OPERATIONS = 2000
 _DEEP = 3
+_DIRECT = 2
+"""Length of the path of an argument that is no part of another."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,13 +101,13 @@ def _is_triangular(value: Any, torch: Any) -> bool:
 
 
 def _is_read(path: Path, module: Any) -> bool:
-    """Return True if the code of the model's `forward` names the argument: some take it only for a common signature."""
+    """Return True if `forward` names the argument itself: some models take one only for a common signature."""
     forward = getattr(type(module), "forward", None)
-    if not isinstance(forward, FunctionType):
+    if not isinstance(forward, FunctionType) or len(path) != _DIRECT:  # a batch can hold more than a model uses
         return False
     loads = (one.argval for one in dis.get_instructions(forward) if one.opname.startswith("LOAD"))
     names = {part for value in loads for part in (value if isinstance(value, tuple) else (value,))}
-    return name_of(path[:2], module) in names
+    return name_of(path, module) in names
 
 
 # --- the place where the influence ends ------------------------------------------------------------------------

@@ -33,11 +33,11 @@ from truestep.probes.active import restored_states
 from truestep.probes.active.arguments import arguments
 from truestep.probes.active.call import Call, Path, called
 from truestep.probes.active.copies import Refused, copy_of
+from truestep.probes.active.data_sets.overlap import Overlap, Trained
+from truestep.probes.active.data_sets.reads import read_again, shared
 from truestep.probes.active.derivatives import derivatives, functions_of
 from truestep.probes.active.grounds import fit, hindrance
 from truestep.probes.active.influence import draws, influence
-from truestep.probes.active.overlap import Overlap, Trained
-from truestep.probes.active.reads import read_again, shared
 from truestep.probes.active.samples import compare
 from truestep.probes.active.targets import TargetsRead
 from truestep.probes.active.trial import Trial

@@ -10,9 +10,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from truestep.probes.active import restored_states
-from truestep.probes.active.contents import Contents, repeated
 from truestep.probes.active.copies import Refused, mind
-from truestep.probes.active.drawn import Bases, Samples, common, count, together, without
+from truestep.probes.active.data_sets.contents import Contents, repeated
+from truestep.probes.active.data_sets.drawn import Bases, Samples, common, count, together, without
 from truestep.probes.context.scene import Scene
 
 _MOST_LOADERS = 96

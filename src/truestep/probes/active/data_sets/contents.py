@@ -9,7 +9,7 @@ from typing import Any
 
 from truestep.probes.active import restored_states
 from truestep.probes.active.copies import Refused, copy_of, mind
-from truestep.probes.active.drawn import Bases, Samples, numbered
+from truestep.probes.active.data_sets.drawn import Bases, Samples, numbered
 from truestep.probes.context.scene import Scene
 
 _MOST_ROWS = 100_000

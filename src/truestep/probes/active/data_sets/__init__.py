@@ -1,0 +1,7 @@
+"""Checks of data sets, on copies and by the indices of samples.
+
+reads            check: a sample of the evaluation data differs when it is read again
+overlap          check: the training uses samples of the evaluation
+drawn            the samples that a loader draws
+contents         comparison of samples by their values
+"""
