@@ -145,6 +145,8 @@ class ActiveProbe(Probe):
             module = model.ref()
             if module is None:
                 return
+            if not scene.sampling.on:
+                self._targets.forget()
             if tracked and scene.sampling.on:
                 self._in_training(module, model.number, site, frame, result)
                 if scene.sampling.step >= _TRAINED:

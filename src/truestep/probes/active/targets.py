@@ -21,6 +21,8 @@ _LARGEST = 1 << 18
 _ATTEMPTS = 3
 _MOST_MODELS = 8
 _RANK = 3
+_IN_A_MODEL = 2
+"""Depth of calls inside a trainable model in a sampled step; inside a module that computes a loss it is 1."""
 
 
 @dataclass(slots=True)
@@ -81,16 +83,21 @@ class TargetsRead:
 
     def computed(self, kind: str, site: Site | None, input: Any, target: Any) -> None:
         """Handle a loss of training."""
-        if kind not in _KINDS or input.dim() != target.dim() + 1:
+        inside = self._scene.depth.inside == _IN_A_MODEL
+        if kind not in _KINDS or not (inside or self._call) or input.dim() != target.dim() + 1:
             return
         if target.is_floating_point() or not 1 < target.numel() <= _LARGEST:
             return
         second = input.detach()[1].clone() if input.dim() == _RANK - 1 else None
         loss = _Loss(target.detach().clone(), int(input.shape[1]), second, site)
-        if self._call is None:
+        if inside:
             self._inside = loss
         else:
             self._compare(loss)
+
+    def forget(self) -> None:
+        """Drop the copies of a call that no loss followed."""
+        self._call = self._inside = None
 
     def _compare(self, loss: _Loss) -> None:
         scene, made, self._call = self._scene, self._call, None
