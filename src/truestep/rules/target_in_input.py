@@ -20,9 +20,9 @@ class TargetInInput(Rule):
 
     Why it matters
     --------------
-    The model learns to copy. Its loss falls far below that of any honest model, in training and in evaluation, and
-    what it generates is of no use, because the token to copy is missing there. In the proof a language model without
-    a mask has a loss of 0.002 instead of 0.09, and generates 36 % of the tokens right instead of 100 %.
+    The model learns to copy. Its loss falls far below that of any honest model, in training and in evaluation, but it
+    cannot generate, because the token to copy is missing there. In the proof a language model without a mask has a
+    loss of 0.002 instead of 0.09, and generates 36 % of the tokens right instead of 100 %.
 
     Example
     -------
@@ -39,8 +39,8 @@ class TargetInInput(Rule):
 
     Known false alarms
     ------------------
-    A sequence autoencoder whose decoder reads its own encoder position by position. Not reported: masked language
-    models, whose targets are not in the input; autoencoders with a summary of the sequence; sequences that several
+    A sequence autoencoder with a decoder that reads its encoder position by position. Not reported: masked language
+    models, in which targets are not in the input; autoencoders with a summary of the sequence; sequences that several
     arguments hold, of which one is read up to the position; and losses that are not of classes.
 
     References

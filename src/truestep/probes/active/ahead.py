@@ -50,7 +50,7 @@ class Ahead:
 
     shift: int
     used: bool = True
-    """True if any output depends on the tokens: the argument is no list of labels."""
+    """True if any output depends on the tokens: the argument holds more than labels."""
     reads: bool = False
     """True if the output for a target depends on that target."""
     site: Site | None = None

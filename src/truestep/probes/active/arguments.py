@@ -24,7 +24,7 @@ _MOST_ARGUMENTS = 8
 _MOST_OPERATIONS = 2000
 _DEEP = 3
 _DIRECT = 2
-"""Length of the path of an argument that is no part of another."""
+"""Length of the path of an argument itself, which is not inside of another."""
 
 
 @dataclass(frozen=True, slots=True)
