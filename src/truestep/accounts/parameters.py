@@ -92,12 +92,13 @@ class Parameters(Account[int]):
         values = sum(math.prod(parameter.shape) for parameter in met)
         loads = [self.loaded[p.parameter] for p in met if p.parameter in self.loaded]
         read = len(met) - fates["unread"]
-        parts = [f"{fates['trained']:,} of {len(met):,} trained" if read else amount(len(met), "parameter")]
+        parts = [f"{fates['trained']:,} of {read:,} trained" if read else amount(len(met), "parameter")]
         parts += [f"{fates[fate]:,} {fate}" for fate in _ALARMING if fates[fate]]
         parts[-1] += f": {values:,} values"
         parts += [f"{fates['moved by hand']:,} moved by hand"] if fates["moved by hand"] else []
         parts += [f"{fates['not trained']:,} not trained"] if fates["not trained"] else []
         parts += [f"{fates['frozen']:,} frozen"] if fates["frozen"] else []
+        parts += [f"{fates['unread']:,} not compared"] if read and fates["unread"] else []
         parts += [f"{len(loads):,} loaded" + (f" ({place(loads[0])})" if loads[0] else "")] if loads else []
         return Entry(", ".join(parts), self._facts(met, values, fates))
 

@@ -20,6 +20,8 @@ _ENOUGH = 16
 _RECENT = 8
 _SUMMED = 4
 """Terms of a sum that keeps the graphs of past steps."""
+_LISTED = 12
+"""Items of a list that keeps them."""
 _AFTER = 4
 """Calls by which outputs are examined later than losses, which keep the graphs of outputs too."""
 
@@ -159,9 +161,9 @@ def _collects_used_losses(value: Any) -> str | None:
     """
     if isinstance(value, dict):
         return next((f"[{key!r}]" for key, one in list(value.items())[:50] if _collects_used_losses(one) == ""), None)
-    if isinstance(value, list | deque):
-        nodes = [getattr(one, "grad_fn", None) for one in list(value)[-_RECENT:]]
-        return "" if len(nodes) == _RECENT and all(n is not None and _began_a_pass(n) for n in nodes) else None
+    if isinstance(value, list):  # a deque often has a length on purpose
+        nodes = [getattr(one, "grad_fn", None) for one in value[-_LISTED:]]
+        return "" if len(nodes) == _LISTED and all(n is not None and _began_a_pass(n) for n in nodes) else None
     node, terms = getattr(value, "grad_fn", None), 0
     for _ in range(4 * _SUMMED):
         if node is None or not hasattr(node, "next_functions") or not node.name().startswith("Add"):
