@@ -1,6 +1,6 @@
 """average-never-updated: copies that were meant to follow a trained model."""
 
-from truestep.events import CopyUnchanged, ModelMet, ParametersUnchanged, Site
+from truestep.events import CopyUnchanged, LayerRan, ModelMet, ParametersUnchanged, Site
 from truestep.findings import Confidence
 from truestep.probes.optimizer.copies import idle_loop
 from truestep.rules.average_never_updated import AverageNeverUpdated
@@ -14,7 +14,8 @@ def found(name="model", steps=101, more=(), **facts):
     other = ModelMet(model=2, name=name, parameters=(3, 4), site=CALLED)
     still = ParametersUnchanged(parameters=(3, 4), moved=(1, 2), steps=steps)
     return judge(
-        AverageNeverUpdated, [NET, other, still, CopyUnchanged(model=2, source=1, steps=steps, **facts), *more]
+        AverageNeverUpdated,
+        [NET, other, still, CopyUnchanged(model=2, source=1, parameters=(3, 4), steps=steps, **facts), *more],
     )
 
 
@@ -41,6 +42,21 @@ def test_names_of_averages_and_targets_have_medium_confidence():
 def test_references_teachers_and_random_targets_are_quiet():
     for name, equal in (("reference", True), ("teacher", True), ("old_policy", True), ("target", False)):
         assert found(name, equal=equal) == []
+
+
+def test_a_part_that_began_as_a_copy_of_random_weights_is_found_where_it_runs():
+    def part(**facts):
+        whole = ModelMet(model=3, name="net", parameters=(1, 2, 3, 4), site=Site("train.py", 20, 8))
+        ran = LayerRan(parameters=(3, 4), site=Site("model.py", 5, 4), outer=Site("model.py", 9, 4))
+        copy = CopyUnchanged(model=3, path="keys", source=3, source_path="queries", parameters=(3, 4), **facts)
+        still = ParametersUnchanged(parameters=(3, 4), moved=(1, 2), steps=101)
+        return judge(AverageNeverUpdated, [whole, ran, still, copy])
+
+    (finding,) = part(equal=True, initial=True, inside=True, steps=101)
+    assert finding.message == "`net.keys` keeps its first values while `net.queries` is trained"
+    assert finding.primary.site == Site("model.py", 9, 4)
+    assert part(equal=True, inside=True, steps=101) == []
+    assert part(equal=True, initial=True, steps=101) == []
 
 
 def test_a_name_is_not_enough_in_a_short_run():

@@ -118,3 +118,19 @@ def test_few_random_weights_left_out_have_medium_confidence():
 
     assert found((1,)) is Confidence.MEDIUM
     assert found(()) is Confidence.LOW
+
+
+def test_a_model_with_random_weights_in_no_optimizer_is_found_while_another_is_trained():
+    other = ModelMet(model=2, name="maker", parameters=(9,), site=Site("train.py", 22, 4))
+    shapes = [ParameterMet(parameter=n, name=NAMES[n - 1], shape=(8, 8) if n % 2 else (8,), model=1) for n in ALL]
+    met = [*shapes, ParameterMet(parameter=9, name="maker.weight", model=2), MODEL, other]
+
+    def found(random, met=met):
+        more = [ParametersUnchanged(parameters=ALL, moved=(9,), random=random, steps=10)]
+        return judge(ParametersNotOptimized, run((9,), ALL, met=met, more=more))
+
+    (finding,) = found((1, 3, 5))
+    assert finding.confidence is Confidence.MEDIUM
+    assert finding.primary.label.startswith("`opt` holds no parameters of `net`, not body.0.weight")
+    assert found((1, 3)) == []
+    assert found((1, 3, 5), [*shapes, MODEL]) == []

@@ -190,6 +190,14 @@ TABLE: list[tuple[str, str, list[Event], str, str]] = [
         "too little evidence",
     ),
     # Parameters and layers.
+    ("reference-is-the-model", "2 steps", FEW, "finished", "fewer than 3 optimizer steps"),
+    (
+        "parameters-without-effect",
+        "an error",
+        [*MANY, ev.ParametersUnchanged(parameters=(), moved=(1, 2), steps=300)],
+        "crashed",
+        "the script did not run to its end",
+    ),
     ("graph-cut", "2 steps", FEW, "finished", "fewer than 3 optimizer steps"),
     ("optimizer-holds-stale-parameters", "2 steps", FEW, "finished", "fewer than 3 optimizer steps"),
     ("parameters-not-optimized", "2 steps", FEW, "finished", "fewer than 10 optimizer steps"),

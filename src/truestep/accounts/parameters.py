@@ -42,6 +42,10 @@ class Parameters(Account[int]):
         """Parameters that did not require gradients when they were read last."""
         self.random: set[int] = set()
         """Weights outside of optimizers, or frozen, with the random values that torch's layers begin with."""
+        self.ran: dict[int, ev.LayerRan] = {}
+        """Parameters of layers that ran inside of a model call with gradients."""
+        self.zero: set[int] = set()
+        """Parameters of optimizers that had gradients of zeros only."""
         self.loaded: dict[int, Site | None] = {}
         """Parameters that got their values from a state dict before they moved, with the line of the load."""
 
@@ -56,6 +60,10 @@ class Parameters(Account[int]):
                 self.still = (self.still | set(event.parameters)) - self.moved
                 self.random.update(event.random)
                 self.frozen = (self.frozen - set(event.moved) - set(event.parameters)) | set(event.frozen)
+                self.zero = set(event.zero)
+            case ev.LayerRan():
+                for parameter in event.parameters:
+                    self.ran.setdefault(parameter, event)
             case ev.StateLoaded():
                 for parameter in event.parameters:
                     if parameter not in self.moved:
@@ -79,6 +87,12 @@ class Parameters(Account[int]):
         if held:
             return "without a gradient"
         return "not trained"
+
+    def idle(self, parameter: int) -> bool:
+        """Return True if a trainable parameter was initialised here and never had a gradient, or one of zeros only."""
+        if parameter in self.frozen or parameter in self.loaded:
+            return False
+        return parameter in self.zero or (parameter in self.still and parameter not in self.reached)
 
     def entry(self) -> Entry | None:
         """Return the parameters of all models and optimizers, by their fate."""

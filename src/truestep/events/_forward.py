@@ -191,6 +191,19 @@ class BatchStatisticsTaken(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class LayerRan(Event):
+    """At a sampled step, a layer with parameters ran inside of a model call with gradients, for the first time."""
+
+    absent: ClassVar[str] = "no model call"
+    parameters: tuple[int, ...]
+    """Its own parameters, frozen or not."""
+    site: Site | None = None
+    """The innermost user's line on the stack."""
+    outer: Site | None = None
+    """The outermost line below the call of the model: the part of the model that it belongs to."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ForwardCalledDirectly(Event):
     """User code ran ``module.forward(...)`` instead of ``module(...)``; hooks of that module did not run."""
 

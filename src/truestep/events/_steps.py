@@ -99,6 +99,8 @@ class ParametersUnchanged(Event):
     """Parameters that require no gradient."""
     random: tuple[int, ...] = ()
     """Weights outside of optimizers, or frozen, with the random values that torch's layers begin with."""
+    zero: tuple[int, ...] = ()
+    """Parameters of optimizers that had only gradients of zeros in sampled steps, and moved by weight decay at most."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -107,17 +109,40 @@ class CopyUnchanged(Event):
 
     absent: ClassVar[str] = "no second model with the shapes of a trained one"
     model: int
+    path: str = ""
+    """The module inside of the model, such as "encoder"; empty for the model itself."""
     source: int
     """The trained model."""
+    source_path: str = ""
+    parameters: tuple[int, ...] = ()
     names: tuple[str, ...] = ()
     """Variables of the main program that hold it."""
     equal: bool = False
     """Whether it began with the values of the trained model."""
+    initial: bool = False
+    """Whether these were the random values that torch's layers begin with."""
+    inside: bool = False
+    """Whether both are parts of one model."""
     average: bool = False
     """Whether it is an AveragedModel of torch."""
     loop: Site | None = None
     """The first loop of the program over pairs of parameters that only assigns its own variables, or does nothing."""
     steps: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class ModelAliased(Event):
+    """At a sampled step: a trained model has two names, of which one says that it stands for another model."""
+
+    absent: ClassVar[str] = "no model with two names"
+    model: int
+    name: str
+    """The variable, or the path in the model, that is named as a teacher, a target, a reference or an average."""
+    other: str
+    whole: bool = True
+    """True for a model, False for a module inside of it that ran while gradients were off, in a call with gradients."""
+    site: Site | None = None
+    """The last assignment to this name."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

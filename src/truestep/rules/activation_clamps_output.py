@@ -77,7 +77,7 @@ class ActivationClampsOutput(Rule):
     account = "loss"
     watches = (LossComputed,)
     needs = (LossComputed, _LOSSES)
-    explains = ("loss-never-changes",)
+    explains = ("loss-never-changes", "parameters-without-effect")
 
     def __init__(self) -> None:
         super().__init__()

@@ -59,15 +59,18 @@ class AverageNeverUpdated(Rule):
     watches = (CopyUnchanged, ParametersUnchanged)
     needs = (ModelMet, ParametersUnchanged)
 
+    def __init__(self) -> None:
+        super().__init__()
+        self._copies: dict[object, tuple[int, ...]] = {}
+
     def observe(self, event: Event, run: Progress) -> None:
         match event:
             case CopyUnchanged():
                 self._judge(event, run)
             case ParametersUnchanged():
-                for number in list(self._drafts):
-                    model = run.models.get(number) if isinstance(number, int) else None
-                    if model is not None and not run.weights.moved.isdisjoint(model.parameters):
-                        self.withdraw(number)
+                for key in list(self._drafts):
+                    if not run.weights.moved.isdisjoint(self._copies[key]):
+                        self.withdraw(key)
             case _:
                 pass
 
@@ -75,26 +78,31 @@ class AverageNeverUpdated(Rule):
         model, trained = run.models.get(event.model), run.models.get(event.source)
         if model is None or trained is None:
             return
-        names = [name for name in event.names if _names_average(name, equal=event.equal)]
-        called = _names_average(model.name, equal=event.equal)
-        if not (event.loop or event.average or (event.steps >= _LEAST_STEPS and (names or called))):
+        called = f"{model.name}.{event.path}" if event.path else model.name
+        name = next((name for name in (*event.names, called) if _names_average(name, equal=event.equal)), "")
+        sure, part = bool(event.loop or event.average), event.initial and event.inside
+        if not (sure or (event.steps >= _LEAST_STEPS and (name or part))):
             return
-        name = names[0] if names else model.name if called or not event.names else event.names[0]
-        source = run.model_name(event.source)
+        name = name or next(iter(event.names), called)
+        source = run.model_name(event.source) + (f".{event.source_path}" if event.source_path else "")
         idle = Mark(event.loop, "changes no tensor: an assignment binds a name") if event.loop else None
+        ran = next((run.weights.ran[p] for p in event.parameters if p in run.weights.ran), None)
+        site = ran.outer if ran is not None and event.path else model.site
+        key = event.model, event.path
+        self._copies[key] = event.parameters
         draft = self.report(
-            event.loop or model.site,
+            event.loop or site,
             f"`{name}` keeps its first values while `{source}` is trained",
             run=run,
             label=idle.label if idle else f"`{name}` is called here",
-            related=(Mark(model.site, f"`{name}` is called here"),) if idle and model.site else (),
+            related=(Mark(site, f"`{name}` is called here"),) if idle and site else (),
             help=f"write to the parameters of `{name}`, with `lerp_` or `copy_`, after each step",
-            confidence=Confidence.HIGH if event.loop or event.average else Confidence.MEDIUM,
-            key=event.model,
+            confidence=Confidence.HIGH if sure else Confidence.MEDIUM,
+            key=key,
         )
         draft.count = draft.total = event.steps
         draft.first_step = None
-        draft.cost = f"its {len(model.parameters)} parameters have not moved in {event.steps} steps"
+        draft.cost = f"its {len(event.parameters)} parameters have not moved in {event.steps} steps"
 
 
 def _names_average(name: str, *, equal: bool) -> bool:

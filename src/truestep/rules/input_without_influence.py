@@ -57,6 +57,7 @@ class InputWithoutInfluence(Rule):
     since = "0.1"
     severity = Severity.ERROR
     confidence = Confidence.MEDIUM
+    explains = ("parameters-without-effect",)
     account = "samples"
     watches = (InputsCompared, ArgumentsCompared, CheckSkipped)
     needs = (InputsCompared,)

@@ -15,7 +15,8 @@ class ParametersNotOptimized(Rule):
     What it does
     ------------
     Finds parameters of a model that require gradients, that the loss reaches, that no optimizer holds, and that keep
-    their values, while an optimizer trains other parameters of the same model.
+    their values, while an optimizer trains other parameters of the same model. A whole model is reported if its weights
+    have the random values of torch's layers, and optimizers hold parts of models.
 
     Why it matters
     --------------
@@ -41,7 +42,8 @@ class ParametersNotOptimized(Rule):
     that some trained parameters are farther from the loss than this part. Medium confidence requires that fewer weights
     are left out than trained, and that they have the random values of torch's layers, so that no checkpoint was loaded.
     A random output layer that is fixed on purpose is reported unless it is frozen with ``requires_grad_(False)``.
-    Parameters that a script moves by hand are not reported.
+    A random network that is fixed on purpose and gets gradients is reported unless its outputs are detached. Parameters
+    that a script moves by hand are not reported.
 
     References
     ----------
@@ -95,32 +97,37 @@ class ParametersNotOptimized(Rule):
 
     def _judge(self, run: Progress) -> None:
         known = set(self._drafts)
-        for number, model in run.models.items():
+        wholes: set[int] = set()
+        for number, model in sorted(run.models.items(), key=lambda item: -len(item[1].parameters)):
             reached = [p for p in model.parameters if self._reads.get(p, 0) >= 3 and _trainable(p, run)]
             left = [p for p in reached if not run.held_by.get(p) and p in run.weights.still]
             trained = [p for p in reached if run.held_by.get(p)]
-            if left and trained and self._found(model, left, trained, run):
+            whole = not trained and not wholes.issuperset(left) and _is_left_whole(model, left, run)
+            if left and (trained or whole) and self._found(model, left, trained, run):
                 known.discard(number)
+                wholes.update(left if whole else ())
         for gone in known:  # they joined an optimizer, or moved after all
             self.withdraw(gone)
 
     def _found(self, model: ModelMet, left: list[int], trained: list[int], run: Progress) -> bool:
-        optimizer = Counter(number for p in trained for number in run.held_by[p]).most_common(1)[0][0]
+        holders = Counter(number for p in trained for number in run.held_by[p]) or Counter([max(run.holds)])
+        optimizer = holders.most_common(1)[0][0]
         if self._stale(optimizer, run):
             return False
         name, model_name = run.optimizer_name(optimizer), run.model_name(model.model)
         built = run.optimizers.get(optimizer)
+        held = f"{len(trained) or 'no'} parameters of `{model_name}`"
         draft = self._drafts.get(model.model) or self.report(
             built.site if built else None,
             f"trainable parameters of `{model_name}` are in no optimizer",
             run=run,
-            label=f"`{name}` holds {len(trained)} parameters of `{model_name}`, not {run.parameter_names(tuple(left))}",
+            label=f"`{name}` holds {held}, not {run.parameter_names(tuple(left))}",
             related=(Mark(model.site, f"`{model_name}` runs with all of them"),) if model.site else (),
             help=f"pass all of `{model_name}.parameters()` to `{name}`, or call `requires_grad_(False)` on the rest",
             unit="parameters",
             key=model.model,
         )
-        few = Confidence.MEDIUM if _few_random(left, trained, run) else Confidence.LOW
+        few = Confidence.MEDIUM if not trained or _few_random(left, trained, run) else Confidence.LOW
         draft.confidence = Confidence.HIGH if self._sure(left, trained, run) else few
         draft.cost = f"these {len(left)} parameters got gradients and kept their initial values up to step {run.step}"
         draft.count, draft.total = len(left), len(left) + len(trained)
@@ -149,6 +156,21 @@ def _few_random(left: list[int], trained: list[int], run: Progress) -> bool:
     """
     weights = [[p for p in part if len(run.parameters[p].shape) > 1] for part in (left, trained)]
     return 0 < len(weights[0]) < len(weights[1]) and run.weights.random.issuperset(weights[0])
+
+
+def _is_left_whole(model: ModelMet, left: list[int], run: Progress) -> bool:
+    """Return True if a model has the random weights of torch's layers while an optimizer holds others of some model.
+
+    An optimizer that holds no part of a model is one for inputs: the model is not to be trained.
+    """
+    weights = [p for p in left if len(run.parameters[p].shape) > 1]
+    owned = {p for other in run.models.values() for p in other.parameters}
+    return (
+        bool(weights)
+        and not model.installed
+        and run.weights.random.issuperset(weights)
+        and not owned.isdisjoint(run.held_by)
+    )
 
 
 def _trainable(parameter: int, run: Progress) -> bool:

@@ -59,7 +59,7 @@ class SoftmaxWrongDim(Rule):
     account = "loss"
     watches = (LossComputed,)
     needs = (LossComputed,)
-    explains = ("loss-never-changes",)
+    explains = ("loss-never-changes", "parameters-without-effect")
 
     def __init__(self) -> None:
         super().__init__()

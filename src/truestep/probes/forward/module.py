@@ -10,7 +10,7 @@ from types import FrameType
 from typing import Any
 
 from truestep import seams
-from truestep.events import ForwardCalledDirectly, ModelCalled, Site, UnregisteredModuleCalled
+from truestep.events import ForwardCalledDirectly, LayerRan, ModelCalled, Site, UnregisteredModuleCalled
 from truestep.probes.backward.kept_graphs import Keep
 from truestep.probes.context.local_variables import argument
 from truestep.probes.context.names import receiver
@@ -65,6 +65,8 @@ class ModuleProbe(Probe):
         self._unregistered: dict[tuple[Any, ...], UnregisteredModuleCalled] = {}
         self._receiver = functools.cache(receiver)
         self._root: Any = None
+        self._called_at: Site | None = None
+        """Line that calls the model."""
         self._registered: set[int] = set()
         """The modules of the model that is called. Others can be freed in its forward, and their ids used again."""
         self._met: weakref.WeakSet[Any] = weakref.WeakSet()
@@ -149,7 +151,7 @@ class ModuleProbe(Probe):
             self._inputs.look(model.number, module, args, place.site)
         if scene.sampling.on and model.trainable and self._grad_enabled():
             depth.inside = 2
-            self._prepare(model, args)
+            self._prepare(place, args)
             self._compared.begin(model, args)
         else:
             depth.inside = 1
@@ -302,8 +304,9 @@ class ModuleProbe(Probe):
             dropout=dropout,
         )
 
-    def _prepare(self, model: Model, args: tuple[Any, ...]) -> None:
+    def _prepare(self, place: CallSite, args: tuple[Any, ...]) -> None:
         """Prepare for the inner calls of a sampled step."""
+        model, self._called_at = place.model, place.site
         module: Any = model.ref()
         self._root = model.ref
         self._registered = {id(m) for m in module.modules()}
@@ -342,12 +345,22 @@ class ModuleProbe(Probe):
 
     def _own(self, module: Any, *, grad: bool = True) -> None:
         """Record that a module's own parameters took part in a forward call."""
-        scene, places = self.scene, None
-        taken = scene.ledger.forwarded if grad else scene.ledger.without_grad
-        for parameter in module._parameters.values():
-            if parameter is not None and parameter.requires_grad:
-                places = scene.sites.chain() if places is None else places
-                taken.setdefault(scene.hold(parameter).number, places)
+        scene, ledger = self.scene, self.scene.ledger
+        own = [parameter for parameter in module._parameters.values() if parameter is not None]
+        if not own:
+            return
+        taken = ledger.forwarded if grad else ledger.without_grad
+        numbers, places = [scene.hold(parameter).number for parameter in own], scene.sites.chain()
+        for parameter, number in zip(own, numbers, strict=True):
+            if parameter.requires_grad:
+                taken.setdefault(number, places)
+        if not grad:
+            ledger.ran_without_grad.update(numbers)
+        if not ledger.ran.issuperset(numbers):
+            ledger.ran.update(numbers)
+            inside = places[: places.index(self._called_at)] if self._called_at in places else places
+            inner, outer = (inside[0], inside[-1]) if inside else (self._called_at, self._called_at)
+            scene.emit(LayerRan(parameters=tuple(numbers), site=inner, outer=outer))
 
     def _inner(self, module: Any, args: tuple[Any, ...]) -> None:
         scene = self.scene

@@ -62,6 +62,10 @@ class Ledger:
         """Places of the calls since the last step by trainable parameter of the modules (sampled steps only)."""
         self.without_grad: dict[int, tuple[Site, ...]] = {}
         """The same for modules that ran while gradients were off, inside of a call with gradients."""
+        self.ran: set[int] = set()
+        """Parameters of modules that ran inside of a call with gradients."""
+        self.ran_without_grad: set[int] = set()
+        """Those of modules that ran while gradients were off inside of it."""
         self.live: list[Held] = []
         """The parameters that are currently examined."""
         self._before: list[tuple[Held, Any]] = []

@@ -4,22 +4,47 @@ from __future__ import annotations
 
 import ast
 import sys
-from collections.abc import Container, Mapping
-from typing import Any
+from collections.abc import Container, Iterator, Mapping
+from typing import Any, NamedTuple
 
 from truestep import source
 from truestep.events import CopyUnchanged, Site
 from truestep.probes.context.scene import Scene
 from truestep.probes.gradients.gradient_states import Held
+from truestep.probes.optimizer.sampled_measures import fingerprint, is_initial
 
 _LEAST_STEPS = 10
 _MOST = 32
+_MOST_VISITS = 10_000
+"""Parameters of modules inside of models that are looked at."""
+_ROUNDING = 1e-4
 _NEAR = 0.3
 """Largest difference of a copy from its trained model after the first step, relative to its values."""
 
 
+class Part(NamedTuple):
+    """A model that the program calls, or a module inside of it."""
+
+    root: Any
+    path: str
+    """Place in the root, such as "encoder"; empty for the root itself."""
+    module: Any
+    held: list[Held]
+    """The records of its parameters."""
+
+    def like(self, other: Part, *, average: bool) -> bool:
+        """Return True if this is a module of the same kind as another one, apart from it, with the same shapes."""
+        alike = average or type(self.module) is type(other.module)
+        return alike and _shapes(self.held) == _shapes(other.held) and not set(self.numbers) & set(other.numbers)
+
+    @property
+    def numbers(self) -> tuple[int, ...]:
+        """Numbers of its parameters."""
+        return tuple(one.number for one in self.held)
+
+
 class Copies:
-    """Compares the models that are called at sampled steps."""
+    """Compares the models that are called, and the modules inside of them, at sampled steps and at the end."""
 
     def __init__(self, scene: Scene) -> None:
         self._scene = scene
@@ -30,43 +55,84 @@ class Copies:
         """Emit the models that have kept their values while a trained model of the same kind changed.
 
         Args:
-            moved: numbers of the parameters with other values than at first.
-            stayed: the other parameters, with the number of steps since their values were first read.
+            moved: numbers of the parameters that were written to since their values were first read.
+            stayed: the other parameters, with the number of steps since then.
         """
-        scene = self._scene
-        if scene.sampling.step < _LEAST_STEPS:
-            return
-        met = [(module, self._held(module)) for module in scene.numbers.alive("trained model")[:_MOST]]
-        trained = [
-            (module, held) for module, held in met if any(one.number in moved and _optimized(one) for one in held)
-        ]
-        for module, held in met:
-            steps = min((stayed.get(one.number, 0) for one in held if not _optimized(one)), default=0)
-            if steps < _LEAST_STEPS or any(_optimized(one) for one in held):
+        if self._scene.sampling.step >= _LEAST_STEPS:
+            for event in self._found(moved, stayed):
+                self._scene.emit(event)
+
+    def _found(self, moved: Container[int], stayed: Mapping[int, int]) -> Iterator[CopyUnchanged]:
+        parts = self._parts()
+        trained = [part for part in parts if any(one.number in moved and _optimized(one) for one in part.held)]
+        told: set[int] = set()
+        for part in parts if trained else ():
+            if any(_optimized(one) for one in part.held) or told.issuperset(part.numbers):
                 continue
-            kind, shapes = type(module), _shapes(held)
-            average = kind.__name__ == "AveragedModel"
-            for other, others in trained:
-                if (type(other) is kind or average) and _shapes(others) == shapes:
-                    self._tell(module, other, steps, average=average, equal=_are_near(held, others))
+            steps = min(stayed.get(one.number, self._written_with_its_values(one)) for one in part.held)
+            if steps < _LEAST_STEPS or (part.path and not self._runs(part)):
+                continue
+            average = type(part.module).__name__ == "AveragedModel"
+            for other in trained:
+                if not other.like(part, average=average):
+                    continue
+                near = _are_near(part.held, other.held)
+                initial = near and any(is_initial(weight) for one in part.held if (weight := one.ref()) is not None)
+                if initial or not part.path:
+                    told.update(part.numbers)
+                    yield self._event(part, other, steps, average=average, equal=near, initial=initial)
                     break
 
-    def _tell(self, module: Any, other: Any, steps: int, *, average: bool, equal: bool) -> None:
+    def _written_with_its_values(self, one: Held) -> int:
+        """Return the number of steps for which a parameter was written to with its own values, up to rounding; 0 else.
+
+        An average of itself, or of a copy of itself, is such a write.
+        """
+        parameter = one.ref()
+        now = [] if parameter is None else fingerprint(parameter)
+        pairs = [(float(before), float(after)) for before, after in zip(one.base or (), now, strict=False)]
+        size = sum(abs(before) for before, _ in pairs)
+        same = bool(pairs) and sum(abs(after - before) for before, after in pairs) <= _ROUNDING * size
+        return self._scene.sampling.step - one.base_step if same else 0
+
+    def _runs(self, part: Part) -> bool:
+        """Return True if a module inside of a model runs when the model is called."""
+        numbers = set(part.numbers)
+        return numbers <= self._scene.ledger.ran or len(numbers) == len(list(part.root.parameters()))
+
+    def _parts(self) -> list[Part]:
+        """Return the models that were called and the modules with submodules inside of them, outer ones first."""
+        parts: list[Part] = []
+        visits = 0
+        for root in self._scene.numbers.alive("trained model")[:_MOST]:
+            for path, module in root.named_modules():
+                if (path and next(module.children(), None) is None) or visits > _MOST_VISITS:
+                    continue
+                held = self._held(module)
+                visits += len(held)
+                if held:
+                    parts.append(Part(root, path, module, held))
+        return sorted(parts, key=lambda part: bool(part.path))
+
+    def _event(self, part: Part, other: Part, steps: int, **facts: bool) -> CopyUnchanged:
         scene = self._scene
         main = vars(sys.modules["__main__"])
-        scene.tell(
+        return scene.event(
             CopyUnchanged,
-            model=scene.numbers.known("model", module) or 0,
-            source=scene.numbers.known("model", other) or 0,
-            names=tuple(sorted(name for name, value in main.items() if value is module)),
-            equal=equal,
-            average=average,
+            model=scene.numbers.known("model", part.root) or 0,
+            path=part.path,
+            source=scene.numbers.known("model", other.root) or 0,
+            source_path=other.path,
+            parameters=part.numbers,
+            names=tuple(sorted(name for name, value in main.items() if value is part.module)),
             loop=self._idle_loop(),
             steps=steps,
+            inside=part.root is other.root,
+            **facts,
         )
 
     def _held(self, module: Any) -> list[Held]:
-        """Return the records of the parameters of a model; an empty list if one is unknown."""
+        """Return the records of the parameters of a module; an empty list if one is unknown."""
         held = [self._scene.ledger.held(parameter) for parameter in module.parameters()]
         known = [one for one in held if one is not None and one.base is not None]
         return known if len(known) == len(held) else []

@@ -18,10 +18,12 @@ from truestep.events import (
     ParametersAdded,
     Site,
 )
+from truestep.probes.context.local_variables import variables
 from truestep.probes.context.names import target
 from truestep.probes.context.probe import Probe, sees
 from truestep.probes.gradients.gradient_states import Counts, Panel
 from truestep.probes.gradients.ineffective_freezes import Freezes
+from truestep.probes.optimizer.aliases import Aliases
 from truestep.probes.optimizer.copies import Copies
 from truestep.probes.optimizer.equal_rows import Rows
 from truestep.probes.optimizer.pass_loops import lasts_one_pass
@@ -73,6 +75,7 @@ class OptimizerProbe(Probe):
         self._unchanged = Unchanged(self.scene)
         self._rebuilt = Rebuilt(self.scene)
         self._copies = Copies(self.scene)
+        self._aliases = Aliases(self.scene)
         original_init = module.Optimizer.__init__
         original_add = module.Optimizer.add_param_group
         scene = self.scene
@@ -131,9 +134,10 @@ class OptimizerProbe(Probe):
     def _fill(self, panel: Panel, optimizer: Any, site: Site | None) -> None:
         """Add the parameters of a new optimizer, and emit the event."""
         scene = self.scene
-        for group in optimizer.param_groups:
-            for parameter in group["params"]:
-                panel.add(scene.hold(parameter))
+        given = [parameter for group in optimizer.param_groups for parameter in group["params"]]
+        names = self._variables(site) if any(scene.ledger.held(parameter) is None for parameter in given) else {}
+        for parameter in given:
+            panel.add(scene.hold(parameter, names.get(id(parameter), "")))
         scene.changed()
         scene.ledger.refresh()
         group = optimizer.param_groups[0] if optimizer.param_groups else {}
@@ -154,6 +158,12 @@ class OptimizerProbe(Probe):
                 site=site,
             )
         )
+
+    def _variables(self, site: Site | None) -> dict[int, str]:
+        """Return the variables with a tensor in the user's function that builds an optimizer, by the tensor's id."""
+        frame = None if site is None else self.scene.sites.frame(1)
+        values = {} if frame is None else variables(frame)
+        return {id(value): name for name, value in values.items() if isinstance(value, self.scene.torch.Tensor)}
 
     @sees
     def _extend(self, optimizer: Any, site: Site | None) -> None:
@@ -308,6 +318,7 @@ class OptimizerProbe(Probe):
             self._stepped.after(panel, site)
             self._unchanged.look()
             self._copies.look(self._unchanged.moved, self._unchanged.stayed)
+            self._aliases.look()
             self._rows.look()
             self._freezes.look()
 

@@ -8,11 +8,13 @@ from typing import Any
 from truestep.events import Event, MixtureMeasured, ParametersUnchanged, Site, WindowMeasured
 from truestep.probes.context.scene import Scene, is_lazy
 from truestep.probes.context.values import has_values, stored
-from truestep.probes.gradients.gradient_states import Counts, Held, Panel, version
+from truestep.probes.gradients.gradient_states import FRESH, Counts, Held, Panel, looks_zero, version
 from truestep.probes.optimizer.fsdp import is_freed
 
 _ELEMENTS = 16
 _LEAST_RANDOM = 16
+_LEAST_LOOKS = 4
+"""Looks at a gradient of zeros before it is reported."""
 _MOST = 4000
 _SETTLED = 1000
 """Steps after which unchanged parameters are reported again only if their set differs."""
@@ -60,6 +62,10 @@ class Unchanged:
         self._latest: tuple[tuple[int, ...], ...] = ()
         """The parameters in the latest event."""
         self._random: dict[int, bool] = {}
+        self._zero: dict[int, int] = {}
+        """Parameters of optimizers with gradients of zeros so far, with the number of looks."""
+        self._sloped: set[int] = set()
+        """Parameters of optimizers that had another gradient."""
         self.moved: set[int] = set()
         """Parameters with other values than at first, of those alive."""
         self.stayed: dict[int, int] = {}
@@ -78,7 +84,7 @@ class Unchanged:
                 continue
             if held.base is None:
                 first_values(held, parameter, scene.sampling.step)
-            elif held.base_version != version(parameter) or held.base != _fingerprint(parameter):
+            elif held.base_version != version(parameter) or held.base != fingerprint(parameter):
                 moved.append(held.number)
             else:
                 self._examine(held, parameter)
@@ -87,20 +93,48 @@ class Unchanged:
                     still.append(held.number)
             if not parameter.requires_grad:
                 frozen.append(held.number)
+            elif held.panel is not None and held.panel.number and held.number not in self._sloped:
+                self._weigh(held, parameter)
         self.moved = set(moved)
         random = tuple(number for number, is_random in self._random.items() if is_random)
         step = scene.sampling.step
-        found = tuple(still[:_MOST]), tuple(moved[:_MOST]), tuple(frozen[:_MOST]), random
+        zero = [number for number, looks in self._zero.items() if looks >= _LEAST_LOOKS]
+        found = *(tuple(numbers[:_MOST]) for numbers in (still, moved, frozen, zero)), random
         if step < 3 or (step > _SETTLED and found == self._latest):
             return
         self._latest = found
-        scene.emit(ParametersUnchanged(parameters=found[0], moved=found[1], frozen=found[2], random=random, steps=step))
+        names = ("parameters", "moved", "frozen", "zero", "random")
+        scene.emit(ParametersUnchanged(**dict(zip(names, found, strict=True)), steps=step))
+
+    def _weigh(self, held: Held, parameter: Any) -> None:
+        """Record whether the gradient is zero in every element, as it was before; weight decay may scale the values."""
+        gradient = parameter.grad
+        if gradient is None or not held.base or held.state != FRESH:  # cleared, or used before
+            return
+        if is_dense(gradient) and looks_zero(gradient) and _are_scaled(held.base, fingerprint(parameter)):
+            self._zero[held.number] = self._zero.get(held.number, 0) + 1
+        else:
+            self._sloped.add(held.number)
+            self._zero.pop(held.number, None)
 
     def _examine(self, held: Held, parameter: Any) -> None:
         """Record once whether an unchanged parameter that is frozen or outside of optimizers has random values."""
         outside = held.panel is None or not held.panel.number or not parameter.requires_grad
         if outside and held.number not in self._random and len(self._random) < _MOST:
             self._random[held.number] = is_initial(parameter)
+
+
+def is_dense(gradient: Any) -> bool:
+    """Return True if a gradient has a value for each element."""
+    return str(gradient.layout) == "torch.strided" and has_values(gradient)
+
+
+def _are_scaled(before: list[str], now: list[str]) -> bool:
+    """Return True if values are the earlier ones, or these times one factor between 0 and 1."""
+    pairs = [(float(one), float(other)) for one, other in zip(before, now, strict=True)]
+    size = sum(abs(one) for one, _ in pairs)
+    factor = sum(abs(other) for _, other in pairs) / size if size else 1.0
+    return factor <= 1.0 and all(abs(other - factor * one) <= 1e-4 * abs(one) for one, other in pairs)
 
 
 def is_initial(weight: Any) -> bool:
@@ -124,10 +158,11 @@ def is_initial(weight: Any) -> bool:
 def first_values(held: Held, parameter: Any, step: int) -> None:
     """Record some values of a parameter, to find out later whether it has moved."""
     if held.base is None and not is_lazy(parameter):
-        held.base, held.base_version, held.base_step = _fingerprint(parameter), version(parameter), step
+        held.base, held.base_version, held.base_step = fingerprint(parameter), version(parameter), step
 
 
-def _fingerprint(parameter: Any) -> list[str]:
+def fingerprint(parameter: Any) -> list[str]:
+    """Return some values of a parameter on the CPU, as text; an empty list without values to read."""
     local = stored(getattr(parameter, "_local_tensor", parameter))
     if not local.is_cpu or not local.numel() or not has_values(local) or is_freed(local):
         return []

@@ -1,0 +1,93 @@
+"""Find a second name of a trained model that stands for another one: a teacher, a target, a reference."""
+
+from __future__ import annotations
+
+import ast
+import re
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+from truestep import source
+from truestep.events import ModelAliased, Site
+from truestep.probes.context.scene import Scene
+
+_ROLES = frozenset(
+    {"average", "ema", "key", "keys", "momentum", "old", "ref", "reference", "slow", "target", "teacher"}
+)  # fmt: skip
+_LEAST_STEPS = 3
+_MOST = 32
+
+
+class Aliases:
+    """Looks at sampled steps for models, and modules inside of them, with such a name beside another one."""
+
+    def __init__(self, scene: Scene) -> None:
+        self._scene = scene
+
+    def look(self) -> None:
+        """Emit the models of which the program has a second name with a role."""
+        scene = self._scene
+        if scene.sampling.step < _LEAST_STEPS:
+            return
+        main = vars(sys.modules["__main__"])
+        for root in scene.numbers.alive("trained model")[:_MOST]:
+            names = [name for name, value in list(main.items()) if value is root]
+            self._tell(root, root, names, whole=True)
+            for module, paths in _shared(root).items():
+                self._tell(root, module, paths, whole=False)
+
+    def _tell(self, root: Any, module: Any, names: list[str], *, whole: bool) -> None:
+        scene = self._scene
+        roles = [name for name in names if _has_role(name)]
+        others = [name for name in names if not _has_role(name)]
+        held = [scene.ledger.held(parameter) for parameter in module.parameters()]
+        numbers = {one.number for one in held if one is not None}
+        optimized = any(one is not None and one.panel is not None and one.panel.number for one in held)
+        if not roles or not others or not numbers:
+            return
+        apart = not numbers.isdisjoint(scene.ledger.ran_without_grad)
+        if (whole and optimized) or (not whole and apart):
+            scene.tell(
+                ModelAliased,
+                model=scene.numbers.known("model", root) or 0,
+                name=roles[0],
+                other=others[0],
+                whole=whole,
+                site=next((at for path in scene.sites.own_files() if (at := binding(path, roles[0]))), None),
+            )
+
+
+def _has_role(name: str) -> bool:
+    return not _ROLES.isdisjoint(re.split(r"[\W_\d]+", name.lower()))
+
+
+def _shared(root: Any) -> dict[Any, list[str]]:
+    """Return the modules with parameters that a model has under several attributes, with their paths."""
+    paths: dict[Any, list[str]] = {}
+    for owner, parent in root.named_modules():
+        for name, child in parent._modules.items():
+            if child is not None:
+                paths.setdefault(child, []).append(f"{owner}.{name}" if owner else name)
+    return {module: found for module, found in paths.items() if len(found) > 1}
+
+
+def binding(path: str, name: str) -> Site | None:
+    """Return the last assignment in a file to a variable, or to an attribute, of this name."""
+    found = None
+    tree, wanted = source.parsed(path), name.rpartition(".")[2]
+    for node in ast.walk(tree) if tree is not None else ():
+        if isinstance(node, ast.Assign) and any(
+            _names(one) == wanted for target in node.targets for one in _each(target)
+        ):
+            if found is None or node.lineno > found.line:
+                found = Site(path, node.lineno, node.col_offset, node.end_lineno or -1, node.end_col_offset or -1)
+    return found
+
+
+def _each(target: ast.expr) -> Iterator[ast.expr]:
+    yield from target.elts if isinstance(target, ast.Tuple | ast.List) else (target,)
+
+
+def _names(target: ast.expr) -> str:
+    return target.attr if isinstance(target, ast.Attribute) else getattr(target, "id", "")

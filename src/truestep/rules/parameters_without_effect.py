@@ -1,0 +1,130 @@
+from __future__ import annotations
+
+from truestep.accounts._account import amount
+from truestep.events import Event, ParameterMet, ParametersUnchanged, RunEnded, Site, TapeRead
+from truestep.findings import Confidence, Mark, Severity
+from truestep.rules._conditions import FINISHED, steps
+from truestep.rules._rule import Progress, Rule
+
+_LEAST_STEPS = 10
+
+
+class ParametersWithoutEffect(Rule):
+    """An optimizer holds parameters that never got a gradient, or gradients of zeros only.
+
+    What it does
+    ------------
+    At the end of a run, looks for trainable parameters that an optimizer holds, that have kept their first values
+    although it moved others, and that no loss has reached: their layer ran and its output was not used, or the
+    parameter was read as a number. Reports also layers with gradients that were zero in every element at each sampled
+    step: what they compute is multiplied by zero, or cut off by a limit.
+
+    Why it matters
+    --------------
+    A part of the model has no part in the training. Nothing fails: the rest of the model adapts to its absence. In the
+    proof, a skip connection joins the encoder with itself, and the layer that brings the coarse features back is
+    trained by nothing.
+
+    Example
+    -------
+    ::
+
+        def forward(self, x):
+            fine = self.encoder(x)
+            coarse = self.up(self.bottleneck(fine))
+            return self.decoder(torch.cat([fine, fine], dim=1))     # meant: [fine, coarse]
+
+    Fix
+    ---
+    Use the output of the layer, or delete the layer::
+
+        return self.decoder(torch.cat([fine, coarse], dim=1))
+
+    Known false alarms
+    ------------------
+    A layer that runs for its output alone, such as a head that is read and not trained. Not reported: layers that never
+    ran, one of several like blocks, parts of a layer or whole models without any gradient, loaded weights, models of
+    installed libraries, frozen parameters, and runs that did not finish.
+
+    References
+    ----------
+    - https://docs.pytorch.org/docs/stable/notes/autograd.html
+    - https://docs.pytorch.org/docs/stable/notes/ddp.html
+    """
+
+    id = "parameters-without-effect"
+    since = "0.1"
+    severity = Severity.ERROR
+    confidence = Confidence.MEDIUM
+    account = "parameters"
+    watches = (ParametersUnchanged,)
+    needs = (TapeRead, ParametersUnchanged, steps(_LEAST_STEPS), FINISHED)
+
+    def observe(self, event: Event, run: Progress) -> None:
+        """Judge at the end: a parameter that waits may still come into use."""
+
+    def ended(self, event: RunEnded, run: Progress) -> None:
+        if event.how != "finished" or run.step < _LEAST_STEPS:
+            return
+        for optimizer, held in run.holds.items():
+            if not run.weights.moved.isdisjoint(held):
+                self._judge(optimizer, [p for p in sorted(held) if _counts(p, optimizer, run)], run)
+
+    def _judge(self, optimizer: int, idle: list[int], run: Progress) -> None:
+        built = run.optimizers[optimizer].site if optimizer in run.optimizers else None
+        groups: dict[Site | None, list[int]] = {}
+        for parameter in idle:
+            groups.setdefault(_place(parameter, run) or built, []).append(parameter)
+        name = run.optimizer_name(optimizer)
+        for site, found in groups.items():
+            zero = run.weights.zero.issuperset(found)
+            how = "gradients of zeros only" if zero else "no gradient in the whole run"
+            draft = self.report(
+                site,
+                f"`{name}` holds {amount(len(found), 'parameter')} that got {how}",
+                run=run,
+                label=f"{run.parameter_names(tuple(found))}: "
+                + ("all gradients are zero" if zero else "no loss reaches it"),
+                related=(Mark(built, f"`{name}` holds them"),) if built is not None and built != site else (),
+                help="use the result in the loss, with its gradient, or delete the parameters",
+                unit="parameters",
+                key=(optimizer, site),
+            )
+            draft.count, draft.total, draft.first_step = len(found), len(run.holds[optimizer]), None
+            draft.cost = f"they kept their first values through {run.step} steps, while others moved"
+
+
+def _counts(parameter: int, optimizer: int, run: Progress) -> bool:
+    """Return True for an idle parameter of a layer that ran as a whole without effect, or of a variable."""
+    met = run.parameters.get(parameter)
+    if met is None or not run.weights.idle(parameter):
+        return False
+    model = run.models.get(met.model or 0)
+    if model is None:
+        return met.model is None and not met.name.startswith("parameter ")
+    ran = run.weights.ran.get(parameter)
+    if ran is None or model.installed or not all(run.weights.idle(other) for other in ran.parameters):
+        return False
+    if all(run.weights.idle(p) for p in model.parameters if p in run.holds.get(optimizer, ())):
+        return False
+    twins = [p for p in model.parameters if p in run.parameters and _kind(run.parameters[p]) == _kind(met)]
+    return all(run.weights.idle(p) for p in twins)
+
+
+def _kind(met: ParameterMet) -> tuple[object, ...]:
+    """Return a key that is equal for the same parameter in each of several blocks: ``blocks.0.back`` and others."""
+    return tuple("*" if part.isdigit() else part for part in met.name.split(".")), met.shape
+
+
+def _place(parameter: int, run: Progress) -> Site | None:
+    """Return the line of the layer, the inner or the outer one, that no layer in use has; else that of its model."""
+    ran = run.weights.ran.get(parameter)
+    if ran is None:
+        return None
+    used = [one for p, one in run.weights.ran.items() if not run.weights.idle(p)]
+    if ran.site not in {one.site for one in used}:
+        return ran.site
+    if ran.outer not in {one.outer for one in used}:
+        return ran.outer
+    model = run.models.get(run.parameters[parameter].model or 0)
+    return ran.site if model is None else model.site

@@ -1,0 +1,100 @@
+from __future__ import annotations
+
+from collections import Counter
+
+from truestep.events import Event, ModelAliased, ModelCalled, OptimizerStepped
+from truestep.findings import Mark, Severity
+from truestep.rules._conditions import steps
+from truestep.rules._rule import Progress, Rule
+
+_LEAST = 3
+
+
+class ReferenceIsTheModel(Rule):
+    """A teacher, target or reference is the trained model itself, under a second name.
+
+    What it does
+    ------------
+    Looks for a trained model, or a module inside of one, with two names, of which one says that it is another model
+    (``teacher``, ``target``, ``reference``, ``ema``). Reports it if the model runs both with and without gradients in
+    the steps of the training, as a model and its reference do.
+
+    Why it matters
+    --------------
+    An assignment copies no weights. The model is compared with itself: a penalty on the distance from the reference is
+    zero, a consistency is that of two draws of dropout, an average is the model of this moment. In the proof the model
+    unlearns the language that its reference was to preserve.
+
+    Example
+    -------
+    ::
+
+        reference = policy                          # a second name of the policy
+        with torch.no_grad():
+            before = log_probability(reference, batch)
+        after = log_probability(policy, batch)
+
+    Fix
+    ---
+    Copy the model::
+
+        reference = copy.deepcopy(policy).requires_grad_(False)
+
+    Known false alarms
+    ------------------
+    Self-distillation with the current weights, if the program has two names for the one model. Not reported: second
+    names without a role (``net = model``, ``module = ddp.module``), tied layers, and models that run without gradients
+    in evaluations only.
+
+    References
+    ----------
+    - https://docs.python.org/3/reference/simple_stmts.html#assignment-statements
+    - https://docs.python.org/3/library/copy.html
+    """
+
+    id = "reference-is-the-model"
+    since = "0.1"
+    severity = Severity.ERROR
+    account = "parameters"
+    watches = (ModelAliased, ModelCalled, OptimizerStepped)
+    needs = (ModelCalled, OptimizerStepped, steps(_LEAST))
+    explains = ("loss-never-changes", "average-never-updated", "no-grad-missing")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._calls: dict[int, set[bool]] = {}
+        self._compared: Counter[int] = Counter()
+        """Steps in a row in which a model was called with and without gradients."""
+        self._parts: Counter[tuple[int, str]] = Counter()
+
+    def observe(self, event: Event, run: Progress) -> None:
+        match event:
+            case ModelCalled():
+                self._calls.setdefault(event.model, set()).add(event.grad)
+            case OptimizerStepped():
+                for model, kinds in self._calls.items():
+                    if True in kinds:
+                        self._compared[model] = self._compared[model] + 1 if False in kinds else 0
+                self._calls.clear()
+            case ModelAliased():
+                self._parts[event.model, event.name] += not event.whole
+                self._judge(event, run)
+            case _:
+                pass
+
+    def _judge(self, event: ModelAliased, run: Progress) -> None:
+        times = self._compared[event.model] if event.whole else self._parts[event.model, event.name]
+        if times < _LEAST:
+            return
+        model = run.models.get(event.model)
+        called = model.site if model is not None else None
+        self.report(
+            event.site or called,
+            f"`{event.name}` is `{event.other}` itself, not a copy",
+            run=run,
+            label=f"`{event.name}` and `{event.other}` are one model, and all weights are shared",
+            related=(Mark(called, "it is called here"),) if called is not None and event.site is not None else (),
+            help=f"make `{event.name}` a copy, with `copy.deepcopy`",
+            unit="sampled steps",
+            key=(event.model, event.name),
+        ).cost = "the model is compared with itself"
