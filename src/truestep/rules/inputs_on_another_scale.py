@@ -1,0 +1,102 @@
+from __future__ import annotations
+
+from truestep import events as ev
+from truestep.accounts.samples import Inputs
+from truestep.events import Event
+from truestep.findings import Confidence, Mark, Severity
+from truestep.rules._conditions import Condition
+from truestep.rules._rule import Progress, Rule
+
+_FACTOR = 6.0
+"""Least distance of the means, in standard deviations of training, or least ratio of the standard deviations."""
+_LEAST_READS = 3
+_LEAST_VALUES = 64
+_BOTH = Condition(
+    "no inputs with decimals of both training and evaluation",
+    lambda run: any((model, False) in run.samples.inputs for model, training in run.samples.inputs if training),
+)
+
+
+class InputsOnAnotherScale(Rule):
+    """A model is evaluated on inputs of another scale than those that it was trained on.
+
+    What it does
+    ------------
+    Compares the first arguments of a model in training with those in evaluation, at sampled steps. Reports an
+    evaluation if, in each call that was read, the mean is at least 6 standard deviations of training from the mean of
+    training, or the standard deviation at least 6 times that of training.
+
+    Why it matters
+    --------------
+    The data of the evaluation have missed a step of their preparation: they were not normalised, or not divided by 255.
+    A model returns some number for any input, so nothing but the figures of the evaluation shows it, and they are taken
+    for those of the model. In the proof the error on held-out rows is 731 instead of 0.17.
+
+    Example
+    -------
+    ::
+
+        train = (data[:800] - mean) / std
+        test = data[800:]                       # as measured
+
+    Fix
+    ---
+    Prepare both with one function, and with the statistics of the training data::
+
+        test = (data[800:] - mean) / std
+
+    Known false alarms
+    ------------------
+    An evaluation far outside of the training data on purpose, without another one, such as a test of extrapolation.
+    Not reported: evaluations with some calls within the range, such as the steps of a sampler; calls on fewer than 64
+    values, inputs that are not the first argument, and whole numbers.
+
+    References
+    ----------
+    - https://scikit-learn.org/stable/common_pitfalls.html#inconsistent-preprocessing
+    - https://docs.pytorch.org/vision/stable/transforms.html
+    """
+
+    id = "inputs-on-another-scale"
+    since = "0.1"
+    severity = Severity.ERROR
+    confidence = Confidence.MEDIUM
+    account = "samples"
+    watches = (ev.InputsRead,)
+    needs = (ev.InputsRead, _BOTH)
+
+    def observe(self, event: Event, run: Progress) -> None:
+        """Judged at the end, when all calls were read."""
+
+    def ended(self, event: ev.RunEnded, run: Progress) -> None:
+        for (model, training), inputs in run.samples.inputs.items():
+            trained = run.samples.inputs.get((model, True))
+            if training or trained is None or len(trained.reads) < _LEAST_READS:
+                continue
+            if all(_is_far(read, trained) for read in inputs.reads):
+                self._found(model, inputs, trained, run)
+
+    def _found(self, model: int, inputs: Inputs, trained: Inputs, run: Progress) -> None:
+        name, first, before = run.model_name(model), inputs.reads[0], trained.reads[0]
+        draft = self.report(
+            first.site,
+            f"`{name}` is evaluated on inputs of another scale than those of its training",
+            run=run,
+            label=f"inputs of {inputs.mean:.2g} +- {inputs.spread:.2g}",
+            related=() if before.site is None else (Mark(before.site, f"{trained.mean:.2g} +- {trained.spread:.2g}"),),
+            help="prepare the inputs of the evaluation as those of the training",
+            cost="the figures of the evaluation are not those of the model",
+            unit="calls read",
+            key=model,
+        )
+        draft.count = draft.total = len(inputs.reads)
+
+
+def _is_far(read: ev.InputsRead, trained: Inputs) -> bool:
+    """Return True if the values of a call are far from those of training."""
+    values = 1
+    for size in read.shape:
+        values *= size
+    same = read.floating and trained.reads[0].floating and values >= _LEAST_VALUES and trained.spread > 0
+    distance = max(abs(read.mean - trained.mean), read.spread)
+    return same and distance >= _FACTOR * trained.spread

@@ -1,0 +1,60 @@
+"""Inputs of an evaluation that are far from those of training are reported; a call within the range clears it."""
+
+from truestep.events import InputsRead, ModelMet, Site
+from truestep.findings import Outcome
+from truestep.rules import Progress
+from truestep.rules.inputs_on_another_scale import InputsOnAnotherScale
+from truestep.testing import judge
+
+MET = ModelMet(model=1, name="model", parameters=(1, 2))
+TRAIN, EVAL = Site("train.py", 7), Site("train.py", 20)
+
+
+def read(mean: float, spread: float, *, training: bool = False, rows: int = 32, floating: bool = True) -> InputsRead:
+    return InputsRead(
+        model=1,
+        training=training,
+        mean=mean,
+        spread=spread,
+        least=mean - spread,
+        most=mean + spread,
+        dtype="float32",
+        floating=floating,
+        shape=(rows, 4),
+        site=TRAIN if training else EVAL,
+    )
+
+
+TRAINED = [MET, *[read(mean, 1.0, training=True) for mean in (0.0, 0.1, -0.1)]]
+
+
+def test_inputs_that_were_not_normalised_are_reported():
+    for far in (read(10.0, 1.0), read(0.0, 8.0)):
+        (finding,) = judge(InputsOnAnotherScale, [*TRAINED, far, far])
+        assert finding.primary.site == EVAL
+        assert [mark.site for mark in finding.related] == [TRAIN]
+        assert finding.seen.count == 2
+
+
+def test_a_call_within_the_range_is_enough_to_be_quiet():
+    assert judge(InputsOnAnotherScale, [*TRAINED, read(10.0, 1.0), read(0.5, 1.0)]) == []
+
+
+def test_few_values_and_small_distances_are_quiet():
+    assert judge(InputsOnAnotherScale, [*TRAINED, read(10.0, 1.0, rows=4)]) == []
+    assert judge(InputsOnAnotherScale, [*TRAINED, read(3.0, 3.0)]) == []
+    assert judge(InputsOnAnotherScale, [*TRAINED[:3], read(10.0, 1.0)]) == []
+
+
+def test_constant_inputs_and_whole_numbers_are_quiet():
+    constant = [MET, *[read(1.0, 0.0, training=True)] * 3]
+    whole = [MET, *[read(1.0, 1.0, training=True, floating=False)] * 3]
+    assert judge(InputsOnAnotherScale, [*constant, read(10.0, 1.0)]) == []
+    assert judge(InputsOnAnotherScale, [*whole, read(100.0, 1.0, floating=False)]) == []
+
+
+def test_a_run_without_an_evaluation_is_not_observed():
+    rule, run = InputsOnAnotherScale(), Progress()
+    for event in TRAINED:
+        run.note(event)
+    assert rule.verdict(run).outcome is Outcome.NOT_OBSERVED
