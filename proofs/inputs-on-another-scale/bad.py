@@ -11,7 +11,7 @@ mean, std = kelvin[:800].mean(0), kelvin[:800].std(0)
 
 model = nn.Sequential(nn.Linear(4, 32), nn.ReLU(), nn.Linear(32, 1))
 optimizer = torch.optim.Adam(model.parameters(), lr=1e-2)
-for epoch in range(30):
+for _ in range(30):
     model.train()
     for rows in torch.randperm(800).split(80):
         loss = nn.functional.mse_loss(model((kelvin[rows] - mean) / std), demand[rows])

@@ -1,6 +1,6 @@
 """Inputs of an evaluation that are far from those of training are reported; a call within the range clears it."""
 
-from truestep.events import InputsRead, ModelMet, Site
+from truestep.events import InputsRead, ModelCalled, ModelMet, Site
 from truestep.findings import Outcome
 from truestep.rules import Progress
 from truestep.rules.inputs_on_another_scale import InputsOnAnotherScale
@@ -25,7 +25,8 @@ def read(mean: float, spread: float, *, training: bool = False, rows: int = 32, 
     )
 
 
-TRAINED = [MET, *[read(mean, 1.0, training=True) for mean in (0.0, 0.1, -0.1)]]
+MEASURED = ModelCalled(model=1, site=EVAL, training=False, grad=False, tracked=False, use="compared", only_read=True)
+TRAINED = [MET, MEASURED, *[read(mean, 1.0, training=True) for mean in (0.0, 0.1, -0.1)]]
 
 
 def test_inputs_that_were_not_normalised_are_reported():
@@ -40,15 +41,19 @@ def test_a_call_within_the_range_is_enough_to_be_quiet():
     assert judge(InputsOnAnotherScale, [*TRAINED, read(10.0, 1.0), read(0.5, 1.0)]) == []
 
 
+def test_calls_of_a_sampler_are_quiet():
+    assert judge(InputsOnAnotherScale, [MET, *TRAINED[2:], read(10.0, 1.0)]) == []
+
+
 def test_few_values_and_small_distances_are_quiet():
     assert judge(InputsOnAnotherScale, [*TRAINED, read(10.0, 1.0, rows=4)]) == []
     assert judge(InputsOnAnotherScale, [*TRAINED, read(3.0, 3.0)]) == []
-    assert judge(InputsOnAnotherScale, [*TRAINED[:3], read(10.0, 1.0)]) == []
+    assert judge(InputsOnAnotherScale, [*TRAINED[:4], read(10.0, 1.0)]) == []
 
 
 def test_constant_inputs_and_whole_numbers_are_quiet():
-    constant = [MET, *[read(1.0, 0.0, training=True)] * 3]
-    whole = [MET, *[read(1.0, 1.0, training=True, floating=False)] * 3]
+    constant = [MET, MEASURED, *[read(1.0, 0.0, training=True)] * 3]
+    whole = [MET, MEASURED, *[read(1.0, 1.0, training=True, floating=False)] * 3]
     assert judge(InputsOnAnotherScale, [*constant, read(10.0, 1.0)]) == []
     assert judge(InputsOnAnotherScale, [*whole, read(100.0, 1.0, floating=False)]) == []
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from truestep import events as ev
 from truestep.accounts.samples import Inputs
-from truestep.events import Event
+from truestep.events import Event, Site
 from truestep.findings import Confidence, Mark, Severity
 from truestep.rules._conditions import Condition
 from truestep.rules._rule import Progress, Rule
@@ -23,8 +23,9 @@ class InputsOnAnotherScale(Rule):
     What it does
     ------------
     Compares the first arguments of a model in training with those in evaluation, at sampled steps. Reports an
-    evaluation if, in each call that was read, the mean is at least 6 standard deviations of training from the mean of
-    training, or the standard deviation at least 6 times that of training.
+    evaluation, with a result that is compared with targets, if in each call that was read the mean is at least 6
+    standard deviations of training from the mean of training, or the standard deviation at least 6 times that of
+    training.
 
     Why it matters
     --------------
@@ -48,8 +49,8 @@ class InputsOnAnotherScale(Rule):
     Known false alarms
     ------------------
     An evaluation far outside of the training data on purpose, without another one, such as a test of extrapolation.
-    Not reported: evaluations with some calls within the range, such as the steps of a sampler; calls on fewer than 64
-    values, inputs that are not the first argument, and whole numbers.
+    Not reported: the steps of a sampler, evaluations with some calls within the range, calls on fewer than 64 values,
+    inputs that are not the first argument, and whole numbers.
 
     References
     ----------
@@ -62,18 +63,25 @@ class InputsOnAnotherScale(Rule):
     severity = Severity.ERROR
     confidence = Confidence.MEDIUM
     account = "samples"
-    watches = (ev.InputsRead,)
+    watches = (ev.ModelCalled,)
     needs = (ev.InputsRead, _BOTH)
 
+    def __init__(self) -> None:
+        super().__init__()
+        self._measuring: set[tuple[int, Site | None]] = set()
+        """Models and lines with calls that measure the model; the steps of a sampler do not."""
+
     def observe(self, event: Event, run: Progress) -> None:
-        """Judged at the end, when all calls were read."""
+        if isinstance(event, ev.ModelCalled) and not event.grad and event.use:
+            self._measuring.add((event.model, event.site))
 
     def ended(self, event: ev.RunEnded, run: Progress) -> None:
         for (model, training), inputs in run.samples.inputs.items():
             trained = run.samples.inputs.get((model, True))
             if training or trained is None or len(trained.reads) < _LEAST_READS:
                 continue
-            if all(_is_far(read, trained) for read in inputs.reads):
+            measuring = all((model, read.site) in self._measuring for read in inputs.reads)
+            if measuring and all(_is_far(read, trained) for read in inputs.reads):
                 self._found(model, inputs, trained, run)
 
     def _found(self, model: int, inputs: Inputs, trained: Inputs, run: Progress) -> None:
