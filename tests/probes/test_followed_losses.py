@@ -48,6 +48,19 @@ def test_metrics_of_an_output_that_is_differentiated() -> None:
     assert followed(step) == [[True] * 3] * 3
 
 
+def test_the_last_of_several_losses_of_a_line() -> None:
+    first, second = nn.Linear(3, 2), nn.Linear(3, 2)
+    optimizer = torch.optim.SGD([*first.parameters(), *second.parameters()], lr=0.01)
+    with capture_events() as events:
+        for _ in range(4):
+            optimizer.zero_grad()
+            for head in (first, second):
+                loss = F.mse_loss(head(X), Y)
+            loss.backward()
+            optimizer.step()
+    assert [event.only_last for event in events if isinstance(event, LossFollowed)] == [True] * 3
+
+
 def test_gradients_that_are_taken_may_be_of_any_loss() -> None:
     def step(first: nn.Module, second: nn.Module) -> Tensor:
         inner = F.l1_loss(second(X), Y)

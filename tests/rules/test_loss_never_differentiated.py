@@ -28,6 +28,14 @@ def test_a_loss_beside_one_that_the_script_writes_out():
     assert finding.primary.site == LEFT
 
 
+def test_a_backward_pass_behind_the_loop_over_tasks():
+    last = LossFollowed(kind="mse_loss", site=USED, differentiated=True, only_last=True)
+    every = LossFollowed(kind="mse_loss", site=USED, differentiated=True)
+    (finding,) = judge(LossNeverDifferentiated, [*[last, TapeRead()] * 3, END])
+    assert finding.message == "of several `mse_loss` losses in each step only the last one is differentiated"
+    assert judge(LossNeverDifferentiated, [*[last, TapeRead()] * 3, every, END]) == []
+
+
 @pytest.mark.parametrize(
     "events",
     [

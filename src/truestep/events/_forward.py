@@ -250,13 +250,15 @@ class LayerSettingRead(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class LossFollowed(Event):
-    """A call of a loss function with gradients at a sampled step, followed until the next one at its line."""
+    """The calls of a loss function with gradients at a line in a sampled step, followed until the next ones there."""
 
     absent: ClassVar[str] = "no loss function of torch.nn with gradients at two sampled steps"
     kind: str
     site: Site | None = None
     differentiated: bool = False
-    """Whether a backward pass went through its input, or may have done so."""
+    """Whether a backward pass went through the input of such a call, or may have done so."""
+    only_last: bool = False
+    """Whether the line had several calls in the step, and a pass went through the input of the last one only."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -18,6 +18,8 @@ class _Calls:
     kind: str
     followed: int = 0
     differentiated: bool = False
+    only_last: int = 0
+    """Number of sampled steps in which only the last of several calls was differentiated."""
 
 
 class LossNeverDifferentiated(Rule):
@@ -27,7 +29,8 @@ class LossNeverDifferentiated(Rule):
     ------------
     Marks the input of each loss function of torch at sampled steps, and looks for the mark on the tape of the backward
     passes. Reports a line with a loss that is computed with gradients in at least half of these steps, if no pass ever
-    went through its input, in a finished run with other losses that are differentiated.
+    went through its input, in a finished run with other losses that are differentiated; and a line with several losses
+    in each step, of which only the last is differentiated each time, as with ``backward()`` behind a loop over tasks.
 
     Why it matters
     --------------
@@ -68,7 +71,7 @@ class LossNeverDifferentiated(Rule):
     account = "loss"
     watches = (LossFollowed, TapeRead)
     needs = (LossFollowed, OptimizerStepped)
-    explains = ("no-grad-missing", "step-without-backward")
+    explains = ("graph-cut", "no-grad-missing", "step-without-backward")
 
     def __init__(self) -> None:
         super().__init__()
@@ -81,6 +84,7 @@ class LossNeverDifferentiated(Rule):
             calls = self._lines.setdefault(event.site, _Calls(event.kind))
             calls.followed += 1
             calls.differentiated |= event.differentiated
+            calls.only_last += event.only_last
         elif isinstance(event, TapeRead):
             self._steps.add(run.step)
 
@@ -88,6 +92,16 @@ class LossNeverDifferentiated(Rule):
         differentiated = [calls.followed for calls in self._lines.values() if calls.differentiated]
         most = max(differentiated, default=len(self._steps))
         for site, calls in self._lines.items():
+            if calls.followed == calls.only_last >= _LEAST and event.how in ("finished", "exited"):
+                draft = self.report(
+                    site,
+                    f"of several `{calls.kind}` losses in each step only the last one is differentiated",
+                    run=run,
+                    label="no backward pass goes through the inputs of the others",
+                    help="call `backward()` for each of them, or add them up",
+                    unit="sampled steps",
+                )
+                draft.first_step, draft.count, draft.total = 0, calls.followed, calls.followed
             unused = most and not calls.differentiated and calls.followed >= max(_LEAST, _PART * most)
             if unused and event.how in ("finished", "exited"):
                 draft = self.report(

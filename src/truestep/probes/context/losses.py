@@ -13,10 +13,19 @@ FOLLOWED = "truestep loss"
 class Followed:
     """Calls of a loss function at one line in one sampled step."""
 
-    __slots__ = ("differentiated", "step")
+    __slots__ = ("calls", "step")
 
     def __init__(self, step: int) -> None:
         self.step = step
+        self.calls: list[Call] = []
+
+
+class Call:
+    """One call of a loss function: did a backward pass go through its input?"""
+
+    __slots__ = ("differentiated",)
+
+    def __init__(self) -> None:
         self.differentiated = False
 
 
@@ -49,10 +58,11 @@ class Losses:
     @staticmethod
     def met(node: Any) -> None:
         """Record that a backward pass goes through an operation."""
-        for entry in node.metadata.get(FOLLOWED, ()):
-            entry.differentiated = True
+        for call in node.metadata.get(FOLLOWED, ()):
+            call.differentiated = True
 
     def unknown(self) -> None:
         """Take all losses for differentiated: a pass that was not read may have gone through them."""
         for entry in self.followed.values():
-            entry.differentiated = True
+            for call in entry.calls:
+                call.differentiated = True

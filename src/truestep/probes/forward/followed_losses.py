@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from truestep.events import LossFollowed, Site
-from truestep.probes.context.losses import FOLLOWED, Followed
+from truestep.probes.context.losses import FOLLOWED, Call, Followed
 from truestep.probes.context.scene import Scene
 
 _MOST = 32
@@ -29,10 +29,14 @@ def follow(scene: Scene, kind: str, site: Site | None, node: Any) -> None:
         return
     if before is None or before.step != step:
         if before is not None:
-            scene.tell(LossFollowed, kind=kind, site=site, differentiated=before.differentiated)
+            found = [call.differentiated for call in before.calls]
+            only_last = len(found) > 1 and found[-1] and not any(found[:-1])
+            scene.tell(LossFollowed, kind=kind, site=site, differentiated=any(found), only_last=only_last)
         before = losses[id(site)] = Followed(step)
+    call = Call()
+    before.calls.append(call)
     for _ in range(_DEEPEST):
-        node.metadata.setdefault(FOLLOWED, []).append(before)
+        node.metadata.setdefault(FOLLOWED, []).append(call)
         inner = [following for following, _ in node.next_functions if following is not None]
         if len(inner) != 1 or inner[0].name() == _LEAF:
             return
