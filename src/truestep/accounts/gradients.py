@@ -92,7 +92,7 @@ class Gradients(Account[_Key]):
     def note(self, event: Event) -> None:
         """Enter an event."""
         match event:
-            case ev.BackwardEnded(written=written) if written:
+            case ev.BackwardEnded() if event.written or self._reaches_optimizers(event.site):
                 self._made(event)
             case ev.OptimizerBuilt():
                 self._follow(event.optimizer)
@@ -114,6 +114,10 @@ class Gradients(Account[_Key]):
                 self._owners[event.site] = len(self.objects.holds), owned
             case _:
                 pass
+
+    def _reaches_optimizers(self, site: Site | None) -> bool:
+        """Return True if the tape of a line reaches parameters of optimizers: a pass may miss the few observed ones."""
+        return bool(self._owners.get(site, (0, set()))[1])
 
     def lines(self) -> dict[Site | None, PassLine]:
         """Return the facts of each line with a backward pass, in the order of their first pass."""

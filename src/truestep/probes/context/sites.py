@@ -40,7 +40,7 @@ class Sites:
         path = code.co_filename
         if path.startswith(self._never) or path == UNCOUNTED:
             kind = 2
-        elif path.startswith((*self._library, "<frozen")):
+        elif path.startswith((*self._library, "<frozen")) or _is_package(path):
             kind = 1
         else:
             kind = 0
@@ -50,7 +50,7 @@ class Sites:
 
     def is_installed(self, path: str) -> bool:
         """Return True if a file belongs to a library or to this package, not to the user's program."""
-        return path.startswith((*self._never, *self._library, "<"))
+        return path.startswith((*self._never, *self._library, "<")) or _is_package(path)
 
     def kind(self, code: CodeType) -> int:
         """Return 0 for a user's code, 1 for that of an installed library, 2 for torch's and ours."""
@@ -179,3 +179,12 @@ class Sites:
             if id(frame.f_code) not in self._kind:
                 self._classify(frame.f_code)
         return dropped
+
+
+def _is_package(path: str) -> bool:
+    """Return True if a file belongs to an installed package of any environment: a user's, a system's, another one's.
+
+    >>> _is_package("/usr/lib/python3/dist-packages/numpy/core.py"), _is_package("/home/me/train.py")
+    (True, False)
+    """
+    return not {"site-packages", "dist-packages"}.isdisjoint(path.replace("\\", "/").split("/"))
