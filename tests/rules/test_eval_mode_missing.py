@@ -9,7 +9,9 @@ from truestep.events import (
     ModelCalled,
     ModelMet,
     ModeSet,
+    OptimizerBuilt,
     OptimizerStepped,
+    ParametersUnchanged,
     Site,
 )
 from truestep.findings import Confidence, Outcome
@@ -205,3 +207,27 @@ def test_samples_of_one_input_are_quiet_also_if_they_are_compared():
 def test_the_loss_of_the_training_input_at_another_step_size_is_quiet():
     look = gone(use="loss", only_read=True, same_input=True)
     assert judge(EvalModeMissing, [*MET, *([*train(), look, look]) * 4]) == []
+
+
+def serving(steps, *, model=3, after=(), **more):
+    call = gone(model=model, **more)
+    return [event for _ in range(steps) for event in (call, *train(), *after)]
+
+
+TEACHER = ModelMet(model=3, name="teacher", parameters=(7, 8), sensitive=("Dropout",))
+
+
+def test_a_fixed_model_in_train_mode_that_serves_a_training_is_found():
+    (finding,) = judge(EvalModeMissing, [*MET, TEACHER, *serving(20), gone(model=3, training=False)])
+    assert finding.message == "`teacher`, which is not trained, serves the training of another model in train mode"
+    assert (finding.confidence, finding.primary.site, finding.seen.count) == (Confidence.MEDIUM, EVAL, 19)
+
+
+def test_few_steps_averages_and_models_with_steps_of_their_own_are_quiet():
+    assert judge(EvalModeMissing, [*MET, TEACHER, *serving(8)]) == []
+    assert (
+        judge(EvalModeMissing, [*MET, TEACHER, *serving(20), ParametersUnchanged(parameters=(), moved=(7, 8), steps=9)])
+        == []
+    )
+    own = [OptimizerBuilt(optimizer=2, parameters=(7, 8)), *serving(20, after=[OptimizerStepped(optimizer=2)])]
+    assert judge(EvalModeMissing, [*MET, TEACHER, *own]) == []

@@ -28,7 +28,9 @@ class EvalModeMissing(Rule):
     Finds calls without gradients on evaluation data while layers that depend on the mode (dropout, batch statistics,
     dropout inside recurrent layers and attention) are in train mode. Evaluation data is another loader than the one
     the model is trained on, or a whole tensor: one that recurs between training steps, or the last one of a run that
-    never evaluates the model in eval mode.
+    never evaluates the model in eval mode. One call is enough, also of an average of the weights, if the source shows
+    that its result is compared with targets, or that its loss is only read. Also finds fixed models (teachers, feature
+    extractors) that are called without gradients in train mode while another model is trained for ten steps or more.
 
     Why it matters
     --------------
@@ -57,9 +59,9 @@ class EvalModeMissing(Rule):
     Known false alarms
     ------------------
     Updating batch statistics by hand over another loader is reported if the result is kept, and not reported if it is
-    dropped (``torch.optim.swa_utils.update_bn``, a bare ``model(x)``). Not reported by design: pseudo-labels, teachers,
-    momentum encoders, rollouts, Monte Carlo dropout, a switch from eval mode to train mode for this pass, and
-    generators of adversarial pairs.
+    dropped (``torch.optim.swa_utils.update_bn``, a bare ``model(x)``). A teacher that drops out on purpose is reported.
+    Not reported by design: pseudo-labels, averages as teachers, momentum encoders, rollouts, Monte Carlo dropout, a
+    switch from eval mode to train mode for this pass, and generators of adversarial pairs.
 
     References
     ----------
