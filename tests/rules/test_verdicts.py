@@ -190,6 +190,8 @@ TABLE: list[tuple[str, str, list[Event], str, str]] = [
         "too little evidence",
     ),
     # Parameters and layers.
+    ("batchnorm-without-statistics", "no step", [*MET, CALLED, MADE], "finished", "fewer than 1 optimizer steps"),
+    ("frozen-statistics-move", "no layer in train mode", MANY, "finished", "no batch normalisation in train mode"),
     ("reference-is-the-model", "2 steps", FEW, "finished", "fewer than 3 optimizer steps"),
     (
         "parameters-without-effect",

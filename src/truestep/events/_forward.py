@@ -186,6 +186,23 @@ class BatchStatisticsTaken(Event):
     kind: str = "BatchNorm1d"
     same_input: bool = False
     """Whether the first argument is the same object as in the last sampled call of this model."""
+    frozen: int = 0
+    """Number of layers with frozen weights that have kept these since an earlier call, and had statistics then."""
+    site: Site | None = None
+    """Line that called the model."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class FirstStatisticsUsed(Event):
+    """In an evaluation, batch normalisation used the statistics that it was built with, and the weights had changed."""
+
+    absent: ClassVar[str] = "no evaluation with batch normalisation"
+    model: int
+    layers: int
+    of: int
+    """Number of layers in eval mode that ran."""
+    loop: Site | None = None
+    """For a model outside optimizers, the first loop of the program over pairs of parameters."""
     site: Site | None = None
     """Line that called the model."""
 

@@ -17,7 +17,7 @@ class ParametersWithoutEffect(Rule):
     At the end of a run, looks for trainable parameters that an optimizer holds, that have kept their first values
     although it moved others, and that no loss has reached: their layer ran and its output was not used, or the
     parameter was read as a number. Reports also layers with gradients that were zero in every element at each sampled
-    step: what they compute is multiplied by zero, or cut off by a limit.
+    step: their output is multiplied by zero, or cut off by a limit.
 
     Why it matters
     --------------

@@ -38,7 +38,7 @@ def is_lazy(parameter: Any) -> bool:
 
 
 class Depth(threading.local):
-    """How deep this thread is inside module calls: 0 outside, 1 inside, 2 inside and looking at every call."""
+    """How deep this thread is inside module calls: 0 outside, 1 inside, 2 looking at every call, 3 at normalisation."""
 
     inside = 0
     step = 0

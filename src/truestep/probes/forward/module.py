@@ -20,6 +20,7 @@ from truestep.probes.forward.model import Model, Models, where
 from truestep.probes.forward.norms import Norms
 from truestep.probes.forward.outputs import Outputs
 from truestep.probes.forward.results import Use, use_of
+from truestep.probes.forward.statistics import Evaluated
 from truestep.seams.weaving import compiling
 from truestep.seams.wrappers import unwrapped
 
@@ -73,6 +74,7 @@ class ModuleProbe(Probe):
         """The other modules that were met in this call of the model."""
         self._created: weakref.WeakSet[Any] = weakref.WeakSet()
         self.norms = Norms(scene)
+        self.evaluated = Evaluated(scene)
         self.keep = Keep(scene)
         self._compared = Outputs(scene)
         self._inputs = Inputs(scene)
@@ -134,6 +136,8 @@ class ModuleProbe(Probe):
                 self._inner(module, args)
                 if self._compared.following:
                     return before, None, self._compared.entering(module, args)
+            elif before == 3 and type(module) in self.norms.kinds:
+                self.evaluated.met(module)
             return passed_by
         frame = sys._getframe(depth_of_caller)
         place = self._callsites.get((id(frame.f_code), frame.f_lasti, id(module)))
@@ -149,12 +153,16 @@ class ModuleProbe(Probe):
         if scene.sampling.on or (place.reads and not self._grad_enabled()):
             place.reads -= not scene.sampling.on
             self._inputs.look(model.number, module, args, place.site)
+        if self._grad_enabled():
+            self.evaluated.model = None
+        else:
+            self.evaluated.begin(model)
         if scene.sampling.on and model.trainable and self._grad_enabled():
             depth.inside = 2
             self._prepare(place, args)
             self._compared.begin(model, args)
         else:
-            depth.inside = 1
+            depth.inside = 1 if self.evaluated.model is None else 3
         return before, place, same
 
     def leave(self, token: Any, result: Any, depth_of_caller: int = 2) -> None:
@@ -218,6 +226,7 @@ class ModuleProbe(Probe):
         if self._coast.learning:
             self._coast.name(self._called_by if tracked else -self._called_by)
         if not tracked:
+            self.evaluated.end(place.site)
             return False
         if self.norms.layers:
             self.norms.tell(model.number, place.site)

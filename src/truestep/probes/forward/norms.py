@@ -6,6 +6,7 @@ from typing import Any
 
 from truestep.events import BatchStatisticsTaken, Site
 from truestep.probes.context.scene import Scene
+from truestep.probes.forward.statistics import Frozen
 from truestep.seams.refs import Ref
 
 _MANY = 16
@@ -30,10 +31,11 @@ class Norms:
         self._inputs: dict[int, Ref] = {}
         """Model to the first argument of its latest sampled call."""
         self._same = False
+        self._frozen, self._drifting = Frozen(), 0
 
     def begin(self, model: int, args: tuple[Any, ...]) -> None:
         """Record that a call begins; forget the layers of the call before."""
-        self.layers = self._most = 0
+        self.layers = self._most = self._drifting = 0
         given = args[0] if args and isinstance(args[0], self._tensor) else None
         before = self._inputs.get(model)
         self._same = before is not None and given is not None and before() is given
@@ -45,6 +47,7 @@ class Norms:
         if layer.training and layer.track_running_stats and layer.num_features:
             values = min(int(given.numel()) // int(layer.num_features), _MANY)
             self.layers += 1
+            self._drifting += self._frozen.moves(layer)
             if values > self._most:
                 self._most, self._kind = values, type(layer).__name__
 
@@ -58,5 +61,6 @@ class Norms:
             values=self._most,
             kind=self._kind,
             same_input=self._same,
+            frozen=self._drifting,
             site=site,
         )

@@ -156,6 +156,15 @@ def idle_loop(path: str) -> Site | None:
     return None
 
 
+def pairs_loop(path: str) -> Site | None:
+    """Return the first loop over a zip of parameters."""
+    tree = source.parsed(path)
+    for node in ast.walk(tree) if tree is not None else ():
+        if isinstance(node, ast.For) and _pairs(node.iter) and ".parameters()" in ast.unparse(node.iter):
+            return Site(path, node.lineno, node.col_offset)
+    return None
+
+
 def _pairs(iterated: ast.expr) -> bool:
     text = ast.unparse(iterated)
     return text.startswith("zip(") and ("param" in text or "state_dict" in text or "buffers()" in text)
