@@ -77,17 +77,13 @@ def binding(path: str, name: str) -> Site | None:
     found = None
     tree, wanted = source.parsed(path), name.rpartition(".")[2]
     for node in ast.walk(tree) if tree is not None else ():
-        if isinstance(node, ast.Assign) and any(
-            _names(one) == wanted for target in node.targets for one in _each(target)
-        ):
+        if isinstance(node, ast.Assign) and any(wanted in _each(target) for target in node.targets):
             if found is None or node.lineno > found.line:
                 found = Site(path, node.lineno, node.col_offset, node.end_lineno or -1, node.end_col_offset or -1)
     return found
 
 
-def _each(target: ast.expr) -> Iterator[ast.expr]:
-    yield from target.elts if isinstance(target, ast.Tuple | ast.List) else (target,)
-
-
-def _names(target: ast.expr) -> str:
-    return target.attr if isinstance(target, ast.Attribute) else getattr(target, "id", "")
+def _each(target: ast.expr) -> Iterator[str]:
+    """Yield the names that an assignment binds, with the attribute for ``self.a``."""
+    for one in target.elts if isinstance(target, ast.Tuple | ast.List) else (target,):
+        yield one.attr if isinstance(one, ast.Attribute) else getattr(one, "id", "")
