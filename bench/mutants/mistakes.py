@@ -2,6 +2,7 @@
 
     python bench/mutants/mistakes.py                all of them, about three minutes on two cores
     python bench/mutants/mistakes.py --only moco    those of some programs
+    python bench/mutants/mistakes.py --aside        the set kept aside, mistakes_aside.toml
 
 They are edits written by hand, in reinforcement learning, adversarial and contrastive training, diffusion, language,
 graphs and others, made before it was known which would be found. docs/reference/mutants.md
@@ -19,14 +20,14 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
-RESULTS = ROOT / "bench" / "results" / "mistakes.json"
+RESULTS = ROOT / "bench" / "results"
 PROGRAMS = ROOT / "tests" / "wild" / "programs"
 os.environ["OMP_NUM_THREADS"] = "1"
 os.environ.setdefault("TRUESTEP_WATCH", "0")
 sys.path.append(str(ROOT / "tests" / "support"))
 
 import warm  # noqa: E402
-from score import share  # noqa: E402
+from score import by, share  # noqa: E402
 from trial import digest, run  # noqa: E402
 
 
@@ -34,12 +35,14 @@ def main() -> None:
     """Run the command."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", default="", help="parts of names of programs, with commas between")
-    parser.add_argument("--save", action="store_true", help=f"write {RESULTS.relative_to(ROOT)}")
+    parser.add_argument("--aside", action="store_true", help="the set that is not read while rules are written")
+    parser.add_argument("--save", action="store_true", help=f"write the results to {RESULTS.relative_to(ROOT)}")
     parser.add_argument("--jobs", type=int, default=2, help="processes at a time")
     options = parser.parse_args()
     warm.install()
     parts = [part for part in options.only.split(",") if part]
-    all_mistakes = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))["mistake"]
+    listed = Path(__file__).with_name("mistakes_aside.toml" if options.aside else "mistakes.toml")
+    all_mistakes = tomllib.loads(listed.read_text(encoding="utf-8"))["mistake"]
     chosen = [one for one in all_mistakes if not parts or any(part in one["program"] for part in parts)]
     with ThreadPoolExecutor(options.jobs) as pool:
         paths = sorted({PROGRAMS / f"{one['program']}.py" for one in chosen})
@@ -49,9 +52,12 @@ def main() -> None:
             rows.append(row)
             print(_shown(row), flush=True)
     valid = [row for row in rows if row["valid"]]
-    print(share(valid))
+    scores: dict[str, Any] = {"score": share(valid)}
+    if options.aside:
+        scores["kind"] = by(valid, lambda row: row["kind"])
+    print(json.dumps(scores, indent=1))
     if options.save:
-        RESULTS.write_text(json.dumps({"score": share(valid), "mistakes": rows}, indent=1) + "\n")
+        (RESULTS / f"{listed.stem}.json").write_text(json.dumps(scores | {"mistakes": rows}, indent=1) + "\n")
 
 
 def _row(one: dict[str, str], originals: dict[Path, str]) -> dict[str, Any]:
@@ -62,7 +68,8 @@ def _row(one: dict[str, str], originals: dict[Path, str]) -> dict[str, Any]:
     line = text[: text.index(one["old"])].count("\n") + 1
     scope = line, line + one["old"].count("\n")
     trial = run(text.replace(one["old"], one["new"]), path.name, originals[path], scope, silent=False)
-    return {"program": one["program"], "line": line, "mistake": one["mistake"]} | vars(trial)
+    described = {key: text for key, text in one.items() if key not in ("old", "new")}
+    return described | {"line": line} | vars(trial)
 
 
 def _shown(row: dict[str, Any]) -> str:
