@@ -8,7 +8,7 @@ from truestep.events import FirstStatisticsUsed, Site
 from truestep.probes.context.scene import Scene
 from truestep.probes.context.values import has_values
 from truestep.probes.forward.model import Model
-from truestep.probes.gradients.gradient_states import Held, version
+from truestep.probes.gradients.gradient_states import version
 from truestep.probes.optimizer.copies import pairs_loop
 from truestep.probes.optimizer.sampled_measures import fingerprint
 from truestep.seams.refs import Ref
@@ -54,7 +54,11 @@ class Evaluated:
             return
         held = [(self._scene.ledger.held(parameter), parameter) for parameter in module.parameters()]
         known = [(one, parameter) for one, parameter in held if one is not None and one.base is not None]
-        if not any(_is_written(one, parameter) for one, parameter in known):
+        writes = [(one, parameter, version(parameter)) for one, parameter in known]
+        if not any(
+            now not in (one.base_version, -1) or now >= _MANY_WRITES or one.base != fingerprint(parameter)
+            for one, parameter, now in writes
+        ):
             return
         optimized = any(one.panel is not None and one.panel.number for one, _ in known)
         loops = [] if optimized else [at for path in self._scene.sites.own_files() if (at := pairs_loop(path))]
@@ -66,12 +70,6 @@ class Evaluated:
             loop=loops[0] if loops else None,
             site=site,
         )
-
-
-def _is_written(held: Held, parameter: Any) -> bool:
-    """Return True if a parameter has other values than at first, or was written to more often than by its layer."""
-    now = version(parameter)
-    return now not in (held.base_version, -1) or now >= _MANY_WRITES or held.base != fingerprint(parameter)
 
 
 class Frozen:
