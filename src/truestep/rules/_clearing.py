@@ -146,7 +146,7 @@ class MixedSteps(Rule):
     severity = Severity.ERROR
     watches = (BackwardEnded, OptimizerStepped, HandStepped, MixtureMeasured, LoaderStarted, GradientsZeroed)
     needs = (BackwardEnded, steps(2))
-    leads_to = ("nan-or-inf",)
+    leads_to = ("nan-or-inf", "update-exceeds-weights")
     of_epochs: ClassVar[bool]
     """True: the rule covers gradients that are cleared at the start of an epoch; False: all others."""
 

@@ -104,7 +104,7 @@ class MisplacedClip(Rule):
         OptimizerStepped,
     )
     needs = (GradientsClipped, OptimizerStepped)
-    leads_to = ("nan-or-inf",)
+    leads_to = ("nan-or-inf", "update-exceeds-weights")
 
     def __init__(self) -> None:
         super().__init__()

@@ -74,7 +74,7 @@ class AccumulationNotNormalised(Rule):
         ev.WindowMeasured,
     )
     needs = (ev.BackwardEnded,)
-    leads_to = ("nan-or-inf",)
+    leads_to = ("nan-or-inf", "update-exceeds-weights")
 
     def __init__(self) -> None:
         super().__init__()

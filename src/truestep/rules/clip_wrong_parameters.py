@@ -61,7 +61,7 @@ class ClipWrongParameters(Rule):
         ev.ScalerStepped,
     )
     needs = (ev.GradientsClipped, ev.OptimizerStepped)
-    leads_to = ("nan-or-inf",)
+    leads_to = ("nan-or-inf", "update-exceeds-weights")
 
     def __init__(self) -> None:
         super().__init__()

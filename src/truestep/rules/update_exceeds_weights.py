@@ -22,8 +22,8 @@ class _Erased:
     line: Site | None
     """Line of the loss that was read before the update."""
     before: float
-    first: bool
-    """True if the first update was measured."""
+    updates: int
+    """Updates before it."""
     worst: float = 0.0
     """Largest absolute value of this loss since then."""
     later: list[float] = field(default_factory=list)
@@ -100,12 +100,12 @@ class UpdateExceedsWeights(Rule):
         updates = run.rates.updates(event.optimizer)
         if event.ratio >= (_STILL_LARGE if updates else _LARGE):
             before = run.losses.lines[latest.site].first if updates else latest.value
-            self._erased[event.optimizer] = _Erased(event.ratio, event.site, latest.site, before, not updates)
+            self._erased[event.optimizer] = _Erased(event.ratio, event.site, latest.site, before, updates)
 
     def ended(self, event: RunEnded, run: Progress) -> None:
         for number, one in self._erased.items():
             jumped, never_lower = one.worst >= _JUMP * abs(one.before), one.later[:1] >= [one.before]
-            if one.later and ((jumped or never_lower) if one.first else (jumped and never_lower)):
+            if one.later and ((jumped or never_lower) if not one.updates else (jumped and never_lower)):
                 self._found(number, one, run)
 
     def _found(self, number: int, one: _Erased, run: Progress) -> None:
@@ -121,7 +121,7 @@ class UpdateExceedsWeights(Rule):
             confidence=Confidence.HIGH if one.later[-1] >= one.before else Confidence.MEDIUM,
             key=number,
         )
-        draft.first_step, draft.count, draft.total = 0, 1, run.rates.updates(number)
+        draft.first_step, draft.count, draft.total = one.updates, 1, run.rates.updates(number)
         draft.cost = (
             f"the loss was {one.before:.3g} before it, {one.later[-1]:.3g} at last, and at most {one.worst:.3g}"
         )

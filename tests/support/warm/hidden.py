@@ -132,7 +132,7 @@ class Hidden(MetaPathFinder):
 def _home(value: object) -> object:
     """Return the name of the module where a function, a class or the class of an object was written."""
     kind = type(value)
-    if issubclass(kind, FunctionType):
+    if issubclass(kind, FunctionType | type(functools.cache(_is_of_python))):
         return value.__module__
     return vars(value if issubclass(kind, type) else kind).get("__module__")
 

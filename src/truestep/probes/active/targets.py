@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from types import FrameType
 from typing import Any
@@ -67,10 +67,17 @@ class TargetsRead:
 
     def returned(self, module: Any, model: int, site: Site | None, frame: FrameType, result: Any) -> None:
         """Handle a call in training that has returned."""
-        torch, loss = self._scene.torch, self._inside
-        self._call = self._inside = None
+        loss, self._call, self._inside = self._inside, None, None
         if self._left.get(model, len(self._left) < _MOST_MODELS) <= 0:
             return
+        with self._scene.unseen.begin() or nullcontext():
+            self._keep(module, model, site, frame, result)
+        if loss is not None:
+            self._compare(loss)
+
+    def _keep(self, module: Any, model: int, site: Site | None, frame: FrameType, result: Any) -> None:
+        """Keep copies of the arguments of a call with tokens."""
+        torch = self._scene.torch
         try:
             call = called(module, frame)
             if not sequences(call, torch):
@@ -78,8 +85,6 @@ class TargetsRead:
             self._call = _Called(Ref(module), model, kept(call, torch), site, _corners(result, torch))
         except Refused:
             return
-        if loss is not None:
-            self._compare(loss)
 
     def computed(self, kind: str, site: Site | None, input: Any, target: Any) -> None:
         """Handle a loss of training."""

@@ -138,10 +138,10 @@ def _holds_graphs(value: Any, depth: int = 0) -> str | None:
     """
     if isinstance(value, list | tuple | deque) and len(value) >= _ENOUGH:
         sample = list(value)[:: max(1, len(value) // _ENOUGH)]
-        return "" if sum(getattr(item, "grad_fn", None) is not None for item in sample) >= _ENOUGH // 2 else None
+        return "" if sum(_node(item) is not None for item in sample) >= _ENOUGH // 2 else None
     if isinstance(value, dict) and depth == 0:
         return next((f"[{key!r}]" for key, item in list(value.items())[:50] if _holds_graphs(item, 1) == ""), None)
-    node = getattr(value, "grad_fn", None)
+    node = _node(value)
     if node is None or not hasattr(node, "next_functions"):
         return None
     for _ in range(_RECENT):
@@ -162,9 +162,9 @@ def _collects_used_losses(value: Any) -> str | None:
     if isinstance(value, dict):
         return next((f"[{key!r}]" for key, one in list(value.items())[:50] if _collects_used_losses(one) == ""), None)
     if isinstance(value, list):  # a deque often has a length on purpose
-        nodes = [getattr(one, "grad_fn", None) for one in value[-_LISTED:]]
+        nodes = [_node(one) for one in value[-_LISTED:]]
         return "" if len(nodes) == _LISTED and all(n is not None and _began_a_pass(n) for n in nodes) else None
-    node, terms = getattr(value, "grad_fn", None), 0
+    node, terms = _node(value), 0
     for _ in range(4 * _SUMMED):
         if node is None or not hasattr(node, "next_functions") or not node.name().startswith("Add"):
             return None
@@ -174,6 +174,14 @@ def _collects_used_losses(value: Any) -> str | None:
             return ""
         node = next((one for one in inner if one.name().startswith("Add") and not _began_a_pass(one)), None)
     return None
+
+
+def _node(value: Any) -> Any:
+    """Return the last operation of a tensor on the tape; None without one, or if it cannot be read."""
+    try:
+        return getattr(value, "grad_fn", None)
+    except RuntimeError:  # a view that was written to in place without gradients
+        return None
 
 
 def _began_a_pass(node: Any) -> bool:

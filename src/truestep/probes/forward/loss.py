@@ -9,12 +9,12 @@ from typing import Any
 
 from truestep import seams
 from truestep.events import LossComputed, Site
+from truestep.probes.backward.followed_losses import follow
 from truestep.probes.backward.origin import made_by, softmax_over
 from truestep.probes.context.local_variables import argument
 from truestep.probes.context.names import arguments
 from truestep.probes.context.probe import Probe, sees
 from truestep.probes.context.values import has_values
-from truestep.probes.forward.followed_losses import follow
 from truestep.probes.forward.label_values import Targets, is_transformed
 from truestep.probes.forward.target_range import beyond
 from truestep.seams.patch import patch
