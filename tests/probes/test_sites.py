@@ -1,8 +1,11 @@
 """Code of the user, and code of packages that are installed in any environment."""
 
+from pathlib import Path
+
 import pytest
 import torch
 
+from truestep.probes.context import sites
 from truestep.probes.context.sites import Sites
 
 FOLDER = torch.__path__[0]
@@ -22,3 +25,12 @@ def test_packages_of_any_environment_are_no_code_of_the_user(path: str, installe
     assert Sites(FOLDER).is_installed(path) is installed
     code = compile("1", path, "exec")
     assert (Sites(FOLDER).kind(code) == 0) is not installed
+
+
+def test_this_package_is_known_behind_a_link(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    real = Path(sites.__file__)
+    (tmp_path / "linked").symlink_to(real.parents[3])
+    linked = tmp_path / "linked" / real.relative_to(real.parents[3])
+    monkeypatch.setattr(sites, "__file__", str(linked))
+    for path in (linked, real):
+        assert Sites(FOLDER).kind(compile("1", str(path), "exec")) == 2

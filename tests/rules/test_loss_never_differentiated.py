@@ -1,6 +1,6 @@
 import pytest
 
-from truestep.events import LossFollowed, OptimizerStepped, RunEnded, Site, TapeRead
+from truestep.events import LossComputed, LossFollowed, ModelCalled, OptimizerStepped, RunEnded, Site, TapeRead
 from truestep.findings import Confidence
 from truestep.rules.loss_never_differentiated import LossNeverDifferentiated
 from truestep.testing import judge
@@ -26,6 +26,24 @@ def test_a_loss_beside_one_that_is_differentiated():
 def test_a_loss_beside_one_that_the_script_writes_out():
     (finding,) = judge(LossNeverDifferentiated, [*steps(5, (LEFT, False)), END])
     assert finding.primary.site == LEFT
+
+
+def test_losses_of_an_evaluation_with_graphs_are_quiet():
+    called = [ModelCalled(model=1, training=training, grad=True, tracked=True) for training in (True, False)]
+    assert judge(LossNeverDifferentiated, [*called, *steps(5, (USED, True), (LEFT, False)), END]) == []
+    (_,) = judge(LossNeverDifferentiated, [called[0], *steps(5, (USED, True), (LEFT, False)), END])
+
+
+@pytest.mark.parametrize("given", [("model(x_val)", "y"), ("output[idx_test]", "labels"), ("net(X_Valid)", "y")])
+def test_losses_of_data_that_is_named_for_an_evaluation_are_quiet(given):
+    computed = LossComputed(kind="mse_loss", site=LEFT, given=given)
+    assert judge(LossNeverDifferentiated, [computed, *steps(5, (USED, True), (LEFT, False)), END]) == []
+
+
+@pytest.mark.parametrize("given", [("value", "returns"), ("latest", "y"), ("evaluated", "contest")])
+def test_other_names_do_not_silence(given):
+    computed = LossComputed(kind="mse_loss", site=LEFT, given=given)
+    (_,) = judge(LossNeverDifferentiated, [computed, *steps(5, (USED, True), (LEFT, False)), END])
 
 
 def test_a_backward_pass_behind_the_loop_over_tasks():

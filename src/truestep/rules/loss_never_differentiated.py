@@ -1,14 +1,17 @@
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
-from truestep.events import Event, LossFollowed, OptimizerStepped, RunEnded, Site, TapeRead
+from truestep.events import Event, LossComputed, LossFollowed, ModelCalled, OptimizerStepped, RunEnded, Site, TapeRead
 from truestep.findings import Confidence, Severity
 from truestep.rules._rule import Progress, Rule
 
 _LEAST = 3
 _PART = 0.5
 """Least number of sampled steps with the loss, relative to the loss that is computed most: an evaluation has fewer."""
+_MEASURED = re.compile(r"(?<![a-z])(val|valid|validation|test|eval|dev|held)(?![a-z])", re.IGNORECASE)
+"""Words in the names of data for an evaluation."""
 
 
 @dataclass(slots=True)
@@ -55,9 +58,10 @@ class LossNeverDifferentiated(Rule):
 
     Known false alarms
     ------------------
-    An output that is computed only to be measured, in each training step, with gradients on. Not reported: a second
-    loss of an output that is differentiated (a metric, also of the scaled output), losses in an evaluation,
-    ``torch.autograd.grad``, and steps with more than four backward passes.
+    An output that is computed only to be measured, in each training step, in train mode and with gradients on, under a
+    name that does not say so. Not reported: a second loss of an output that is differentiated (a metric, also of the
+    scaled output), losses of data with a name such as ``x_val`` or ``test_y``, all losses of a run that records graphs
+    in eval mode, ``torch.autograd.grad``, and steps with more than four backward passes.
 
     References
     ----------
@@ -69,7 +73,7 @@ class LossNeverDifferentiated(Rule):
     severity = Severity.ERROR
     confidence = Confidence.MEDIUM
     account = "loss"
-    watches = (LossFollowed, TapeRead)
+    watches = (LossComputed, LossFollowed, ModelCalled, TapeRead)
     needs = (LossFollowed, OptimizerStepped)
     explains = ("graph-cut", "no-grad-missing", "step-without-backward")
 
@@ -78,6 +82,10 @@ class LossNeverDifferentiated(Rule):
         self._lines: dict[Site | None, _Calls] = {}
         self._steps: set[int] = set()
         """Sampled steps with a backward pass that was read."""
+        self._measures: set[Site | None] = set()
+        """Lines with losses of data for an evaluation, by its name."""
+        self._modes: set[bool] = set()
+        """Modes of the calls that recorded a graph."""
 
     def observe(self, event: Event, run: Progress) -> None:
         if isinstance(event, LossFollowed):
@@ -87,6 +95,10 @@ class LossNeverDifferentiated(Rule):
             calls.only_last += event.only_last
         elif isinstance(event, TapeRead):
             self._steps.add(run.step)
+        elif isinstance(event, ModelCalled) and event.tracked:
+            self._modes.add(event.training)
+        elif isinstance(event, LossComputed) and any(map(_MEASURED.search, event.given)):
+            self._measures.add(event.site)
 
     def ended(self, event: RunEnded, run: Progress) -> None:
         differentiated = [calls.followed for calls in self._lines.values() if calls.differentiated]
@@ -103,6 +115,8 @@ class LossNeverDifferentiated(Rule):
                 )
                 draft.first_step, draft.count, draft.total = 0, calls.followed, calls.followed
             unused = most and not calls.differentiated and calls.followed >= max(_LEAST, _PART * most)
+            if len(self._modes) == 2 or site in self._measures:
+                unused = False
             if unused and event.how in ("finished", "exited"):
                 draft = self.report(
                     site,

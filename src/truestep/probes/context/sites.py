@@ -25,8 +25,9 @@ class Sites:
     """
 
     def __init__(self, torch_folder: str) -> None:
-        package = str(Path(__file__).resolve().parents[2])
-        self._never = tuple(os.path.join(folder, "") for folder in (torch_folder, package))
+        here = Path(__file__)  # code objects have the path of the import, which can go through a link
+        packages = {str(path.parents[2]) for path in (here, here.resolve())}
+        self._never = tuple(os.path.join(folder, "") for folder in (torch_folder, *packages))
         paths = sysconfig.get_paths()
         installed = {paths["purelib"], paths["platlib"], paths["stdlib"], paths["platstdlib"]}
         self._library = tuple(os.path.join(folder, "") for folder in installed)
