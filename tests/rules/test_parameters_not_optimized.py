@@ -6,6 +6,7 @@ from truestep.events import (
     ParametersAdded,
     ParametersUnchanged,
     Site,
+    StateLoaded,
     TapeRead,
 )
 from truestep.findings import Confidence, Outcome
@@ -134,3 +135,5 @@ def test_a_model_with_random_weights_in_no_optimizer_is_found_while_another_is_t
     assert finding.primary.label.startswith("`opt` holds no parameters of `net`, not body.0.weight")
     assert found((1, 3)) == []
     assert found((1, 3, 5), [*shapes, MODEL]) == []
+    target = StateLoaded(site=BUILT, parameters=ALL)
+    assert found((1, 3, 5), [*met, target]) == []

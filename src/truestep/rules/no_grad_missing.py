@@ -122,7 +122,9 @@ class NoGradMissing(Rule):
                 pass
 
     def _called(self, call: ModelCalled, run: Progress) -> None:
-        measured = call.only_read and (call.use == "compared" or (call.use == "loss" and not call.training))
+        # In train mode and without a loader it may be a rollout, with actions that an environment gets.
+        compared = call.use == "compared" and (not call.training or call.loader is not None)
+        measured = call.only_read and (compared or (call.use == "loss" and not call.training))
         if call.training and call.grad and not measured:
             self._training.add(call.model)
             self._close(call.model, run)

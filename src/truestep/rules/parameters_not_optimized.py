@@ -169,6 +169,7 @@ def _is_left_whole(model: ModelMet, left: list[int], run: Progress) -> bool:
         bool(weights)
         and not model.installed
         and run.weights.random.issuperset(weights)
+        and run.weights.loaded.keys().isdisjoint(weights)  # a target network
         and not owned.isdisjoint(run.held_by)
     )
 
