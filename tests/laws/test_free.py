@@ -306,7 +306,7 @@ def grown(program: Callable[[random.Random], Iterator[None]], warm: int, more: i
 @pytest.mark.parametrize(("steps", "sampled"), [(4_900, 5), pytest.param(18_900, 19, marks=pytest.mark.slow)])
 def test_memory_is_constant_over_thousands_of_steps(steps: int, sampled: int) -> None:
     before, after, grew = grown(plain, 1100, steps)
-    assert after <= before + 40 * sampled, (before, after)
+    assert after <= before + 50 * sampled, (before, after)
     assert grew < 5_000 * sampled, grew
 
 

@@ -216,9 +216,25 @@ def warmed(watched: Callable[[int], None]) -> None:
         schedule.step()
 
 
+def compiled(watched: Callable[[int], None]) -> None:
+    """A model that ``torch.compile`` returned, evaluated at another line from time to time."""
+    training = Training()
+    model = torch.compile(training.model, backend="eager")
+    for step in range(STEPS):
+        watched(step)
+        training.optimizer.zero_grad()
+        training.criterion(model(training.x), training.y).backward()
+        training.optimizer.step()
+        if step % 150 == 149:
+            model.eval()
+            with torch.no_grad():
+                training.criterion(model(training.x), training.y).item()
+            model.train()
+
+
 PROGRAMS = [
     plain, never_zeroed, zeroed_by_hand, accumulated, evaluated, evaluated_without_eval, adversarial, with_a_loader,
-    skipping, swapped, scheduled, warmed,
+    skipping, swapped, scheduled, warmed, compiled,
 ]  # fmt: skip
 
 

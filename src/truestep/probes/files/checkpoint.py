@@ -50,7 +50,7 @@ class CheckpointProbe(Probe):
         @functools.wraps(module.state_dict)
         def state_dict(self: Any, *args: Any, **kwargs: Any) -> Any:
             filled = args[0] if args else kwargs.get("destination")
-            if compiling() or not scene.active or (filled is not None and scene.sites.kind(sys._getframe(1).f_code)):
+            if compiling() or not scene.active or (filled is not None and not probe.of_user(sys._getframe(1))):
                 return original_taken(self, *args, **kwargs)  # torch's own call for a child of the module
             into = filled is not None and probe.fills(self, filled)
             result = original_taken(self, *args, **kwargs)
@@ -123,6 +123,11 @@ class CheckpointProbe(Probe):
     def taken(self, state: Any) -> None:
         """Remember a state dict."""
         self._states.take(state, self.scene.site())
+
+    @sees
+    def of_user(self, frame: FrameType) -> bool:
+        """Return True if code of the user made a call."""
+        return self.scene.sites.kind(frame.f_code) == 0
 
     @sees
     def fills(self, module: Any, filled: Any) -> bool:

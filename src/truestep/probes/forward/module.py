@@ -22,7 +22,7 @@ from truestep.probes.forward.outputs import Outputs
 from truestep.probes.forward.results import Use, use_of
 from truestep.probes.forward.statistics import Evaluated
 from truestep.seams.weaving import compiling
-from truestep.seams.wrappers import unwrapped
+from truestep.seams.wrappers import is_compiled, unwrapped
 
 _CALLING = ("_wrapped_call_impl", "_call_impl")
 
@@ -59,6 +59,8 @@ class ModuleProbe(Probe):
         self._compiling = compiling(torch)
         self._tracing = torch._C._get_tracing_state
         self._in_engine = seams.backward.engine_state()
+        self._wrapper: Any = None
+        """Code of ``OptimizedModule.__call__``, which stands between user code and a compiled model."""
         self._called_by = 0
         """While a round is learned: key of the latest call from user code, 0 for a call without one."""
         self._models = Models(scene)
@@ -107,7 +109,7 @@ class ModuleProbe(Probe):
         if coast.inside:
             return False
         if coast.on:
-            key = id(module) + sys._getframe(depth_of_caller).f_lasti
+            key = id(module) + self._caller(depth_of_caller).f_lasti
             called = coast.calls.get(key, coast)
             if called is not coast:
                 coast.inside = True
@@ -124,6 +126,11 @@ class ModuleProbe(Probe):
             return before, None, False
         return token
 
+    def _caller(self, depth: int) -> Any:
+        """Return the frame that called a module, at a depth from the method that calls this one."""
+        frame = sys._getframe(depth + 1)
+        return frame.f_back if frame.f_code is self._wrapper else frame
+
     @sees
     def _entered(self, module: Any, args: tuple[Any, ...], before: int, depth_of_caller: int) -> Token:
         scene, depth, coast = self.scene, self.scene.depth, self._coast
@@ -139,7 +146,7 @@ class ModuleProbe(Probe):
             elif before == 3 and type(module) in self.norms.kinds:
                 self.evaluated.met(module)
             return passed_by
-        frame = sys._getframe(depth_of_caller)
+        frame = self._caller(depth_of_caller)
         place = self._callsites.get((id(frame.f_code), frame.f_lasti, id(module)))
         if place is None or scene.sampling.on or place.model.ref() is None:
             place = self._look(module, frame)
@@ -186,7 +193,7 @@ class ModuleProbe(Probe):
             return
         tracked = self._left(place, before, same, (dropout, drops), result)
         if tracked is not None and scene.checks is not None and not before and place.model.trainable:
-            scene.checks.returned(place.model, place.site, tracked, sys._getframe(depth_of_caller - 1), result)
+            scene.checks.returned(place.model, place.site, tracked, self._caller(depth_of_caller - 1), result)
         scene.relieve()
 
     @sees
@@ -256,7 +263,7 @@ class ModuleProbe(Probe):
             if coast.on and coast.keys[coast.at] == (key if tracked else -key):
                 coast.at += 1
             elif not self._in_engine():
-                frame = sys._getframe(depth_of_caller)
+                frame = self._caller(depth_of_caller)
                 place = self._callsites.get((id(frame.f_code), frame.f_lasti, key - frame.f_lasti))
                 self.leave((self.scene.depth.inside, place, coast.same), result, depth_of_caller + 1)
         except Exception:
@@ -270,6 +277,9 @@ class ModuleProbe(Probe):
     def _look(self, module: Any, frame: FrameType) -> CallSite:
         """Return the record of a place that calls a module, made at its first call and again at sampled steps."""
         scene = self.scene
+        if frame.f_code.co_name == "__call__" and is_compiled(module):
+            self._wrapper = frame.f_code
+            frame = frame.f_back or frame
         key = (id(frame.f_code), frame.f_lasti, id(module))
         user = scene.sites.frame(3)
         inner = unwrapped(module)
