@@ -6,10 +6,12 @@ import random
 from collections.abc import Callable
 from typing import Any
 
+import pytest
 import torch
 from torch import nn
 
-from truestep.events import ArgumentsCompared
+from truestep.config import Options
+from truestep.events import ArgumentsCompared, Event, InputsCompared
 from truestep.supervision import Session
 
 
@@ -77,3 +79,56 @@ def test_causal_masks_and_constants_are_not_judged() -> None:
     for beside in (torch.ones(3, 3).triu(), torch.full((8, 3), 2.0)):
         event = compared(lambda model, x, beside: x + 0 * beside.sum(), beside)
         assert (event.alive, event.dead) == (("x",), ())
+
+
+class Forecaster(nn.Module):
+    """Reads one position of the features of a causal convolution, or all."""
+
+    def __init__(self, at: int | slice) -> None:
+        super().__init__()
+        self.conv, self.head, self.at = nn.Conv1d(3, 4, 2), nn.Linear(4, 1), at
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        h = torch.tanh(self.conv(nn.functional.pad(x.transpose(1, 2), (1, 0))))
+        h = h[:, :, self.at]
+        return self.head(h.mean(2) if h.dim() > 2 else h)  # type: ignore[no-any-return]
+
+
+class Reader(nn.Module):
+    """Averages over its tokens, or over the padding."""
+
+    def __init__(self, inverted: bool) -> None:
+        super().__init__()
+        self.embed, self.head, self.inverted = nn.Embedding(9, 4, padding_idx=0), nn.Linear(4, 2), inverted
+        self.embed.weight.data[0] = 1
+
+    def forward(self, tokens: torch.Tensor) -> torch.Tensor:
+        kept = ((tokens == 0) if self.inverted else (tokens != 0)).float().unsqueeze(2)
+        return self.head((self.embed(tokens) * kept).sum(1))  # type: ignore[no-any-return]
+
+
+def found_positions(model: nn.Module, x: torch.Tensor) -> tuple[str, str]:
+    torch.manual_seed(0)
+    told: list[Event] = []
+    with Session(Options(), also=told.append) as session:
+        optimizer = torch.optim.SGD(model.parameters(), 0.1)
+        for _ in range(5):
+            optimizer.zero_grad()
+            model(x).square().mean().backward()
+            optimizer.step()
+    assert session.stop().internal_errors == ()
+    compared = [event for event in told if isinstance(event, InputsCompared)]
+    assert compared
+    return compared[0].first, compared[0].only_padding
+
+
+@pytest.mark.parametrize(("at", "first"), [(0, "x"), (-1, ""), (slice(None), "")])
+def test_a_model_that_reads_the_first_position_only(at: int | slice, first: str) -> None:
+    assert found_positions(Forecaster(at), torch.randn(8, 6, 3)) == (first, "")
+
+
+@pytest.mark.parametrize("inverted", [True, False])
+def test_a_model_that_reads_the_padding_only(inverted: bool) -> None:
+    tokens = torch.randint(1, 9, (8, 6))
+    tokens[::2, 3:] = 0
+    assert found_positions(Reader(inverted), tokens) == ("", "tokens" if inverted else "")

@@ -165,3 +165,25 @@ def test_a_list_of_samples_is_no_data_set_to_copy() -> None:
 def test_data_that_share_nothing_are_read_again() -> None:
     told = checked(Network(), Holding({"scale": 2.0, "parts": [1, 2], "rate": torch.ones(1)}))
     assert isinstance(told[-1], SampleReadAgain)
+
+
+class Gated(nn.Module):
+    """Gates features by a softmax over a dimension, or swaps dimensions of each sample by a view."""
+
+    def __init__(self, dim: int = 1, swap: bool = False) -> None:
+        super().__init__()
+        self.gate, self.head, self.dim, self.swap = nn.Linear(15, 7), nn.Linear(7, 2), dim, swap
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        x = x.view(len(x), 3, 5) if self.swap else x
+        return self.head(torch.softmax(self.gate(x.flatten(1)), dim=self.dim))  # type: ignore[no-any-return]
+
+
+@pytest.mark.parametrize(
+    ("model", "cause"),
+    [(Gated(), ""), (Gated(0), "softmax"), (Gated(-2), "softmax"), (Gated(swap=True), "view")],
+)
+def test_a_softmax_over_the_samples_and_a_view_within_them_are_causes(model: nn.Module, cause: str) -> None:
+    told = [event for event in checked(model) if isinstance(event, SamplesCompared)]
+    assert {event.cause for event in told} == {cause}
+    assert all(event.mixed == (cause == "softmax") for event in told)

@@ -246,3 +246,31 @@ def test_targets_are_looked_at_once_in_a_step_and_in_a_few_steps_only() -> None:
                 F.mse_loss(output.relu(), -torch.ones(2)).backward()
             optimizer.step()
     assert [event.beyond for event in losses(events)] == [100, None, 100, None, 100, None, None, None, None, None]
+
+
+SCORES = torch.randn(16, 9, 4, requires_grad=True)
+
+
+@pytest.mark.parametrize(
+    ("make", "viewed"),
+    [
+        (lambda scores: scores.view(16, 4, 9), ((16, 9, 4), (16, 4, 9))),
+        (lambda scores: (scores * 2).reshape(len(scores), 4, -1), ((16, 9, 4), (16, 4, 9))),
+        (lambda scores: scores.transpose(1, 2), None),
+        (lambda scores: scores.permute(0, 2, 1).contiguous(), None),
+        (lambda scores: scores.flatten(1).view(16, 9, 4).view(16, 4, 9), None),
+    ],
+)
+def test_a_view_that_a_transpose_was_intended_for_is_named(make: object, viewed: object) -> None:
+    with capture_events() as events:
+        nn.functional.cross_entropy(make(SCORES * 1), torch.zeros(16, 9, dtype=torch.long))  # type: ignore[operator]
+    assert [event.viewed for event in losses(events)] == [viewed]
+
+
+@pytest.mark.parametrize("right", [True, False])
+def test_flattened_maps_of_classes_are_named(right: bool) -> None:
+    maps = torch.randn(2, 5, 3, 4, requires_grad=True) * 1
+    rows = maps.permute(0, 2, 3, 1).reshape(-1, 5) if right else maps.reshape(-1, 5)
+    with capture_events() as events:
+        nn.functional.cross_entropy(rows, torch.zeros(24, dtype=torch.long))
+    assert [event.viewed for event in losses(events)] == [None if right else ((2, 5, 3, 4), (24, 5))]

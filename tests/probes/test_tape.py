@@ -172,3 +172,14 @@ def test_differences_of_pairs_on_purpose_are_no_broadcast() -> None:
         rows = (scores.squeeze(1).unsqueeze(1) - margin).abs().mean()
         (ranking + rows + scores.pow(2).mean()).backward()
     assert not [event for event in events if isinstance(event, BroadcastOnTape)]
+
+
+@pytest.mark.parametrize("wrong", [True, False])
+def test_masks_that_are_spread_over_the_samples(wrong: bool) -> None:
+    model = nn.Conv2d(1, 1, 3, padding=1)
+    masks = (torch.rand(6, 1, 8, 8) > 0.5).float()
+    with capture_events() as events:
+        shares = torch.sigmoid(model(torch.randn(6, 1, 8, 8)))
+        (1 - (shares * (masks[:, 0] if wrong else masks)).sum((1, 2, 3)).mean()).backward()
+    found = [(event.shape, event.wide) for event in events if isinstance(event, BroadcastOnTape)]
+    assert found == ([((6, 1, 8, 8), (6, 6, 8, 8))] if wrong else [])

@@ -58,3 +58,16 @@ def test_what_was_skipped_is_not_observed():
     assert rule.verdict(run).reason == InputsCompared.absent
     rule.observe(CheckSkipped(check="inputs", reason="the model was not checked: it has hooks"), run)
     assert rule.verdict(run).reason == "the model was not checked: it has hooks"
+
+
+def test_sequences_of_which_only_the_first_position_counts_are_found_where_the_others_end():
+    end = Site("model.py", 12)
+    (finding,) = judge(InputWithoutInfluence, [MET, compared(first="x", ends=end)])
+    assert finding.primary.site == end
+    assert "first position of its `x` only" in finding.message
+    assert [mark.site for mark in finding.related] == [LINE]
+
+
+def test_an_inverted_mask_of_padding_is_found():
+    (finding,) = judge(InputWithoutInfluence, [MET, compared(only_padding="tokens")])
+    assert "padding of its `tokens` only" in finding.message

@@ -1,6 +1,6 @@
 import pytest
 
-from truestep.events import LossComputed, OptimizerStepped, Site
+from truestep.events import LossComputed, OptimizerStepped, SamplesCompared, Site
 from truestep.findings import Confidence, Outcome
 from truestep.rules import Progress
 from truestep.rules.softmax_wrong_dim import SoftmaxWrongDim
@@ -81,3 +81,12 @@ def test_one_such_loss_is_quiet():
 def test_a_run_without_a_loss_function_is_not_observed():
     verdict = SoftmaxWrongDim().verdict(Progress())
     assert (verdict.outcome, verdict.reason) == (Outcome.NOT_OBSERVED, "no loss function of torch")
+
+
+def test_a_softmax_inside_a_model_over_its_samples_is_found():
+    inside = SamplesCompared(
+        model=1, samples=24, mixed=True, cause="softmax", kind="softmax", before=(24, 6), site=LINE
+    )
+    (finding,) = judge(SoftmaxWrongDim, [inside])
+    assert finding.message == "a softmax inside `model` runs over the 24 samples of a batch"
+    assert judge(SoftmaxWrongDim, [SamplesCompared(model=1, samples=24, mixed=True, cause="view", site=LINE)]) == []

@@ -181,6 +181,14 @@ TABLE: list[tuple[str, str, list[Event], str, str]] = [
         "finished",
         "no loss function of torch.nn with gradients at two sampled steps",
     ),
+    ("sum-overwritten", "no loop", MANY, "finished", "no model call in a loop"),
+    (
+        "metric-off-target",
+        "no comparison",
+        MANY,
+        "finished",
+        "no comparison of results with targets that could be repeated",
+    ),
     ("loss-without-parameters", "2 steps", FEW, "finished", "fewer than 3 optimizer steps"),
     (
         "padding-in-loss",

@@ -1,4 +1,4 @@
-from truestep.events import LoaderMet, ModelCalled, SamplesCompared, Site
+from truestep.events import LoaderMet, LossComputed, ModelCalled, SamplesCompared, Site
 from truestep.findings import Confidence
 from truestep.rules.view_instead_of_permute import ViewInsteadOfPermute
 from truestep.testing import judge
@@ -27,3 +27,18 @@ def test_no_mixing_and_other_causes_are_quiet():
 def test_a_model_trained_in_the_order_of_a_series_is_quiet():
     trained = [LoaderMet(loader=1), ModelCalled(model=1, loader=1)]
     assert judge(ViewInsteadOfPermute, [*trained, compared(cause="view", kind="view", loader=1, **SHAPES)]) == []
+
+
+def test_a_view_within_each_sample_is_found():
+    event = compared(cause="view", kind="reshape", mixed=False, before=(25, 9, 4), after=(25, 4, 9))
+    (finding,) = judge(ViewInsteadOfPermute, [*TRAINED, event])
+    assert finding.message == "a reshape of (25, 9, 4) as (25, 4, 9) scrambles the dimensions of each sample"
+    assert finding.cost == ""
+
+
+def test_a_view_before_a_loss_is_found_at_the_loss():
+    loss = LossComputed(kind="cross_entropy", site=VIEW, viewed=((16, 9, 4), (16, 4, 9)))
+    (finding,) = judge(ViewInsteadOfPermute, [loss, loss])
+    assert finding.primary.site == VIEW
+    assert "(16, 9, 4) as (16, 4, 9)" in finding.message
+    assert judge(ViewInsteadOfPermute, [LossComputed(kind="cross_entropy", site=VIEW)]) == []

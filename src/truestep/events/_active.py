@@ -30,8 +30,8 @@ class SamplesCompared(Event):
     mixed: bool = False
     """Whether the result for the remaining sample depends on the others."""
     cause: str = ""
-    """"batch_first" (a layer processes the samples as a sequence), "view" (a view scrambles them), or empty if the
-    cause is unknown."""
+    """"batch_first" (a layer processes the samples as a sequence), "view" (a view scrambles them, or the dimensions of
+    each), "softmax" (a normalisation runs over them), or empty if the cause is unknown."""
     kind: str = ""
     """Kind of that layer, such as "LSTM"; "view" or "reshape"."""
     before: tuple[int, ...] = ()
@@ -71,6 +71,12 @@ class InputsCompared(Event):
     """Names of those without influence, while values at the positions of padding have influence."""
     lost: bool = False
     """Whether the results depend on the first sample of the batch, and not on the last nor on one in the middle."""
+    first: str = ""
+    """Argument with sequences if the results depend on its first position, and on no other; else empty."""
+    only_padding: str = ""
+    """Argument with tokens if the results depend on its padding, and on no other token; else empty."""
+    ends: Site | None = None
+    """Line at which the influence of the later positions ends."""
     samples: int = 0
     site: Site | None = None
     """Line of the call."""
@@ -112,6 +118,28 @@ class TargetsCompared(Event):
     site: Site | None = None
     """Line of the call."""
     loss: Site | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class ResultCompared(Event):
+    """In an evaluation, the statements after the call of a model were repeated on copies, up to a comparison."""
+
+    absent: ClassVar[str] = "no comparison of results with targets that could be repeated"
+    model: int
+    how: str = ""
+    """Mistake of the comparison: "broadcast" (each prediction with each target), "one", "samples" or "all" (the
+    prediction is chosen over one number, over the samples or over everything), "scores" (scores for classes), "rows"
+    (targets of other samples), "threshold" (a middle between 0 and 1, for results of any size); empty without one."""
+    predicted: tuple[int, ...] = ()
+    target: tuple[int, ...] = ()
+    outside: int = 0
+    """For a threshold: percentage of the results outside of 0 to 1."""
+    samples: int = 0
+    """Number of rows of the result."""
+    site: Site | None = None
+    """Line of the comparison."""
+    call: Site | None = None
+    """Line of the call of the model."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -154,6 +154,24 @@ class ModelCalled(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class LoopRead(Event):
+    """The source of the innermost loop around a call of a model was read."""
+
+    absent: ClassVar[str] = "no model call in a loop"
+    model: int
+    name: str = ""
+    """Variable that is zero before the loop, overwritten in each pass, and read only behind the loop; else empty."""
+    use: str = ""
+    """Its use behind the loop: "divided", "divisor" or "differentiated"."""
+    trains: bool = False
+    """Whether the loop has a backward pass."""
+    place: Site | None = None
+    """Line that overwrites it."""
+    site: Site | None = None
+    """Line that calls the model."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class InputsRead(Event):
     """Values of the first argument of a model on the CPU, at sampled steps and in first calls without gradients."""
 
@@ -313,6 +331,8 @@ class LossComputed(Event):
     if the operation has no limited range."""
     broadcast: tuple[tuple[int, ...], tuple[int, ...]] | None = None
     """Shapes of input and target if they differ and broadcast to a shape larger than both."""
+    viewed: tuple[tuple[int, ...], tuple[int, ...]] | None = None
+    """At a sampled step: shapes before and after the view that made the input, if it mixes its positions."""
     reduction: str = "mean"
     grad: bool = True
 

@@ -8,7 +8,7 @@ from truestep.rules._rule import Progress, Rule
 
 
 class InputWithoutInfluence(Rule):
-    """A model ignores an argument, the mask of its padding, or the samples of its batch but the first.
+    """A model ignores an argument, the mask of its padding, or all samples or positions but the first.
 
     What it does
     ------------
@@ -16,7 +16,8 @@ class InputWithoutInfluence(Rule):
     reads if other values of it give the same results to the last bit, in eval and in train mode with several seeds,
     and names the line at which its influence ends. Reports a mask of 0 and 1 if its complement gives the same results,
     while other values at the positions of the padding change the results of real positions. Reports a model if the
-    first sample of the batch changes its results, but the last sample and one in the middle do not.
+    first sample of the batch changes its results, but the last sample and one in the middle do not; if the first
+    position of its sequences does, but no other; and if the padding does, but no token.
 
     Why it matters
     --------------
@@ -25,7 +26,8 @@ class InputWithoutInfluence(Rule):
     influence. But averages, attention and normalisation over padded positions depend on the length of the longest
     sample in the batch. In the proof the same classifier has an accuracy of 0.90 instead of 0.94. A slice in the
     dimension of the samples (``x[0]`` for ``x[:, 0]``) raises no error either, and the predictions of a batch are those
-    for its first sample.
+    for its first sample. A causal model with the first position (``out[:, 0]``) in place of the last has seen one
+    value of each sequence, and an inverted mask leaves the padding.
 
     Example
     -------
@@ -104,8 +106,36 @@ class InputWithoutInfluence(Rule):
                         unit="checks",
                         key=(event.model, "samples"),
                     )
+                self._positions(event, name, run)
             case _:
                 pass
+
+    def _positions(self, event: InputsCompared, name: str, run: Progress) -> None:
+        if event.first:
+            self.report(
+                event.ends or event.site,
+                f"the results of `{name}` depend on the first position of its `{event.first}` only",
+                run=run,
+                label="the influence of the other positions ends here"
+                if event.ends
+                else "the others have no influence",
+                related=(Mark(event.site, "the call"),) if event.ends and event.site else (),
+                cost="on a copy, other values there changed no bit of the results; another first position did",
+                help="use the last position or a summary of all, `x[:, -1]` or `x.mean(1)`",
+                unit="checks",
+                key=(event.model, "positions"),
+            )
+        if event.only_padding:
+            self.report(
+                event.site,
+                f"the results of `{name}` depend on the padding of its `{event.only_padding}` only",
+                run=run,
+                label="the tokens themselves have no influence",
+                cost="on a copy, other tokens changed no bit of the results; other values of the padding did",
+                help="invert the mask of the padding",
+                unit="checks",
+                key=(event.model, "padding"),
+            )
 
     def _arguments(self, event: ArgumentsCompared, run: Progress) -> None:
         name = run.model_name(event.model)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from truestep.events import Event, LossComputed, Site
+from truestep.events import Event, LossComputed, SamplesCompared, Site
 from truestep.findings import Confidence, Severity
 from truestep.rules._rule import Progress, Rule
 
@@ -16,7 +16,9 @@ class SoftmaxWrongDim(Rule):
     ------------
     Checks the softmax or log_softmax that computed the input of a training loss. Before ``nll_loss`` and
     ``cross_entropy`` it must run over as many numbers as there are classes; before any loss, over more than one number.
-    Also reports ``cross_entropy`` itself over one class, with targets that are not indices.
+    Also reports ``cross_entropy`` itself over one class, with targets that are not indices; and a softmax or
+    ``normalize`` inside a model over the samples of a batch, if on a copy of the model it is the first operation after
+    which a sample depends on the others.
 
     Why it matters
     --------------
@@ -57,7 +59,7 @@ class SoftmaxWrongDim(Rule):
     since = "0.1"
     severity = Severity.ERROR
     account = "loss"
-    watches = (LossComputed,)
+    watches = (LossComputed, SamplesCompared)
     needs = (LossComputed,)
     explains = ("loss-never-changes", "parameters-without-effect")
 
@@ -71,6 +73,8 @@ class SoftmaxWrongDim(Rule):
         return super().suspected() or any(2 * self._right.get(site, 0) < times for site, times in self._wrong.items())
 
     def observe(self, event: Event, run: Progress) -> None:
+        if isinstance(event, SamplesCompared) and event.cause == "softmax":
+            self._inside(event, run)
         if not isinstance(event, LossComputed) or not event.grad:
             return
         site, over = event.site, _over(event)
@@ -95,6 +99,19 @@ class SoftmaxWrongDim(Rule):
         )
         if draft.count == 1:
             draft.count, draft.first_step = times, first
+
+    def _inside(self, event: SamplesCompared, run: Progress) -> None:
+        name = run.model_name(event.model)
+        self.report(
+            event.site,
+            f"a {event.kind} inside `{name}` runs over the {event.samples} samples of a batch",
+            run=run,
+            label=f"of shape {event.before}, over dimension 0",
+            cost=f"on a copy of `{name}`, a sample's result changed with the other samples",
+            help="pass the dimension of the features, `dim=-1`",
+            confidence=Confidence.MEDIUM,
+            unit="checks",
+        )
 
 
 def _over(loss: LossComputed) -> str:

@@ -1,8 +1,8 @@
-"""Evidence from a copy of the model: a result depends on the other samples of its batch, from this view on."""
+"""Evidence from a copy of the model, and from the sizes before and after the view that made the input of a loss."""
 
 from __future__ import annotations
 
-from truestep.events import CheckSkipped, ModelCalled, SamplesCompared
+from truestep.events import CheckSkipped, Event, LossComputed, ModelCalled, SamplesCompared
 from truestep.findings import Confidence, Severity
 from truestep.rules._mixing import SamplesMixed
 from truestep.rules._rule import Progress
@@ -16,7 +16,8 @@ class ViewInsteadOfPermute(SamplesMixed):
     Repeats a call on a copy of the model in eval mode, twice: with the original batch, and with all samples replaced by
     the last one. The call is one of an evaluation, or else of the training. Reports the first ``view`` or ``reshape``
     that takes a batch with the last sample at one index and returns one without it at any index, although the batch
-    size is in the expected dimension.
+    size is in the expected dimension; or that swaps sizes within each sample, such as (16, 9, 4) viewed as (16, 4, 9).
+    The view right before a loss is read from the autograd tape at sampled steps.
 
     Why it matters
     --------------
@@ -44,8 +45,8 @@ class ViewInsteadOfPermute(SamplesMixed):
 
     Known false alarms
     ------------------
-    None known. Not reported: views that split or merge dimensions, views within a sample, views of dimensions of equal
-    size, and models with results that do not depend on the other samples.
+    A view of the result of a layer that has learned this order, if an earlier view is not the one right before it. Not
+    reported: views that split or merge dimensions, and views of dimensions of equal size.
 
     References
     ----------
@@ -58,18 +59,34 @@ class ViewInsteadOfPermute(SamplesMixed):
     severity = Severity.ERROR
     account = "calls"
     confidence = Confidence.MEDIUM
-    watches = (SamplesCompared, CheckSkipped, ModelCalled)
+    watches = (SamplesCompared, CheckSkipped, ModelCalled, LossComputed)
     needs = (SamplesCompared,)
     asks = "no view mixes the samples of a batch"
     cause = "view"
 
+    def observe(self, event: Event, run: Progress) -> None:
+        super().observe(event, run)
+        if isinstance(event, LossComputed) and event.viewed:
+            before, after = event.viewed
+            self.report(
+                event.site,
+                f"the input of {event.kind} is a view of {before} as {after}, which scrambles positions and classes",
+                run=run,
+                label="the view changes the shape without moving the numbers",
+                cost="scores of one position are compared with the target of another",
+                help="move the dimension with `transpose` or `permute` before the loss",
+                unit="sampled losses",
+            )
+
     def mixed(self, event: SamplesCompared, run: Progress) -> None:
+        scrambled = f"the {event.samples} samples of a batch" if event.mixed else "the dimensions of each sample"
+        also = f"on a copy of `{run.model_name(event.model)}`, a sample's result changed with the other samples"
         self.report(
             event.site,
-            f"a {event.kind} of {event.before} as {event.after} scrambles the {event.samples} samples of a batch",
+            f"a {event.kind} of {event.before} as {event.after} scrambles {scrambled}",
             run=run,
             label="changes the shape without moving the numbers",
-            cost=f"on a copy of `{run.model_name(event.model)}`, a sample's result changed with the other samples",
+            cost=also if event.mixed else "",
             help="move the dimension with `permute` or `transpose` before changing the shape",
             unit="checks",
         )

@@ -95,7 +95,10 @@ def repeated(call: Call, target: Any, torch: Any) -> list[Tokens]:
                 for shift in (0, 1):
                     common = min(length, value.shape[time] - shift)
                     part, tokens = targets.narrow(time, 0, common), value.narrow(time, shift, common)
-                    share = float((part == tokens.to(part.device))[part >= 0].float().mean())
+                    counted = part >= 0
+                    if not bool(counted.any()):
+                        continue
+                    share = float((part == tokens.to(part.device))[counted].float().mean())
                     equal.append((share, Tokens(path, time, shift, crossed)))
         matches = [tokens for share, tokens in equal if share >= _LEAST_EQUAL]
         # Targets that are not shifted match in either dimension: the model must read them in both.

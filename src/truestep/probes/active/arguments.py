@@ -23,6 +23,10 @@ _OTHER_SEEDS = tuple(range(31, 39))
 _MOST_ARGUMENTS = 8
 _MOST_OPERATIONS = 2000
 _DEEP = 3
+_LEAST = 4
+"""Least number of samples, of positions, and of places of padding."""
+_VARIED = 0.2
+"""Least share of values that differ from those of the sample before."""
 _DIRECT = 2
 """Length of the path of an argument itself, which is not inside of another."""
 
@@ -36,6 +40,18 @@ class Arguments:
     """Names of those that the model's `forward` reads, without influence in eval and in train mode."""
     ends: Site | None = None
     """Line of the last operation that the first of these reaches, with a result that it does not change."""
+
+
+@dataclass(frozen=True, slots=True)
+class Positions:
+    """An argument with sequences of which most positions have no influence on the results."""
+
+    first: str = ""
+    """Its name if the results depend on its first position, and on no other."""
+    only_padding: str = ""
+    """Its name if the results depend on its padding, and on no other token."""
+    ends: Site | None = None
+    """Line at which the influence of the other positions ends."""
 
 
 def arguments(trial: Trial) -> Arguments:
@@ -72,6 +88,51 @@ def arguments(trial: Trial) -> Arguments:
         return Arguments(tuple(alive))
     _, path, other = dead[0]
     return Arguments(tuple(alive), tuple(name for name, _, _ in dead), _end(trial, path, other))
+
+
+def positions(trial: Trial) -> Positions:
+    """Return the argument with sequences of which only the first position, or only the padding, has influence.
+
+    Raises:
+        Refused: the copy cannot be called.
+    """
+    torch, call = trial.scene.torch, trial.call
+    path, value = next(iter(call.tensors(torch).items()))
+    tokens = value.dim() == 2 and value.dtype in (torch.int64, torch.int32)
+    if not (tokens or (value.dim() == 3 and value.is_floating_point())):
+        return Positions()
+    if min(value.shape[:2]) < _LEAST or value.layout is not torch.strided:
+        return Positions()
+    plain, name = trial.run(_SEED), name_of(path, trial.copy)
+
+    def changes(other: Any) -> bool:
+        """Return True if another value changes any result."""
+        return not same(plain, trial.run(_SEED, call.replaced({path: other})))
+
+    later, first = value.roll(1, 0), value.clone()
+    later[:, 0], first[:, 0] = value[:, 0], value.roll(1, 0)[:, 0]
+    if float((later != value)[:, 1:].float().mean()) > _VARIED and not changes(later) and changes(first):
+        return Positions(first=name, ends=_end(trial, path, later))
+    padded = _padded(trial, value) if tokens else None
+    if padded is None:
+        return Positions()
+    real, swapped, filled = value[~padded], value.clone(), value.clone()
+    swapped[~padded] = real.roll(1)
+    filled[padded] = real[torch.arange(int(padded.sum()), device=value.device) % len(real)]
+    if bool((swapped != value).any()) and not changes(swapped) and changes(filled):
+        return Positions(only_padding=name)
+    return Positions()
+
+
+def _padded(trial: Trial, tokens: Any) -> Any:
+    """Return the places of padding at the ends of rows; None if there are few, or if nothing else is there."""
+    embeddings = [one for one in trial.copy.modules() if isinstance(one, trial.scene.torch.nn.Embedding)]
+    for index in {one.padding_idx for one in embeddings if one.padding_idx is not None}:
+        padded = tokens == index
+        ends = bool((padded[:, 1:] >= padded[:, :-1]).all())
+        if ends and min(int(padded.sum()), int((~padded).sum())) >= _LEAST:
+            return padded
+    return None
 
 
 def _changed(value: Any, torch: Any) -> Any:

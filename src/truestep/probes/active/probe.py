@@ -30,7 +30,7 @@ from truestep.events import (
     Site,
 )
 from truestep.probes.active import restored_states
-from truestep.probes.active.arguments import arguments
+from truestep.probes.active.arguments import arguments, positions
 from truestep.probes.active.call import Call, Path, called
 from truestep.probes.active.copies import Refused, copy_of
 from truestep.probes.active.data_sets.overlap import Overlap, Trained
@@ -43,7 +43,9 @@ from truestep.probes.active.targets import TargetsRead
 from truestep.probes.active.trial import Trial
 from truestep.probes.active.unsaved import Unsaved
 from truestep.probes.context.probe import Probe, sees
+from truestep.probes.evaluation.comparisons import Comparisons
 from truestep.probes.forward.model import Model
+from truestep.probes.forward.results import Use, use_of
 from truestep.seams.refs import Ref
 
 _ATTEMPTS = 3
@@ -77,6 +79,7 @@ class ActiveProbe(Probe):
         """Loader of an evaluation to the state of the training at its comparison, and the result."""
 
         self._targets = TargetsRead(scene, self._aside)
+        self._comparisons = Comparisons(scene, self._aside)
         self._plain = Unsaved(scene)
         self._saves: set[tuple[int, tuple[str, ...], tuple[str, ...]]] = set()
         """Saves that were already emitted."""
@@ -147,6 +150,8 @@ class ActiveProbe(Probe):
                 return
             if not scene.sampling.on:
                 self._targets.forget()
+            if not tracked or (use_of(site) if site else Use()).how == "compared":
+                self._comparisons.returned(model.number, site, frame, result)
             if tracked and scene.sampling.on:
                 self._in_training(module, model.number, site, frame, result)
                 if scene.sampling.step >= _TRAINED:
@@ -267,7 +272,8 @@ class ActiveProbe(Probe):
 
         def inputs() -> None:
             found, (count, _) = influence(trial), trial.call.rows(self.scene.torch)
-            facts = {name: getattr(found, name) for name in type(found).__slots__}
+            where = positions(trial)
+            facts = {name: getattr(one, name) for one in (found, where) for name in type(one).__slots__}
             told.append(InputsCompared(model=model, samples=count, site=site, **facts))
 
         def each() -> None:

@@ -14,11 +14,13 @@ from truestep.events import Site
 from truestep.probes.active.call import Path
 from truestep.probes.active.copies import Refused
 from truestep.probes.active.trial import Trial
+from truestep.probes.backward.views import scrambles
 from truestep.probes.context.scene import Scene
 from truestep.probes.gradients.gradient_states import as_real
 
 _SEED = 1_234_567
 _MOST_PASSAGES = 200
+_NORMALISING = ("softmax", "log_softmax", "normalize")
 _OF_SIZE = 1e-4
 _OF_SPREAD = 1e-2
 
@@ -41,7 +43,7 @@ class Mixing:
 
     mixed: bool = False
     cause: str = ""
-    """"batch_first" or "view"; empty if the cause is unknown."""
+    """"batch_first", "view" or "softmax"; empty if the cause is unknown."""
     kind: str = ""
     site: Site | None = None
     shapes: tuple[tuple[int, ...], tuple[int, ...]] = ((), ())
@@ -75,7 +77,9 @@ def compare(trial: Trial, samples: int, rows: dict[Path, Any]) -> Mixing:
         raise Refused("its result is not finite")
     mixed = differ(plain[at], other[at], plain)
     found = _cause(first, second)
-    return replace(found, mixed=mixed) if mixed or found.cause == "batch_first" else Mixing()
+    if mixed or found.cause == "batch_first":
+        return replace(found, mixed=mixed)
+    return watcher.scrambled or Mixing()
 
 
 def _by_sample(results: list[Any], samples: int) -> Any:
@@ -111,6 +115,8 @@ def _cause(first: list[Passage], second: list[Passage]) -> Mixing:
         cause = ""
         if one.kind in ("view", "reshape"):
             cause = "view" if _scrambled(one, before, after) else ""
+        elif one.kind in _NORMALISING:
+            cause = "softmax" if before == [0] and not after else ""
         elif before == [0] and 0 in one.after and not after:
             cause = "batch_first"
         elif before == [1] and 1 in after and one.kind == "MultiheadAttention":
@@ -132,6 +138,15 @@ def _kept(one: dict[int, Any], two: dict[int, Any]) -> list[int]:
     return kept
 
 
+def _over_samples(args: tuple[Any, ...], kwargs: dict[str, Any], samples: int) -> bool:
+    """Return True if an operation over one dimension runs over the samples, of which each has several numbers."""
+    source = args[0]
+    dims = [kwargs["dim"]] if "dim" in kwargs else [one for one in args[1:] if type(one) is int]
+    if len(dims) != 1 or type(dims[0]) is not int or source.dim() < 2 or source.shape[0] != samples:
+        return False
+    return dims[0] in (0, -source.dim()) and samples not in source.shape[1:] and source.shape[1:].numel() > 1
+
+
 def _scrambled(passage: Passage, before: list[int], after: list[int]) -> bool:
     """Return True if a view changed the shape in a way that a transpose was intended, and so mixed the samples."""
     if len(before) != 1 or after:
@@ -150,6 +165,8 @@ class _Watcher:
         self._scene = scene
         self._at = at
         self._copy = copy
+        self.scrambled: Mixing | None = None
+        """The first view that swaps dimensions within each sample."""
         self._passages: list[Passage] = []
         self._handles: list[Any] = []
 
@@ -183,9 +200,11 @@ class _Watcher:
                 self._take(kind, self._scene.site(), source, result)
 
     def functions(self) -> Any:
-        """Return a torch function mode that records views in the user's own code."""
+        """Return a torch function mode that records views and normalisations over the samples in the user's code."""
         torch, watcher = self._scene.torch, self
         views = {torch.Tensor.view: "view", torch.Tensor.reshape: "reshape", torch.reshape: "reshape"}
+        homes = (torch, torch.Tensor, torch.nn.functional)
+        normalising = {getattr(home, name): name for name in _NORMALISING for home in homes if hasattr(home, name)}
 
         class Views(torch.overrides.TorchFunctionMode):  # type: ignore[misc, name-defined]
             def __torch_function__(self, function: Any, kinds: Any, args: Any = (), kwargs: Any = None) -> Any:
@@ -193,10 +212,24 @@ class _Watcher:
                 if function in views:
                     frame = sys._getframe(1)
                     if watcher._scene.sites.kind(frame.f_code) == 0:
-                        watcher._take(views[function], watcher._scene.sites.at(frame), args[0], result)
+                        site = watcher._scene.sites.at(frame)
+                        watcher._take(views[function], site, args[0], result)
+                        watcher._swapped(views[function], site, args[0], result)
+                elif function in normalising and args and _over_samples(args, kwargs or {}, watcher._at + 1):
+                    watcher._take(normalising[function], watcher._scene.site(), args[0], result)
                 return result
 
         return Views()
+
+    def _swapped(self, kind: str, site: Site | None, source: Any, result: Any) -> None:
+        """Record a view that swaps dimensions within each sample; not of a layer's numbers without positions."""
+        shapes = tuple(source.shape), tuple(result.shape)
+        samples = self._at + 1
+        if self.scrambled is not None or not shapes[0] or not shapes[1] or {shapes[0][0], shapes[1][0]} != {samples}:
+            return
+        base = source._base
+        if scrambles(*shapes) and (base is None or base.dim() >= source.dim()):
+            self.scrambled = Mixing(cause="view", kind=kind, site=site, shapes=shapes)
 
     def _take(self, kind: str, site: Site | None, source: Any, result: Any) -> None:
         if len(self._passages) >= _MOST_PASSAGES:

@@ -21,6 +21,8 @@ _RISKY = {
 _REDUCTIONS = {"MeanBackward0", "MeanBackward1", "SumBackward0", "SumBackward1"}
 _BETWEEN = {"PowBackward0", "AbsBackward0", "MulBackward0", "DivBackward0"}
 _DIFFERENCES = {"SubBackward0", "RsubBackward0"}
+_ELEMENTWISE = {"MulBackward0", "DivBackward0", *_DIFFERENCES}
+_PAIR = 2
 _OF_TERMS = {"AddBackward0", "NegBackward0", *_DIFFERENCES}
 _MOST_TERMS = 32
 """Operations between a loss and its terms that are looked at."""
@@ -65,6 +67,7 @@ def read_tape(scene: Scene, outputs: list[Any], site: Site | None) -> None:
                 queue.append((following, depth + 1))
     for output in outputs:
         _broadcast(scene, output.grad_fn, site)
+        _spread(scene, output.grad_fn, site)
     ordered = sorted(reached)
     without = {number: at for number, at in scene.ledger.without_grad.items() if number not in scene.ledger.forwarded}
     cut = next((cut for number, at in without.items() if number not in reached and (cut := switch(at))), None)
@@ -109,7 +112,8 @@ def _shape(node: Any, index: int = 0) -> tuple[int, ...]:
     if node.name() == "torch::autograd::AccumulateGrad":
         return tuple(node.variable.shape)
     metadata = getattr(node, "_input_metadata", ())
-    return tuple(int(size) for size in metadata[index].shape) if index < len(metadata) else ()
+    sizes = tuple(metadata[index].shape) if index < len(metadata) else ()
+    return sizes if all(type(size) is int for size in sizes) else ()  # nested tensors have others
 
 
 def _broadcast(scene: Scene, root: Any, site: Site | None) -> None:
@@ -127,6 +131,23 @@ def _broadcast(scene: Scene, root: Any, site: Site | None) -> None:
         if shape in ((count, 1), (count,), (1, count)):
             scene.emit(BroadcastOnTape(site=site, shape=shape, wide=wide))
             return
+
+
+def _spread(scene: Scene, root: Any, site: Site | None) -> None:
+    """Look for a prediction (N, 1, ...) that an operation near the loss spread over the samples of its targets."""
+    queue, seen = deque([] if root is None else [root]), 0
+    while queue and seen < _MOST_TERMS:
+        node, seen = queue.popleft(), seen + 1
+        inputs = [(following, index) for following, index in node.next_functions if following is not None]
+        wide = _shape(node) if node.name() in _ELEMENTWISE else ()
+        shapes = [_shape(*one) for one in inputs]
+        if len(wide) > _PAIR and wide[0] == wide[1] > 1 and wide not in shapes:
+            narrow = (wide[0], 1, *wide[2:])
+            made = [child.name() for (child, _), shape in zip(inputs, shapes, strict=True) if shape == narrow]
+            if made and not any(name.startswith(("Unsqueeze", "Expand", "View", "Reshape")) for name in made):
+                scene.emit(BroadcastOnTape(site=site, shape=narrow, wide=wide))
+                return
+        queue.extend(following for following, _ in inputs)
 
 
 def _differences(root: Any) -> Iterator[Any]:

@@ -11,6 +11,7 @@ from truestep import seams
 from truestep.events import LossComputed, Site
 from truestep.probes.backward.followed_losses import follow
 from truestep.probes.backward.origin import made_by, softmax_over
+from truestep.probes.backward.views import viewed
 from truestep.probes.context.local_variables import argument
 from truestep.probes.context.names import arguments
 from truestep.probes.context.probe import Probe, sees
@@ -133,6 +134,7 @@ class LossProbe(Probe):
             beyond=outside,
             sums_to_one=sums,
             broadcast=broadcast,
+            viewed=viewed(node, kind, tuple(input.shape)) if sampled and grad else None,
             reduction=reduction,
             grad=grad,
         )

@@ -10,11 +10,12 @@ from types import FrameType
 from typing import Any
 
 from truestep import seams
-from truestep.events import ForwardCalledDirectly, LayerRan, ModelCalled, Site, UnregisteredModuleCalled
+from truestep.events import ForwardCalledDirectly, LayerRan, LoopRead, ModelCalled, Site, UnregisteredModuleCalled
 from truestep.probes.backward.kept_graphs import Keep
 from truestep.probes.context.local_variables import argument
 from truestep.probes.context.names import receiver
 from truestep.probes.context.probe import Probe, sees
+from truestep.probes.evaluation.loops import loop_around
 from truestep.probes.forward.inputs import READS_ASIDE, Inputs
 from truestep.probes.forward.model import Model, Models, where
 from truestep.probes.forward.norms import Norms
@@ -295,6 +296,9 @@ class ModuleProbe(Probe):
                 self._callsites.clear()
             dropped = caller is not None and scene.sites.result_dropped(caller)
             place = CallSite(model, scene.sites.at(user), dropped)
+            loop = None if place.site is None else loop_around(place.site)
+            if loop is not None:
+                scene.emit(LoopRead(model=model.number, site=place.site, **loop._asdict()))
             if owner is None and (frame is user or frame.f_code.co_name in _CALLING):
                 self._callsites[key] = place
                 scene.sites.keep(frame.f_code)

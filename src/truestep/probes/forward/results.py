@@ -59,14 +59,21 @@ class _Value(NamedTuple):
 @functools.lru_cache(maxsize=512)
 def use_of(site: Site) -> Use:
     """Return the use of the result of the call at a site, in its function."""
-    tree = source.parsed(site.path) if site.column >= 0 else None
-    parents = {} if tree is None else _parents(tree)
-    call = next((node for node in parents if isinstance(node, ast.Call) and _is_at(node, site)), None)
-    if call is None:
+    found = call_at(site)
+    if found is None:
         return Use()
+    call, parents = found
     ends = _Flow(parents).ends(call)
     how = next((end for end in ("compared", "loss", "read") if end in ends), "")
     return Use(how, bool(how) and ends.isdisjoint({"differentiated", "passed on"}))
+
+
+def call_at(site: Site) -> tuple[ast.Call, dict[ast.AST, ast.AST]] | None:
+    """Return the call at a site, and the node around each node of its file; None if the source is unknown."""
+    tree = source.parsed(site.path) if site.column >= 0 else None
+    parents = {} if tree is None else _parents(tree)
+    call = next((node for node in parents if isinstance(node, ast.Call) and _is_at(node, site)), None)
+    return None if call is None else (call, parents)
 
 
 @functools.lru_cache(maxsize=4)

@@ -1,0 +1,8 @@
+"""Uses of the results of a model, read from the statements around its calls.
+
+loops        the loop around a call: a sum that each pass overwrites
+comparisons  compares results with targets: shapes, dimensions, scores in place of classes, rows of other samples
+statements   repeats the statements after a call on copies: expressions, assignments, functions of the user
+values       values of the repeated statements, and the operations that are repeated
+rows         rows of a tensor of samples that are selected
+"""

@@ -1,0 +1,149 @@
+"""Comparisons of a model's results with targets in an evaluation: shapes, dimensions, scores for classes, other rows.
+
+The statements after the call are repeated on copies, in the first calls of each line. Seam: the end of an outermost
+module call, from the module probe.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from types import FrameType
+from typing import Any
+
+from truestep.events import ResultCompared, Site
+from truestep.probes.active.copies import Refused
+from truestep.probes.context.scene import Scene
+from truestep.probes.evaluation.rows import Rows
+from truestep.probes.evaluation.statements import Statements
+from truestep.probes.evaluation.values import Value
+
+_CALLS = 3
+"""Calls of a line that are followed."""
+_MOST_LINES = 32
+_LARGEST = 1 << 22
+_LEAST = 8
+_BROKEN = 0.9
+"""Least share of numbers that are not whole among scores."""
+_MIDDLE = (0.3, 0.7)
+"""Thresholds of probabilities."""
+
+
+class Comparisons:
+    """Emits `ResultCompared`.
+
+    Args:
+        scene: the scene.
+        aside: returns the context manager in which statements are repeated.
+    """
+
+    def __init__(self, scene: Scene, aside: Callable[[], AbstractContextManager[None]]) -> None:
+        self._scene = scene
+        self._aside = aside
+        self._left: dict[tuple[int, Site | None], int] = {}
+        self._found: list[ResultCompared] = []
+        self._model = 0
+        self._called: Site | None = None
+        self._samples = 0
+        self._inputs: list[Rows] = []
+
+    def returned(self, model: int, site: Site | None, frame: FrameType, result: Any) -> None:
+        """Handle a call of a model without gradients that has returned.
+
+        Args:
+            model: number of the model.
+            site: line of the call.
+            frame: torch's frame of the call.
+            result: its result.
+        """
+        scene, key = self._scene, (model, site)
+        left = self._left.get(key, _CALLS if len(self._left) < _MOST_LINES else 0)
+        user = scene.sites.above(frame)
+        if site is None or not left or user is None or scene.sites.at(user) is not site:
+            return
+        first = next((part for part in _parts(result) if self._is_result(part)), None)
+        if first is None:
+            return
+        self._left[key] = left - 1
+        self._found, self._model, self._called = [], model, site
+        self._samples = int(first.shape[0])
+        try:
+            with self._aside(), scene.torch.no_grad():
+                given = first.detach() if first is result else _detached(result, scene.torch.Tensor)
+                statements = Statements(scene, self._judge, self._samples)
+                self._inputs = statements.rows_of_inputs(user)
+                statements.follow(user, given)
+        except Refused:
+            return
+        for event in self._found:
+            scene.emit(event)
+
+    def _is_result(self, part: Any) -> bool:
+        tensor = self._scene.torch.Tensor
+        return type(part) is tensor and part.dim() > 0 and part.is_floating_point() and 0 < part.numel() <= _LARGEST
+
+    def _judge(self, name: str, one: Value, two: Value, node: ast.expr, path: str) -> None:
+        """Judge a comparison of a result with values that were not made from it."""
+        if one.made is None and two.made is not None:
+            one, two = two, one
+            name = {"gt": "lt", "lt": "gt", "ge": "le", "le": "ge"}.get(name, name)
+        if one.made is None or two.made is not None:
+            return
+        predicted, target = one.it, two.it
+        tensor = self._scene.torch.Tensor
+        site = Site(path, node.lineno, node.col_offset, node.end_lineno or 0, node.end_col_offset or 0)
+        if name in ("gt", "ge") and one.made.raw and type(target) is float and _MIDDLE[0] <= target <= _MIDDLE[1]:
+            outside = ((predicted < 0) | (predicted > 1)).float().mean().item()
+            self._tell("threshold", site, predicted, None, round(100 * outside))
+            return
+        if name not in ("eq", "ne", "sub") or not isinstance(predicted, tensor) or not isinstance(target, tensor):
+            return
+        how = self._broadcast(predicted, target)
+        if name != "sub" and not how:
+            how = one.made.over if one.made.over != "all" or target.numel() > 1 else ""
+            if not how and (one.made.best or one.made.raw) and self._are_scores(predicted, target):
+                how = "scores"
+        others = two.rows is not None and any(two.rows.are_others_than(rows) for rows in self._inputs)
+        how = how or ("rows" if others else "")
+        self._tell(how, site, predicted, target)
+
+    def _broadcast(self, predicted: Any, target: Any) -> str:
+        count = predicted.numel()
+        if count != target.numel() or count < 2 or predicted.shape == target.shape:
+            return ""
+        wide = self._scene.torch.broadcast_shapes(predicted.shape, target.shape).numel()
+        return "broadcast" if wide == count * count else ""
+
+    def _are_scores(self, predicted: Any, target: Any) -> bool:
+        """Return True if numbers that are not whole are compared for equality with whole ones."""
+        if not predicted.is_floating_point() or predicted.numel() < _LEAST or target.numel() < _LEAST:
+            return False
+        broken = (predicted != predicted.round()).float().mean().item()
+        whole = bool((target == target.round()).all()) if target.is_floating_point() else True
+        return broken >= _BROKEN and whole and len(target.unique()) > 1
+
+    def _tell(self, how: str, site: Site, predicted: Any, target: Any, outside: int = 0) -> None:
+        self._found.append(
+            self._scene.event(
+                ResultCompared,
+                model=self._model,
+                how=how,
+                predicted=tuple(predicted.shape),
+                target=() if target is None else tuple(target.shape),
+                outside=outside,
+                samples=self._samples,
+                site=site,
+                call=self._called,
+            )
+        )
+
+
+def _parts(result: Any) -> list[Any]:
+    return list(result[:4]) if isinstance(result, tuple | list) else [result]
+
+
+def _detached(result: Any, tensor: type) -> Any:
+    """Return a result of several parts, as a plain tuple without graphs."""
+    parts = [part.detach() if isinstance(part, tensor) else part for part in result]  # type: ignore[attr-defined]
+    return tuple(parts)

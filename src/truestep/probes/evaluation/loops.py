@@ -1,0 +1,157 @@
+"""Find a sum over a loop that is written with ``=`` for ``+=``: only the last pass of the loop remains in it."""
+
+from __future__ import annotations
+
+import ast
+import functools
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from truestep.events import Site
+from truestep.probes.forward.results import call_at
+
+_LOOPS = (ast.For, ast.AsyncFor, ast.While)
+_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
+_EMPTY = frozenset({"zeros", "tensor", "zeros_like"})
+_LENGTHS = frozenset({"len", "size", "shape", "numel"})
+
+
+class Loop(NamedTuple):
+    """The loop around a call.
+
+    Attributes:
+        name: variable that is zero before the loop, overwritten in each pass and read only behind it; "" without one.
+        use: "divided", "divisor" or "differentiated" behind the loop.
+        place: the assignment in the loop.
+        trains: True if the loop has a backward pass.
+    """
+
+    name: str = ""
+    use: str = ""
+    place: Site | None = None
+    trains: bool = False
+
+
+@functools.lru_cache(maxsize=256)
+def loop_around(site: Site) -> Loop | None:
+    """Return the innermost loop around the call at a site; None if there is none in its function."""
+    found = call_at(site)
+    if found is None:
+        return None
+    node, parents = found[0], found[1]
+    loop: ast.AST = node
+    while not isinstance(loop, _LOOPS):
+        if isinstance(loop, _FUNCTIONS) or loop not in parents:
+            return None
+        loop = parents[loop]
+    function: ast.AST = loop
+    while function in parents and not isinstance(function, _FUNCTIONS):
+        function = parents[function]
+    trains = any(isinstance(one, ast.Attribute) and one.attr == "backward" for one in ast.walk(loop))
+    for statement in _assignments(loop.body):
+        name = statement.targets[0].id  # type: ignore[attr-defined]
+        if _is_read(name, loop) or not _is_zero_before(name, function, loop):
+            continue
+        use = _use(name, function, loop)
+        if use == "divisor" and not _is_length(statement.value):
+            continue
+        if use and _varies(statement, loop):
+            place = Site(
+                site.path, statement.lineno, statement.col_offset, statement.end_lineno or 0,
+                statement.end_col_offset or 0, function=site.function,
+            )  # fmt: skip
+            return Loop(name, use, place, trains)
+    return Loop(trains=trains)
+
+
+def _assignments(body: list[ast.stmt]) -> Iterator[ast.Assign]:
+    """Yield the assignments to a name that run in each pass of a loop."""
+    for statement in body:
+        if isinstance(statement, ast.Assign) and len(statement.targets) == 1:
+            if isinstance(statement.targets[0], ast.Name):
+                yield statement
+        elif isinstance(statement, ast.With):
+            yield from _assignments(statement.body)
+
+
+def _is_read(name: str, loop: ast.AST) -> bool:
+    """Return True if a variable is read in a loop, or written there in another way."""
+    names = [one for one in ast.walk(loop) if isinstance(one, ast.Name) and one.id == name]
+    return len(names) != 1
+
+
+def _is_zero_before(name: str, function: ast.AST, loop: ast.AST) -> bool:
+    """Return True if the last assignment to a variable before a loop makes it zero."""
+    line = getattr(loop, "lineno", 0)
+    before = [
+        node
+        for node in ast.walk(function)
+        if isinstance(node, ast.Assign) and node.lineno < line and name in _names(node.targets)
+    ]
+    return bool(before) and _is_zero(max(before, key=lambda node: node.lineno), name)
+
+
+def _names(targets: list[ast.expr]) -> set[str]:
+    return {one.id for target in targets for one in ast.walk(target) if isinstance(one, ast.Name)}
+
+
+def _is_zero(node: ast.Assign, name: str) -> bool:
+    for target in node.targets:
+        values = [node.value]
+        names = [target]
+        if isinstance(target, ast.Tuple) and isinstance(node.value, ast.Tuple):
+            names, values = list(target.elts), list(node.value.elts)
+        for one, value in zip(names, values, strict=False):
+            if isinstance(one, ast.Name) and one.id == name:
+                if isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and value.func.attr in _EMPTY:
+                    return value.func.attr != "tensor" or all(_is_number(part) for part in value.args)
+                return _is_number(value)
+    return False
+
+
+def _is_number(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and type(node.value) in (int, float) and node.value == 0
+
+
+def _use(name: str, function: ast.AST, loop: ast.AST) -> str:
+    """Return the use of a variable behind a loop, up to the next assignment to it."""
+    end = getattr(loop, "end_lineno", 0)
+    for node in ast.walk(function):
+        if getattr(node, "lineno", 0) <= end:
+            continue
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div):
+            if _holds(node.left, name):
+                return "divided"
+            if isinstance(node.right, ast.Name) and node.right.id == name:
+                return "divisor"
+        if isinstance(node, ast.AugAssign) and isinstance(node.op, ast.Div) and _names([node.target]) == {name}:
+            return "divided"
+        if isinstance(node, ast.Attribute) and node.attr == "backward" and _holds(node.value, name):
+            return "differentiated"
+    return ""
+
+
+def _holds(node: ast.expr, name: str) -> bool:
+    """Return True if an expression is a variable, also scaled, as a number, or in brackets."""
+    match node:
+        case ast.Name(id=found):
+            return found == name
+        case ast.BinOp(left=left, op=ast.Mult() | ast.Div(), right=right):
+            return _holds(left, name) or _holds(right, name)
+        case ast.Call(func=ast.Attribute(value=inner)):
+            return _holds(inner, name)
+        case ast.Call(func=ast.Name(id="float"), args=[inner]):
+            return _holds(inner, name)
+    return False
+
+
+def _is_length(node: ast.expr) -> bool:
+    read = {one.attr if isinstance(one, ast.Attribute) else getattr(one, "id", "") for one in ast.walk(node)}
+    return not read.isdisjoint(_LENGTHS)
+
+
+def _varies(statement: ast.Assign, loop: ast.AST) -> bool:
+    """Return True if the value depends on a variable that is written in the loop, or on a call there."""
+    written = {one.id for one in ast.walk(loop) if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store)}
+    read = {one.id for one in ast.walk(statement.value) if isinstance(one, ast.Name)}
+    return not read.isdisjoint(written)

@@ -1,0 +1,111 @@
+"""Values of repeated statements, and the operations of torch that may be repeated: they write nothing and draw nothing.
+
+A value that was made from the result of a model carries how it was made, as far as a comparison needs to know it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from truestep.probes.evaluation.rows import Rows
+
+_LARGEST = 1 << 22
+_KEEPING = frozenset({
+    "float", "double", "half", "detach", "cpu", "numpy", "contiguous", "clone", "squeeze", "unsqueeze", "view",
+    "reshape", "flatten", "view_as", "reshape_as", "expand", "expand_as", "type_as", "ravel", "to", "type",
+})  # fmt: skip
+"""Operations after which the numbers are still those of the result."""
+_LIKE = frozenset({"view_as", "reshape_as", "expand_as", "type_as"})
+"""Operations that take only the shape or the type of their argument."""
+_CHOOSING = frozenset({"argmax", "argmin"})
+_EXTREME = frozenset({"max", "min", "topk", "sort"})
+_OTHER = frozenset({
+    "eq", "ne", "gt", "lt", "ge", "le", "long", "int", "bool", "sum", "mean", "item", "permute", "transpose", "t",
+    "sigmoid", "softmax", "log_softmax", "exp", "log", "round", "clamp", "abs", "size", "dim", "numel", "all", "any",
+    "logical_and", "logical_or", "logical_not", "square", "sqrt", "tolist", "bitwise_and", "bitwise_or", "astype",
+    "equal", "nonzero", "index_select", "gather", "stack", "cat", "sub", "add", "mul", "div", "arange", "tanh",
+})  # fmt: skip
+OPERATIONS = _KEEPING | _CHOOSING | _EXTREME | _OTHER
+_RENAMED = {"axis": "dim", "keepdims": "keepdim"}
+
+
+class Unknown(Exception):
+    """The value of an expression is unknown: its operation is not repeated."""
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """How a value was made from the result of a model."""
+
+    raw: bool = False
+    """True if its numbers are those of the result."""
+    best: bool = False
+    """True if its numbers are the largest of the result, over some dimension."""
+    over: str = ""
+    """Dimension that `argmax` wrongly chose over: "one" (a dimension of size 1), "samples" or "all"."""
+
+
+@dataclass(slots=True)
+class Value:
+    """A value; ``made`` is None if it does not depend on the result of the model."""
+
+    it: Any
+    made: Made | None = None
+    rows: Rows | None = None
+    """Rows of a tensor of samples that it holds, if known; only of values that are not made from the result."""
+
+
+def applied(name: str, function: Any, given: list[Value], named: dict[str, Value], samples: int) -> Value:
+    """Return the result of an operation.
+
+    Args:
+        name: its name.
+        function: called with the values.
+        given: positional arguments, of a method with the tensor itself.
+        named: keyword arguments.
+        samples: number of rows of the result of the model.
+
+    Raises:
+        Unknown: it raised an error, or is too large.
+    """
+    sources = given[:1] if name in _LIKE else given
+    made = next((value.made for value in sources if value.made is not None), None)
+    named = {_RENAMED.get(key, key): value for key, value in named.items()}
+    size = max((int(value.it.numel()) for value in given if hasattr(value.it, "numel")), default=0)
+    if size > _LARGEST:
+        raise Unknown
+    if name in ("numpy", "astype", "contiguous", "cpu", "detach", "clone"):
+        return Value(given[0].it.detach(), made, given[0].rows)
+    try:
+        found = function(*(value.it for value in given), **{key: value.it for key, value in named.items()})
+    except Exception:
+        raise Unknown from None
+    if made is None:
+        kept = name in _KEEPING or name in ("long", "int", "bool")
+        return Value(found, rows=given[0].rows if kept and given else None)
+    if name in _KEEPING:
+        return Value(found, made)
+    over = _over(given, named, samples) if made.raw and name in _CHOOSING | _EXTREME else ""
+    if name in _CHOOSING:
+        return Value(found, Made(over=over))
+    if name in _EXTREME and isinstance(found, tuple):
+        best, chosen = Made(best=made.raw), Made(over=over)
+        return Value((Value(found[0], best), Value(found[1], chosen)), made)
+    after = replace(made, raw=False, best=False) if name in ("long", "int", "bool") else Made()
+    return Value(found, after)
+
+
+def _over(given: list[Value], named: dict[str, Value], samples: int) -> str:
+    """Return the kind of the dimension that a result is reduced over if it is not that of the classes."""
+    source = given[0].it
+    places = [value.it for value in given[1:2]] + [named[key].it for key in ("dim",) if key in named]
+    dim = next((place for place in places if type(place) is int), None)
+    if dim is None:
+        return "all" if not places and source.dim() > 1 and samples > 1 else ""
+    if not -source.dim() <= dim < source.dim() or source.dim() < 2:
+        return ""
+    if int(source.shape[dim]) == 1:
+        return "one"
+    first = dim % source.dim() == 0 and source.dim() == 2
+    return "samples" if first and int(source.shape[0]) == samples != int(source.shape[1]) else ""

@@ -1,0 +1,128 @@
+"""Evidence from copies: the statements after the call of a model are repeated up to the comparison with targets."""
+
+from __future__ import annotations
+
+from truestep.events import Event, LossComputed, ResultCompared
+from truestep.findings import Confidence, Mark, Severity
+from truestep.rules._rule import Progress, Rule
+
+_LEAST_OUTSIDE = 20
+_LOGITS = "binary_cross_entropy_with_logits"
+_HOW = {
+    "broadcast": (
+        "a metric compares every prediction with every target",
+        "give predictions and targets the same shape: `labels.squeeze(1)` or `predicted.unsqueeze(1)`",
+    ),
+    "one": (
+        "a prediction is chosen over one number, so that it is always 0",
+        "compare a single output with a threshold, or give the model one output per class",
+    ),
+    "samples": (
+        "predictions are chosen over the samples of the batch, not over the classes",
+        "pass the dimension of the classes, `argmax(dim=1)` for results of shape (N, C)",
+    ),
+    "all": (
+        "one prediction is chosen over all samples and classes together",
+        "pass the dimension of the classes, `argmax(dim=1)` for results of shape (N, C)",
+    ),
+    "scores": (
+        "a metric compares scores with the numbers of classes",
+        "compare the index of the largest score: `argmax(dim=1)`, or the second result of `max`",
+    ),
+    "rows": (
+        "predictions are compared with the targets of other samples",
+        "select targets with the same index as inputs",
+    ),
+    "threshold": (
+        "logits are compared with a threshold for probabilities",
+        "compare logits with 0, or apply a sigmoid first",
+    ),
+}
+"""Failure and remedy, by the mistake as `ResultCompared` names it."""
+
+
+class MetricOffTarget(Rule):
+    """A metric compares predictions with the wrong targets, along the wrong dimension or in the wrong units.
+
+    What it does
+    ------------
+    Repeats the statements after a call of a model, on copies of its result, up to the comparison with targets, also in
+    functions of the program. Reports predictions of shape (N,) against targets of shape (N, 1); ``argmax`` over the
+    samples, over a single output or over everything; scores compared for equality with the numbers of classes; targets
+    of other rows than the inputs; and a threshold in the middle between 0 and 1 for the logits of a model that is
+    trained with ``binary_cross_entropy_with_logits``, if many lie outside of 0 to 1.
+
+    Why it matters
+    --------------
+    No operation raises an error, and the model trains as before, but its metric measures something else. Early
+    stopping, the choice of the best model and every conclusion follow that number. In the proof, an accuracy of 0.98 is
+    measured as 0.34.
+
+    Example
+    -------
+    ::
+
+        correct += (logits.argmax(1) == labels).sum()       # labels are (N, 1): N x N comparisons
+        correct += (logits.max(1)[0] == labels).sum()       # the largest score, not its class
+
+    Fix
+    ---
+    ::
+
+        correct += (logits.argmax(1) == labels.squeeze(1)).sum()
+
+    Known false alarms
+    ------------------
+    A threshold of 0.5 on logits that was chosen for precision. Not reported: comparisons that are not in the function
+    of the call or in its callers, top-k metrics, comparisons of two results, and operations of libraries.
+
+    References
+    ----------
+    - https://docs.pytorch.org/docs/stable/notes/broadcasting.html
+    - https://docs.pytorch.org/docs/stable/generated/torch.argmax.html
+    """
+
+    id = "metric-off-target"
+    since = "0.1"
+    severity = Severity.ERROR
+    confidence = Confidence.MEDIUM
+    account = "calls"
+    watches = (ResultCompared, LossComputed)
+    needs = (ResultCompared,)
+    asks = "metrics compare like with like"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._kinds: set[str] = set()
+        """Losses of the training."""
+
+    def observe(self, event: Event, run: Progress) -> None:
+        match event:
+            case LossComputed(grad=True):
+                self._kinds.add(event.kind)
+            case ResultCompared(how="threshold"):
+                if event.outside >= _LEAST_OUTSIDE and self._kinds == {_LOGITS}:
+                    self._found(event, run, f"{event.outside} % of the results lie outside of 0 to 1")
+            case ResultCompared(how=str(how)) if how:
+                shapes = f"predictions {_text(event.predicted)}, targets {_text(event.target)}"
+                self._found(event, run, shapes)
+            case _:
+                pass
+
+    def _found(self, event: ResultCompared, run: Progress, label: str) -> None:
+        message, help = _HOW[event.how]
+        place, other = (event.call, event.site) if event.how == "rows" else (event.site, event.call)
+        self.report(
+            place,
+            message,
+            run=run,
+            label=label,
+            related=(Mark(other, "the call" if other is event.call else "compared here"),) if other != place else (),
+            help=help,
+            unit="comparisons",
+            key=(event.site, event.how),
+        )
+
+
+def _text(shape: tuple[int, ...]) -> str:
+    return f"({', '.join(map(str, shape))}{',' if len(shape) == 1 else ''})"

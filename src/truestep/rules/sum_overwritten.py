@@ -1,0 +1,104 @@
+"""Evidence from the source of a loop that calls a model, and from the number of its calls."""
+
+from __future__ import annotations
+
+from truestep.accounts.calls import CallLine
+from truestep.events import Event, LoopRead, ModelCalled, RunEnded
+from truestep.findings import Confidence, Mark, Severity
+from truestep.rules._rule import Progress, Rule
+
+_LEAST = 4
+"""Least number of calls in the loop."""
+_SEVERAL = 2
+"""Calls in one run of the loop."""
+_MESSAGE = {
+    "divided": ("`{}` holds the last pass of a loop only, and is divided by a total", "add up: `{} += ...`"),
+    "divisor": ("`{}` holds the length of the last batch only, and divides a total", "add up: `{} += ...`"),
+    "differentiated": ("`{}` holds the last pass of a loop only, and is differentiated", "add up: `{} = {} + ...`"),
+}
+"""Failure and remedy, by the use of the variable."""
+
+
+class SumOverwritten(Rule):
+    """A sum over a loop is overwritten in each pass, so that only the last batch or time step counts.
+
+    What it does
+    ------------
+    Reads the source of the innermost loop around each call of a model. Reports a variable that is set to zero before
+    the loop, overwritten in each pass, never read in the loop, and divided, used as a divisor or differentiated behind
+    it, if the loop made several calls in a row.
+
+    Why it matters
+    --------------
+    A metric is that of the last batch, divided by the size of the whole set: it is far too small, and early stopping
+    follows its noise. A loss over time steps is that of the last step alone, and the others are never learned. In the
+    proof, a model that writes six tokens gets 19 % of them right instead of 100 %.
+
+    Example
+    -------
+    ::
+
+        loss = 0
+        for t in range(length):
+            output, state = decoder(token, state)
+            loss = criterion(output, target[t])         # the losses before are lost
+        loss.backward()
+
+    Fix
+    ---
+    ::
+
+            loss = loss + criterion(output, target[t])
+
+    Known false alarms
+    ------------------
+    A loss of the last step on purpose, in a variable that is set to zero before the loop. Not reported: variables that
+    are read in the loop or have no value before it, assignments under a condition, and loops with one pass.
+
+    References
+    ----------
+    - https://docs.pytorch.org/tutorials/intermediate/seq2seq_translation_tutorial.html
+    """
+
+    id = "sum-overwritten"
+    since = "0.1"
+    severity = Severity.ERROR
+    confidence = Confidence.MEDIUM
+    account = "calls"
+    watches = (LoopRead, ModelCalled)
+    needs = (LoopRead,)
+    explains = ("loss-never-differentiated",)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._loops: dict[LoopRead, None] = {}
+
+    def observe(self, event: Event, run: Progress) -> None:
+        if isinstance(event, LoopRead) and event.name:
+            self._loops[event] = None
+
+    def ended(self, event: RunEnded, run: Progress) -> None:
+        lines = {(line.model, line.site): line for line in run.calls.lines()}
+        for loop in self._loops:
+            line = lines.get((loop.model, loop.site))
+            if line is None or not _has_several(line, loop, run):
+                continue
+            message, help = _MESSAGE[loop.use]
+            self.report(
+                loop.place,
+                message.format(loop.name),
+                run=run,
+                label="overwrites the value of the pass before",
+                related=(Mark(loop.site, "called in each pass"),),
+                help=help.format(loop.name, loop.name),
+                unit="loops",
+            )
+
+
+def _has_several(line: CallLine, loop: LoopRead, run: Progress) -> bool:
+    """Return True if one run of the loop made several calls."""
+    trained, apart = sum(line.trained.values()), sum(line.apart.values())
+    if trained + apart < _LEAST:
+        return False
+    in_a_row = apart >= _SEVERAL * line.blocks or trained >= _SEVERAL * max(1, run.calls.passes(line.model))
+    return loop.trains or in_a_row

@@ -1,0 +1,161 @@
+"""Statements after a call in an evaluation are repeated up to the comparison with targets, in functions too."""
+
+import pytest
+import torch
+from torch import nn
+
+from truestep.events import ResultCompared
+from truestep.testing import capture_events
+
+X, LABELS = torch.randn(40, 5), torch.arange(40) % 3
+Y = LABELS.float()
+
+
+def hits(scores, wanted):
+    chosen = scores.argmax(1)
+    return (chosen == wanted).float().mean()
+
+
+def broadcast(model):
+    return (model(X).argmax(1) == LABELS[:, None]).sum().item()
+
+
+def in_a_function(model):
+    return hits(model(X), LABELS.unsqueeze(1)).item()
+
+
+def by_a_caller(model):
+    def predict(rows):
+        out = model(rows)
+        return out.max(dim=1)
+
+    _, chosen = predict(X)
+    return chosen.eq(LABELS.view(-1, 1)).sum()
+
+
+def over_samples(model):
+    return (model(X).argmax(0) == LABELS[:3]).sum()
+
+
+def over_all(model):
+    scores = model(X)
+    return (torch.argmax(scores) == LABELS).sum()
+
+
+def over_one(model):
+    return (model(X)[:, :1].argmax(1) == LABELS).sum()
+
+
+def scores(model):
+    best = model(X).max(1)[0]
+    return (best == LABELS).sum()
+
+
+def scores_by_name(model):
+    return (torch.max(model(X), 1).values == LABELS).sum()
+
+
+def other_rows(model):
+    kept, held = torch.arange(20), torch.arange(20, 40)
+    return (model(X[kept]).argmax(1) == LABELS[held]).sum()
+
+
+def other_slices(model):
+    found = 0
+    for i in range(0, 40, 20):
+        found += (model(X[i : i + 20]).argmax(1) == LABELS[:20]).sum()
+    return found
+
+
+def error_of_a_column(model):
+    return (model(X)[:, 0] - Y.unsqueeze(1)).abs().mean()
+
+
+def half(model):
+    return (model(X) > 0.5).sum()
+
+
+def sound(model):
+    right = 0
+    for i in range(0, 40, 20):
+        scores = model(X[i : i + 20])
+        right += (scores.argmax(dim=1) == LABELS[i : i + 20]).sum().item()
+    return right / 40
+
+
+def view_as(model):
+    chosen = model(X).argmax(dim=1, keepdim=True)
+    return chosen.eq(LABELS.view_as(chosen)).sum().item()
+
+
+def top_two(model):
+    return (model(X).topk(2).indices == LABELS[:, None]).any(1).float().mean()
+
+
+def pairs(model):
+    chosen = model(X).argmax(1)
+    return (chosen[:, None] == chosen[None]).sum()
+
+
+def each_class(model):
+    chosen = model(X).argmax(1)
+    return (chosen[:, None] == torch.arange(3)).sum(0)
+
+
+def next_ones(model):
+    return (model(X[:-1]).argmax(1) == LABELS[1:]).sum()
+
+
+def unknown(model):
+    def measure(out, wanted):
+        yield out == wanted
+
+    return list(measure(model(X).argmax(1), LABELS[:, None]))
+
+
+def compared(evaluate) -> list[str]:
+    model = nn.Sequential(nn.Linear(5, 8), nn.ReLU(), nn.Linear(8, 3))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    with capture_events() as events:
+        for _ in range(2):
+            optimizer.zero_grad()
+            nn.functional.cross_entropy(model(X), LABELS).backward()
+            optimizer.step()
+        model.eval()
+        with torch.no_grad():
+            evaluate(model)
+    return [event.how for event in events if isinstance(event, ResultCompared)]
+
+
+@pytest.mark.parametrize(
+    ("evaluate", "how"),
+    [
+        (broadcast, "broadcast"),
+        (in_a_function, "broadcast"),
+        (by_a_caller, "broadcast"),
+        (error_of_a_column, "broadcast"),
+        (over_samples, "samples"),
+        (over_all, "all"),
+        (over_one, "one"),
+        (scores, "scores"),
+        (scores_by_name, "scores"),
+        (other_rows, "rows"),
+        (other_slices, "rows"),
+        (half, "threshold"),
+    ],
+    ids=lambda value: getattr(value, "__name__", value),
+)
+def test_a_mistake_is_named(evaluate, how):
+    assert how in compared(evaluate)
+
+
+@pytest.mark.parametrize("evaluate", [sound, view_as, top_two, each_class, next_ones], ids=lambda value: value.__name__)
+def test_a_sound_comparison_has_no_mistake(evaluate):
+    found = compared(evaluate)
+    assert found
+    assert set(found) == {""}
+
+
+@pytest.mark.parametrize("evaluate", [pairs, unknown], ids=lambda value: value.__name__)
+def test_what_is_no_comparison_with_targets_or_not_repeated_is_not_judged(evaluate):
+    assert compared(evaluate) == []
