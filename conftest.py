@@ -1,8 +1,19 @@
 """For all tests: a `Run` is watched only where a test asks for it, as the environment of any test suite can decide."""
 
+import atexit
 import os
+import shutil
 import tempfile
+
+
+def _remove(folder: str, process: int) -> None:
+    if os.getpid() == process:  # not in a process that was forked by a test
+        shutil.rmtree(folder, ignore_errors=True)
+
 
 os.environ.setdefault("TRUESTEP_WATCH", "0")
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # the tests run beside each other, one in each processor
-os.environ["XDG_CACHE_HOME"] = tempfile.mkdtemp(prefix="truestep-tests-")  # nothing of a test stays in the home
+# No test, nor a process that it kills, leaves anything behind: experiments link to all siblings of a working folder.
+os.environ["TMPDIR"] = tempfile.tempdir = tempfile.mkdtemp(prefix="truestep-tests-")
+os.environ["XDG_CACHE_HOME"] = tempfile.mkdtemp(prefix="cache-")
+atexit.register(_remove, os.environ["TMPDIR"], os.getpid())

@@ -1,4 +1,7 @@
-"""A program under `truestep run` is the process that python would have made of it."""
+"""A program under `truestep run` is the process that python would have made of it.
+
+Python is always started cold; `truestep run` is started warm in most scripts, modules and paths, cold in all else.
+"""
 
 from __future__ import annotations
 
@@ -13,8 +16,8 @@ import zipfile
 from pathlib import Path
 
 import pytest
+import warm
 
-pytestmark = pytest.mark.cold
 PYTHON = [sys.executable]
 TRUESTEP = [sys.executable, "-m", "truestep", "run"]
 COMMAND = [str(Path(sys.executable).with_name("truestep")), "run"]
@@ -47,7 +50,8 @@ def addressless(text: str) -> str:
 
 def both(folder: Path, *arguments: str, text: str = "", **environment: str) -> tuple[Result, Result]:
     """Results of python and of truestep for a command line, at the same time."""
-    plain = start([*PYTHON, *arguments], folder, **environment)
+    with warm.cold_starts():
+        plain = start([*PYTHON, *arguments], folder, **environment)
     watched = start([*TRUESTEP, *arguments], folder, **environment)
     return finish(plain, text), finish(watched, text)
 
@@ -264,7 +268,15 @@ SCRIPTS = {
 }
 
 
-@pytest.mark.parametrize("name", SCRIPTS)
+COLD = {
+    "names", "nothing is imported before", "exit in a function", "exception", "a thread outlives the script",
+    "os._exit in a thread", "default handler of SIGTERM", "order of the end", "failing atexit", "own excepthook",
+    "warnings", "children", "fork", "unflushable output",
+}  # fmt: skip
+"""Scripts that notice most of the start of a process, and of its end."""
+
+
+@pytest.mark.parametrize("name", [pytest.param(name, marks=[pytest.mark.cold] * (name in COLD)) for name in SCRIPTS])
 def test_script_is_as_under_python(name: str, tmp_path: Path) -> None:
     write(tmp_path, SCRIPTS[name])
     plain, watched = both(tmp_path, "train.py", "--steps", "3", "--", "-m", text="line\nrest")
@@ -273,6 +285,7 @@ def test_script_is_as_under_python(name: str, tmp_path: Path) -> None:
         assert (tmp_path / "left_open.txt").read_text() == "all of it"
 
 
+@pytest.mark.cold
 @pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
 def test_workers_find_the_functions_of_main(method: str, tmp_path: Path) -> None:
     write(
@@ -336,6 +349,7 @@ def test_path_is_as_under_python(path: str, tmp_path: Path) -> None:
     assert watched == plain
 
 
+@pytest.mark.cold
 def test_safe_path_is_kept(tmp_path: Path) -> None:
     write(tmp_path, "import sys; print(sys.path)")
     write(tmp_path / "app", "import sys; print(sys.path)", "__main__.py")
@@ -344,6 +358,7 @@ def test_safe_path_is_kept(tmp_path: Path) -> None:
         assert watched == plain
 
 
+@pytest.mark.cold
 def test_encoding_cookie(tmp_path: Path) -> None:
     (tmp_path / "train.py").write_bytes(
         "# coding: latin-1\nname = 'ä'\nprint(len(name))\nraise ValueError('ä')".encode("latin-1")
@@ -353,6 +368,7 @@ def test_encoding_cookie(tmp_path: Path) -> None:
     assert plain[1] == "1\n"
 
 
+@pytest.mark.cold
 def test_module_beside_the_script_wins_over_ours(tmp_path: Path) -> None:
     write(tmp_path, "import click, typer.inner; print(click.__file__, typer.inner.X)")
     write(tmp_path, "", "click.py")
@@ -374,6 +390,7 @@ WAITS = """
     """
 
 
+@pytest.mark.cold
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 @pytest.mark.parametrize("how", [[], ["-m"]])
 def test_signal_ends_the_process_as_under_python(number: signal.Signals, how: list[str], tmp_path: Path) -> None:
@@ -392,6 +409,7 @@ def test_signal_ends_the_process_as_under_python(number: signal.Signals, how: li
     assert results[1] == results[2] == results[0]
 
 
+@pytest.mark.cold
 def test_interrupt_while_threads_are_awaited(tmp_path: Path) -> None:
     write(
         tmp_path,
@@ -412,6 +430,7 @@ def test_interrupt_while_threads_are_awaited(tmp_path: Path) -> None:
     assert results[1] == results[0]
 
 
+@pytest.mark.cold
 def test_unread_pipe(tmp_path: Path) -> None:
     write(tmp_path, "print('x' * 200_000)")
     codes = [
@@ -422,6 +441,7 @@ def test_unread_pipe(tmp_path: Path) -> None:
     assert codes[1] == codes[0]
 
 
+@pytest.mark.cold
 def test_environment_set_before_torch_is_imported_counts(tmp_path: Path) -> None:
     write(
         tmp_path,
@@ -439,6 +459,7 @@ def test_environment_set_before_torch_is_imported_counts(tmp_path: Path) -> None
     assert watched[:2] == plain[:2]
 
 
+@pytest.mark.cold
 def test_failing_import_of_torch_shows_no_frame_of_ours(tmp_path: Path) -> None:
     write(tmp_path, "raise OSError('no libtorch')", "torch/__init__.py")
     write(

@@ -38,6 +38,12 @@ def test_a_model_without_such_layers_is_quiet():
     assert judge(LayerSettingOutOfRange, [NET, ModelCalled(model=1, site=CALLED)]) == []
 
 
+@pytest.fixture(autouse=True)
+def alone(monkeypatch):
+    """Leave the files of other tests out of the program, which is searched for the lines of the layers."""
+    monkeypatch.setattr("truestep.probes.context.sites.Sites.own_files", lambda sites: [__file__])
+
+
 def settings(*layers):
     import torch
 
@@ -68,11 +74,8 @@ def test_settings_in_use_are_quiet():
     assert settings(*usual, nn.LeakyReLU(0.3), nn.Dropout(0.9), nn.GroupNorm(2, 4), nn.LayerNorm(4, 1e-12)) == []
 
 
-def test_the_line_that_makes_the_layer_is_found(monkeypatch):
+def test_the_line_that_makes_the_layer_is_found():
     import torch
-
-    # The modules of other tests are no part of the program.
-    monkeypatch.setattr("truestep.probes.context.sites.Sites.own_files", lambda sites: [__file__])
 
     class Net(nn.Module):
         def __init__(self):

@@ -37,7 +37,7 @@ def every(names: str, cases: Iterable[Any], ids: Callable[[Any], str] | None = N
                 except (Exception, pytest.fail.Exception) as error:
                     shown = getattr(case, "id", None) or ", ".join(map(ids or str, values))
                     offenders.append(f"{shown}: {error or type(error).__name__}")
-            assert number, "there is no case"
+            assert number, "at least one case"
             assert not offenders, f"{len(offenders)} of {number}\n" + "\n".join(offenders)
 
         signature = inspect.signature(check)

@@ -48,7 +48,9 @@ def expected(path: Path) -> set[tuple[str, int]]:
     return marked
 
 
-def supervise(path: Path, *arguments: str, record: Path | None = None, counting: bool = True) -> Supervised:
+def supervise(
+    path: Path, *arguments: str, record: Path | None = None, counting: bool = True, steps: int | None = None
+) -> Supervised:
     """Run one program under supervision and return the result.
 
     Args:
@@ -56,8 +58,9 @@ def supervise(path: Path, *arguments: str, record: Path | None = None, counting:
         arguments: its own.
         record: folder for a record of the run.
         counting: whether steps that repeat are only counted, as they are for users; else the rules see each of them.
+        steps: number of steps after which the program is stopped.
     """
-    options = {"record": record and str(record), "counting": counting}
+    options = {"record": record and str(record), "counting": counting, "steps": steps}
     with tempfile.TemporaryDirectory() as folder:
         result = Path(folder, "result")
         request = {"command": [str(path), *arguments], "options": options, "result": str(result)}
@@ -95,7 +98,7 @@ def _run(command: list[str], options: dict[str, Any], result: str) -> None:
     if not options["counting"]:
         stream.SHOWINGS = sys.maxsize
     record = Path(options["record"]) if options["record"] else None
-    session, how = Session(Options(record=record), script=command[0]), "finished"
+    session, how = Session(Options(record=record, steps=options["steps"]), script=command[0]), "finished"
     session.start()
     try:
         runpy.run_path(command[0], run_name="__main__")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable
-from types import CodeType, FunctionType
+from types import CodeType, FunctionType, ModuleType
 from typing import Any, TypeVar
 
 from truestep.seams.patch import patched_codes
@@ -12,6 +12,9 @@ from truestep.seams.patch import patched_codes
 _NAMES = ("probes", "seams", "supervision", "rules", "events", "findings", "source", "debugging", "experiments")
 _OURS = tuple(f"truestep.{name}" for name in _NAMES)
 F = TypeVar("F", bound=Callable[..., Any])
+
+_marked: dict[str, ModuleType] = {}
+"""Modules of which the code is marked: it stays so for the whole process."""
 
 
 def untraced(function: Callable[..., Any]) -> Any:
@@ -47,7 +50,8 @@ def leave_uncompiled(alone: Iterable[CodeType] = ()) -> None:
     seen: set[int] = set()
     todo: list[CodeType] = []
     for name, module in list(sys.modules.items()):
-        if name.startswith(_OURS):
+        if name.startswith(_OURS) and _marked.get(name) is not module:
+            _marked[name] = module
             todo.extend(_codes(module))
     todo.extend(patched_codes())
     while todo:

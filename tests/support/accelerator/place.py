@@ -86,7 +86,7 @@ def place(kind: str) -> Place:
     """Return a place, made so that the same program gives the same bits twice.
 
     Raises:
-        Skipped: there is no such device here.
+        Skipped: this machine lacks the device.
     """
     os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
     if kind == "standin":

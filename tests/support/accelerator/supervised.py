@@ -237,7 +237,7 @@ class _capturing:
 
 
 def an_error_of_the_device_is_the_programs_own(place: Place) -> None:
-    place.needs("standin", what="device that fails when it is told to")
+    place.needs("standin", what="device that fails on request")
     with Session() as session:
         model = programs.net(place)
         optimizer = torch.optim.SGD(model.parameters(), 0.1)
@@ -259,7 +259,7 @@ def an_error_of_the_device_is_the_programs_own(place: Place) -> None:
 
 
 def memory_that_is_full_ends_close_reading_only(place: Place) -> None:
-    place.needs("standin", what="memory that is full when it is told to be")
+    place.needs("standin", what="memory that is full on request")
     try:
         with Session() as session:
             model = programs.net(place)

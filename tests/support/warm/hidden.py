@@ -24,6 +24,7 @@ class Hidden(MetaPathFinder):
         self._stages: dict[str, int] = {}
         self._filters: dict[str, list[Any]] = {}
         self._modules: dict[str, ModuleType] = {}
+        self._order: dict[str, int] = {}
         self._uses: dict[str, set[str]] = {}
         self._at_exit: list[tuple[str, Callable[[], object]]] = []
 
@@ -43,6 +44,7 @@ class Hidden(MetaPathFinder):
     def close(self) -> None:
         """Find out which module uses which: by the names in it of modules imported by then."""
         self._modules = {name: module for name, module in sys.modules.items() if name in self._stages}
+        self._order = {name: number for number, name in enumerate(self._modules)}
         for name in self._modules:
             self._uses.setdefault(name, set()).update(self._used(name))
 
@@ -79,7 +81,8 @@ class Hidden(MetaPathFinder):
             if root in used:
                 __import__(root)
         rest = used - sys.modules.keys()
-        sys.modules.update({one: module for one, module in self._modules.items() if one in rest})
+        for one in sorted(rest & self._modules.keys(), key=self._order.__getitem__):
+            sys.modules[one] = self._modules[one]
         self._register(rest | {name})
         if self._filters.get(name):
             warnings.filters[:0] = self._filters[name]
@@ -96,11 +99,12 @@ class Hidden(MetaPathFinder):
                 atexit.register(call)
 
     def _closure(self, name: str) -> set[str]:
+        """Return the modules that a module uses, without those behind modules that are back: these are back too."""
         met, rest = {name}, [name]
         while rest:
             new = self._uses[rest.pop()] - met
             met |= new
-            rest += new
+            rest += [one for one in new if sys.modules.get(one) is not self._modules.get(one)]
         return met - {name}
 
     def _used(self, name: str) -> Iterator[str]:
