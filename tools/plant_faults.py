@@ -106,7 +106,7 @@ def faults(files: list[Path], count: int, seed: int) -> Iterator[tuple[Path, int
 
 
 def copied(folder: Path) -> Path:
-    """Copy what git knows of the tree, and what it does not ignore."""
+    """Copy the files that git tracks, and untracked ones that it does not ignore."""
     command = ["git", "ls-files", "--cached", "--others", "--exclude-standard"]
     for name in subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout.splitlines():
         if (ROOT / name).is_file():

@@ -1,4 +1,4 @@
-"""The account of gradients on hand-built events: what each line made, and what became of it."""
+"""The account of gradients on hand-built events: the gradients of each line, and how they ended."""
 
 from truestep.events import (
     BackwardEnded,

@@ -1,4 +1,4 @@
-"""Tables from CSV files: nothing is guessed, and what is learnt is learnt from the training rows."""
+"""Tables from CSV files: nothing is guessed, and statistics come from the training rows."""
 
 import gzip
 

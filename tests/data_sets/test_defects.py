@@ -1,4 +1,4 @@
-"""Defects of files that once went through in silence, or were told in the words of another library."""
+"""Defects of files that once went through in silence, or were reported in the words of another library."""
 
 import struct
 

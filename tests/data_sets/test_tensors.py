@@ -1,4 +1,4 @@
-"""Tensors as a data set: samples, batches, parts, and what every set in memory does."""
+"""Tensors as a data set: samples, batches, parts, and the operations of every set in memory."""
 
 import subprocess
 import sys

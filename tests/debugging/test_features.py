@@ -200,7 +200,7 @@ def test_a_patch_takes_dtype_and_device_of_what_it_replaces():
         assert model(torch.randn(5, 3, dtype=torch.float64)).dtype is torch.float64
 
 
-# --- what is wrong ---
+# --- defects ---
 
 
 def test_hooks_are_removed_after_an_exception():

@@ -63,7 +63,7 @@ class Recomputed(nn.Module):
 
 
 class Teacher(nn.Module):
-    """A frozen transformer in eval mode, whose fast path a hook would switch off, before a head."""
+    """A frozen transformer in eval mode before a head; a hook would switch off its fast path."""
 
     def __init__(self):
         super().__init__()
@@ -117,7 +117,7 @@ def hooks(model):
     return on_modules + kept + on_parameters + on_optimizers
 
 
-# --- the training stays what it is ---
+# --- the training stays the same ---
 
 
 @pytest.mark.parametrize("kind", MODELS)
@@ -154,7 +154,7 @@ def test_hooks_are_removed_after_an_exception_of_any_kind():
 
 
 def test_a_model_can_be_converted_by_swaps_inside():
-    """Also where a module is given a parameter, or returns one: what was seen of it holds no weak reference."""
+    """Also where a module is given a parameter, or returns one: the record of it holds no weak reference."""
 
     class Scaled(nn.Module):
         def __init__(self):
@@ -199,7 +199,7 @@ def test_training_is_quiet_under_supervision():
         steps(Net(), lambda: torch.randn(6, 1, 4, 4), look=True, count=12)
 
 
-# --- what is seen ---
+# --- tables ---
 
 
 def test_layers_have_the_shapes_and_the_numbers_of_their_tensors():

@@ -45,7 +45,7 @@ def hooks(model):
     return sum(len(m._forward_hooks) + len(m._forward_pre_hooks) for m in model.modules())
 
 
-# --- the training stays what it is ---
+# --- the training stays the same ---
 
 
 def test_profiled_loop_is_the_loop_without():
@@ -88,7 +88,7 @@ def test_training_is_quiet_under_supervision():
             train(model, found.loop(data(20)))
 
 
-# --- what is measured ---
+# --- measurements ---
 
 
 def test_every_phase_and_module_takes_part():

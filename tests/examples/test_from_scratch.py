@@ -1,7 +1,7 @@
-"""Every piece of `examples/from_scratch` does what torch does.
+"""Every piece of `examples/from_scratch` gives the results of torch.
 
-Most are compared in float64: what remains there is the last bits, in which a formula differs that is written as its
-paper has it and computed in another order by torch. Where the order is the same, the results are equal.
+Most are compared in float64, up to the last bits: torch computes some formulas in another order than their papers,
+which are followed here. Where the order is the same, the results are equal.
 """
 
 import doctest
@@ -255,7 +255,7 @@ def trained(by_hand, epochs=2):
 
 
 def twin(epochs=2):
-    """Train the same model with what torch has for each piece."""
+    """Train the same model with the counterparts in torch."""
     classifier = modules["classifier"]
     torch.manual_seed(0)
     x, y = classifier.digits()

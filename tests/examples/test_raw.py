@@ -1,4 +1,4 @@
-"""The plain programs that experiments are shown on: they run, and what is wrong in them is found."""
+"""The plain programs that experiments are shown on: they run, and their mistakes are found."""
 
 import json
 import os

@@ -39,7 +39,7 @@ def losses(out: Path) -> list[float]:
 
 
 FALLS_TO = {"digits": 0.35, "images": 0.75, "table": 0.25, "text": 0.68, "tokens": 3.1, "spiral": 0.9}
-"""What the mean of the last losses is below, with seed 0; at first it is ln 10, ln 10, 1.7, ln 2, ln 65, ln 3."""
+"""Limit of the mean of the last losses, with seed 0; at first it is ln 10, ln 10, 1.7, ln 2, ln 65, ln 3."""
 
 
 def test_template_is_quiet_under_supervision_and_learns(name: str, tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""A training that is killed again and again, at any instant, ends as one that nobody killed."""
+"""A training that is killed again and again, at any instant, ends as an uninterrupted one."""
 
 import json
 import subprocess

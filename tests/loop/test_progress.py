@@ -29,7 +29,7 @@ class Terminal(io.StringIO):
         """Be both streams of the program."""
         with contextlib.redirect_stdout(self), contextlib.redirect_stderr(self):
             yield
-            assert (sys.stdout, sys.stderr) == (self, self), "the streams are put back"
+            assert (sys.stdout, sys.stderr) == (self, self), "the streams are restored"
 
     def screen(self):
         """Return its final text, without colours."""

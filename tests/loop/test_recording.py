@@ -168,7 +168,7 @@ def test_a_function_is_called_with_each_alert_and_may_end_the_training():
     run, model, _, loader = begun(log_every_n_steps=1, max_epochs=50)
 
     def stop(alert):
-        run.log({"while it is told": 1.0})
+        run.log({"during the alert": 1.0})
         raise SystemExit(str(alert))
 
     run.on_alert(stop)

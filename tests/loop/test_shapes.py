@@ -216,7 +216,7 @@ def test_every_loop_over_steps_ends():
         if bodies == 1:
             run.step(loss_of(model, samples(2)))
     assert bodies == 6
-    assert run.global_step == 1, "the window closes with what it holds"
+    assert run.global_step == 1, "the window closes with its two samples"
 
 
 def test_a_step_updates_several_optimizers():

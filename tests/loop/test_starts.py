@@ -119,7 +119,7 @@ class TestLogsOfEarlierStarts:
         with pytest.warns(UserWarning, match=r"metrics\.jsonl has 30 bytes.*lines of it are lost"):
             train(tmp_path, steps=5)
         lines = log.read_text().splitlines()
-        assert json.loads(lines[-1])["step"] == 5, "on a line of its own"
+        assert json.loads(lines[-1])["step"] == 5, "on a separate line"
 
 
 class TestStartedAgain:

@@ -294,7 +294,7 @@ def test_a_file_of_another_kind_is_named(tmp_path, content):
         with zipfile.ZipFile(path, "w") as file:
             file.writestr("notes.txt", "notes")
     else:
-        path.write_text("these are no weights")
+        path.write_text("not weights")
     with pytest.raises(BadCheckpoint, match=r"a\.pt is damaged, or was not written by torch\.save"):
         load_weights(net(), path)
 

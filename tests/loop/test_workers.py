@@ -75,7 +75,7 @@ def handled():
     signal.signal(signal.SIGTERM, before)
 
 
-@pytest.mark.skipif(not hasattr(signal, "sigwaitinfo"), reason="nobody says who sent a signal")
+@pytest.mark.skipif(not hasattr(signal, "sigwaitinfo"), reason="the sender of a signal is unknown here")
 def test_only_the_main_process_ends_a_worker(handled):
     (batch,) = Loader(Terminated(0), batch_size=2, num_workers=1).epoch(0)
     assert batch.tolist() == [0, 1]

@@ -128,7 +128,7 @@ def test_nothing_is_kept_alive_and_nothing_changes() -> None:
 
 
 class Hostile:
-    """What may stand in a frame: everything that could be called about it tells on us."""
+    """A value in a frame: every method that could be called on it records the call."""
 
     calls: list[str] = []
 

@@ -1,4 +1,4 @@
-"""Programs that die, as people write them: what is said of each, at which lines, and of which nothing is said."""
+"""Programs that die, as people write them: the diagnosis of each, its lines, and programs without a diagnosis."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def examined(path: Path, words: Callable[[str], str] | None = None) -> Summary:
 
     Args:
         path: the program.
-        words: what the error that ends it says instead.
+        words: those of the error that ends it instead.
     """
     session = Session(script=str(path))
     session.start()
@@ -96,7 +96,7 @@ WORDINGS = [
     ("sequence_of_doubles", RNN, "input must have the type torch.float32, got type torch.float64"),
     ("sequence_of_doubles", RNN, "RNN input dtype (torch.float64) does not match weight dtype (torch.float32)."),
 ]
-"""A program, what its error says with any version of torch, and what it says with one of 2.8, 2.13 and 2.15."""
+"""A program, words of its error with any version of torch, and words with one of 2.8, 2.13 and 2.15."""
 
 
 @pytest.mark.parametrize(("name", "any_version", "one_version"), WORDINGS)

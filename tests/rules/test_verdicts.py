@@ -1,4 +1,4 @@
-"""Honest verdicts: a rule is clear only where the run had what the failure needs in order to show."""
+"""Honest verdicts: a rule is clear only where the run had the conditions under which the failure shows."""
 
 import pytest
 

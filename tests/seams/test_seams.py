@@ -96,7 +96,7 @@ class TestEverySeam:
 
 
 class TestTorchHas:
-    """What a seam needs of torch: the test that fails names the seam that a new torch has broken."""
+    """Needs of each seam: the test that fails names the seam that a new torch has broken."""
 
     def test_for_backward(self) -> None:
         names = list(inspect.signature(torch.autograd.graph._engine_run_backward).parameters)

@@ -48,7 +48,7 @@ def test_no_case_is_an_error():
     def check(a):
         pass
 
-    with pytest.raises(AssertionError, match="there is no case"):
+    with pytest.raises(AssertionError, match="at least one case"):
         check()
 
 

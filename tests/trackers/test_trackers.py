@@ -1,4 +1,4 @@
-"""Trackers hold what metrics.jsonl holds, also after a kill; one that fails ends itself only."""
+"""Trackers hold the values of metrics.jsonl, also after a kill; one that fails ends itself only."""
 
 import importlib.util
 import json

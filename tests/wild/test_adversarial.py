@@ -16,7 +16,7 @@ SLOW = {
     "starved_by_slow_workers", "starved_by_transforms", "workers_respawned_init_function",
     "workers_respawned_stream_with_evaluation",
 }  # fmt: skip
-"""What they wait for takes its seconds; part of `make test-all`, as the proofs of their rules are of `make test`."""
+"""These programs wait for seconds; part of `make test-all`, as the proofs of their rules are of `make test`."""
 
 
 @pytest.mark.parametrize("program", HEALTHY, ids=lambda path: path.stem)

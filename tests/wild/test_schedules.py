@@ -1,4 +1,4 @@
-"""Every schedule of torch, made for epochs or for steps, and stepped per epoch or per batch: what is wrong is found."""
+"""Every schedule of torch, made for epochs or for steps, and stepped per epoch or per batch: mistakes are found."""
 
 from collections.abc import Callable
 from typing import Any
@@ -66,7 +66,7 @@ FITS_BOTH: dict[str, Make] = {
 
 
 def found(make: Make, *, per_batch: bool, epochs: int = EPOCHS, fraction: bool = False) -> list[Any]:
-    """Train a tiny model and return what is said of its schedule, above low confidence."""
+    """Train a tiny model and return the findings on its schedule, above low confidence."""
     torch.manual_seed(0)
     x = torch.randn(2 * BATCHES, 4)
     loader = DataLoader(TensorDataset(x, x.sum(1, keepdim=True)), batch_size=2, shuffle=True)

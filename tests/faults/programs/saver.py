@@ -2,8 +2,8 @@
 
     python saver.py FOLDER KILLS SEED synchronous|asynchronous
 
-A child tells the number of each finished save on a pipe. After each kill nothing finished may be lost, half deleted or
-damaged. Prints what was seen, as JSON.
+A child writes the number of each finished save to a pipe. After each kill nothing finished may be lost, half deleted or
+damaged. Prints the observations as JSON.
 """
 
 import json

@@ -2,9 +2,9 @@
 
     python trainer.py FOLDER KILLS SEED [options of tests/loop/programs/training.py]
 
-Trainings follow one another, each in a folder of its own, until so many kills have hit. After each kill the lock is
-free and no checkpoint that was there is lost; in the end weights and log are those of a training that nobody killed,
-and no worker lives on. Prints what was seen, as JSON.
+Trainings follow one another, each in a new folder, until so many kills have hit. After each kill the lock is
+free and no checkpoint that was there is lost; in the end weights and log are those of an uninterrupted training,
+and no worker lives on. Prints the observations as JSON.
 """
 
 import ctypes
@@ -25,7 +25,7 @@ import torch
 from truestep.loop.checkpoint.checkpoints import Checkpoints, listed
 from truestep.loop.checkpoint.disk.lock import FolderLock
 
-BECOME_REAPER = 36  # prctl(2): workers whose parent was killed become children of this process
+BECOME_REAPER = 36  # prctl(2): workers of a killed parent become children of this process
 PATIENCE_S = 60
 torch.set_num_threads(1)
 
@@ -122,7 +122,7 @@ def wait_for_save(child, out, newest):
 
 
 def train_with_kills(training, out, options, chance, lasts_s, seen):
-    """Start and kill a training until it ends by itself."""
+    """Start and kill a training until one reaches its end."""
     newest, log = 0, out.with_suffix(".log")
     while True:
         child = start(training, [str(out), *options], log)
@@ -138,7 +138,7 @@ def train_with_kills(training, out, options, chance, lasts_s, seen):
         with suppress(ProcessLookupError):
             os.kill(child, signal.SIGKILL)
         if os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) != -signal.SIGKILL:
-            continue  # it ended in the meantime; what it did is judged when it is resumed
+            continue  # it ended in the meantime; its work is judged when it is resumed
         newest = judge(out, max(newest, before), seen)
         seen["kills"] += 1
         seen["resumed"] += newest > 0

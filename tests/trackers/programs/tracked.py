@@ -15,7 +15,7 @@ class Cut(Exception):
 
 
 def train(out, trackers, epochs=3, kill=None, cut=None):
-    """Train, and at step `kill` be killed, or at step `cut` raise, after what was logged reached the tracker."""
+    """Train, and at step `kill` be killed, or at step `cut` raise, after the logged values reached the tracker."""
     run = Run(
         out=out,
         resume="auto",

@@ -1,4 +1,4 @@
-"""A class for the average of the weights, whose step binds the variable of its loop; validated under another name."""
+"""A class for the average of the weights; its step binds the variable of its loop; validated under another name."""
 import torch
 import torch.nn as nn
 import torch.nn.functional as F

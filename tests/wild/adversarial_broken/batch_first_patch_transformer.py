@@ -1,4 +1,4 @@
-"""A small vision transformer whose encoder was built without batch_first: patches attend to those of other pictures."""
+"""A small vision transformer with an encoder built without batch_first: patches attend to those of other pictures."""
 
 import torch
 from torch import nn

@@ -1,4 +1,4 @@
-"""A regression scales its inputs by what it has seen so far, kept by updates in place that `state_dict` leaves out."""
+"""A regression scales its inputs by a maximum over the data so far, kept by updates in place that `state_dict` leaves out."""
 
 import tempfile
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""A classifier whose forward applies F.relu after every layer, in a loop over all of them: the last one too."""
+"""The forward of a classifier applies F.relu after every layer, in a loop over all of them: the last one too."""
 import torch
 import torch.nn.functional as F
 from torch import nn

@@ -1,4 +1,4 @@
-"""Gradients are cleared after the step; the clip comes first thing in the iteration, on none of them."""
+"""Gradients are cleared after the step; the clip comes first in the iteration, when there are no gradients."""
 import torch
 from torch import nn
 

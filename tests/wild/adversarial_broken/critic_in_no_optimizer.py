@@ -1,4 +1,4 @@
-"""Two optimizers, both of the same network: the critic gets gradients, and nobody steps it."""
+"""Two optimizers, both of the same network: the critic gets gradients, and no optimizer steps it."""
 import torch
 from torch import nn
 

@@ -1,4 +1,4 @@
-"""The critic's loss is computed and its optimizer stepped, but nobody calls backward on it."""
+"""The critic's loss is computed and its optimizer stepped, but backward is never called on it."""
 import torch
 from torch import nn
 from torch.distributions import Normal

@@ -1,4 +1,4 @@
-"""A trainer that clears the gradients of what is trainable now, and unfreezes nothing it froze."""
+"""A trainer that clears the gradients of the trainable parameters, and unfreezes nothing it froze."""
 
 import torch
 from torch import nn

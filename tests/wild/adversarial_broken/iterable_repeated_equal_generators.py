@@ -1,4 +1,4 @@
-"""An endless stream of random samples whose generator is made in __init__, so that all workers draw the same."""
+"""An endless stream of random samples with a generator made in __init__, so that all workers draw the same."""
 import itertools
 
 import numpy as np

@@ -1,4 +1,4 @@
-"""A stream of log lines from a list of shards that nobody divides among the workers; the epoch is counted in batches."""
+"""A stream of log lines from a list of shards that is not divided among the workers; the epoch is counted in batches."""
 import torch
 from torch import nn
 from torch.utils.data import DataLoader, IterableDataset

@@ -1,4 +1,4 @@
-"""LayerNorm made anew in every call of an attention pool."""
+"""A new LayerNorm in every call of an attention pool."""
 import torch
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset

@@ -1,4 +1,4 @@
-"""A tagger whose log_softmax runs over the sentences of the batch: dim=0 of (batch, tokens, tags), then flattened."""
+"""A tagger with a log_softmax over the sentences of the batch: dim=0 of (batch, tokens, tags), then flattened."""
 import torch
 import torch.nn.functional as F
 from torch import nn

@@ -1,4 +1,4 @@
-"""Linear regression on plain tensors: the weights are read through .detach(), and the loss is told to require gradients."""
+"""Linear regression on plain tensors: the weights are read through .detach(), and the loss is set to require gradients."""
 import torch
 
 torch.manual_seed(0)

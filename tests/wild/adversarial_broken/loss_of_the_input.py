@@ -1,4 +1,4 @@
-"""A denoiser whose loss compares the noisy input with the clean one: the output of the model is not used."""
+"""The loss of a denoiser compares the noisy input with the clean one: the output of the model is not used."""
 import torch
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset

@@ -1,4 +1,4 @@
-"""A warm-up per epoch whose factor is divided as whole numbers: it is zero in all epochs of the run."""
+"""The factor of a warm-up per epoch is divided as whole numbers: it is zero in all epochs of the run."""
 
 import torch
 from torch import nn

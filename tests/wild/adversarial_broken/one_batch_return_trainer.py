@@ -1,4 +1,4 @@
-"""A trainer class whose fit() adds up losses; the return of an epoch stands one level too deep."""
+"""A trainer class with a fit() that adds up losses; the return of an epoch stands one level too deep."""
 import torch
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset

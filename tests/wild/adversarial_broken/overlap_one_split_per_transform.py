@@ -1,4 +1,4 @@
-"""Two data sets over the same pictures, one with augmentation, each split by a draw of its own: the parts overlap."""
+"""Two data sets over the same pictures, one with augmentation, each split by a separate draw: the parts overlap."""
 
 import torch
 from torch import nn

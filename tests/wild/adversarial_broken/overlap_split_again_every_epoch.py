@@ -1,4 +1,4 @@
-"""The validation samples are drawn anew in each epoch: those of the second one were trained on in the first."""
+"""The validation samples are drawn again in each epoch: those of the second one were trained on in the first."""
 
 import torch
 from torch import nn

@@ -1,4 +1,4 @@
-"""A small translator, time first, with an embedding of its own for each language and an NLL loss."""
+"""A small translator, time first, with one embedding per language and an NLL loss."""
 
 import torch
 from torch import nn

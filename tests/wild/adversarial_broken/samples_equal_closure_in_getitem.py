@@ -1,4 +1,4 @@
-"""Regression on spectra; `__getitem__` uses the loop variable of `__init__` instead of its own index."""
+"""Regression on spectra; `__getitem__` uses the loop variable of `__init__` instead of the index that it gets."""
 import torch
 from torch import nn
 from torch.utils.data import DataLoader, Dataset

@@ -1,4 +1,4 @@
-"""A trainer in half precision whose step calls the optimizer itself, so gradients keep the scale of the loss."""
+"""The step of a trainer in half precision calls the optimizer itself, so gradients keep the scale of the loss."""
 import torch
 from torch import nn
 

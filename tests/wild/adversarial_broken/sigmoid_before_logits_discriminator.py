@@ -1,4 +1,4 @@
-"""A GAN whose discriminator ends in Sigmoid, written for BCELoss, and trained with the logits version."""
+"""A GAN with a discriminator that ends in Sigmoid, written for BCELoss, and trained with the logits version."""
 import torch
 import torch.nn.functional as F
 from torch import nn

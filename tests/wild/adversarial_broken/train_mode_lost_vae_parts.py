@@ -1,4 +1,4 @@
-"""A VAE whose encoder and decoder are called one by one; the wrapper's eval() is never undone."""
+"""The encoder and decoder of a VAE are called one by one; the wrapper's eval() is never undone."""
 import torch
 import torch.nn.functional as F
 from torch import nn

@@ -1,4 +1,4 @@
-"""The averaged weights are swapped in for an evaluation; the backup of the trained ones is no copy."""
+"""The averaged weights are swapped in for an evaluation; the backup of the trained ones is not a copy."""
 import torch
 from torch import nn
 

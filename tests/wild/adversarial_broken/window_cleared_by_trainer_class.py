@@ -1,4 +1,4 @@
-"""A trainer clears at the start of each epoch, evaluates after it, and drops what did not fill a window."""
+"""A trainer clears at the start of each epoch, evaluates after it, and drops batches that did not fill a window."""
 import torch
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset

@@ -1,4 +1,4 @@
-"""A loader made anew in each epoch; gradients are set to None by hand where the epoch begins."""
+"""A new loader in each epoch; gradients are set to None by hand where the epoch begins."""
 import torch
 import torch.nn.functional as F
 from torch import nn

@@ -1,4 +1,4 @@
-"""Workers of a stream connect to their shards anew in every epoch; an evaluation without workers lies between."""
+"""Workers of a stream connect to their shards again in every epoch; an evaluation without workers lies between."""
 import time
 
 import torch

@@ -1,4 +1,4 @@
-"""Accumulation whose division is the argument of backward()."""
+"""Accumulation with its division in the argument of backward()."""
 import torch
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset

@@ -1,4 +1,4 @@
-"""BatchNorm with track_running_stats=False behaves alike in both modes, so nobody calls eval()."""
+"""BatchNorm with track_running_stats=False behaves alike in both modes, so eval() is not called."""
 import torch
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset

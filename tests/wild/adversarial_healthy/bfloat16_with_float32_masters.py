@@ -1,11 +1,11 @@
-"""A model in bfloat16 and its optimizer on copies in float32, or an optimizer that keeps what rounding takes."""
+"""A model in bfloat16 and its optimizer on copies in float32, or an optimizer that keeps the rounding errors."""
 
 import torch
 from torch import nn
 
 
 class Compensated(torch.optim.SGD):
-    """SGD on 16 bits that adds what was rounded away to the next step."""
+    """SGD on 16 bits that adds the rounding error to the next step."""
 
     @torch.no_grad()
     def step(self, closure=None):

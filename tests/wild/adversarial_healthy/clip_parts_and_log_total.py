@@ -1,4 +1,4 @@
-"""Encoder and decoder are clipped with limits of their own, the total norm is only read."""
+"""Encoder and decoder are clipped with separate limits, the total norm is only read."""
 import torch
 from torch import nn
 

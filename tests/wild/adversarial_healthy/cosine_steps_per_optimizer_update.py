@@ -1,4 +1,4 @@
-"""Cosine whose T_max counts updates, with accumulation and warm-up by LinearLR shorter than the horizon."""
+"""A cosine schedule with T_max in updates, with accumulation and warm-up by LinearLR shorter than the horizon."""
 import torch
 from torch import nn
 from torch.optim.lr_scheduler import CosineAnnealingLR, LinearLR, SequentialLR

@@ -1,4 +1,4 @@
-"""A conditional density is learned from one context only at first: the outcomes are what differs, on purpose."""
+"""A conditional density is learned from one context only at first: the outcomes differ, on purpose."""
 import torch
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset

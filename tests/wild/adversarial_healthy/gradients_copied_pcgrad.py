@@ -1,4 +1,4 @@
-"""Gradient surgery: gradients of two tasks are taken one by one, cleared, projected and put back by hand."""
+"""Gradient surgery: gradients of two tasks are taken one by one, cleared, projected and restored by hand."""
 import torch
 from torch import nn
 

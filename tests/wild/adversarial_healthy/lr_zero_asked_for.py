@@ -1,4 +1,4 @@
-"""Batch statistics estimated anew by the training loop itself, with the learning rate turned to zero."""
+"""Batch statistics estimated again by the training loop itself, with the learning rate turned to zero."""
 
 import torch
 from torch import nn

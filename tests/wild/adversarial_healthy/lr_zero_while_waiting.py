@@ -1,4 +1,4 @@
-"""A second optimizer whose schedule holds it at zero until its turn, which this short run does not reach."""
+"""A second optimizer with a schedule that holds it at zero until its turn, which this short run does not reach."""
 
 import torch
 from torch import nn

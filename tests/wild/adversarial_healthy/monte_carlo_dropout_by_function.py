@@ -12,7 +12,7 @@ test_loader = DataLoader(TensorDataset(x[128:], y[128:]), 8)
 
 
 class Sampled(nn.Module):
-    """Without a word: the default of the function is what is wanted."""
+    """Without a word: the default of the function is intended."""
 
     def __init__(self):
         super().__init__()
@@ -34,7 +34,7 @@ class Prenet(nn.Module):
 
 
 class Switched(nn.Module):
-    """With a switch of its own."""
+    """With a separate switch."""
 
     def __init__(self):
         super().__init__()

@@ -5,7 +5,7 @@ from torch import nn
 
 
 class Basis(nn.Module):
-    """Whether its input requires gradients is a setting of its own."""
+    """Whether its input requires gradients is a separate setting."""
 
     def __init__(self, requires_grad=False):
         super().__init__()

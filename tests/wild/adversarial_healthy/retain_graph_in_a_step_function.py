@@ -1,4 +1,4 @@
-"""A step in a function of its own: what it retains is gone when it returns, before the next forward pass."""
+"""A step in a separate function: its retained graph is gone when it returns, before the next forward pass."""
 import torch
 from torch import nn
 

@@ -1,4 +1,4 @@
-"""The scaler is given a wrapper that is no optimizer of torch: it steps the optimizer inside, and keeps slow weights."""
+"""The scaler is given a wrapper that is not an optimizer of torch: it steps the optimizer inside, and keeps slow weights."""
 import torch
 from torch import nn
 

@@ -1,4 +1,4 @@
-"""The embedding has an optimizer of its own, built after twenty warm-up steps."""
+"""The embedding has a second optimizer, built after twenty warm-up steps."""
 import torch
 from torch import nn
 

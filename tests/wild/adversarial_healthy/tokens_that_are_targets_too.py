@@ -25,7 +25,7 @@ class Sentences(nn.Module):
 
 
 class Copying(nn.Module):
-    """An encoder and a decoder, which learn to write what they read."""
+    """An encoder and a decoder, which learn to write their input."""
 
     def __init__(self):
         super().__init__()

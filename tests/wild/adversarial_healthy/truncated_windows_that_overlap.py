@@ -1,4 +1,4 @@
-"""Truncated backpropagation through time: every tick goes back through the last eight, whose graphs are retained."""
+"""Truncated backpropagation through time: every tick goes back through the last eight, with their graphs retained."""
 import torch
 from torch import nn
 

@@ -1,4 +1,4 @@
-"""Settings of layers at the edge of what is used: no running mean, all of the last batch, large epsilons, strong dropout."""
+"""Settings of layers at the edge of common use: no running mean, all of the last batch, large epsilons, strong dropout."""
 import torch
 from torch import nn
 

@@ -1,4 +1,4 @@
-"""A last window that is not full is stepped on after the loop, its gradients scaled to what they hold."""
+"""A last window that is not full is stepped on after the loop, its gradients scaled to the number of its batches."""
 import torch
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset

@@ -6,7 +6,7 @@ from torch.utils.data import DataLoader, Dataset, get_worker_info
 
 
 class Own(Dataset):
-    """Takes a generator of its own when it is first read in a worker."""
+    """Makes its generator when it is first read in a worker."""
 
     def __init__(self):
         self.rng = None

@@ -1,4 +1,4 @@
-"""Healthy: a transformers model in a loop of one's own: get_scheduler per step, parameter groups without decay, evaluation."""
+"""Healthy: a transformers model in a hand-written loop: get_scheduler per step, parameter groups without decay, evaluation."""
 import os
 
 os.environ["HF_HUB_OFFLINE"] = "1"

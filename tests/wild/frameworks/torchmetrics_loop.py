@@ -1,4 +1,4 @@
-"""Healthy: a plain loop with torchmetrics collections, modules with state of their own, updated in training and evaluation."""
+"""Healthy: a plain loop with torchmetrics collections, modules with state, updated in training and evaluation."""
 import torch
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset

@@ -1,4 +1,4 @@
-"""A transformers model in a loop of one's own that never clears the gradients."""
+"""A transformers model in a hand-written loop that never clears the gradients."""
 import os
 
 os.environ["HF_HUB_OFFLINE"] = "1"

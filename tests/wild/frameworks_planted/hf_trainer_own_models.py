@@ -1,4 +1,4 @@
-"""transformers' Trainer with models of one's own: a plain list, a sigmoid before the logits loss, a target that broadcasts, a forgotten head."""
+"""transformers' Trainer with custom models: a plain list, a sigmoid before the logits loss, a target that broadcasts, a forgotten head."""
 import os
 import tempfile
 import warnings

@@ -1,4 +1,4 @@
-"""transformers' Trainer with a compute_loss of its own: cross_entropy on probabilities."""
+"""transformers' Trainer with a custom compute_loss: cross_entropy on probabilities."""
 import os
 import tempfile
 

@@ -1,4 +1,4 @@
-"""Healthy: a scaled loss whose gradients are unscaled by hand, and a second optimizer in fp32 beside the scaler."""
+"""Healthy: a scaled loss with gradients that are unscaled by hand, and a second optimizer in fp32 beside the scaler."""
 import torch
 import torch.nn as nn
 import torch.nn.functional as F

@@ -6,7 +6,7 @@ from torch.utils._python_dispatch import TorchDispatchMode, return_and_correct_a
 
 
 class Logged(torch.Tensor):
-    """Holds another tensor; every operation runs on what is held and is counted."""
+    """Holds another tensor; every operation runs on the held one and is counted."""
 
     ops = {}
 

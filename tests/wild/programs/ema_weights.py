@@ -1,4 +1,4 @@
-"""Healthy: exponential moving average of the weights in a deep copy that never requires grad and is what gets evaluated."""
+"""Healthy: exponential moving average of the weights in a deep copy that never requires grad and is evaluated."""
 from copy import deepcopy
 
 import torch

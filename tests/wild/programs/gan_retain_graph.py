@@ -53,7 +53,7 @@ def main(iters=120, bs=64):
         # G: adversarial score of the updated D plus feature matching, on the same fakes
         fake_score, fake_feat = disc(fake)
         g_loss = -fake_score.mean() + F.l1_loss(fake_feat.mean(0), real_feat.detach().mean(0))
-        opt_g.zero_grad()  # what d_loss left in gen
+        opt_g.zero_grad()  # gradients that d_loss left in gen
         g_loss.backward()
         opt_g.step()
 

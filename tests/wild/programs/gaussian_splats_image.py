@@ -1,4 +1,4 @@
-"""Healthy: fitting an image with Gaussian blobs: bare tensors with lrs of their own, the set pruned and split, the optimizer made anew."""
+"""Healthy: fitting an image with Gaussian blobs: bare tensors with separate lrs, the set pruned and split, then a new optimizer."""
 import torch
 
 torch.manual_seed(0)

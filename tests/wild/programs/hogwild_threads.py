@@ -1,4 +1,4 @@
-"""Hogwild: several threads update one shared model without locks, each with an optimizer and batches of its own."""
+"""Hogwild: several threads update one shared model without locks, each with its optimizer and batches."""
 import queue
 import threading
 

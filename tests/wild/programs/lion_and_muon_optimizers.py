@@ -1,4 +1,4 @@
-"""Healthy: optimizers of one's own: Muon (orthogonalised momentum) for matrices, Lion for the rest, driven together in one loop."""
+"""Healthy: custom optimizers: Muon (orthogonalised momentum) for matrices, Lion for the rest, driven together in one loop."""
 import torch
 from sklearn.datasets import load_digits
 from torch import nn

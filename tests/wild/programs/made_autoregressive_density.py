@@ -1,4 +1,4 @@
-"""MADE: masked linear layers whose masks are buffers, binarised digits, bits sampled one by one; validation picks the best state."""
+"""MADE: masked linear layers with masks in buffers, binarised digits, bits sampled one by one; validation picks the best state."""
 import copy
 
 import numpy as np

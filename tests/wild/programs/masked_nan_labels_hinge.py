@@ -1,4 +1,4 @@
-"""Missing labels as NaN, masked losses, a perceptron whose gradients become exactly zero, skipped bad batches, and training with autograd off."""
+"""Missing labels as NaN, masked losses, a perceptron with gradients that become exactly zero, skipped bad batches, and training with autograd off."""
 import torch
 from torch import nn
 

@@ -22,7 +22,7 @@ class MoE(nn.Module):
         for i, expert in enumerate(self.experts):
             rows = (choice == i).nonzero(as_tuple=True)[0]
             if rows.numel() == 0:
-                continue  # nobody chose this expert
+                continue  # no token chose this expert
             out = out.index_add(0, rows, weight[rows, None] * expert(x[rows]))
         # load balancing as in Switch Transformers
         share = F.one_hot(choice, len(self.experts)).float().mean(0)

@@ -1,4 +1,4 @@
-"""Healthy: sequences in a memory-mapped file, batches of like length by a sampler of one's own, padded in collate, packed in the GRU."""
+"""Healthy: sequences in a memory-mapped file, batches of like length by a custom sampler, padded in collate, packed in the GRU."""
 import os
 import random
 import tempfile

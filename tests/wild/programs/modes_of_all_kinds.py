@@ -24,7 +24,7 @@ class FirstNames(TorchFunctionMode):
 
 
 class Refuse(TorchDispatchMode):
-    """A guard for a team's rule: nobody copies numbers off to python in the training step."""
+    """A guard for a team's rule: no copies of numbers to python in the training step."""
 
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
         if func is torch.ops.aten._local_scalar_dense.default:

@@ -1,4 +1,4 @@
-"""Counting modes around loaders, a GradScaler, checkpoint saving, several optimizers and an evaluation; a tensor class of one's own as batches."""
+"""Counting modes around loaders, a GradScaler, checkpoint saving, several optimizers and an evaluation; a custom tensor class as batches."""
 import io
 from collections import Counter
 import torch

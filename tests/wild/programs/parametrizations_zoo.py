@@ -1,4 +1,4 @@
-"""Healthy: parametrizations: orthogonal recurrence, weight norm, spectral norm, a symmetric one of one's own; cached, then removed."""
+"""Healthy: parametrizations: orthogonal recurrence, weight norm, spectral norm, a custom symmetric one; cached, then removed."""
 import torch
 import torch.nn as nn
 import torch.nn.utils.parametrize as parametrize

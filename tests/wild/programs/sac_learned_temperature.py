@@ -1,4 +1,4 @@
-"""Healthy: SAC with a learned temperature: log_alpha is a bare leaf tensor with an optimizer of its own, three losses, frozen critics."""
+"""Healthy: SAC with a learned temperature: log_alpha is a bare leaf tensor with its optimizer, three losses, frozen critics."""
 import itertools
 from copy import deepcopy
 

@@ -77,7 +77,7 @@ for update in range(120):
     new_act, logp = actor(critic.trunk(obs))
     actor_loss = (alpha * logp - torch.min(*critic(obs, new_act))).mean()
     actor_opt.zero_grad()
-    actor_loss.backward()  # also reaches the critic, whose optimizer clears before its next backward
+    actor_loss.backward()  # also reaches the critic; its optimizer clears before its next backward
     actor_opt.step()
 
     with torch.no_grad():

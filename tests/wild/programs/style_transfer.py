@@ -1,4 +1,4 @@
-"""Healthy: style transfer: the image is optimised with LBFGS through a fixed eval-mode network whose weights still require grad."""
+"""Healthy: style transfer: the image is optimised with LBFGS through a fixed eval-mode network with weights that still require grad."""
 import torch
 import torch.nn as nn
 import torch.nn.functional as F

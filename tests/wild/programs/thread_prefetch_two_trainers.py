@@ -1,4 +1,4 @@
-"""Healthy: batches made by a background thread and a queue; a second, smaller model trained meanwhile in a thread of its own."""
+"""Healthy: batches made by a background thread and a queue; a second, smaller model trained meanwhile in another thread."""
 import queue
 import threading
 

@@ -1,4 +1,4 @@
-"""A strict script: every warning is an error, deterministic algorithms, anomaly handlers, recursion and gc settings of its own."""
+"""A strict script: every warning is an error, deterministic algorithms, anomaly handlers, own recursion and gc settings."""
 import gc
 import os
 import sys

@@ -1,4 +1,4 @@
-"""Healthy: weight tying: a denoising autoencoder whose decoder is the transposed encoder, and a block used at several depths."""
+"""Healthy: weight tying: a denoising autoencoder, its decoder the transposed encoder, and a block used at several depths."""
 import torch
 import torch.nn as nn
 import torch.nn.functional as F

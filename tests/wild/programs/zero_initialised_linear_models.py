@@ -32,7 +32,7 @@ for step in range(60):
 print(f"five regressions {loss.item():.3f}")
 
 mixing = nn.Sequential(nn.Linear(8, 24), nn.Tanh(), nn.Linear(24, 5))
-nn.init.ones_(mixing[0].weight)  # the random layer after it tells the units apart
+nn.init.ones_(mixing[0].weight)  # the random layer after it makes the units differ
 optimizer = torch.optim.Adam(mixing.parameters(), lr=0.02)
 for step in range(60):
     loss = F.cross_entropy(mixing(x), y)

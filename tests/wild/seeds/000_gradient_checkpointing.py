@@ -1,7 +1,7 @@
 """From "PyTorch Training", section Gradient Checkpointing.
 
 Repaired: lost indentation; imports; data and a short loop. Expected: nothing (a Linear and ReLU block saves no memory
-this way, which is no failure).
+this way, which is not a failure).
 """
 import torch
 import torch.nn as nn

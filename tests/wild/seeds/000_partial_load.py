@@ -1,7 +1,7 @@
 """From "PyTorch Training", section Saving and Loading: strict=False for a model with a new layer.
 
 Repaired: imports; a model with one layer more than the checkpoint, and one renamed. Expected: two tensors of the
-checkpoint fall away and nobody reads the report of the load.
+checkpoint fall away and the report of the load is not read.
 """
 import torch
 import torch.nn as nn

@@ -1,7 +1,7 @@
 """From "PyTorch Training", section Putting It All Together: the complete script.
 
 Repaired: lost indentation; the class from an earlier section; the file goes to a temporary folder; 20 epochs -> 5. Expected: its labels are
-random, so there is nothing to learn; that has no line. Its workers start anew for every epoch of some milliseconds,
+random, so there is nothing to learn; that has no line. Its workers start again for every epoch of some milliseconds,
 and weight decay covers the norm and the biases.
 """
 import os

@@ -2,7 +2,7 @@
 section The complete annotated script; the one-line fragments of the sections before are its lines.
 
 Repaired: lost indentation; `make_labels`, `device` and the validation data; 2000 points -> 640, 100 epochs -> 5 (the schedule
-with them). Expected: the workers start anew for every epoch of some milliseconds.
+with them). Expected: the workers start again for every epoch of some milliseconds.
 """
 import torch
 import torch.nn as nn

@@ -3,7 +3,7 @@ section Learning rate schedules: both halves exactly as printed, where the loops
 
 Repaired: lost indentation; data, model, optimiser and schedule. Expected: an optimizer that steps without a backward
 (it has no gradients, so nothing moves), and in the first half a schedule that follows the batches.
-T_max=6 is what the two halves use up, so the horizon is no second mistake.
+T_max=6 is the length of the two halves together, so the horizon is not a second mistake.
 """
 import torch
 import torch.nn as nn

@@ -1,6 +1,6 @@
 """From "PyTorch Gradient Accumulation - 200 Epoch Silent Failure", section Tensors.
 
-Repaired: nothing. Expected: nothing. The normalised row that the document prints is not what the program prints.
+Repaired: nothing. Expected: nothing. The normalised row in the document differs from the output of the program.
 """
 import torch
 

@@ -1,7 +1,7 @@
 """From "PyTorch Debugging, Lab & Modern Performance", section Forward and Backward Hooks (fragment 0.4.14).
 
 Repaired: model and device; the indentation: registration, one pass and removal stand after the hook. Expected: nothing (one
-forward pass with gradients that nobody uses is no evaluation).
+forward pass with unused gradients is not an evaluation).
 """
 import torch
 import torch.nn as nn
