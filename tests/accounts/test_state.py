@@ -1,7 +1,17 @@
 """The account of state on hand-built events."""
 
 from truestep.accounts import State
-from truestep.events import CheckpointLoaded, CheckpointSaved, ModelMet, OptimizerStepped, Site, StateLoaded, StateTaken
+from truestep.events import (
+    CheckpointLoaded,
+    CheckpointSaved,
+    ModelMet,
+    OptimizerLoaded,
+    OptimizerStepped,
+    ScheduleMoved,
+    Site,
+    StateLoaded,
+    StateTaken,
+)
 from truestep.rules import Progress
 
 SAVE, LOAD, TAKE = Site("train.py", 60, 8), Site("train.py", 70, 8), Site("train.py", 59, 8)
@@ -36,3 +46,12 @@ def test_files_and_loads_have_their_lines():
 def test_a_state_that_is_only_taken():
     text = account(STEP, StateTaken(site=TAKE), StateTaken(site=SAVE)).entry().text
     assert text == "state dicts taken twice at 2 lines, nothing saved or loaded"
+
+
+def test_states_that_stay_in_a_file():
+    file = CheckpointLoaded(site=LOAD, optimizers=1, schedules=1)
+    state = account(STEP, file)
+    assert state.left() == (1, 1)
+    assert state.entry().text.endswith("state of the optimizer and of the schedule in a file not loaded")
+    assert account(STEP, file, OptimizerLoaded(optimizer=1), ScheduleMoved(scheduler=1)).left() == (0, 0)
+    assert account(STEP, OptimizerLoaded(optimizer=1), file).left() == (1, 1)

@@ -1,10 +1,14 @@
 import pytest
 
 from truestep.events import (
+    CheckpointLoaded,
     OptimizerBuilt,
     OptimizerLoaded,
     OptimizerStepped,
     RunStarted,
+    ScheduleMoved,
+    SchedulerBuilt,
+    SchedulerStepped,
     Site,
     StateLoaded,
     StateTaken,
@@ -77,3 +81,47 @@ def test_moments_with_their_weights_are_quiet():
     for events in ([WEIGHTS, loads()], [loads(), WEIGHTS], [loads(initial=False)]):
         assert judge(StateNotLoaded, [*BUILT, *events, *STEPPED * 3]) == []
     assert judge(StateNotLoaded, [*BUILT, loads()]) == []
+
+
+FILE = CheckpointLoaded(site=Site("train.py", 38), optimizers=1, schedules=1, resumes=True)
+ADAM = [OptimizerBuilt(optimizer=1, name="opt", parameters=(1, 2), remembers=True)]
+READ = StateLoaded(model=1, parameters=(1, 2), site=LINE)
+COSINE = SchedulerBuilt(scheduler=1, name="cosine", optimizer=1)
+MOVED = ScheduleMoved(scheduler=1)
+
+
+def turn(optimizer_steps=1):
+    return SchedulerStepped(scheduler=1, optimizer_steps=optimizer_steps)
+
+
+def test_moments_that_stay_in_the_file_of_a_resumed_run_are_found():
+    (finding,) = judge(StateNotLoaded, [*ADAM, FILE, READ, *STEPPED * 3])
+    assert finding.message == "`opt` begins again: the moments of earlier steps in the file were not loaded"
+    assert (finding.primary.site, finding.confidence) == (LINE, Confidence.MEDIUM)
+
+
+def test_moments_are_missed_where_the_schedule_goes_on():
+    fresh = CheckpointLoaded(site=LINE, optimizers=1, schedules=1)
+    assert judge(StateNotLoaded, [*ADAM, COSINE, fresh, READ, MOVED, *STEPPED, turn()]) != []
+    assert judge(StateNotLoaded, [*ADAM, COSINE, fresh, READ, *STEPPED, turn()]) == []
+
+
+def test_a_schedule_that_stays_in_the_file_is_found():
+    (finding,) = judge(StateNotLoaded, [*ADAM, COSINE, FILE, READ, loads(initial=False), *[*STEPPED, turn()] * 3])
+    assert finding.message == "`cosine` begins again: the steps in the file were not loaded"
+
+
+@pytest.mark.parametrize(
+    "events",
+    [
+        [*ADAM, COSINE, FILE, READ, loads(initial=False), MOVED, *STEPPED, turn()],
+        [*ADAM, COSINE, FILE, READ, loads(initial=False), turn(0), turn(0), *STEPPED, turn()],
+        [*ADAM, *STEPPED, FILE, READ, *STEPPED],
+        [*BUILT, FILE, READ, *STEPPED],
+        [*ADAM, FILE, StateLoaded(model=2, parameters=(3,)), *STEPPED],
+        [*ADAM, CheckpointLoaded(site=LINE, schedules=1, resumes=True), READ, *STEPPED],
+    ],
+    ids=["all of it", "stepped to its place", "after training", "no moments", "another model", "not in the file"],
+)
+def test_files_that_are_used_are_quiet(events):
+    assert judge(StateNotLoaded, events) == []

@@ -27,6 +27,14 @@ class State(Account[_Key]):
     def __init__(self, objects: Objects) -> None:
         super().__init__(objects)
         self._stepped = False
+        self.file: ev.CheckpointLoaded | None = None
+        """The latest file with states of optimizers or schedules that was loaded."""
+        self.weights: dict[int, Site | None] = {}
+        """Parameters that were loaded since then, with the line of the load."""
+        self.moments: dict[int, ev.OptimizerLoaded] = {}
+        """Optimizers that loaded their moments since then."""
+        self.schedules: set[int] = set()
+        """Schedules that were put at another position."""
 
     def note(self, event: Event) -> None:
         """Enter an event."""
@@ -35,14 +43,29 @@ class State(Account[_Key]):
                 self.tally.add(("saved", event.site))
             case ev.CheckpointLoaded():
                 self.tally.add(("read", event.site))
+                if event.optimizers or event.schedules:
+                    self.file, self.weights, self.moments = event, {}, {}
+                    self.schedules.clear()
+            case ev.OptimizerLoaded():
+                self.moments[event.optimizer] = event
+            case ev.ScheduleMoved():
+                self.schedules.add(event.scheduler)
             case ev.StateTaken():
                 self.tally.add(("taken", event.site))
             case ev.StateLoaded():
                 self.tally.add(("loaded", event.site))
+                self.weights |= dict.fromkeys(event.parameters, event.site)
             case ev.OptimizerStepped() | ev.HandStepped():
                 self._stepped = True
             case _:
                 pass
+
+    def left(self) -> tuple[int, int]:
+        """Return how many states of optimizers and of schedules in the latest file were not loaded."""
+        file = self.file
+        if file is None:
+            return 0, 0
+        return max(0, file.optimizers - len(self.moments)), max(0, file.schedules - len(self.schedules))
 
     def sites(self, what: str) -> dict[Site | None, int]:
         """Return the number of times at each line."""
@@ -58,6 +81,8 @@ class State(Account[_Key]):
             count, where = sum(sites.values()), f" at {len(sites)} lines" if len(sites) > 1 else ""
             (site,) = sites if len(sites) == 1 else (None,)
             parts.append(f"{words} {_times(count)}" + (f" ({place(site)})" if site else where))
+        left = [word for word, count in zip(("optimizer", "schedule"), self.left(), strict=True) if count]
+        parts += [f"state of the {' and of the '.join(left)} in a file not loaded"] if left else []
         saved, loaded = self.sites("saved"), self.sites("read") or self.sites("loaded")
         if parts and not saved and not loaded:
             parts.append("nothing saved or loaded")

@@ -47,6 +47,7 @@ from truestep.events._files import (
     CheckpointLoaded,
     CheckpointSaved,
     OptimizerLoaded,
+    ScheduleMoved,
     StateLoaded,
     StateTaken,
 )
@@ -184,6 +185,7 @@ __all__ = [
     "ScalerBuilt",
     "ScalerStepped",
     "ScalerUpdated",
+    "ScheduleMoved",
     "SchedulerBuilt",
     "SchedulerStepped",
     "Seeded",

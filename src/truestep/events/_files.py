@@ -25,6 +25,12 @@ class CheckpointLoaded(Event):
 
     absent: ClassVar[str] = "no checkpoint loaded"
     site: Site | None = None
+    optimizers: int = 0
+    """Number of states of optimizers with moments in it."""
+    schedules: int = 0
+    """Number of states of schedules in it."""
+    resumes: bool = False
+    """Whether the code assigns the epoch or the step in it: the training goes on from there."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -57,6 +63,15 @@ class OptimizerLoaded(Event):
     name: str = "optimizer"
     initial: bool = False
     """Whether the weights that it holds have random values as at their initialisation."""
+    site: Site | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class ScheduleMoved(Event):
+    """A schedule got a position without its steps: from a state that it loaded, or by hand."""
+
+    absent: ClassVar[str] = "no load_state_dict of a schedule"
+    scheduler: int
     site: Site | None = None
 
 

@@ -1,8 +1,17 @@
 from __future__ import annotations
 
-from truestep.events import Event, OptimizerLoaded, OptimizerStepped, RunStarted, StateLoaded, StateTaken
+from truestep.events import (
+    Event,
+    OptimizerLoaded,
+    OptimizerStepped,
+    RunStarted,
+    SchedulerStepped,
+    Site,
+    StateLoaded,
+    StateTaken,
+)
 from truestep.findings import Confidence, Severity
-from truestep.rules._rule import Progress, Rule
+from truestep.rules._rule import Mark, Progress, Rule
 
 
 class StateNotLoaded(Rule):
@@ -15,7 +24,9 @@ class StateNotLoaded(Rule):
     - a call with a result that the line discards;
     - a call that fills a dict with a kept state: the current weights replace the kept ones;
     - a copy of trained weights in a variable that no code reads, other than to compare it with None;
-    - an optimizer that loads its moments and steps, while the weights that it holds have their first random values.
+    - an optimizer that loads its moments and steps, while the weights that it holds have their first random values;
+    - a training that goes on with weights from a file, and begins again with the moments, or with a schedule, although
+      the file has them too.
 
     Why it matters
     --------------
@@ -42,7 +53,9 @@ class StateNotLoaded(Rule):
     ------------------
     A call of ``state_dict()`` for an effect of an overridden method. Not reported: objects with hooks on
     ``state_dict``, runs of several processes (some wrappers gather the state in every process), variables that are
-    returned, passed on, or read anywhere in the file, and those of imported files outside of functions.
+    returned, passed on, or read anywhere in the file, and those of imported files outside of functions; weights from a
+    file for another training, which begins at its first epoch, and schedules that are built or stepped to their
+    position.
 
     References
     ----------
@@ -54,7 +67,7 @@ class StateNotLoaded(Rule):
     since = "0.1"
     severity = Severity.ERROR
     account = "state"
-    watches = (RunStarted, StateTaken, OptimizerLoaded, StateLoaded, OptimizerStepped)
+    watches = (RunStarted, StateTaken, OptimizerLoaded, StateLoaded, OptimizerStepped, SchedulerStepped)
     needs = (StateTaken,)
 
     def __init__(self) -> None:
@@ -62,6 +75,8 @@ class StateNotLoaded(Rule):
         self._processes = 1
         self._without_weights: dict[int, OptimizerLoaded] = {}
         """Optimizers that loaded their moments; the first values of their weights are not loaded so far."""
+        self._judged: set[tuple[type[Event], int]] = set()
+        """Optimizers and schedules that have stepped."""
 
     def observe(self, event: Event, run: Progress) -> None:
         match event:
@@ -77,8 +92,18 @@ class StateNotLoaded(Rule):
                         del self._without_weights[optimizer]
             case OptimizerStepped() if event.optimizer in self._without_weights:
                 self._moments(self._without_weights.pop(event.optimizer), run)
+            case OptimizerStepped() if self._first(event, event.optimizer):
+                self._resumed(event.optimizer, run)
+            case SchedulerStepped() if self._first(event, event.scheduler):
+                self._rescheduled(event, run)
             case _:
                 pass
+
+    def _first(self, event: Event, number: int) -> bool:
+        """Return True at the first step of an optimizer or a schedule."""
+        known = (type(event), number) in self._judged
+        self._judged.add((type(event), number))
+        return not known
 
     def _taken(self, event: StateTaken, run: Progress) -> None:
         owner = event.owner
@@ -90,6 +115,40 @@ class StateNotLoaded(Rule):
         elif event.kept and event.trained and event.kind == "module":
             message = f"trained weights of `{owner}` are kept in `{event.kept}`, and no code reads it"
             self._found(event, run, message, event.kept, Confidence.MEDIUM)
+
+    def _resumed(self, optimizer: int, run: Progress) -> None:
+        """Judge the moments of an optimizer at its first step, with weights from a file that has moments too."""
+        state, built = run.state, run.optimizers.get(optimizer)
+        weights = [p for p in run.holds.get(optimizer, ()) if p in state.weights]
+        moved = any(run.schedulers[one].optimizer == optimizer for one in state.schedules if one in run.schedulers)
+        resumes = state.file is not None and (state.file.resumes or moved)
+        if weights and resumes and state.left()[0] and built is not None and built.remembers:
+            name = run.optimizer_name(optimizer)
+            self._left(state.weights[weights[0]], name, "the moments of earlier steps", "the weights are loaded", run)
+
+    def _rescheduled(self, event: SchedulerStepped, run: Progress) -> None:
+        """Judge the position of a schedule at its first step, after its optimizer loaded the moments in a file."""
+        built = run.schedulers.get(event.scheduler)
+        loaded = None if built is None else run.state.moments.get(built.optimizer or 0)
+        begins = event.optimizer_steps > 0 and not event.epoch_argument and event.scheduler not in run.state.schedules
+        if loaded is not None and begins and run.state.left()[1]:
+            name = run.scheduler_name(event.scheduler)
+            self._left(loaded.site, name, "the steps", f"`{loaded.name}` goes on", run)
+
+    def _left(self, site: Site | None, name: str, what: str, label: str, run: Progress) -> None:
+        """Report a state in a file that was not loaded."""
+        file = run.state.file
+        self.report(
+            site,
+            f"`{name}` begins again: {what} in the file were not loaded",
+            run=run,
+            label=label,
+            related=(Mark(file.site, "the file has them"),) if file is not None and file.site else (),
+            help=f"load the state with `{name}.load_state_dict(...)` as well",
+            confidence=Confidence.MEDIUM,
+            unit="loads",
+            key=(site, name),
+        )
 
     def _moments(self, event: OptimizerLoaded, run: Progress) -> None:
         if run.holds.get(event.optimizer, set()).isdisjoint(run.weights.loaded):

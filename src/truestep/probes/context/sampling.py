@@ -7,8 +7,13 @@ from typing import Any
 
 from truestep.probes.context.values import has_values
 
-_FIRST = (0, 1, 2, 3, 10, 20, 50, 100, 200, 500)
+_FIRST = (0, 1, 2, 3, 10, 21, 50, 101, 200, 501)
+"""Even and odd, since two optimizers or two losses may alternate."""
+_EVERY = 1009
+"""A prime number, so that each step of a repeating round has its turn."""
 _MOST_CHANGES = 16
+_READS = 4
+"""Steps of each optimizer that are sampled early."""
 _FREE_S = 1.0
 """Seconds of observation that are free of the budget, since the first steps are slow anyway (compiling, loading)."""
 
@@ -36,15 +41,29 @@ class Sampling:
         self._torch = torch
         self._plan = set(_FIRST)
         self._changes = 0
+        self._optimizers: dict[int, tuple[int, int]] = {}
+        """Optimizer to its latest step, and the number of its sampled steps, up to `_READS`."""
 
-    def advance(self) -> None:
-        """Begin the next step."""
+    def advance(self, optimizer: int | None = None) -> None:
+        """Begin the next step, after one of this optimizer, or by hand."""
+        if optimizer is not None:
+            self._plan_next(optimizer)
         self.step += 1
         self.on = self.is_sampled(self.step)
 
+    def _plan_next(self, optimizer: int) -> None:
+        """Sample the next step of an optimizer with few sampled ones, at the distance of its latest two steps."""
+        latest, reads = self._optimizers.get(optimizer, (self.step, 0))
+        if reads == _READS or (len(self._optimizers) == _MOST_CHANGES and optimizer not in self._optimizers):
+            return
+        reads += self.on
+        self._optimizers[optimizer] = self.step, reads
+        if reads < _READS and latest < self.step:
+            self._plan.add(2 * self.step - latest)
+
     def is_sampled(self, step: int) -> bool:
         """Return True if a step is read closely: by its number, never by the clock, so that verdicts repeat."""
-        return (step in self._plan or step % 1000 == 0) and not self.given_up
+        return (step in self._plan or step % _EVERY == 0) and not self.given_up
 
     def extend(self) -> None:
         """Sample the next steps too: there is another optimizer, or other parameters."""

@@ -178,7 +178,7 @@ class Scene:
         """Emit the event that closes a step, and begin the next step."""
         before = self.sampling.on
         try:
-            self.sampling.advance()
+            self.sampling.advance(getattr(event, "optimizer", None))
             if self.sampling.on or before:
                 self.ledger.begin_step()
             self.listener.step(event)

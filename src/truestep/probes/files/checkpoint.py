@@ -11,10 +11,18 @@ from types import FrameType
 from typing import Any
 
 from truestep import seams
-from truestep.events import CheckpointLoaded, CheckpointSaved, OptimizerLoaded, StateLoaded, StateTaken
+from truestep.events import (
+    CheckpointLoaded,
+    CheckpointSaved,
+    OptimizerLoaded,
+    ScheduleMoved,
+    StateLoaded,
+    StateTaken,
+)
 from truestep.probes.context.names import arguments, receiver
 from truestep.probes.context.probe import Probe, sees
 from truestep.probes.context.scene import is_lazy
+from truestep.probes.files.contents import resumes, states
 from truestep.probes.files.kept_copies import unread_variable
 from truestep.probes.files.state_dicts import Changed, States, read, shapes
 from truestep.probes.optimizer.sampled_measures import is_initial
@@ -27,7 +35,7 @@ _HOOKS = ("_state_dict_hooks", "_state_dict_pre_hooks", "_optimizer_state_dict_p
 
 
 class CheckpointProbe(Probe):
-    """Emits `CheckpointSaved`, `CheckpointLoaded`, `StateTaken`, `StateLoaded` and `OptimizerLoaded`."""
+    """Emits `CheckpointSaved`, `CheckpointLoaded`, `StateTaken`, `StateLoaded`, `OptimizerLoaded`, `ScheduleMoved`."""
 
     def install(self, stack: ExitStack) -> None:
         probe, scene = self, self.scene
@@ -44,7 +52,7 @@ class CheckpointProbe(Probe):
         def _load(*args: Any, **kwargs: Any) -> Any:
             result = original_load(*args, **kwargs)
             if scene.active:
-                probe.file_loaded()
+                probe.file_loaded(result)
             return result
 
         @functools.wraps(module.state_dict)
@@ -77,7 +85,7 @@ class CheckpointProbe(Probe):
         self._watch_others(stack)
 
     def _watch_others(self, stack: ExitStack) -> None:
-        """Watch the calls of `state_dict` of optimizers and schedules."""
+        """Watch the states of optimizers and schedules."""
         from torch.optim import Optimizer, lr_scheduler
 
         base = lr_scheduler.LRScheduler
@@ -85,6 +93,8 @@ class CheckpointProbe(Probe):
         for cls in dict.fromkeys([Optimizer, *schedules]):
             if "state_dict" in vars(cls):
                 self._watch_state(stack, cls, "optimizer" if cls is Optimizer else "schedule")
+            if cls is not Optimizer and "load_state_dict" in vars(cls):
+                self._watch_schedule(stack, cls)
         original, probe, scene = Optimizer.load_state_dict, self, self.scene
 
         @functools.wraps(original)
@@ -95,6 +105,18 @@ class CheckpointProbe(Probe):
             return result
 
         patch(stack, Optimizer, "load_state_dict", load_state_dict)
+
+    def _watch_schedule(self, stack: ExitStack, cls: Any) -> None:
+        scene, original = self.scene, vars(cls)["load_state_dict"]
+
+        @functools.wraps(original)
+        def load_state_dict(schedule: Any, *args: Any, **kwargs: Any) -> Any:
+            result = original(schedule, *args, **kwargs)
+            if scene.active:
+                self.schedule_loaded(schedule)
+            return result
+
+        patch(stack, cls, "load_state_dict", load_state_dict)
 
     def _watch_state(self, stack: ExitStack, cls: Any, kind: str) -> None:
         scene, original = self.scene, vars(cls)["state_dict"]
@@ -115,9 +137,17 @@ class CheckpointProbe(Probe):
         self.scene.tell(CheckpointSaved, site=self.scene.site(2), holds=keys, whole_model=whole)
 
     @sees
-    def file_loaded(self) -> None:
+    def file_loaded(self, loaded: Any) -> None:
         """Emit that a file was loaded."""
-        self.scene.tell(CheckpointLoaded, site=self.scene.site(2))
+        site, (optimizers, schedules) = self.scene.site(2), states(loaded)
+        partial = bool(optimizers or schedules)
+        self.scene.tell(
+            CheckpointLoaded,
+            site=site,
+            optimizers=optimizers,
+            schedules=schedules,
+            resumes=partial and resumes(site),
+        )
 
     @sees
     def taken(self, state: Any) -> None:
@@ -167,6 +197,13 @@ class CheckpointProbe(Probe):
             self.scene.tell(
                 OptimizerLoaded, optimizer=number, name=name, initial=bool(initial) and all(initial), site=site
             )
+
+    @sees
+    def schedule_loaded(self, schedule: Any) -> None:
+        """Emit that a schedule loaded its position."""
+        number = self.scene.numbers.known("scheduler", schedule)
+        if number is not None:
+            self.scene.tell(ScheduleMoved, scheduler=number, site=self.scene.site(2))
 
     @sees
     def before(self, module: Any, state: Any) -> Changed | None:

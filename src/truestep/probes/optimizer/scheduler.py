@@ -14,7 +14,7 @@ import sys
 from contextlib import ExitStack
 from typing import Any
 
-from truestep.events import SchedulerBuilt, SchedulerStepped, Site
+from truestep.events import ScheduleMoved, SchedulerBuilt, SchedulerStepped, Site
 from truestep.probes.context.names import target
 from truestep.probes.context.probe import Probe, sees
 from truestep.probes.context.values import has_values
@@ -38,6 +38,8 @@ class SchedulerProbe(Probe):
         """By key of a call: steps of its optimizer since the call before."""
         self._rates: dict[int, tuple[float, bool]] = {}
         """By scheduler: last learning rate relative to the first, and True if it has only grown."""
+        self._moved: set[int] = set()
+        """Schedulers that were found at another position than after their steps."""
         base = module.LRScheduler
         classes = [cls for cls in vars(module).values() if isinstance(cls, type) and issubclass(cls, base)]
         for cls in dict.fromkeys(classes):
@@ -131,8 +133,16 @@ class SchedulerProbe(Probe):
                 site=site,
             )
         )
+        self._placed(number, scheduler, site)
         self._steps_seen[number] = scene.ledger.attempts.get(optimizer or 0, 0)
         self._rates[number] = (_part(scheduler) or 0.0, True)
+
+    def _placed(self, number: int, scheduler: Any, site: Site | None) -> None:
+        """Emit once that a schedule is at another position than after its steps."""
+        position, steps = getattr(scheduler, "last_epoch", None), getattr(scheduler, "_step_count", None)
+        if position.__class__ is steps.__class__ is int and position != steps - 1 and number not in self._moved:
+            self._moved.add(number)
+            self.scene.tell(ScheduleMoved, scheduler=number, site=site)
 
     def repeats(self, scheduler: Any, expected: Any) -> bool:
         """Return True if the learning rates after a recognized step are those of the expected event."""
@@ -162,6 +172,7 @@ class SchedulerProbe(Probe):
         if number is None:
             self.built(scheduler)
             number = scene.numbers.known("scheduler", scheduler) or 0
+        self._placed(number, scheduler, scene.site())
         done = scene.ledger.attempts.get(self._optimizer(scheduler) or 0, 0)
         since = done - self._steps_seen.get(number, 0)
         self._steps_seen[number] = done
