@@ -38,7 +38,7 @@ def reads(loss_of, steps=30):
 )
 def test_sampled_steps(loss):
     found = reads(loss)
-    assert len(found) == 7  # steps 0 to 3, 10 and 21, and the end
+    assert len(found) == 7  # steps 0 to 3, 10 and 20, and the end
     assert found[0].value == pytest.approx(math.log(10), abs=1e-3)
     assert found[0].root.startswith("NllLoss")
     assert found[0].site.path == __file__

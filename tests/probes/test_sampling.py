@@ -19,7 +19,7 @@ def _sampled(rounds: str, steps: int) -> dict[str, list[int]]:
 
 
 def test_one_optimizer():
-    assert _sampled("a", 3000) == {"a": [0, 1, 2, 3, 10, 21, 50, 101, 200, 501, 1009, 2018]}
+    assert _sampled("a", 3000) == {"a": [0, 1, 2, 3, 10, 20, 50, 51, 100, 200, 201, 500, 1009, 2018]}
 
 
 @pytest.mark.parametrize("rounds", ["ab", "abc", "aaab", "aaaaab", "aaaaaaaaaaab", "aabb"])

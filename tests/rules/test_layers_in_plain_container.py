@@ -1,9 +1,11 @@
 from truestep.events import (
     BackwardEnded,
+    GradientsTaken,
     ModelCalled,
     ModelMet,
     OptimizerBuilt,
     OptimizerStepped,
+    PlainTensorKept,
     Site,
     TapeRead,
     UnregisteredModuleCalled,
@@ -68,3 +70,18 @@ def test_fresh_layers_are_left_to_their_own_rule():
 def test_a_run_without_a_tape_is_not_observed():
     verdict = LayersInPlainContainer().verdict(Progress(met={ModelCalled, OptimizerBuilt}))
     assert (verdict.outcome, verdict.reason) == (Outcome.NOT_OBSERVED, "no readable autograd tape")
+
+
+def test_plain_tensors_are_found_at_the_line_that_assigns_them():
+    token = PlainTensorKept(model=1, kind="Net", name="token", site=LINE)
+    (finding,) = judge(LayersInPlainContainer, [NET, BUILT, *[*step(layers=()), token] * 3])
+    assert finding.message == "`self.token` of `Net` is a plain tensor: it is neither trained nor saved"
+    assert (finding.primary.site, finding.confidence) == (LINE, Confidence.MEDIUM)
+    assert judge(LayersInPlainContainer, [NET, *[*step(layers=()), token] * 3]) == []
+
+
+def test_a_plain_tensor_with_gradients_is_sure_unless_derivatives_are_taken():
+    factors = [PlainTensorKept(model=1, name=f"factors[{place}]", gradient=True, site=LINE) for place in (0, 1)]
+    (finding,) = judge(LayersInPlainContainer, [NET, BUILT, *step(layers=()), *factors])
+    assert finding.confidence is Confidence.HIGH
+    assert judge(LayersInPlainContainer, [NET, BUILT, GradientsTaken(), *step(layers=()), *factors]) == []

@@ -211,6 +211,13 @@ TABLE: list[tuple[str, str, list[Event], str, str]] = [
     ("graph-cut", "2 steps", FEW, "finished", "fewer than 3 optimizer steps"),
     ("optimizer-holds-stale-parameters", "2 steps", FEW, "finished", "fewer than 3 optimizer steps"),
     ("parameters-not-optimized", "2 steps", FEW, "finished", "fewer than 10 optimizer steps"),
+    (
+        "untrained-weights",
+        "one network, trained",
+        [*MANY, ev.ParametersUnchanged(parameters=(), moved=(1, 2), steps=10)],
+        "finished",
+        "no frozen part, and no second network",
+    ),
     ("layer-created-in-forward", "1 call", ONE, "finished", "fewer than two model calls"),
     ("layers-in-plain-container", "1 step", ONE, "finished", "fewer than 2 optimizer steps"),
     (

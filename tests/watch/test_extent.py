@@ -16,7 +16,7 @@ from truestep.supervision.ranks import merge
 
 HERE = Site("train.py", 5)
 CROSS = ev.LossComputed(kind="cross_entropy", site=HERE, classes=10)
-SAMPLED = (0, 1, 2, 3, 10, 21, 50, 101, 200)
+SAMPLED = (0, 1, 2, 3, 10, 20, 50, 100, 200)
 
 
 def coverage(losses, *values, steps=SAMPLED, error=""):

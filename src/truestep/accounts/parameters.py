@@ -88,6 +88,10 @@ class Parameters(Account[int]):
             return "without a gradient"
         return "not trained"
 
+    def untrained(self, parameter: int) -> bool:
+        """Return True if a weight that no step moved has random values of its initialisation, and none were loaded."""
+        return parameter in self.random and parameter not in self.moved and parameter not in self.loaded
+
     def idle(self, parameter: int) -> bool:
         """Return True if a trainable parameter was initialised here and never had a gradient, or one of zeros only."""
         if parameter in self.frozen or parameter in self.loaded:

@@ -71,6 +71,7 @@ from truestep.events._forward import (
     ModeSet,
     OutputsCompared,
     PaddingRead,
+    PlainTensorKept,
     ProbabilitiesRead,
     UnregisteredModuleCalled,
 )
@@ -173,6 +174,7 @@ __all__ = [
     "ParametersUnchanged",
     "PlainStateCompared",
     "PlainStateSaved",
+    "PlainTensorKept",
     "ProbabilitiesRead",
     "ProcessStarted",
     "ResultCompared",

@@ -268,6 +268,22 @@ class UnregisteredModuleCalled(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class PlainTensorKept(Event):
+    """At a sampled step: a tensor that stands for weights, in a plain attribute of a model, has kept its values."""
+
+    absent: ClassVar[str] = "no model call"
+    model: int
+    kind: str = "Module"
+    """Class of the module that has it."""
+    name: str = ""
+    """The attribute, with the place in a list or a dict."""
+    gradient: bool = False
+    """Whether it gets gradients, and no optimizer holds it; else its values were drawn at random, or are zeros."""
+    site: Site | None = None
+    """Line that assigns it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class LayerSettingRead(Event):
     """A model was met, and a setting of one of its layers is outside the range that trainings use."""
 

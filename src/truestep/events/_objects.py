@@ -80,6 +80,8 @@ class ModelMet(Event):
     """Whether a part of it belongs to an installed library other than torch, which may have loaded its weights."""
     sensitive: tuple[str, ...] = ()
     """Kinds of its layers that depend on train/eval mode, such as "Dropout" or "BatchNorm1d"."""
+    freeze: Site | None = None
+    """The only line of the program that freezes parameters, if some of the model's are frozen."""
     site: Site | None = None
 
 

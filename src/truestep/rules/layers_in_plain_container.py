@@ -1,18 +1,29 @@
 from __future__ import annotations
 
-from truestep.events import Event, ModelCalled, OptimizerBuilt, Site, TapeRead, UnregisteredModuleCalled
-from truestep.findings import Mark, Severity
+from truestep.events import (
+    Event,
+    GradientsTaken,
+    ModelCalled,
+    OptimizerBuilt,
+    PlainTensorKept,
+    Site,
+    TapeRead,
+    UnregisteredModuleCalled,
+)
+from truestep.findings import Confidence, Mark, Severity
 from truestep.rules._conditions import steps
 from truestep.rules._rule import Progress, Rule
 
 
 class LayersInPlainContainer(Rule):
-    """A model runs layers that it does not register, so no optimizer trains them.
+    """A model runs layers, or computes with weights, that it does not register: no optimizer trains them.
 
     What it does
     ------------
     Finds modules that run inside a model's forward and that the loss reaches, with trainable parameters that neither
-    the model registers nor any optimizer holds: layers in a list, a dict, a tuple or a closure.
+    the model registers nor any optimizer holds: layers in a list, a dict, a tuple or a closure. Finds tensors in plain
+    attributes too that keep their values while the model is trained: those that get gradients, and those with the name
+    of a weight (``weight``, ``position``, ``token``) that the class draws at random or fills with zeros.
 
     Why it matters
     --------------
@@ -38,8 +49,9 @@ class LayersInPlainContainer(Rule):
     Known false alarms
     ------------------
     A pretrained network that is hidden in a list on purpose and used with gradients is reported unless it is frozen
-    with ``requires_grad_(False)``. Not reported: frozen networks, teachers without gradients, tied layers that another
-    model or an optimizer holds, and models without parameters in any optimizer.
+    with ``requires_grad_(False)``; so is a random tensor called ``weight`` or ``position`` that is fixed on purpose.
+    Not reported: frozen networks, random features, points with derivatives, teachers without gradients, tied layers
+    that another model or an optimizer holds, and models without parameters in any optimizer.
 
     References
     ----------
@@ -51,7 +63,7 @@ class LayersInPlainContainer(Rule):
     since = "0.1"
     severity = Severity.ERROR
     account = "parameters"
-    watches = (UnregisteredModuleCalled, ModelCalled, TapeRead)
+    watches = (UnregisteredModuleCalled, PlainTensorKept, ModelCalled, TapeRead)
     needs = (ModelCalled, TapeRead, OptimizerBuilt, steps(2))
     explains = ("parameters-not-optimized",)
 
@@ -72,16 +84,41 @@ class LayersInPlainContainer(Rule):
                 self._calls[event.parameters] = self._calls.get(event.parameters, 0) + 1
                 if self._calls[event.parameters] >= 2 and self._astray(event, run):
                     self._found(event, run)
+            case PlainTensorKept(gradient=True) if GradientsTaken in run.met:
+                pass  # it may be the points of a differential equation
+            case PlainTensorKept() if self._is_trained(event.model, run):
+                self._tensor(event, run)
             case _:
                 pass
+
+    def _is_trained(self, model: int, run: Progress) -> bool:
+        met = run.models.get(model)
+        return met is not None and any(run.held_by.get(p) for p in met.parameters)
+
+    def _tensor(self, event: PlainTensorKept, run: Progress) -> None:
+        """Report a tensor that was to be a parameter."""
+        name, model = f"self.{event.name}", run.models[event.model]
+        kept = "gets gradients, and is in no optimizer" if event.gradient else "is neither trained nor saved"
+        self.report(
+            event.site or model.site,
+            f"`{name}` of `{event.kind}` is a plain tensor: it {kept}",
+            run=run,
+            label="not registered",
+            related=(Mark(model.site, f"`{run.model_name(event.model)}` is called here"),)
+            if model.site and event.site
+            else (),
+            help=f"make `{name}` an `nn.Parameter`, or a buffer if it is fixed on purpose",
+            confidence=Confidence.HIGH if event.gradient else Confidence.MEDIUM,
+            cost="it kept its first values while the model was trained",
+            unit="sampled steps",
+            key=(event.model, event.kind, event.name.partition("[")[0]),
+        )
 
     def _astray(self, event: UnregisteredModuleCalled, run: Progress) -> bool:
         """Return True if the layer gets gradients but no updates while the model around it is trained."""
         owned = {p for model in run.models.values() for p in model.parameters}
-        met = run.models.get(event.model)
         return (
-            met is not None
-            and any(run.held_by.get(p) for p in met.parameters)
+            self._is_trained(event.model, run)
             and any(p in self._reached for p in event.parameters)
             and not any(run.held_by.get(p) or p in owned for p in event.parameters)
         )

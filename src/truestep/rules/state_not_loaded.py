@@ -10,8 +10,8 @@ from truestep.events import (
     StateLoaded,
     StateTaken,
 )
-from truestep.findings import Confidence, Severity
-from truestep.rules._rule import Mark, Progress, Rule
+from truestep.findings import Confidence, Mark, Severity
+from truestep.rules._rule import Progress, Rule
 
 
 class StateNotLoaded(Rule):

@@ -17,7 +17,7 @@ from accelerator.programs import Program
 from truestep.findings import Outcome
 from truestep.supervision import Session
 
-SAMPLED = {0, 1, 2, 3, 10, 21, 50}
+SAMPLED = {0, 1, 2, 3, 10, 20, 50, 51}
 STEPS = 24
 Step = tuple[int, int]
 """How much the device was given in a step, and how often the host waited."""

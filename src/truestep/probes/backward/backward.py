@@ -25,7 +25,7 @@ _SCALINGS = ("DivBackward0", "MulBackward0")
 _SUMS = ("AddBackward0", "SubBackward0")
 _SAMPLED_READS = 4
 _MOST_BAD_LOSSES = 8
-_EARLY = (0, 1, 2, 3, 10, 21, 50)
+_EARLY = (0, 1, 2, 3, 10, 20, 50)
 """Steps after the first pass of a line at which its loss is read."""
 """Number of losses that are not finite to examine; later ones are only counted."""
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from truestep.probes.context.values import has_values
 
-_FIRST = (0, 1, 2, 3, 10, 21, 50, 101, 200, 501)
+_FIRST = (0, 1, 2, 3, 10, 20, 50, 51, 100, 200, 201, 500)
 """Even and odd, since two optimizers or two losses may alternate."""
 _EVERY = 1009
 """A prime number, so that each step of a repeating round has its turn."""

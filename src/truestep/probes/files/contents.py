@@ -1,4 +1,4 @@
-"""What a loaded file holds, and whether the code around the load resumes a training with it."""
+"""States in a loaded file, and the resumption of a training by the code around the load."""
 
 from __future__ import annotations
 

@@ -12,6 +12,7 @@ from truestep.probes.context.local_variables import argument
 from truestep.probes.context.names import callee
 from truestep.probes.context.scene import Depth, Scene
 from truestep.probes.forward.layer_settings import LayerSettings
+from truestep.probes.gradients.ineffective_freezes import freeze_line
 from truestep.probes.optimizer.sampled_measures import first_values
 from truestep.seams.refs import Ref
 
@@ -164,6 +165,7 @@ class Models:
                 parameters=tuple(numbers),
                 installed=any(self._is_installed(cls) for cls in {type(layer) for layer in module.modules()}),
                 sensitive=tuple(sorted(kinds)),
+                freeze=None if all(p.requires_grad for p in parameters) else freeze_line(scene.sites.own_files()),
                 site=site,
             )
         )

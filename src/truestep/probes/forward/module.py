@@ -22,6 +22,7 @@ from truestep.probes.forward.norms import Norms
 from truestep.probes.forward.outputs import Outputs
 from truestep.probes.forward.results import Use, use_of
 from truestep.probes.forward.statistics import Evaluated
+from truestep.probes.gradients.plain_tensors import PlainTensors
 from truestep.seams.weaving import compiling
 from truestep.seams.wrappers import is_compiled, unwrapped
 
@@ -81,6 +82,7 @@ class ModuleProbe(Probe):
         self.keep = Keep(scene)
         self._compared = Outputs(scene)
         self._inputs = Inputs(scene)
+        self._plain = PlainTensors(scene)
         self.outputs = Keep(scene, named=True)
         if not seams.module_call.wrap(stack, enter=self.enter, leave=self.leave, depth=scene.depth, coast=scene.coast):
             return
@@ -335,6 +337,7 @@ class ModuleProbe(Probe):
         self._registered = {id(m) for m in module.modules()}
         self._met.clear()
         self.norms.begin(model.number, args)
+        self._plain.look(model.number, module)
         self._own(module)
 
     def _called_directly(self, frame: FrameType) -> Any:

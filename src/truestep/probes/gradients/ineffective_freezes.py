@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import ast
+import functools
 import weakref
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from types import CodeType
 from typing import Any
 
@@ -90,6 +91,29 @@ class Freezes:
             last = holder.rpartition(".")[2]
             found = [one for one in found if last and one[0].endswith(f".{last}")]
         return found[0][1] if len(found) == 1 else None
+
+
+def freeze_line(paths: Iterable[str]) -> Site | None:
+    """Return the only line of some files that freezes parameters."""
+    found = [site for path in paths for site in _freezes(path)]
+    return found[0] if len(found) == 1 else None
+
+
+@functools.lru_cache(maxsize=64)
+def _freezes(path: str) -> tuple[Site, ...]:
+    tree = source.parsed(path)
+    found: list[ast.Call | ast.Assign] = []
+    for node in ast.walk(tree) if tree is not None else ():
+        match node:
+            case ast.Call(func=ast.Attribute(attr="requires_grad_"), args=[ast.Constant(value=False)]):
+                found.append(node)
+            case ast.Assign(targets=[ast.Attribute(attr="requires_grad")], value=ast.Constant(value=False)):
+                found.append(node)
+            case _:
+                pass
+    return tuple(
+        Site(path, one.lineno, one.col_offset, one.end_lineno or -1, one.end_col_offset or -1) for one in found
+    )
 
 
 def minds(kind: type) -> bool:

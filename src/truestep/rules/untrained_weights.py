@@ -1,0 +1,164 @@
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from truestep.events import Event, ModelMet, OptimizerStepped, ParametersUnchanged, RunEnded
+from truestep.findings import Confidence, Mark, Severity
+from truestep.rules._conditions import FINISHED, steps
+from truestep.rules._rule import Progress, Rule
+
+_LEAST_STEPS = 10
+_LEAST_WEIGHTS = 2
+"""One random matrix may be a random projection."""
+_TAUGHT = frozenset({"expert", "pretrained", "backbone", "extractor", "encoder", "vgg", "resnet", "bert"})
+_ON_PURPOSE = frozenset({"random", "fixed", "target", "frozen"})
+
+
+class UntrainedWeights(Rule):
+    """A frozen part, or a teacher, has the random weights that it was built with: it was neither trained nor loaded.
+
+    What it does
+    ------------
+    Follows where the values of weights come from, in runs to the end. Weights are untrained if they have the random
+    values of torch's layers, no optimizer has moved them, and no state was loaded into them. Reports two or more
+
+    - frozen ones at the beginning of a model with at least two weights that are trained;
+    - ones of a network that only serves the training of another one, if its name says that it has learnt something
+      (``teacher``, ``backbone``), or if a network with the same shapes was trained before and is not used instead.
+
+    Why it matters
+    --------------
+    A pretrained part that was not loaded passes on noise, and the rest of the model learns to undo it. A student of an
+    untrained teacher learns its noise. The loss falls in both cases. In the proof, the student has an accuracy of 0.43
+    on held-out samples; with the trained teacher, 0.93.
+
+    Example
+    -------
+    ::
+
+        teacher = Net(width=128)            # the weights are not loaded
+        ...
+        with torch.no_grad():
+            soft = teacher(x).softmax(dim=1)
+
+    Fix
+    ---
+    Load or train the weights first::
+
+        teacher.load_state_dict(torch.load("teacher.pt"))
+
+    Known false alarms
+    ------------------
+    Random features on purpose in several frozen layers, with more than a readout behind them. Not reported: a single
+    random projection, random features with a readout, frozen layers with adapters, a teacher that makes all targets of
+    an artificial problem, networks that are trained or loaded later, the targets of random network distillation and
+    random priors, which are as large as a part that is trained, and weights from functions of ``torch.nn.init``.
+
+    References
+    ----------
+    - https://docs.pytorch.org/tutorials/beginner/transfer_learning_tutorial.html
+    - https://docs.pytorch.org/tutorials/beginner/knowledge_distillation_tutorial.html
+    """
+
+    id = "untrained-weights"
+    since = "0.1"
+    severity = Severity.ERROR
+    account = "parameters"
+    watches = (ModelMet, ParametersUnchanged)
+    needs = (ModelMet, OptimizerStepped, ParametersUnchanged, steps(_LEAST_STEPS), FINISHED)
+    leads_to = ("loss-never-changes",)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._before: dict[int, dict[int, int]] = {}
+        """Model to the updates of each optimizer before its first call."""
+
+    def unobserved(self, run: Progress) -> str:
+        beside = any(not run.calls.passes(number) for number in run.models)
+        return super().unobserved(run) or (
+            "" if beside or run.weights.frozen else "no frozen part, and no second network"
+        )
+
+    def observe(self, event: Event, run: Progress) -> None:
+        if isinstance(event, ModelMet):
+            self._before.setdefault(event.model, {number: run.rates.updates(number) for number in run.optimizers})
+
+    def ended(self, event: RunEnded, run: Progress) -> None:
+        if event.how != "finished" or run.step < _LEAST_STEPS:
+            return
+        told: set[int] = set()
+        for model in sorted(run.models.values(), key=lambda one: -len(one.parameters)):
+            weights = [p for p in model.parameters if p in run.parameters and len(run.parameters[p].shape) > 1]
+            raw = [p for p in weights if run.weights.untrained(p)]
+            if len(raw) < _LEAST_WEIGHTS or told.issuperset(raw):
+                continue
+            if len(raw) == len(weights):
+                label = self._fixed(model, run)
+            else:
+                label = self._part(model, weights, raw, run)
+            if label:
+                told.update(raw)
+                self._found(model, raw, label, run)
+
+    def _part(self, model: ModelMet, weights: list[int], raw: list[int], run: Progress) -> str:
+        """Return the label for frozen weights of a trained model; "" if they may be random features."""
+        frozen = run.weights.frozen.issuperset(raw) and run.weights.ran.keys() >= set(raw)
+        trained = [p for p in weights if run.weights.fate(p) == "trained"]
+        enough = weights[: len(raw)] == raw and (model.installed or len(trained) >= _LEAST_WEIGHTS)
+        moved = [p for p in model.parameters if p in run.weights.moved]
+        kept = [p for p in model.parameters if p in run.weights.frozen and p not in run.weights.moved]
+        if not (frozen and trained and enough) or _among(_shapes(kept, run), _shapes(moved, run)):
+            return ""
+        return "frozen, beside weights that are trained"
+
+    def _fixed(self, model: ModelMet, run: Progress) -> str:
+        """Return the label for a network without training; "" if it may be random on purpose."""
+        lines = [line for line in run.calls.lines() if line.model == model.model]
+        if run.calls.passes(model.model) or sum(line.blocks for line in lines) < _LEAST_STEPS:
+            return ""
+        if self._trained_twin(model, run):
+            return "another network with these shapes was trained"
+        words = set(re.split(r"[\W_\d]+", model.name.lower()))
+        taught = words & _TAUGHT or ("teacher" in words and _distils(run))
+        return f"`{model.name}` serves the training" if taught and not words & _ON_PURPOSE else ""
+
+    def _trained_twin(self, model: ModelMet, run: Progress) -> bool:
+        """Return True if a network with the same shapes was trained before the first call, and not since."""
+        wanted = _shapes(model.parameters, run)
+        return any(
+            _LEAST_STEPS <= before == run.rates.updates(number) and _among(wanted, _shapes(run.holds[number], run))
+            for number, before in self._before[model.model].items()
+        )
+
+    def _found(self, model: ModelMet, raw: list[int], label: str, run: Progress) -> None:
+        names = run.parameter_names(tuple(raw))
+        frozen = model.freeze
+        draft = self.report(
+            frozen or model.site,
+            f"`{model.name}` has weights that were neither trained nor loaded",
+            run=run,
+            label=label,
+            related=(Mark(model.site, f"`{model.name}` is called here"),) if frozen and model.site else (),
+            cost=f"{names} kept the random values of their initialisation",
+            help=f"load the weights of `{model.name}`, or train them before they are used",
+            confidence=Confidence.MEDIUM,
+            unit="weights",
+            key=model.model,
+        )
+        draft.count, draft.first_step = len(raw), None
+
+
+def _distils(run: Progress) -> bool:
+    """Return True if a loss compares distributions, or labels and another target: a teacher may not make them all."""
+    kinds = [kind for kind, *_ in run.losses.tally]
+    return "kl_div" in kinds or kinds.count("cross_entropy") + kinds.count("nll_loss") > 1
+
+
+def _shapes(parameters: Iterable[int], run: Progress) -> list[tuple[int, ...]]:
+    return [run.parameters[p].shape for p in sorted(parameters) if p in run.parameters]
+
+
+def _among(wanted: list[tuple[int, ...]], shapes: list[tuple[int, ...]]) -> bool:
+    """Return True if the shapes of a network are among others, in a row: the target of a predictor, a twin."""
+    return any(shapes[at : at + len(wanted)] == wanted for at in range(len(shapes) - len(wanted) + 1))
