@@ -189,7 +189,15 @@ TABLE: list[tuple[str, str, list[Event], str, str]] = [
         "finished",
         "no comparison of results with targets that could be repeated",
     ),
+    ("layers-without-activation", "no readable tape", [*MET, MADE, USED], "finished", "no readable autograd tape"),
     ("loss-without-parameters", "2 steps", FEW, "finished", "fewer than 3 optimizer steps"),
+    (
+        "padding-changes-output",
+        "no padding",
+        [*MET, *step()],
+        "finished",
+        "no batch with padding of different lengths",
+    ),
     (
         "padding-in-loss",
         "1 look",

@@ -101,6 +101,26 @@ class ArgumentsCompared(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class PaddingCompared(Event):
+    """Samples of a batch that end in padding were run on a copy of the model again, without a part of it."""
+
+    absent: ClassVar[str] = "no batch with padding of different lengths"
+    model: int
+    argument: str = ""
+    length: int = 0
+    """Length of the samples with their padding."""
+    trimmed: int = 0
+    """Number of positions that were left out."""
+    samples: int = 0
+    share: float = 0.0
+    """Largest difference of a result, as a share of the largest difference between two samples."""
+    changes: bool = False
+    """Whether this is more than an effect at the border."""
+    site: Site | None = None
+    """Line of the call."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class TargetsCompared(Event):
     """The targets of a loss are tokens that its model was called on; a copy was called with other tokens there."""
 

@@ -222,3 +222,20 @@ class AnomalyModeSeen(Event):
     site: Site | None = None
     switch: Site | None = None
     """The line of the user's file that turns it on; None unless there is exactly one."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class LayersJoined(Event):
+    """At a sampled backward, a linear layer followed another one of its model without a nonlinear operation between."""
+
+    absent: ClassVar[str] = "no linear layer after another one"
+    first: int
+    second: int
+    """Weights of the two layers."""
+    width: int = 0
+    """Number of units between them."""
+    normed: bool = False
+    """Whether a batch normalisation is between them."""
+    site: Site | None = None
+    """The line that runs the second layer."""
+    first_site: Site | None = None

@@ -54,7 +54,7 @@ for step in range(30):
     x, y = torch.randn(16, 8), torch.randint(0, 3, (16,))
     optimizer.zero_grad()
     loss = sum(nn.functional.cross_entropy(net(x), y) for net in (model, copied, tried, empty))
-    loss = loss + (decoder(encoder(x)) - x).pow(2).mean() + stage(x[:, :3]).pow(2).mean()
+    loss = loss + (decoder(encoder(x)) - x).pow(2).mean() + stage[1](torch.relu(stage[0](x[:, :3]))).pow(2).mean()
     loss.backward()
     optimizer.step()
 print(loss.item())

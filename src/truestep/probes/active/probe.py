@@ -22,6 +22,7 @@ from truestep.events import (
     DrawsCompared,
     Event,
     InputsCompared,
+    PaddingCompared,
     PlainStateCompared,
     PlainStateSaved,
     SampleReadAgain,
@@ -38,6 +39,7 @@ from truestep.probes.active.data_sets.reads import read_again, shared
 from truestep.probes.active.derivatives import derivatives, functions_of
 from truestep.probes.active.grounds import fit, hindrance
 from truestep.probes.active.influence import draws, influence
+from truestep.probes.active.padding import padding
 from truestep.probes.active.samples import compare
 from truestep.probes.active.targets import TargetsRead
 from truestep.probes.active.trial import Trial
@@ -289,7 +291,14 @@ class ActiveProbe(Probe):
                 event = DerivativeCompared(model=model, function=name, ratio=ratio, wrong=wrong, site=found.site)
                 told.append(event)
 
-        checks = {"samples": samples, "draws": random, "inputs": inputs, "arguments": each, "derivatives": slopes}
+        def ends() -> None:
+            found = padding(trial)
+            if found is not None:
+                facts = {name: getattr(found, name) for name in type(found).__slots__}
+                told.append(PaddingCompared(model=model, changes=found.changes, site=site, **facts))
+
+        checks = {"samples": samples, "draws": random, "inputs": inputs, "arguments": each, "padding": ends}
+        checks["derivatives"] = slopes
         for name, check in checks.items():
             try:
                 if name != "derivatives" or functions:

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from truestep import seams
 from truestep.events import BackwardEnded, Event, GradientsTaken, HandStepped, LossNotFinite, LossRead, Site
 from truestep.probes.backward.anomaly import Anomaly
+from truestep.probes.backward.chained_layers import look_for_chains
 from truestep.probes.backward.kept_graphs import Keep
 from truestep.probes.backward.nan_search import whereabouts
 from truestep.probes.backward.retained_graphs import Retained
@@ -24,10 +25,12 @@ from truestep.seams.refs import Ref
 _SCALINGS = ("DivBackward0", "MulBackward0")
 _SUMS = ("AddBackward0", "SubBackward0")
 _SAMPLED_READS = 4
+_CHAINS_FOR = 4
+"""Steps after the first pass of a line in which its layers are followed: a model does not change its form later."""
 _MOST_BAD_LOSSES = 8
+"""Number of losses that are not finite to examine; later ones are only counted."""
 _EARLY = (0, 1, 2, 3, 10, 20, 50)
 """Steps after the first pass of a line at which its loss is read."""
-"""Number of losses that are not finite to examine; later ones are only counted."""
 
 
 class Entered(NamedTuple):
@@ -185,6 +188,8 @@ class BackwardProbe(Probe):
         if sampled and self._another_read():
             read_tape(scene, [o for o in outputs if hasattr(o, "grad_fn")], site)
             self.terms.look(node, scene.sites.own(1), site)
+            if node is not None and self._begun.get(site, 0) + _CHAINS_FOR > scene.sampling.step:
+                look_for_chains(scene, node, site)
             self.anomaly.look(site)
         elif sampled:
             scene.losses.unknown()

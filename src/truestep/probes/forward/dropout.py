@@ -13,6 +13,7 @@ from types import FrameType, FunctionType, ModuleType
 from typing import Any
 
 from truestep.events import Site
+from truestep.probes.backward.chained_layers import DROPOUT
 from truestep.probes.context.local_variables import argument
 from truestep.probes.context.names import call_at
 from truestep.probes.context.probe import Probe, sees
@@ -21,6 +22,7 @@ from truestep.seams.weaving import compiling, teach_script
 
 _SEAMS = ("dropout", "feature_dropout")
 """The others, for alpha dropout, are off where they are not given the mode."""
+_PRODUCT = "MulBackward0"
 _WITH_MODE = 3
 """So many positional arguments, and the third one is the mode."""
 
@@ -49,6 +51,10 @@ class DropoutProbe(Probe):
             if not compiles() and depth.inside == (2 if grad_enabled() else 1) and not coast.inside:
                 if train:
                     self.met(input, p, frame(1))
+                    if depth.inside == 2:
+                        result = original(input, p, train)
+                        self.mark(result)
+                        return result
                 elif depth.inside == 2:
                     self.followed(p, frame(1))
             return original(input, p, train)
@@ -78,6 +84,12 @@ class DropoutProbe(Probe):
             scene.depth.drops = True
             if self._leaves_mode_out(site, frame):
                 scene.depth.dropout = scene.depth.dropout or site
+
+    @sees
+    def mark(self, result: Any) -> None:
+        """Mark the operation of a dropout on the tape, where it is a product."""
+        if result.grad_fn is not None and result.grad_fn.name() == _PRODUCT:  # with a rate of 0, that of the input
+            result.grad_fn.metadata[DROPOUT] = True
 
     @sees
     def followed(self, p: Any, function: FrameType) -> None:

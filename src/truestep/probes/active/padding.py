@@ -1,0 +1,140 @@
+"""Check: padding changes the result of a model, so that a sample gets another result beside longer samples.
+
+Samples of a batch that end in padding are run again without a part of that padding, which a batch of shorter samples
+would not have.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+from truestep.probes.active.call import Path, name_of
+from truestep.probes.active.copies import Refused
+from truestep.probes.active.influence import same
+from truestep.probes.active.trial import Trial
+
+_SEED = 5_678_911
+_LEAST_LENGTH = 4
+_LEAST_ROWS = 2
+_LEAST_SHARE = 0.05
+"""Least difference that counts, as a share of those between samples: convolutions change a little at the border."""
+_PART = 4
+"""One sample of so many gives the length of the padding that is left out."""
+_WHOLE = 2
+"""Dimensions of a batch of tokens; batches of vectors have one more."""
+
+
+@dataclass(frozen=True, slots=True)
+class Padding:
+    """Result of the check."""
+
+    argument: str
+    length: int
+    """Length of the samples in this batch."""
+    trimmed: int
+    """Number of positions of padding that were left out."""
+    samples: int
+    """Number of samples that end in so much padding."""
+    share: float = 0.0
+    """Largest difference of a result, as a share of the largest difference between two samples."""
+
+    @property
+    def changes(self) -> bool:
+        return self.share >= _LEAST_SHARE
+
+
+def padding(trial: Trial) -> Padding | None:
+    """Return the effect of padding on the results; None for arguments without padding.
+
+    Raises:
+        Refused: the copy cannot be called, or its results are random.
+    """
+    torch, call = trial.scene.torch, trial.call
+    tensors = call.tensors(torch)
+    for path, value in tensors.items():
+        ends = _ends(value, torch)
+        trimmed = 0 if ends is None else _trimmed(ends)
+        if ends is None or not trimmed:
+            continue
+        rows = (ends >= trimmed).nonzero().flatten()
+        samples, length = value.shape[:2]
+        alike = {path: one for path, one in tensors.items() if one.dim() and one.shape[0] == samples}
+        if _is_ambiguous(tensors, samples, length):
+            raise Refused("its arguments have the positions in different dimensions")
+        whole = {path: one.index_select(0, rows.to(one.device)) for path, one in alike.items()}
+        shorter = {path: _shorter(one, length, trimmed) for path, one in whole.items()}
+        before, after = (trial.run(_SEED, call.replaced(values)) for values in (whole, shorter))
+        if not same(before, trial.run(_SEED, call.replaced(whole))):
+            raise Refused("its results for the same batch and seed differ")
+        every = [float((one - one.mean(0)).abs().max()) for one in trial.run(_SEED)]
+        found = _differences(every, before, after, len(rows))
+        if not found:
+            raise Refused("its result has no row for each sample")
+        return Padding(name_of(path, trial.copy), int(length), trimmed, len(rows), float(f"{max(found):.2g}"))
+    return None
+
+
+def _ends(value: Any, torch: Any) -> Any:
+    """Return the number of positions of padding at the end of each row; None for other tensors than padded sequences.
+
+    Padding is one token, or vectors of zeros, which is nowhere else; it begins at different positions of the rows, the
+    longest row has none, and no row consists of it.
+    """
+    if value.layout is not torch.strided or value.dim() < _WHOLE or value.shape[1] < _LEAST_LENGTH:
+        return None
+    if value.dim() == _WHOLE and value.dtype in (torch.int64, torch.int32):
+        last = value[:, -1]
+        is_padding = value == last.mode().values
+    elif value.dim() == _WHOLE + 1 and value.is_floating_point():
+        is_padding = (value == 0).all(2)
+    else:
+        return None
+    ends = is_padding.flip(1).int().cumprod(1).sum(1)
+    longest = int(ends.max())
+    if longest >= value.shape[1] or int(ends.min()) or len(ends.unique()) <= _LEAST_ROWS:
+        return None
+    if int(is_padding.sum()) != int(ends.sum()):
+        return None
+    return ends
+
+
+def _trimmed(ends: Any) -> int:
+    """Return the number of positions to leave out: the padding of a quarter of the rows, of at least two."""
+    ordered = ends.sort(descending=True).values
+    return int(ordered[max(_LEAST_ROWS, len(ordered) // _PART) - 1]) if len(ordered) >= _LEAST_ROWS else 0
+
+
+def _is_ambiguous(tensors: dict[Path, Any], samples: int, length: int) -> bool:
+    """Return True if a tensor can have its positions elsewhere than in the second dimension."""
+    return samples == length or any(
+        length in (*one.shape[:1], *one.shape[2:])
+        or (one.dim() > 1 and length in one.shape and one.shape[0] != samples)
+        for one in tensors.values()
+    )
+
+
+def _shorter(value: Any, length: int, trimmed: int) -> Any:
+    """Return a tensor without its last positions, if it has them."""
+    if value.dim() < _WHOLE or value.shape[1] != length:
+        return value
+    return value.narrow(1, 0, length - trimmed)
+
+
+def _differences(spreads: list[float], before: list[Any], after: list[Any], rows: int) -> list[float]:
+    """Return the largest difference of each result with a row for each sample, and none for each position.
+
+    Layers that read in both directions change results at each position a little, and are used without masks.
+
+    Args:
+        spreads: largest difference of each result between the samples of the batch.
+        before: results of the samples with their padding.
+        after: results without a part of it.
+        rows: number of these samples.
+    """
+    found = []
+    for spread, one, two in zip(spreads, before, after, strict=False):
+        if one.dim() and one.shape == two.shape and one.shape[0] == rows and 0 < spread < math.inf:
+            found.append(float((one - two).abs().max()) / spread)
+    return found

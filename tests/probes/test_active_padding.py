@@ -1,0 +1,97 @@
+"""Padding of a batch is left out on a copy of the model: do the results of the samples change?"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor, nn
+from torch.nn.utils.rnn import pack_padded_sequence, pad_sequence
+
+from truestep.events import PaddingCompared
+from truestep.supervision import Session
+
+LENGTHS = torch.tensor([12, 9, 7, 5, 4, 11, 8, 6])
+
+
+class Network(nn.Module):
+    def __init__(self, use: Callable[[Any, Tensor, Tensor], Tensor]) -> None:
+        super().__init__()
+        self.use, self.embed = use, nn.Embedding(9, 6)
+        self.lstm, self.head = nn.LSTM(6, 6, batch_first=True), nn.Linear(6, 3)
+
+    def forward(self, tokens: Tensor, lengths: Tensor) -> Tensor:
+        return self.head(self.use(self, self.embed(tokens) if tokens.dim() == 2 else tokens, lengths))  # type: ignore[no-any-return]
+
+
+def compared(use: Callable[[Any, Tensor, Tensor], Tensor], batch: Tensor, labels: Tensor | None = None) -> list[Any]:
+    """Train a model on a padded batch, and return the comparisons."""
+    torch.manual_seed(0)
+    events: list[Any] = []
+    model, labels = Network(use), torch.arange(8) % 3 if labels is None else labels
+    with Session(also=events.append) as session:
+        optimizer = torch.optim.SGD(model.parameters(), 0.1)
+        for _ in range(6):
+            output = model(batch, LENGTHS)
+            nn.functional.cross_entropy(output.flatten(0, -2), labels.flatten()).backward()
+            optimizer.step()
+            optimizer.zero_grad()
+    assert session.stop().internal_errors == ()
+    return [event for event in events if isinstance(event, PaddingCompared)]
+
+
+def tokens(padding: int = 0) -> Tensor:
+    draw = torch.Generator().manual_seed(0)
+    rows = [torch.randint(1, 9, (int(n),), generator=draw) for n in LENGTHS]
+    return pad_sequence(rows, batch_first=True, padding_value=padding)
+
+
+def packed(model: Any, x: Tensor, lengths: Tensor) -> Tensor:
+    _, (last, _) = model.lstm(pack_padded_sequence(x, lengths, batch_first=True, enforce_sorted=False))
+    return last[0]  # type: ignore[no-any-return]
+
+
+def test_a_mean_over_padding_changes() -> None:
+    event = compared(lambda model, x, lengths: x.mean(1), tokens())[-1]
+    assert event.changes
+    assert (event.argument, event.length, event.trimmed, event.samples) == ("tokens", 12, 7, 2)
+
+
+def test_the_last_state_after_padding_changes() -> None:
+    assert compared(lambda model, x, lengths: model.lstm(x)[0][:, -1], tokens())[-1].changes
+
+
+def test_series_of_vectors_with_zeros_change() -> None:
+    series = tokens()[..., None] * torch.rand(6)
+    assert compared(lambda model, x, lengths: x.mean(1), series)[-1].changes
+
+
+def test_outputs_at_each_position_are_not_compared() -> None:
+    labels = torch.arange(96).reshape(8, 12) % 3
+    assert compared(lambda model, x, lengths: model.lstm(x.flip(1))[0].flip(1), tokens(), labels) == []
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        packed,
+        lambda model, x, lengths: model.lstm(x)[0][torch.arange(len(x)), lengths - 1],
+        lambda model, x, lengths: (x * (torch.arange(x.shape[1]) < lengths[:, None])[..., None]).sum(1),
+    ],
+    ids=["packed", "last real state", "masked"],
+)
+def test_padding_that_is_left_out_changes_nothing(use: Callable[[Any, Tensor, Tensor], Tensor]) -> None:
+    event = compared(use, tokens())[-1]
+    assert not event.changes
+    assert event.share < 1e-3
+
+
+@pytest.mark.parametrize(
+    "batch",
+    [torch.randint(1, 9, (8, 12)), tokens().index_fill(1, torch.tensor([11]), 0), torch.ones(8, 12, dtype=torch.long)],
+    ids=["no padding", "a fixed length", "one token"],
+)
+def test_batches_without_padding_to_the_longest_are_not_compared(batch: Tensor) -> None:
+    assert compared(lambda model, x, lengths: x.mean(1), batch) == []
