@@ -68,12 +68,14 @@ class SoftmaxWrongDim(Rule):
         self._first: dict[Site | None, int] = {}
         self._wrong: dict[Site | None, int] = {}
         self._right: dict[Site | None, int] = {}
+        self._over: dict[Site | None, str] = {}
+        """Line of a reported loss to the dimension of its softmax: one over the batch explains that of the samples."""
 
     def suspected(self) -> bool:
         return super().suspected() or any(2 * self._right.get(site, 0) < times for site, times in self._wrong.items())
 
     def observe(self, event: Event, run: Progress) -> None:
-        if isinstance(event, SamplesCompared) and event.cause == "softmax":
+        if isinstance(event, SamplesCompared) and event.cause == "softmax" and "batch" not in self._over.values():
             self._inside(event, run)
         if not isinstance(event, LossComputed) or not event.grad:
             return
@@ -87,6 +89,7 @@ class SoftmaxWrongDim(Rule):
         self._wrong[site] = times = self._wrong.get(site, 0) + 1
         if first == run.step or 2 * self._right.get(site, 0) >= times:
             return
+        self._over[site] = over
         draft = self.report(
             site,
             _message(event, over),
