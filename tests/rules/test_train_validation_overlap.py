@@ -6,6 +6,8 @@ from truestep.events import (
     LoaderStarted,
     ModelCalled,
     OptimizerStepped,
+    RowsEvaluated,
+    RowsUnread,
     RunEnded,
     SamplesShared,
     Site,
@@ -100,3 +102,51 @@ def test_what_was_skipped_is_not_observed():
     run.note(shared())
     run.note(RunEnded(how="finished"))
     assert rule.verdict(run).outcome is Outcome.CLEAR
+
+
+ROWS = {"table": "x_val", "samples": 150, "hits": 70, "inside": 150, "trained": "x_train", "rows": 450, "seen": 225}
+SPLIT = Site("train.py", 7)
+
+
+def rows(*, steps=20, unread="x", unused=False, **facts):
+    left = [RowsUnread(table=unread, unused=unused)] if unread else []
+    read = RowsEvaluated(model=1, site=EVALUATION, made=SPLIT, **{**ROWS, "own": True, **facts})
+    return [*[OptimizerStepped(optimizer=1)] * steps, ModelCalled(model=1, tracked=False, site=EVALUATION), read, *left]
+
+
+def test_training_rows_in_another_array_are_named_at_the_split():
+    (finding,) = judge(TrainValidationOverlap, rows())
+    assert finding.primary.site == SPLIT
+    assert finding.message == "150 of the 150 samples of `x_val` were trained on"
+    assert finding.cost.endswith("nothing reads the other rows of `x`")
+
+
+def test_rows_that_are_training_rows_in_part_are_named():
+    (finding,) = judge(TrainValidationOverlap, rows(samples=300, unread=""))
+    assert finding.message.startswith("140 of the 300")
+
+
+@pytest.mark.parametrize(
+    "facts",
+    [
+        {"unread": ""},
+        {"own": False},
+        {"hits": 0},
+        {"inside": 0, "hits": 0},
+        {"samples": 15, "inside": 15, "hits": 12},
+        {"steps": 4},
+        {"samples": 600, "inside": 445, "unread": ""},
+    ],
+    ids=["training-accuracy", "the-training-array", "other-rows", "another-table", "few", "each-step", "all-rows"],
+)
+def test_other_evaluations_on_rows_are_quiet(facts):
+    assert judge(TrainValidationOverlap, rows(**facts)) == []
+
+
+def test_a_part_of_a_split_that_no_statement_reads_is_enough():
+    assert judge(TrainValidationOverlap, rows(own=False, unused=True)) != []
+
+
+def test_a_clean_evaluation_on_rows_silences():
+    clean = RowsEvaluated(model=1, site=Site("train.py", 60), table="x_test", samples=100, seen=225)
+    assert judge(TrainValidationOverlap, [*rows(), clean]) == []

@@ -11,8 +11,13 @@ from truestep.accounts._account import Account, Entry, amount, line_of
 from truestep.accounts.run_objects import Objects
 from truestep.events import Event, LoaderMet, Site
 
-_Key = tuple[str, int]
-"""Kind of the fact, and number of the loader."""
+_Key = tuple[str, int | Site | None]
+"""Kind of the fact, and number of the loader; for "evaluations" their line, and None for "steps"."""
+_OF_LINES = ("evaluations", "steps")
+CLEAN = 0.1
+"""Share of rows that were trained on, below which an evaluation is on other data."""
+_SELDOM = 8
+"""Least number of steps for each evaluation; calls in more of them, of a teacher or a target network, are a part."""
 _ORDERS = {"random": "shuffled", "sequential": "in order"}
 
 
@@ -32,6 +37,33 @@ class Inputs:
         """Return the standard deviation of all values read, around their mean."""
         mean = self.mean
         return math.sqrt(sum(read.spread**2 + (read.mean - mean) ** 2 for read in self.reads) / len(self.reads))
+
+
+@dataclass(slots=True)
+class Evaluation:
+    """Rows of one line's calls without gradients between two steps, compared with those of the training."""
+
+    last: ev.RowsEvaluated
+    samples: int = 0
+    hits: int = 0
+    inside: int = 0
+    expected: float = 0.0
+    """Number of hits to expect if all these rows of the table of the training were trained on."""
+
+    def add(self, event: ev.RowsEvaluated) -> None:
+        """Enter a call."""
+        self.last = event
+        self.samples += event.samples
+        self.hits += event.hits
+        self.inside += event.inside
+        self.expected += event.inside * event.seen / max(1, event.rows)
+
+    @property
+    def share(self) -> float:
+        """Share of the rows that were trained on, estimated from the steps that were read."""
+        if self.last.windows or not self.expected:
+            return self.hits / self.samples
+        return min(1.0, self.hits / self.expected) * self.inside / self.samples
 
 
 @dataclass(slots=True)
@@ -57,7 +89,16 @@ class Samples(Account[_Key]):
         self.evaluated: dict[int, Site | None] = {}
         """Loaders with a whole pass of calls without a backward pass, with the line that reads them."""
         self.unread: list[ev.LoaderUnread] = []
+        self.evaluations: dict[Site | None, Evaluation] = {}
+        """Line to its latest evaluation on rows of which it is known whether the training read them."""
+        self.once_clean: set[Site | None] = set()
+        """Lines with an earlier evaluation on rows that were not trained on, as of folds that rotate."""
+        self.rows_unread: list[ev.RowsUnread] = []
         self._current: dict[int, _Pass] = {}
+        self._since: set[Site | None] = set()
+        """Lines with an evaluation on rows since the latest step."""
+        self._called: set[Site | None] = set()
+        """Lines with a call without gradients since the latest step."""
 
     def note(self, event: Event) -> None:
         """Enter an event."""
@@ -67,8 +108,12 @@ class Samples(Account[_Key]):
                 self._current[event.loader] = _Pass(event.site)
             case ev.BatchDrawn():
                 self.tally.add(("batches", event.loader))
-            case ev.ModelCalled(loader=int(loader)) if loader in self._current:
-                self._current[loader].called = True
+            case ev.ModelCalled():
+                if event.loader in self._current:
+                    self._current[event.loader].called = True
+                if not event.tracked and event.site not in self._called:
+                    self._called.add(event.site)
+                    self.tally.add(("evaluations", event.site))
             case ev.BackwardEnded(loader=int(loader)) if loader in self._current:
                 if not self._current[loader].trained:
                     self._current[loader].trained = True
@@ -79,6 +124,20 @@ class Samples(Account[_Key]):
                 self._ended(event.loader)
             case ev.LoaderUnread():
                 self.unread.append(event)
+            case ev.RowsEvaluated():
+                if event.site not in self._since:
+                    self._since.add(event.site)
+                    before = self.evaluations.get(event.site)
+                    if before is not None and before.last.seen and before.share < CLEAN:
+                        self.once_clean.add(event.site)
+                    self.evaluations[event.site] = Evaluation(event)
+                self.evaluations[event.site].add(event)
+            case ev.RowsUnread():
+                self.rows_unread.append(event)
+            case ev.OptimizerStepped() | ev.HandStepped():
+                self._since.clear()
+                self._called.clear()
+                self.tally.add(("steps", None))
             case ev.InputsRead():
                 self.inputs.setdefault((event.model, event.training), Inputs()).reads.append(event)
             case _:
@@ -89,9 +148,13 @@ class Samples(Account[_Key]):
         if current is not None and current.called and not current.trained:
             self.evaluated.setdefault(loader, current.site)
 
+    def is_seldom(self, site: Site | None) -> bool:
+        """Return True if the evaluations of a line are few next to the steps."""
+        return _SELDOM * self.tally["evaluations", site] <= self.tally["steps", None]
+
     def entry(self) -> Entry | None:
         """Return the passes over the data that the run trained on, and the inputs of its models."""
-        loaders = {number for _, number in self.tally}
+        loaders = {number for kind, number in self.tally if kind not in _OF_LINES and isinstance(number, int)}
         parts = self._passes() + [f"{one.name} never read" for one in self.unread[:1]] + self._values()
         facts = {
             "loaders": [self._facts(number) for number in sorted(loaders)],

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from truestep.accounts.samples import CLEAN, Evaluation
 from truestep.events import (
     CheckSkipped,
     Event,
     LoaderStarted,
     ModelCalled,
     OptimizerStepped,
+    RowsEvaluated,
+    RowsUnread,
     RunEnded,
     SamplesShared,
     Site,
 )
-from truestep.findings import Mark, Severity
-from truestep.rules._conditions import FINISHED
+from truestep.findings import Confidence, Mark, Severity
+from truestep.rules._conditions import FINISHED, Condition
 from truestep.rules._rule import Progress, Rule
 
 _LEAST_SHARED = 10
@@ -27,6 +30,13 @@ _LEAST_OTHER_SHARE = 0.02
 _LEAST_SAMPLES = 20
 _CHANCE = 10
 """Shared samples must be at least this many times the number expected by chance."""
+_LEAST_WHOLE_SHARE = 0.8
+"""Least share, estimated from some steps, at which all rows of an evaluation count as trained on."""
+_SURE = 400
+"""Number of hits to expect from which the share within one table is an estimate to rely on."""
+_LEAST_CLEAN = 0.2
+"""Least size of a clean evaluation, as a part of another one, to be more than a few points for a picture."""
+_COMPARED = Condition(SamplesShared.absent, lambda run: not run.met.isdisjoint({SamplesShared, RowsEvaluated}))
 
 
 class TrainValidationOverlap(Rule):
@@ -38,6 +48,10 @@ class TrainValidationOverlap(Rule):
     index if both read one data set, or two with equal samples, otherwise by value. Reports an evaluation if at least a
     tenth of its samples were trained on (a fifth if compared by value), some were not, and some training samples are
     not in it: two splits that should be one.
+
+    Without loaders, looks up the rows of an evaluation among those of sampled training steps, in the tables that
+    variables of the program hold, also as windows of a sequence. Also reports an evaluation on training rows only, if
+    nothing reads the other part of a split.
 
     Why it matters
     --------------
@@ -61,9 +75,9 @@ class TrainValidationOverlap(Rule):
     Known false alarms
     ------------------
     A run with a single evaluation, on a mixture of training samples and others, on purpose. Not reported: accuracy on
-    training samples, an evaluation of all samples, folds and splits with a new model each, samples that repeat
-    naturally, and every run with another evaluation on samples that were never trained on, or that could not be
-    compared.
+    training samples, an evaluation of all samples, calls in most steps (teachers, target networks), folds and splits
+    with a new model or optimizer each, samples that repeat naturally, and every run with another evaluation on samples
+    that were never trained on, or that could not be compared.
 
     References
     ----------
@@ -75,8 +89,8 @@ class TrainValidationOverlap(Rule):
     since = "0.1"
     severity = Severity.ERROR
     account = "samples"
-    watches = (SamplesShared, CheckSkipped, ModelCalled, LoaderStarted, OptimizerStepped)
-    needs = (SamplesShared, FINISHED)
+    watches = (SamplesShared, CheckSkipped, ModelCalled, LoaderStarted, OptimizerStepped, RowsEvaluated, RowsUnread)
+    needs = (_COMPARED, FINISHED)
     asks = "evaluation data are not trained on"
 
     def __init__(self) -> None:
@@ -92,7 +106,7 @@ class TrainValidationOverlap(Rule):
         self._skipped = ""
 
     def unobserved(self, run: Progress) -> str:
-        return self._skipped if SamplesShared not in run.met and self._skipped else super().unobserved(run)
+        return self._skipped if not _COMPARED.holds(run) and self._skipped else super().unobserved(run)
 
     def suspected(self) -> bool:
         return super().suspected() or bool(self._leaking)
@@ -120,11 +134,42 @@ class TrainValidationOverlap(Rule):
         clean = any(_is_clean(compared) for compared in self._compared.values())
         made = {_made(loader, run) for loader in self._leaking.keys() | self._trained} - {None}
         others = {loader for loader in self._called - known if loader is None or _made(loader, run) not in made}
-        if event.how != "finished" or clean or others:
+        if event.how != "finished" or clean:
             return
         for loader, shared in self._leaking.items():
-            if loader not in self._trained:
+            if loader not in self._trained and not others:
                 self._found(loader, shared, run)
+        if not self._drafts:
+            self._judge_rows(run)
+
+    def _judge_rows(self, run: Progress) -> None:
+        """Report evaluations on rows of tables that variables hold."""
+        evaluations = run.samples.evaluations
+        clean = max((one.samples for one in evaluations.values() if one.share < CLEAN), default=0)
+        for site, one in evaluations.items():
+            if clean >= max(_LEAST_SAMPLES, _LEAST_CLEAN * one.samples):
+                continue
+            if site in run.samples.once_clean or not run.samples.is_seldom(site):
+                continue
+            unread = [left.table for left in run.samples.rows_unread if left.unused or one.last.own or one.last.windows]
+            whole = _is_trained_on(one) and bool(unread)
+            if not (whole or _is_mixed(one)):
+                continue
+            last = one.last
+            name, shared = last.table, one.samples if whole else round(one.share * one.samples)
+            cost = f"of these rows, {one.hits:,} were in the batches of the steps that were read"
+            self.report(
+                last.made or site,
+                f"{shared:,} of the {one.samples:,} samples of `{name}` were trained on",
+                run=run,
+                label="evaluated on training samples",
+                related=(Mark(site, "the evaluation"),) if last.made else (),
+                cost=f"{cost}; nothing reads the other rows of `{unread[0]}`" if whole else cost,
+                help="split the data once, and use the two parts of that split for training and evaluation",
+                confidence=Confidence.MEDIUM,
+                unit="evaluations",
+                key=site,
+            )
 
     def _found(self, loader: int, shared: SamplesShared, run: Progress) -> None:
         name = run.loader_name(loader)
@@ -157,6 +202,24 @@ def _leaks(event: SamplesShared) -> bool:
     beyond = max(_LEAST_OTHERS, _LEAST_OTHER_SHARE * event.shared)
     enough = event.samples >= _LEAST_SAMPLES and event.shared >= least
     return not event.later and enough and event.outside >= others and event.beyond >= beyond
+
+
+def _is_trained_on(one: Evaluation) -> bool:
+    """Return True if all rows of an evaluation are in the table of the training, and as many were read as of others."""
+    inside = one.inside >= (1 - _LEAST_OTHER_SHARE) * one.samples
+    return inside and one.hits >= _LEAST_SHARED and one.share >= _LEAST_WHOLE_SHARE and one.samples >= _LEAST_SAMPLES
+
+
+def _is_mixed(one: Evaluation) -> bool:
+    """Return True if an evaluation has rows of the training and others, and lacks some rows of the training."""
+    outside = one.samples - one.inside
+    alone = outside < max(_LEAST_OTHERS, _LEAST_OTHER_SHARE * one.samples)
+    if alone and (one.last.windows or one.expected < _SURE):
+        return False
+    beyond = one.last.rows - one.inside
+    enough = one.samples >= _LEAST_SAMPLES and one.hits >= _LEAST_SHARED
+    enough = enough and _LEAST_EQUAL_SHARE <= one.share <= _LEAST_WHOLE_SHARE
+    return enough and beyond >= max(_LEAST_OTHERS, _LEAST_OTHER_SHARE * one.inside)
 
 
 def _is_clean(event: SamplesShared) -> bool:

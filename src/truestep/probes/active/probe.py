@@ -9,6 +9,7 @@ the latest batch show the dimension of the samples.
 from __future__ import annotations
 
 import contextlib
+import sys
 from collections.abc import Iterator
 from contextlib import ExitStack
 from types import FrameType
@@ -25,6 +26,7 @@ from truestep.events import (
     PaddingCompared,
     PlainStateCompared,
     PlainStateSaved,
+    RowsUnread,
     SampleReadAgain,
     SamplesCompared,
     SamplesShared,
@@ -40,6 +42,7 @@ from truestep.probes.active.derivatives import derivatives, functions_of
 from truestep.probes.active.grounds import fit, hindrance
 from truestep.probes.active.influence import draws, influence
 from truestep.probes.active.padding import padding
+from truestep.probes.active.rows.reads import RowReads
 from truestep.probes.active.samples import compare
 from truestep.probes.active.targets import TargetsRead
 from truestep.probes.active.trial import Trial
@@ -82,6 +85,7 @@ class ActiveProbe(Probe):
 
         self._targets = TargetsRead(scene, self._aside)
         self._comparisons = Comparisons(scene, self._aside)
+        self._rows = RowReads(scene, self._aside)
         self._plain = Unsaved(scene)
         self._saves: set[tuple[int, tuple[str, ...], tuple[str, ...]]] = set()
         """Saves that were already emitted."""
@@ -152,6 +156,9 @@ class ActiveProbe(Probe):
                 return
             if not scene.sampling.on:
                 self._targets.forget()
+            self._read_rows(module, model.number, site, frame, tracked=tracked)
+            if not model.trainable:
+                return
             if not tracked or (use_of(site) if site else Use()).how == "compared":
                 self._comparisons.returned(model.number, site, frame, result)
             if tracked and scene.sampling.on:
@@ -166,8 +173,28 @@ class ActiveProbe(Probe):
     @sees
     def computed(self, kind: str, site: Site | None, input: Any, target: Any) -> None:
         """Handle a loss of training at a sampled step."""
+        with contextlib.suppress(Refused):
+            self._rows.targets(site, sys._getframe(2), target)
         if self.scene.sampling.step >= _TRAINED:
             self._targets.computed(kind, site, input, target)
+
+    @sees
+    def _read_rows(self, module: Any, model: int, site: Site | None, frame: FrameType, *, tracked: bool) -> None:
+        """Read the rows that a model was called on: at sampled steps of the training, and in evaluations."""
+        scene = self.scene
+        if scene.coast.on or (tracked and not scene.sampling.on) or scene.sampling.given_up:
+            return
+        with contextlib.suppress(Refused):
+            call = called(module, frame)
+            given = (*call.args, *call.kwargs.values())
+            if tracked:
+                self._rows.training(model, site, frame, given)
+            elif given and not scene.torch.is_grad_enabled():
+                self._rows.evaluation(model, site, frame, given)
+
+    def last(self) -> Iterator[Event]:
+        for name, unused in self._rows.unread():
+            yield RowsUnread(table=name, unused=unused)
 
     def _in_training(self, module: Any, model: int, site: Site | None, frame: FrameType, result: Any) -> None:
         step = self.scene.sampling.step

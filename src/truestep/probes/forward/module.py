@@ -195,7 +195,7 @@ class ModuleProbe(Probe):
             self._inner_left(same, result)
             return
         tracked = self._left(place, before, same, (dropout, drops), result)
-        if tracked is not None and scene.checks is not None and not before and place.model.trainable:
+        if tracked is not None and scene.checks is not None and not before:
             scene.checks.returned(place.model, place.site, tracked, self._caller(depth_of_caller - 1), result)
         scene.relieve()
 

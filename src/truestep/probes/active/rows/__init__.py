@@ -1,0 +1,5 @@
+"""Rows of the program's own tables that its models are called on, in any style of program.
+
+tables           tensors, arrays and lists of samples that variables hold, and the places of a batch's rows in them
+reads            rows of inputs and targets, in training and in evaluation
+"""

@@ -1,0 +1,69 @@
+"""Names of arrays in the source of a program: where they are stored, and those that no statement reads."""
+
+from __future__ import annotations
+
+import ast
+import dis
+import functools
+import inspect
+from types import CodeType, FrameType
+
+from truestep import source
+from truestep.events import Site
+from truestep.probes.active.rows.tables import Held
+
+
+def stored_at(frames: list[FrameType], name: str) -> Site | None:
+    """Return the statement that first stores a variable, in the files of some frames."""
+    for path in dict.fromkeys(frame.f_code.co_filename for frame in frames):
+        place = _stores(path).get(name.partition("[")[0].partition(".")[0])
+        if place is not None:
+            return Site(path, *place)
+    return None
+
+
+def never_loaded(frames: list[FrameType], held: list[Held]) -> set[str]:
+    """Return the names of arrays that their function or file stores, and never reads."""
+    found: set[str] = set()
+    for frame in frames:
+        function = bool(frame.f_code.co_flags & inspect.CO_OPTIMIZED)
+        stores, loads = _of_function(frame.f_code) if function else _of_file(frame.f_code.co_filename)
+        owner = id(frame) if function else id(frame.f_globals)
+        found |= {one.name for one in held if one.owner == owner and one.name in stores - loads and one.name[0] != "_"}
+    return found
+
+
+@functools.lru_cache(maxsize=64)
+def _of_function(code: CodeType) -> tuple[set[str], set[str]]:
+    """Return the local variables that a function stores, and those that it reads; inner functions may read cells."""
+    stores, loads = set[str](), {*code.co_cellvars, *code.co_freevars, *code.co_varnames[: code.co_argcount]}
+    for one in dis.get_instructions(code):
+        names = one.argval if isinstance(one.argval, tuple) else (one.argval,)
+        if one.opname.startswith("STORE_FAST_LOAD") or not one.opname.startswith("STORE_FAST"):
+            loads.update(name for name in names if isinstance(name, str) and "_FAST" in one.opname)
+        if one.opname.startswith("STORE_FAST"):
+            stores.update(name for name in names if isinstance(name, str))
+    return stores, loads
+
+
+@functools.lru_cache(maxsize=64)
+def _of_file(path: str) -> tuple[set[str], set[str]]:
+    """Return the names that a file stores, and those that it reads anywhere, also as text, which can lead to them."""
+    tree = source.parsed(path) or ast.Module([], [])
+    loads = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)}
+    texts = {node.value for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str)}
+    return set(_stores(path)), loads | texts
+
+
+@functools.lru_cache(maxsize=64)
+def _stores(path: str) -> dict[str, tuple[int, int, int, int]]:
+    """Return the names that statements of a file assign, with the place of the first."""
+    found: dict[str, tuple[int, int, int, int]] = {}
+    for node in ast.walk(source.parsed(path) or ast.Module([], [])):
+        targets = node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, ast.For) else []
+        for target in targets:
+            for inner in ast.walk(target):
+                if isinstance(inner, ast.Name) and inner.id not in found:
+                    last, end = inner.end_lineno or inner.lineno, inner.end_col_offset or 0
+                    found[inner.id] = inner.lineno, inner.col_offset, last, end
+    return found

@@ -1,0 +1,207 @@
+"""Tables that variables of the program hold (tensors, NumPy arrays, lists of samples), and rows found in them by value.
+
+A row is found by a hash of some of its columns, an integer that does not depend on the order of operations. Tables of
+few different rows, such as labels, do not show which of their rows were read.
+"""
+
+from __future__ import annotations
+
+import inspect
+import random
+import sys
+from collections import deque
+from collections.abc import Iterator
+from types import FrameType
+from typing import Any, NamedTuple
+
+from truestep.probes.context.local_variables import variables
+from truestep.probes.context.scene import Scene
+from truestep.probes.context.values import has_values
+from truestep.seams.refs import Ref
+
+_FRAMES = 6
+_DEEP = 2
+_MOST_VALUES = 600
+_MOST_ITEMS = 16
+_MOST_CELLS = 1 << 22
+_MOST_SAMPLES = 5_000
+_LEAST_SAMPLES = 32
+_COLUMNS = 32
+_READ = 16
+"""Number of elements of an array that show whether it was changed."""
+_DISTINCT = 0.9
+"""Least share of different rows in a table."""
+_draw = random.Random(20)
+_WEIGHTS = [_draw.getrandbits(62) | 1 for _ in range(_COLUMNS)]
+
+
+class Held(NamedTuple):
+    """An array, and the place where the program holds it."""
+
+    name: str
+    owner: int
+    """Id of the namespace or object that holds it: arrays of one owner may have a row for each sample in common."""
+    value: Any
+
+
+class Table:
+    """An array of different rows."""
+
+    __slots__ = ("_order", "_sorted", "keys", "name", "owner", "ref", "rows")
+
+    def __init__(self, torch: Any, held: Held, keys: Any) -> None:
+        self.name, self.owner, self.ref = held.name, held.owner, Ref(held.value)
+        self.keys = keys
+        self.rows = len(keys)
+        self._sorted, self._order = torch.sort(keys)
+
+    def places(self, torch: Any, keys: Any) -> tuple[Any, Any]:
+        """Return for each key the place of its row, and whether there is exactly one."""
+        at = torch.searchsorted(self._sorted, keys).clamp_(max=self.rows - 1)
+        following = (at + 1).clamp_(max=self.rows - 1)
+        found = self._sorted[at] == keys
+        return self._order[at], found & ((self._sorted[following] != keys) | (following == at))
+
+    def has(self, torch: Any, keys: Any) -> Any:
+        """Return for each key whether the table has its row."""
+        at = torch.searchsorted(self._sorted, keys).clamp_(max=self.rows - 1)
+        return self._sorted[at] == keys
+
+
+def differ(torch: Any, keys: Any) -> bool:
+    """Return True if nearly all rows are different."""
+    return len(torch.unique(keys)) >= _DISTINCT * len(keys)
+
+
+def keys_of(scene: Scene, value: Any, *, window: int = 0) -> Any:
+    """Return a key for each row of an array, or for each window of so many values; None for another object."""
+    torch = scene.torch
+    table = as_tensor(scene, value)
+    if table is None or not table.dim() or not table.numel():
+        return None
+    if window:
+        if table.dim() != 1 or len(table) < window:
+            return None
+        table = table.unfold(0, window, 1)
+    width = table[0].numel()
+    step = max(1, width // _COLUMNS)
+    if len(table) * min(width, _COLUMNS) > _MOST_CELLS:
+        return None
+    some = (table if window else table.reshape(len(table), -1))[:, ::step][:, :_COLUMNS]
+    if some.is_floating_point():
+        some = some.float().contiguous().view(torch.int32)
+    some = some.long()
+    weights = torch.tensor(_WEIGHTS[: some.shape[1]])
+    return ((some ^ (some >> 15)) * weights).sum(1)
+
+
+def as_tensor(scene: Scene, value: Any) -> Any:
+    """Return a plain tensor with the values of an array; None for another object."""
+    torch = scene.torch
+    if type(value) is torch.Tensor:
+        plain = value.is_cpu and has_values(value) and not value.is_complex() and not value.is_quantized
+        return value.detach() if plain else None
+    if type(value).__module__ == "numpy" and type(value).__name__ in ("ndarray", "memmap"):
+        if value.dtype.kind not in "biuf" or value.size > 8 * _MOST_CELLS:
+            return None
+        copy = value.astype("float32" if value.dtype.kind == "f" else "int64")  # a copy: a view may be read-only
+        return torch.from_numpy(copy)
+    return None
+
+
+def version_of(value: Any) -> Any:
+    """Return the version of a tensor, else some elements of an array: they change with its values."""
+    version = getattr(value, "_version", None) if not getattr(value, "is_inference", bool)() else None
+    if version is not None:
+        return version
+    if hasattr(value, "is_inference"):
+        return None
+    flat = value.reshape(-1)
+    return value.shape, flat[:: max(1, len(flat) // _READ)][:_READ].tobytes()
+
+
+def shape_of(torch: Any, value: Any) -> tuple[int, ...]:
+    """Return the shape of an array with rows, () for any other object; reads no values."""
+    if type(value) is torch.Tensor or (type(value).__module__ == "numpy" and hasattr(value, "shape")):
+        return tuple(int(size) for size in value.shape)
+    return ()
+
+
+def frames_of(scene: Scene, frame: FrameType | None) -> list[FrameType]:
+    """Return the user's frames from a frame outwards."""
+    found: list[FrameType] = []
+    while frame is not None and len(found) < _FRAMES:
+        if scene.sites.kind(frame.f_code) == 0:
+            found.append(frame)
+        frame = frame.f_back
+    return found
+
+
+def arrays(scene: Scene, frames: list[FrameType]) -> list[Held]:
+    """Return the arrays that the variables of frames hold, also in objects of the program's classes and in tuples."""
+    seen: set[int] = set()
+    found: list[Held] = []
+    for frame in frames:
+        if frame.f_code.co_flags & inspect.CO_OPTIMIZED:
+            found += _inside(scene, variables(frame), "", id(frame), _DEEP, seen)
+    for names in {id(frame.f_globals): frame.f_globals for frame in frames}.values():
+        found += _inside(scene, names, "", id(names), _DEEP, seen)
+    return found
+
+
+def _inside(scene: Scene, names: dict[str, Any], before: str, owner: int, depth: int, seen: set[int]) -> Iterator[Held]:
+    torch = scene.torch
+    for name, value in list(names.items()):
+        if len(seen) > _MOST_VALUES:
+            return
+        if name.startswith("__") or id(value) in seen or isinstance(value, int | float | str | bytes | type(None)):
+            continue
+        shown = f"{before}{name}"
+        if shape_of(torch, value):
+            seen.add(id(value))
+            yield Held(shown, owner, value)
+        elif type(value) in (tuple, list, deque) and value:
+            seen.add(id(value))
+            if len(value) >= _LEAST_SAMPLES:
+                yield from _columns(torch, value, shown)
+            elif len(value) <= _MOST_ITEMS:
+                for place, item in enumerate(value):
+                    if shape_of(torch, item):
+                        yield Held(f"{shown}[{place}]", id(value), item)
+        elif type(value) is dict and len(value) <= _MOST_ITEMS:
+            seen.add(id(value))
+            for key, item in value.items():
+                if shape_of(torch, item):
+                    yield Held(f"{shown}[{key!r}]", id(value), item)
+        elif depth and _is_own(scene, value):
+            seen.add(id(value))
+            yield from _inside(scene, vars(value), f"{shown}.", id(value), depth - 1, seen)
+
+
+def _is_own(scene: Scene, value: Any) -> bool:
+    """Return True for an instance of a class of the program with attributes, except for modules."""
+    kind = type(value)
+    if isinstance(value, type | scene.torch.nn.Module) or not isinstance(getattr(value, "__dict__", None), dict):
+        return False
+    path = getattr(sys.modules.get(kind.__module__), "__file__", None)
+    data = kind.__module__ == "torch.utils.data.dataset"
+    return data or (path is not None and not scene.sites.is_installed(path))
+
+
+def _columns(torch: Any, samples: Any, name: str) -> Iterator[Held]:
+    """Yield each part of the samples of a list as an array, if all have the same shape."""
+    first = samples[0]
+    if len(samples) > _MOST_SAMPLES or type(first) not in (tuple, list):
+        return
+    for place, part in enumerate(first[:_MOST_ITEMS]):
+        shape = shape_of(torch, part)
+        if not shape:
+            continue
+        try:
+            parts = [sample[place] for sample in samples]
+            if any(type(other) is not type(part) or shape_of(torch, other) != shape for other in parts):
+                continue
+            stacked = torch.stack(parts) if type(part) is torch.Tensor else sys.modules["numpy"].stack(parts)
+        except (IndexError, TypeError, ValueError, RuntimeError):
+            continue
+        yield Held(f"{name}, part {place + 1}" if len(first) > 1 else name, id(samples), stacked)

@@ -1,0 +1,90 @@
+from __future__ import annotations
+
+from truestep.events import Event, RowsPaired, Site
+from truestep.findings import Severity
+from truestep.rules._rule import Progress, Rule
+
+_LEAST_STEPS = 3
+
+
+class TargetsOfOtherSamples(Rule):
+    """The inputs of a step and its targets, or another input, are taken from different rows.
+
+    What it does
+    ------------
+    Looks up, at sampled steps, the rows of a batch in the tables that variables of the program hold, and those of the
+    targets of its loss, or of another argument of the model, in the tables beside them with as many rows. Reports a
+    line if the rows differ at three sampled steps: the targets are those of other rows, by other indices or a slice.
+
+    Why it matters
+    --------------
+    The model is trained with targets that say nothing about its inputs, and learns their frequencies. No shape is
+    wrong, and the loss falls to that of the best constant. In the proof, with three classes, the accuracy is 0.32
+    instead of 0.96.
+
+    Example
+    -------
+    ::
+
+        index = torch.randperm(len(x))[:64]
+        loss = F.cross_entropy(model(x[index]), y[:64])     # the targets of the first 64 rows
+
+    Fix
+    ---
+    Index all parts of a sample alike::
+
+        loss = F.cross_entropy(model(x[index]), y[index])
+
+    Known false alarms
+    ------------------
+    None known. Not reported: targets that another loss of the run pairs with their own rows (mixtures of samples,
+    shuffled negatives), targets that are made for each batch, two parts of one table, and tables of different length.
+
+    References
+    ----------
+    - https://docs.pytorch.org/docs/stable/data.html#torch.utils.data.TensorDataset
+    """
+
+    id = "targets-of-other-samples"
+    since = "0.1"
+    severity = Severity.ERROR
+    account = "samples"
+    watches = (RowsPaired,)
+    needs = (RowsPaired,)
+    asks = "inputs and targets are of the same rows"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._equal: set[str] = set()
+        """Tables with targets that were once those of the inputs."""
+        self._differ: dict[tuple[Site | None, str], int] = {}
+        """Line and table to the number of sampled steps at which rows differed."""
+
+    def suspected(self) -> bool:
+        return super().suspected() or any(0 < count < _LEAST_STEPS for count in self._differ.values())
+
+    def observe(self, event: Event, run: Progress) -> None:
+        if not isinstance(event, RowsPaired):
+            return
+        key = event.site, event.other
+        if event.equal:
+            self._equal.add(event.other)
+            for site, other in [one for one in self._differ if one[1] == event.other]:
+                self._differ[site, other] = 0
+                self.withdraw((site, other))
+        if event.other in self._equal:
+            return
+        self._differ[key] = self._differ.get(key, 0) + 1
+        if self._differ[key] < _LEAST_STEPS:
+            return
+        draft = self.report(
+            event.site,
+            f"the rows of `{event.other}` in a batch are not those of `{event.table}`",
+            run=run,
+            label="not the rows of the model's input" if not event.model else "arguments of different rows",
+            cost=f"both have {event.rows:,} rows, and each batch has the rows of other samples",
+            help=f"index `{event.other}` and `{event.table}` with the same indices",
+            unit="steps read",
+            key=key,
+        )
+        draft.count = draft.total = self._differ[key]

@@ -1,0 +1,146 @@
+"""Rows of the program's own tables: read in training, paired with targets, read in evaluations."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+from truestep.events import Event, RowsEvaluated, RowsPaired, RowsRead, RowsUnread
+from truestep.testing import capture_events
+
+ROWS = 200
+
+
+def table() -> tuple[torch.Tensor, torch.Tensor]:
+    torch.manual_seed(0)
+    return torch.randn(ROWS, 5), torch.randint(0, 3, (ROWS,))
+
+
+def train(batch: Any, *, steps: int = 4, after: Any = None) -> list[Event]:
+    """Return the events of a training on the batches that a function returns, and of an evaluation."""
+    model = nn.Linear(5, 3)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    with capture_events() as events:
+        for step in range(steps):
+            inputs, targets = batch(step)
+            optimizer.zero_grad()
+            F.cross_entropy(model(inputs), targets).backward()
+            optimizer.step()
+        if after is not None:
+            with torch.no_grad():
+                model(after)
+    return events
+
+
+def of(kind: type[Any], events: list[Event]) -> list[Any]:
+    return [event for event in events if isinstance(event, kind)]
+
+
+def indexed(
+    index: torch.Tensor, targets: torch.Tensor | None = None, *, part: int = ROWS, after: Any = None
+) -> list[Event]:
+    """Return the events of a training on rows of a table, outside of a test, since `assert` uses the locals."""
+    x, y = (one[:part] for one in table())
+    return train(lambda _: (x[index], y[index] if targets is None else targets), after=after)
+
+
+def test_rows_of_a_tensor_by_index() -> None:
+    reads = of(RowsRead, indexed(torch.arange(3, 163, 5)))
+    assert {(read.table, read.rows, read.least, read.most) for read in reads} == {("x", ROWS, 3, 158)}
+    assert [read.again for read in reads] == [False, True, True, True]
+    assert not any(read.in_order for read in reads)
+
+
+def once() -> list[Event]:
+    x, y = table()
+    inputs, targets = x[:32], y[:32]
+    return train(lambda _: (inputs, targets))
+
+
+def test_one_batch_that_is_used_again_is_not_indexed_again() -> None:
+    reads = of(RowsRead, once())
+    assert reads
+    assert not any(read.again for read in reads)
+
+
+class Buffer:
+    def __init__(self, states: torch.Tensor) -> None:
+        self.states = states
+
+
+def held_as(form: str) -> list[Event]:
+    x, y = table()
+    held: Any = x.numpy().astype(np.float64)
+    if form in ("list", "deque"):
+        held = (list if form == "list" else deque)(zip(x, y, strict=True))
+    if form == "object":
+        held = Buffer(x)
+    inputs, targets = x[20:60].clone(), y[20:60]
+    del x
+    events = train(lambda _: (inputs, targets), steps=1)
+    del held
+    return events
+
+
+@pytest.mark.parametrize("form", ["array", "list", "deque", "object"])
+def test_other_tables(form: str) -> None:
+    (read,) = of(RowsRead, held_as(form))
+    assert read.table.startswith("held")
+    assert (read.least, read.most, read.in_order) == (20, 59, True)
+
+
+def test_targets_of_the_same_and_of_other_rows() -> None:
+    index, (_, y) = torch.randperm(ROWS)[:50], table()
+    assert {pair.equal for pair in of(RowsPaired, indexed(index))} == {True}
+    assert {pair.equal for pair in of(RowsPaired, indexed(index, y[:50]))} == {False}
+
+
+def test_targets_that_are_made_for_the_batch_are_from_no_table() -> None:
+    events = indexed(torch.randperm(ROWS)[:50], (torch.arange(50) + 1) % 3)
+    assert of(RowsRead, events)
+    assert of(RowsPaired, events) == []
+
+
+@pytest.mark.parametrize(("start", "hits"), [(0, 40), (100, 0)])
+def test_rows_of_an_evaluation(start: int, hits: int) -> None:
+    events = indexed(torch.randperm(100), after=table()[0][start : start + 40])
+    (read,) = of(RowsEvaluated, events)
+    assert (read.hits, read.samples) == (hits, 40)
+
+
+def split() -> list[Event]:
+    x, y = table()
+    part, labels, held_out = x[:150], y[:150], x[:50].clone()
+    index = torch.randperm(150)
+    return train(lambda _: (part[index], labels[index]), after=held_out)
+
+
+def test_rows_that_nothing_reads() -> None:
+    events = split()
+    assert [read.own for read in of(RowsEvaluated, events)] == [True]
+    assert "x" in {left.table for left in of(RowsUnread, events)}
+
+
+def windows() -> tuple[list[Event], int]:
+    torch.manual_seed(0)
+    tokens = torch.randint(0, 50, (400,))
+    model = nn.Sequential(nn.Embedding(50, 4), nn.Flatten(), nn.Linear(32, 50))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    starts = torch.randint(0, 390, (16,))
+    with capture_events() as events:
+        batch = torch.stack([tokens[start : start + 8] for start in starts])
+        F.cross_entropy(model(batch), tokens[starts + 8]).backward()
+        optimizer.step()
+    return events, int(starts.min())
+
+
+def test_windows_of_a_sequence() -> None:
+    events, least = windows()
+    (read,) = of(RowsRead, events)
+    assert (read.table, read.rows, read.least) == ("tokens", 393, least)

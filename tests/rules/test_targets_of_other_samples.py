@@ -1,0 +1,39 @@
+from truestep.events import RowsPaired, Site
+from truestep.rules.targets_of_other_samples import TargetsOfOtherSamples
+from truestep.testing import judge
+
+LOSS, SECOND = Site("train.py", 12), Site("train.py", 13)
+
+
+def pair(*, equal=False, other="y", site=LOSS, model=0):
+    return RowsPaired(model=model, table="x", other=other, rows=450, equal=equal, site=site)
+
+
+def found(*events):
+    return judge(TargetsOfOtherSamples, events)
+
+
+def test_targets_of_other_rows_are_named_at_the_loss():
+    (finding,) = found(*[pair()] * 5)
+    assert finding.primary.site == LOSS
+    assert finding.message == "the rows of `y` in a batch are not those of `x`"
+    assert finding.seen.count == 5
+
+
+def test_arguments_of_other_rows_are_named_at_the_call():
+    (finding,) = found(*[pair(model=1)] * 3)
+    assert finding.primary.label == "arguments of different rows"
+
+
+def test_two_steps_are_too_few():
+    assert found(pair(), pair()) == []
+
+
+def test_targets_that_are_paired_anywhere_are_quiet():
+    assert found(*[pair(equal=True), pair(site=SECOND)] * 4) == []
+    assert found(*[pair(site=SECOND)] * 4, pair(equal=True)) == []
+
+
+def test_each_table_counts_for_itself():
+    (finding,) = found(*[pair(other="weights", equal=True), pair()] * 3)
+    assert "`y`" in finding.message
