@@ -21,6 +21,7 @@ from torch import nn
 from torch.utils.data import ConcatDataset, DataLoader, Dataset, TensorDataset
 
 import truestep.probes.active
+import truestep.probes.evaluation
 from truestep.config import Options
 from truestep.supervision import Session
 
@@ -138,11 +139,11 @@ def test_findings_of_the_checked_program() -> None:
 
 
 def internals() -> Iterator[str]:
-    """Name every function and method of the active checks that is not an entry."""
-    package = truestep.probes.active
+    """Name every function and method of the checks on copies that is not an entry."""
+    packages = (truestep.probes.active, truestep.probes.evaluation)
     entries = {f"ActiveProbe.{name}" for name in ("drawn", "install", "met", "returned", "saved")}
-    for info in pkgutil.iter_modules(package.__path__):
-        module = importlib.import_module(f"{package.__name__}.{info.name}")
+    names = [info.name for one in packages for info in pkgutil.walk_packages(one.__path__, f"{one.__name__}.")]
+    for module in map(importlib.import_module, names):
         for name, value in vars(module).items():
             if getattr(value, "__module__", "") != module.__name__:
                 continue
@@ -153,6 +154,9 @@ def internals() -> Iterator[str]:
                     if isinstance(body, FunctionType) and not method.startswith("__"):
                         if f"{name}.{method}" not in entries:
                             yield f"{module.__name__}:{name}.{method}"
+
+
+PLACES = ("truestep.probes.active", "truestep.probes.evaluation")
 
 
 class Planted(Exception):
@@ -171,7 +175,7 @@ def test_an_internal_that_raises_never_reaches_the_program(name: str, monkeypatc
         monkeypatch.setattr(getattr(owner, first), method, raising)
     else:
         original = getattr(owner, first)
-        for module in [value for key, value in sys.modules.items() if key.startswith("truestep.probes.active")]:
+        for module in [value for key, value in sys.modules.items() if key.startswith(PLACES)]:
             for known, value in list(vars(module).items()):
                 if value is original:
                     monkeypatch.setattr(module, known, raising)

@@ -47,10 +47,11 @@ class Growing(nn.Module):
     def __init__(self) -> None:
         super().__init__()
         self.layers = [nn.Linear(4, 4)]
+        self.shift = torch.randn(4)
         self.head = nn.Sequential(nn.Dropout(0.1), nn.BatchNorm1d(4), nn.Linear(4, 3))
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return self.head(nn.functional.dropout(nn.Linear(4, 4)(self.layers[0](x)), 0.1))
+        return self.head(nn.functional.dropout(nn.Linear(4, 4)(self.layers[0](x + self.shift)), 0.1))
 
 
 def train() -> list[object]:
@@ -132,9 +133,10 @@ def train_badly() -> list[object]:
     words = nn.Sequential(nn.Embedding(9, 4, padding_idx=0), nn.Linear(4, 9))
     dead = nn.Sequential(nn.Linear(4, 4), nn.ReLU(), nn.Linear(4, 1))
     nn.init.constant_(dead[0].bias, -50.0)
+    linear = nn.Sequential(nn.Linear(4, 4), nn.Dropout(0.1), nn.Linear(4, 1))
     frozen.requires_grad_(False)
     frozen.grad = torch.ones(4)
-    modules = nn.ModuleList([encoder, classifier, words, dead])
+    modules = nn.ModuleList([encoder, classifier, words, dead, linear])
     optimizer = torch.optim.SGD([*modules.parameters(), frozen, rounded, turned], 1e-4, weight_decay=0.01)
     said: list[object] = []
     for step in range(130):
@@ -148,6 +150,7 @@ def train_badly() -> list[object]:
             loss
             + nn.functional.mse_loss(torch.relu(scores), x[:, :3] * 5)
             + nn.functional.mse_loss(dead(x)[:, 0], x[:, 0])
+            + nn.functional.mse_loss(linear(x)[:, 0], x[:, 1])
         )
         tokens = torch.tensor([[3, 4, 5, 0, 0, 0]] * 4)
         loss = loss + nn.functional.cross_entropy(words(tokens).flatten(0, 1), tokens.flatten())
@@ -200,7 +203,8 @@ def _modules() -> list[Any]:
         for package in (truestep.probes, truestep.seams)
         for info in pkgutil.walk_packages(package.__path__, f"{package.__name__}.")
     ]
-    return [importlib.import_module(name) for name in found if not name.startswith("truestep.probes.active")]
+    active = ("truestep.probes.active", "truestep.probes.evaluation")
+    return [importlib.import_module(name) for name in found if not name.startswith(active)]
 
 
 def internals() -> Iterator[str]:

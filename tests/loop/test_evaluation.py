@@ -16,7 +16,7 @@ from truestep.testing import assert_clean
 
 def net():
     torch.manual_seed(0)
-    return nn.Sequential(nn.Linear(3, 8), nn.BatchNorm1d(8), nn.Dropout(0.5), nn.Linear(8, 4))
+    return nn.Sequential(nn.Linear(3, 8), nn.BatchNorm1d(8), nn.Tanh(), nn.Dropout(0.5), nn.Linear(8, 4))
 
 
 def data(size=10):
@@ -31,7 +31,7 @@ def test_both_switches_are_put_back_after_an_exception():
         assert not any(module.training for module in model.modules())
         assert not torch.is_grad_enabled()
         raise KeyError
-    assert [module.training for module in model.modules()] == [True, True, False, True, True]
+    assert [module.training for module in model.modules()] == [True, True, False, True, True, True]
     assert torch.is_grad_enabled()
 
 

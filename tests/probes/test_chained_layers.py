@@ -52,9 +52,10 @@ ONE = [("model.one.weight", "model.two.weight")]
         lambda net, x: net.two(net.none(net.one(x))),
         lambda net, x: net.two(net.norm(net.one(x))),
         lambda net, x: net.two(net.one(x).reshape(4, 2, -1)).flatten(0, 1),
+        lambda net, x: net.two(net.one(x))[:, 0],
         lambda net, x: F.linear(F.linear(x, net.one.weight), net.two.weight, net.two.bias),
     ],
-    ids=["plain", "dropout", "dropout of 0", "norm", "reshaped", "functions"],
+    ids=["plain", "dropout", "dropout of 0", "norm", "reshaped", "one column", "functions"],
 )
 def test_layers_without_an_activation_are_joined(forward: Forward) -> None:
     assert joined(Net(forward)) == ONE

@@ -340,13 +340,6 @@ TABLE: list[tuple[str, str, list[Event], str, str]] = [
         "finished",
         "too little evidence",
     ),
-    (
-        "training-rows-never-read",
-        "an error",
-        [*MET, ev.RowsRead(model=1, table="x", rows=100, read=8, least=0, most=90), *MANY],
-        "crashed",
-        "the script did not run to its end",
-    ),
     ("one-batch-per-epoch", "no loader", MANY, "finished", "no DataLoader"),
     # Time and state.
     ("anomaly-mode-left-on", "2 steps", FEW, "finished", "fewer than 200 optimizer steps"),

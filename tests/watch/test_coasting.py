@@ -36,7 +36,7 @@ class Training:
     """A small model with dropout, its optimizer, and a batch."""
 
     def __init__(self) -> None:
-        self.model = nn.Sequential(nn.Linear(4, 8), nn.Dropout(0.1), nn.Linear(8, 1))
+        self.model = nn.Sequential(nn.Linear(4, 8), nn.Tanh(), nn.Dropout(0.1), nn.Linear(8, 1))
         self.optimizer = torch.optim.SGD(self.model.parameters(), lr=1e-3)
         self.criterion = nn.MSELoss()
         self.x, self.y = torch.randn(8, 4), torch.randn(8, 1)
@@ -167,7 +167,7 @@ def skipping(watched: Callable[[int], None]) -> None:
 
 def swapped(watched: Callable[[int], None]) -> None:
     """Weights that exchange contents: with converted ones, and with those of another model for a while."""
-    training, other = Training(), nn.Sequential(nn.Linear(4, 8), nn.Dropout(0.1), nn.Linear(8, 1))
+    training, other = Training(), nn.Sequential(nn.Linear(4, 8), nn.Tanh(), nn.Dropout(0.1), nn.Linear(8, 1))
     pairs = list(zip(training.model.parameters(), other.parameters(), strict=True))
     torch.__future__.set_swap_module_params_on_conversion(True)
     for step in range(STEPS):

@@ -122,6 +122,7 @@ class InputWithoutInfluence(Rule):
                 related=(Mark(event.site, "the call"),) if event.ends and event.site else (),
                 cost="on a copy, other values there changed no bit of the results; another first position did",
                 help="use the last position or a summary of all, `x[:, -1]` or `x.mean(1)`",
+                confidence=Confidence.LOW,  # the first of a sequence can be a summary token, or the state to act on
                 unit="checks",
                 key=(event.model, "positions"),
             )

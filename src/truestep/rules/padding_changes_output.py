@@ -60,6 +60,7 @@ class PaddingChangesOutput(Rule):
     account = "calls"
     watches = (InputsRead, PaddingCompared)
     needs = (PaddingCompared,)
+    asks = "padding has no influence"
 
     def __init__(self) -> None:
         super().__init__()

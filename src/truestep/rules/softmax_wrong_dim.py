@@ -61,6 +61,7 @@ class SoftmaxWrongDim(Rule):
     account = "loss"
     watches = (LossComputed, SamplesCompared)
     needs = (LossComputed,)
+    asks = "no softmax runs over the samples"
     explains = ("loss-never-changes", "parameters-without-effect")
 
     def __init__(self) -> None:

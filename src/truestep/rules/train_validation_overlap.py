@@ -31,6 +31,8 @@ _LEAST_SAMPLES = 20
 _CHANCE = 10
 """Shared samples must be at least this many times the number expected by chance."""
 _LEAST_WHOLE_SHARE = 0.8
+_LEAST_WHOLE = 64
+"""Fewer samples are a batch that a model is tried on."""
 """Least share, estimated from some steps, at which all rows of an evaluation count as trained on."""
 _SURE = 400
 """Number of hits to expect from which the share within one table is an estimate to rely on."""
@@ -152,7 +154,7 @@ class TrainValidationOverlap(Rule):
             if site in run.samples.once_clean or not run.samples.is_seldom(site):
                 continue
             unread = [left.table for left in run.samples.rows_unread if left.unused or one.last.own or one.last.windows]
-            whole = _is_trained_on(one) and bool(unread)
+            whole = _is_trained_on(one) and bool(unread) and one.samples > _LEAST_WHOLE
             if not (whole or _is_mixed(one)):
                 continue
             last = one.last

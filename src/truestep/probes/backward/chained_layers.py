@@ -63,7 +63,7 @@ def look_for_chains(scene: Scene, root: Any, site: Site | None) -> None:
                 queue.append(following)
     for node in products:
         second = _layer(scene, node)
-        found = None if second is None or _is_divided(node, above) else _before(second, uses)
+        found = None if second is None or _is_divided(node, above, uses) else _before(second, uses)
         first = None if found is None else _layer(scene, found[0])
         if found is None or second is None or first is None or not _is_one(first, second):
             continue
@@ -134,19 +134,19 @@ def _adds_bias(node: Any) -> bool:
     return bool(operands[1].variable.dim() <= 1)
 
 
-def _is_divided(node: Any, above: dict[Any, list[Any]]) -> bool:
+def _is_divided(node: Any, above: dict[Any, list[Any]], uses: Counter[Any]) -> bool:
     """Return True if parts of a result are used: queries and keys, a value and its gate, which meet in a product."""
-    queue = [node]
+    queue, parts = [node], 0
     for _ in range(_MOST_BETWEEN):
         if not queue:
-            return False
+            break
         for user in above.get(queue.pop(), ()):
             name = user.name()
             if name.startswith(_DIVIDING):
-                return True
-            if name in _SHAPING:
+                parts += uses[user]
+            elif name in _SHAPING:
                 queue.append(user)
-    return False
+    return parts > 1
 
 
 def _is_one(first: _Layer, second: _Layer) -> bool:

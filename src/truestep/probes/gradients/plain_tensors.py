@@ -102,7 +102,7 @@ class PlainTensors:
         registered = {id(tensor) for tensor in (*root.parameters(), *root.buffers())}
         for attribute, value in list(vars(part).items()):
             for key, tensor in _items(value):
-                if not isinstance(tensor, torch.Tensor) or id(tensor) in registered or not tensor.is_leaf:
+                if not issubclass(type(tensor), torch.Tensor) or id(tensor) in registered or not tensor.is_leaf:
                     continue
                 if not tensor.is_floating_point() or not has_values(tensor):
                     continue
@@ -172,9 +172,10 @@ def _is_read(kind: ast.ClassDef, attribute: str) -> bool:
 
 
 def _items(value: Any) -> list[tuple[int | str | None, Any]]:
-    if isinstance(value, list | tuple):
+    kind = type(value)  # `isinstance` would run the program's own `__class__`
+    if issubclass(kind, list | tuple):
         return list(enumerate(value[:_MOST_ITEMS]))
-    if isinstance(value, dict):
+    if issubclass(kind, dict):
         return [(key, one) for key, one in list(value.items())[:_MOST_ITEMS] if isinstance(key, str)]
     return [(None, value)]
 

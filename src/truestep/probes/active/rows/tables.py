@@ -19,6 +19,7 @@ from truestep.probes.context.scene import Scene
 from truestep.probes.context.values import has_values
 from truestep.seams.refs import Ref
 
+_PLAIN = (int, float, str, bytes, type(None))
 _FRAMES = 6
 _DEEP = 2
 _MOST_VALUES = 600
@@ -154,7 +155,7 @@ def _inside(scene: Scene, names: dict[str, Any], before: str, owner: int, depth:
     for name, value in list(names.items()):
         if len(seen) > _MOST_VALUES:
             return
-        if name.startswith("__") or id(value) in seen or isinstance(value, int | float | str | bytes | type(None)):
+        if name.startswith("__") or id(value) in seen or issubclass(type(value), _PLAIN):
             continue
         shown = f"{before}{name}"
         if shape_of(torch, value):
@@ -175,17 +176,26 @@ def _inside(scene: Scene, names: dict[str, Any], before: str, owner: int, depth:
                     yield Held(f"{shown}[{key!r}]", id(value), item)
         elif depth and _is_own(scene, value):
             seen.add(id(value))
-            yield from _inside(scene, vars(value), f"{shown}.", id(value), depth - 1, seen)
+            yield from _inside(scene, _attributes(value), f"{shown}.", id(value), depth - 1, seen)
 
 
 def _is_own(scene: Scene, value: Any) -> bool:
     """Return True for an instance of a class of the program with attributes, except for modules."""
     kind = type(value)
-    if isinstance(value, type | scene.torch.nn.Module) or not isinstance(getattr(value, "__dict__", None), dict):
+    if issubclass(kind, (type, scene.torch.nn.Module)) or not _attributes(value):
         return False
     path = getattr(sys.modules.get(kind.__module__), "__file__", None)
     data = kind.__module__ == "torch.utils.data.dataset"
     return data or (path is not None and not scene.sites.is_installed(path))
+
+
+def _attributes(value: Any) -> dict[str, Any]:
+    """Return the attributes of an instance, without running code of its class."""
+    try:
+        found = object.__getattribute__(value, "__dict__")
+    except AttributeError:
+        return {}
+    return found if type(found) is dict else {}
 
 
 def _columns(torch: Any, samples: Any, name: str) -> Iterator[Held]:
