@@ -3,7 +3,7 @@
 import pytest
 
 from truestep.accounts import Samples
-from truestep.events import BackwardEnded, BatchDrawn, InputsRead, LoaderEnded, LoaderMet, LoaderStarted, Site
+from truestep.events import BackwardEnded, BatchDrawn, InputsRead, LoaderEnded, LoaderMet, LoaderStarted, RowsRead, Site
 from truestep.rules import Progress
 
 LINE = Site("train.py", 30, 8)
@@ -43,6 +43,14 @@ def test_inputs_of_training_and_evaluation():
         "site": None, "model": "model", "training": True, "mean": 1.0, "spread": 1.414,
         "least": -3, "most": 5.0, "dtype": "float32", "shape": [8, 4], "calls_read": 2,
     }  # fmt: skip
+
+
+def test_places_of_the_rows_of_a_table():
+    reads = [
+        RowsRead(model=1, table="x", rows=100, read=8, least=least, most=least + 20, site=LINE) for least in (30, 9)
+    ]
+    (table,) = account(MET, *PASS, *reads).entry().facts["tables"]
+    assert table | {"site": None} == {"name": "x", "site": None, "rows": 100, "first": 9, "last": 50, "calls_read": 2}
 
 
 def test_a_run_without_data_has_no_line():

@@ -53,20 +53,6 @@ def indexed(
 def test_rows_of_a_tensor_by_index() -> None:
     reads = of(RowsRead, indexed(torch.arange(3, 163, 5)))
     assert {(read.table, read.rows, read.least, read.most) for read in reads} == {("x", ROWS, 3, 158)}
-    assert [read.again for read in reads] == [False, True, True, True]
-    assert not any(read.in_order for read in reads)
-
-
-def once() -> list[Event]:
-    x, y = table()
-    inputs, targets = x[:32], y[:32]
-    return train(lambda _: (inputs, targets))
-
-
-def test_one_batch_that_is_used_again_is_not_indexed_again() -> None:
-    reads = of(RowsRead, once())
-    assert reads
-    assert not any(read.again for read in reads)
 
 
 class Buffer:
@@ -92,7 +78,7 @@ def held_as(form: str) -> list[Event]:
 def test_other_tables(form: str) -> None:
     (read,) = of(RowsRead, held_as(form))
     assert read.table.startswith("held")
-    assert (read.least, read.most, read.in_order) == (20, 59, True)
+    assert (read.least, read.most, read.read) == (20, 59, 40)
 
 
 def test_targets_of_the_same_and_of_other_rows() -> None:

@@ -94,6 +94,8 @@ class Samples(Account[_Key]):
         self.once_clean: set[Site | None] = set()
         """Lines with an earlier evaluation on rows that were not trained on, as of folds that rotate."""
         self.rows_unread: list[ev.RowsUnread] = []
+        self.tables: dict[str, list[ev.RowsRead]] = {}
+        """Name of a table of the program to the batches of training that were found in it."""
         self._current: dict[int, _Pass] = {}
         self._since: set[Site | None] = set()
         """Lines with an evaluation on rows since the latest step."""
@@ -132,6 +134,8 @@ class Samples(Account[_Key]):
                         self.once_clean.add(event.site)
                     self.evaluations[event.site] = Evaluation(event)
                 self.evaluations[event.site].add(event)
+            case ev.RowsRead():
+                self.tables.setdefault(event.table, []).append(event)
             case ev.RowsUnread():
                 self.rows_unread.append(event)
             case ev.OptimizerStepped() | ev.HandStepped():
@@ -162,6 +166,7 @@ class Samples(Account[_Key]):
                 _described(inputs) | {"model": self.objects.model_name(model), "training": training}
                 for (model, training), inputs in self.inputs.items()
             ],
+            "tables": [_rows(name, reads) for name, reads in self.tables.items()],
             "unread": [{"name": one.name, "site": line_of(one.site)} for one in self.unread],
         }
         return Entry("; ".join(parts), facts) if parts else None
@@ -211,6 +216,18 @@ class Samples(Account[_Key]):
 
 def _site(met: LoaderMet | None) -> Site | None:
     return None if met is None else met.site
+
+
+def _rows(name: str, reads: list[ev.RowsRead]) -> dict[str, Any]:
+    """Return the places of the rows of a table that the batches read were made of."""
+    return {
+        "name": name,
+        "site": line_of(reads[0].site),
+        "rows": max(read.rows for read in reads),
+        "first": min(read.least for read in reads),
+        "last": max(read.most for read in reads),
+        "calls_read": len(reads),
+    }
 
 
 def _described(inputs: Inputs) -> dict[str, Any]:

@@ -257,12 +257,6 @@ class RowsRead(Event):
     least: int
     most: int
     """Least and largest place of a row of the batch in the table."""
-    in_order: bool = False
-    """Whether the batch is a slice of the table."""
-    again: bool = False
-    """Whether another array at the step before had the same rows."""
-    changing: bool = False
-    """Whether the table has other values than when it was first read, as a buffer that is filled."""
     site: Site | None = None
     """Line that called the model."""
 

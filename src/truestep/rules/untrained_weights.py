@@ -87,18 +87,18 @@ class UntrainedWeights(Rule):
     def ended(self, event: RunEnded, run: Progress) -> None:
         if event.how != "finished" or run.step < _LEAST_STEPS:
             return
-        told: set[int] = set()
+        reported: set[int] = set()
         for model in sorted(run.models.values(), key=lambda one: -len(one.parameters)):
             weights = [p for p in model.parameters if p in run.parameters and len(run.parameters[p].shape) > 1]
             raw = [p for p in weights if run.weights.untrained(p)]
-            if len(raw) < _LEAST_WEIGHTS or told.issuperset(raw):
+            if len(raw) < _LEAST_WEIGHTS or reported.issuperset(raw):
                 continue
             if len(raw) == len(weights):
                 label = self._fixed(model, run)
             else:
                 label = self._part(model, weights, raw, run)
             if label:
-                told.update(raw)
+                reported.update(raw)
                 self._found(model, raw, label, run)
 
     def _part(self, model: ModelMet, weights: list[int], raw: list[int], run: Progress) -> str:

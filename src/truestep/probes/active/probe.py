@@ -254,34 +254,34 @@ class ActiveProbe(Probe):
     ) -> None:
         scene = self.scene
         self._attempt("model" if evaluated else "training", model)
-        told: list[Event] = []
+        events: list[Event] = []
         try:
             with self._aside():
                 if evaluated:
                     fit(module)
                 trial = Trial(scene, copy_of(module, scene), called(module, frame))
                 with restored_states.kept(scene.torch):
-                    told = self._battery(trial, model, site, functions_of(result, scene.torch), evaluated=evaluated)
+                    events = self._battery(trial, model, site, functions_of(result, scene.torch), evaluated=evaluated)
         except Refused as refused:
-            told = [CheckSkipped(check="samples", reason=f"the model was not checked: {refused}")]
-        dead = any(isinstance(event, ArgumentsCompared) and event.dead for event in told)
-        if any(isinstance(event, SamplesCompared) for event in told) and not dead:
+            events = [CheckSkipped(check="samples", reason=f"the model was not checked: {refused}")]
+        dead = any(isinstance(event, ArgumentsCompared) and event.dead for event in events)
+        if any(isinstance(event, SamplesCompared) for event in events) and not dead:
             self._settled("training", model)
             if evaluated:
                 self._settled("model", model)
-        for event in told:
+        for event in events:
             scene.emit(event)
 
     def _battery(
         self, trial: Trial, model: int, site: Site | None, functions: list[Any], *, evaluated: bool
     ) -> list[Event]:
         """Return the results of all checks of a copy, and the reasons for those that were not possible."""
-        told: list[Event] = []
+        events: list[Event] = []
 
         def samples() -> None:
             count, rows = self._samples(trial.call)
             found = compare(trial, count, rows)
-            told.append(
+            events.append(
                 SamplesCompared(
                     model=model,
                     loader=self._drawn_by,
@@ -297,32 +297,32 @@ class ActiveProbe(Probe):
 
         def random() -> None:
             found = draws(trial)
-            told.append(DrawsCompared(model=model, differ=found.differ, cause=found.cause, site=found.site or site))
+            events.append(DrawsCompared(model=model, differ=found.differ, cause=found.cause, site=found.site or site))
 
         def inputs() -> None:
             found, (count, _) = influence(trial), trial.call.rows(self.scene.torch)
             where = positions(trial)
             facts = {name: getattr(one, name) for one in (found, where) for name in type(one).__slots__}
-            told.append(InputsCompared(model=model, samples=count, site=site, **facts))
+            events.append(InputsCompared(model=model, samples=count, site=site, **facts))
 
         def each() -> None:
             found, training = arguments(trial), not evaluated
             if found.alive:
                 facts = {name: getattr(found, name) for name in type(found).__slots__}
-                told.append(ArgumentsCompared(model=model, training=training, site=site, **facts))
+                events.append(ArgumentsCompared(model=model, training=training, site=site, **facts))
 
         def slopes() -> None:
             for found in derivatives(trial, functions):
                 ratio = float(f"{found.ratio:.2g}")
                 name, wrong = found.function, found.wrong
                 event = DerivativeCompared(model=model, function=name, ratio=ratio, wrong=wrong, site=found.site)
-                told.append(event)
+                events.append(event)
 
         def ends() -> None:
             found = padding(trial)
             if found is not None:
                 facts = {name: getattr(found, name) for name in type(found).__slots__}
-                told.append(PaddingCompared(model=model, changes=found.changes, site=site, **facts))
+                events.append(PaddingCompared(model=model, changes=found.changes, site=site, **facts))
 
         checks = {"samples": samples, "draws": random, "inputs": inputs, "arguments": each, "padding": ends}
         checks["derivatives"] = slopes
@@ -331,8 +331,8 @@ class ActiveProbe(Probe):
                 if name != "derivatives" or functions:
                     check()
             except Refused as refused:
-                told.append(CheckSkipped(check=name, reason=f"the model was not checked: {refused}"))
-        return told
+                events.append(CheckSkipped(check=name, reason=f"the model was not checked: {refused}"))
+        return events
 
     def _samples(self, call: Call) -> tuple[int, dict[Path, Any]]:
         """Return the number of samples of a call, and its arguments with a row for each: a batch with labels.

@@ -150,7 +150,7 @@ def _is_divided(node: Any, above: dict[Any, list[Any]], uses: Counter[Any]) -> b
 
 
 def _is_one(first: _Layer, second: _Layer) -> bool:
-    """Return True if two layers of one part of a model are no more than one layer."""
+    """Return True if two layers belong to the same part of a model and can be replaced by one layer."""
     if first.held is second.held or first.kernel != second.kernel or len(set(first.kernel)) > 1:
         return False
     return first.outputs >= min(first.inputs, second.outputs) and _belong(first.held.name, second.held.name)

@@ -78,10 +78,6 @@ class RowReads:
         self._reads: dict[tuple[int, int], int] = {}
         """The latest model and step to the number of its reads."""
         self._optimizers = 0
-        self._digests: dict[tuple[str, int], int] = {}
-        """Name and rows of a table to a digest of its values when it was first read."""
-        self._latest: tuple[int, Any, list[int]] | None = None
-        """Step, batch and keys of the latest call of training."""
         self._inputs: list[Found] = []
         """The rows of the latest call of training."""
 
@@ -104,7 +100,6 @@ class RowReads:
             self._inputs = found
             self._remember(model, found)
             least = min(found, key=lambda one: one.table.rows)
-            again = self._is_again(batch, least.keys)
             pairs = Pairs(scene, held, found).arguments(given, batch)
         samples = least.form[1] or least.window  # else whole numbers, such as the parts of each word of a vocabulary
         if samples and least.table.rows > len(least.places):
@@ -117,9 +112,6 @@ class RowReads:
                     read=len(places),
                     least=int(places.min()),
                     most=int(places.max()),
-                    in_order=bool((places[1:] - places[:-1] == 1).all()),
-                    again=again,
-                    changing=self._is_changing(least.table),
                     site=site,
                 )
             )
@@ -137,26 +129,12 @@ class RowReads:
         if pair is not None:
             scene.emit(RowsPaired(model=0, site=site, **pair))
 
-    def _is_again(self, batch: Any, keys: Any) -> bool:
-        """Return True if another array than at the step before has the same rows."""
-        step, before = self._scene.sampling.step, self._latest
-        listed = keys.tolist()
-        if before is not None and before[0] == step:
-            return False
-        self._latest = step, Ref(batch), listed
-        return before is not None and before[0] == step - 1 and before[1]() is not batch and before[2] == listed
-
     def _begin(self) -> None:
         """Forget the rows of the training if there is another optimizer since: other weights may be trained."""
         optimizers = self._scene.numbers.count("optimizer")
         if optimizers != self._optimizers:
             self._optimizers = optimizers
             self._seen.clear()
-
-    def _is_changing(self, table: Table) -> bool:
-        """Return True if the values of a table are others than when it was first read."""
-        digest = int(table.keys.sum())
-        return self._digests.setdefault((table.name, table.rows), digest) != digest
 
     def _remember(self, model: int, found: list[Found]) -> None:
         """Record the rows of a call as those of the training of the current optimizers."""
