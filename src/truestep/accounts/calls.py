@@ -68,8 +68,6 @@ class Calls(Account[_Key]):
                 self._apart(event)
             case ev.BackwardEnded() | ev.GradientsTaken():
                 self._used()
-            case _:
-                pass
 
     def lines(self) -> list[CallLine]:
         """Return the facts of each line with calls of a model, in the order of their first call."""

@@ -112,8 +112,6 @@ class Gradients(Account[_Key]):
                 owners = (self.objects.held_by.get(number, ()) for number in reached)
                 owned = set() if 0 in reached else set().union(*owners)
                 self._owners[event.site] = len(self.objects.holds), owned
-            case _:
-                pass
 
     def _reaches_optimizers(self, site: Site | None) -> bool:
         """Return True if the tape of a line reaches parameters of optimizers: a pass may miss the few observed ones."""

@@ -74,8 +74,6 @@ class Losses(Account[_Key]):
                     line.moved = line.moved or event.value != line.last
                     line.last = event.value
                     line.reads += 1
-            case _:
-                pass
 
     @property
     def classes(self) -> int:

@@ -70,8 +70,6 @@ class Parameters(Account[int]):
                         self.loaded.setdefault(parameter, event.site)
             case ev.ParameterMet(trainable=False):
                 self.frozen.add(event.parameter)
-            case _:
-                pass
 
     def fate(self, parameter: int) -> Fate:
         """Return the fate of a parameter."""

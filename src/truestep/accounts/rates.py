@@ -76,8 +76,6 @@ class Rates(Account[_Key]):
                 self.tally.add(("schedule", event.scheduler, event.site))
             case ev.LearningRateRead(rates=rates) if rates:
                 self._read(event)
-            case _:
-                pass
 
     def _read(self, event: ev.LearningRateRead) -> None:
         number, rates = event.optimizer, event.rates

@@ -38,8 +38,6 @@ class Objects:
                 self.schedulers[event.scheduler] = event
             case ev.LoaderMet():
                 self.loaders[event.loader] = event
-            case _:
-                pass
 
     def _hold(self, optimizer: int, parameters: tuple[int, ...]) -> None:
         self.holds.setdefault(optimizer, set()).update(parameters)

@@ -144,8 +144,6 @@ class Samples(Account[_Key]):
                 self.tally.add(("steps", None))
             case ev.InputsRead():
                 self.inputs.setdefault((event.model, event.training), Inputs()).reads.append(event)
-            case _:
-                pass
 
     def _ended(self, loader: int) -> None:
         current = self._current.pop(loader, None)

@@ -57,8 +57,6 @@ class State(Account[_Key]):
                 self.weights |= dict.fromkeys(event.parameters, event.site)
             case ev.OptimizerStepped() | ev.HandStepped():
                 self._stepped = True
-            case _:
-                pass
 
     def left(self) -> tuple[int, int]:
         """Return how many states of optimizers and of schedules in the latest file were not loaded."""

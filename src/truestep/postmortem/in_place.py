@@ -135,8 +135,6 @@ def _written_targets(scope: ast.AST) -> Iterator[tuple[ast.expr, ast.AST]]:
                 for word in keywords
             ):
                 yield target, node
-            case _:
-                pass
 
 
 def _writes(name: str) -> bool:

@@ -146,8 +146,6 @@ def _switched_off(crash: Crash, frame: Frame, node: ast.expr) -> Reason | None:
                             (mark,),
                             "switch them on again: `torch.set_grad_enabled(True)`",
                         )
-                    case _:
-                        pass
     return None
 
 
@@ -199,8 +197,6 @@ def _freezes(crash: Crash) -> Site | None:
                     found.append(frame.place(node))
                 case ast.Call(func=ast.Attribute(attr="requires_grad_"), args=[ast.Constant(value=False)]):
                     found.append(frame.place(node))
-                case _:
-                    pass
     return found[0] if len(found) == 1 else None
 
 
@@ -222,8 +218,6 @@ def _cut(frame: Frame, node: ast.expr) -> Reason | None:
                         found[inner] = f"`torch.{name}(...)`"
                 case ast.Attribute(attr="data", value=owner) if _is_on_the_way(frame, owner):
                     found[inner] = "`.data`"
-                case _:
-                    pass
     if len(found) != 1:
         return None
     ((inner, word),) = found.items()

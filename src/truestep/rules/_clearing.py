@@ -95,8 +95,6 @@ class Clearing:
                 self._step(event, run)
             case HandStepped():
                 self._close()
-            case _:
-                pass
 
     def _owners(self, event: GradientsZeroed, run: Progress) -> set[int]:
         if event.optimizer is not None:

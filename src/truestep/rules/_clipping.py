@@ -61,8 +61,6 @@ class Clipping:
                 self._close()
             case GradientsClipped():
                 return self._clip(event)
-            case _:
-                pass
         return None
 
     def step_of(self, event: GradientsClipped) -> Site | None:

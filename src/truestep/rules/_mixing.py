@@ -30,8 +30,6 @@ class SamplesMixed(Rule):
                 self._skipped = event.reason
             case SamplesCompared(cause=self.cause) if self._in_any_order(event, run):
                 self.mixed(event, run)
-            case _:
-                pass
 
     def mixed(self, event: SamplesCompared, run: Progress) -> None:
         """Report the failure that the comparison shows."""

@@ -81,8 +81,6 @@ class RunCounts:
                 self._drawn[event.loader] = self._drawn.get(event.loader, 0) + times
             case SchedulerStepped():
                 self.paces[event.scheduler].add(event, times)
-            case _:
-                pass
 
     @property
     def passes(self) -> int:

@@ -121,6 +121,8 @@ class Rule(ABC):
 
     def __init__(self) -> None:
         self._drafts: dict[object, Draft] = {}
+        self._first_seen: dict[object, int] = {}
+        """Key of a finding to the step at which `seen_before` was first asked for it."""
         self.fired: list[Draft] = []
         """Drafts reported or counted since the session last emptied this list."""
 
@@ -156,7 +158,14 @@ class Rule(ABC):
 
     def suspected(self) -> bool:
         """Return True if the failure was seen, but too seldom for a finding: the rule is then not clear."""
-        return bool(self._drafts)
+        return bool(self._drafts or self._first_seen)
+
+    def seen_before(self, key: object, run: Progress) -> bool:
+        """Return True if a failure was seen at an earlier step too: once can be a coincidence.
+
+        The finding with this key then counts both steps.
+        """
+        return self._first_seen.setdefault(key, run.step) != run.step
 
     def report(
         self,
@@ -188,6 +197,7 @@ class Rule(ABC):
         key = site if key is None else key
         draft = self._drafts.get(key)
         if draft is None:
+            first = self._first_seen.get(key)
             draft = self._drafts[key] = Draft(
                 rule=self.id,
                 severity=severity or self.severity,
@@ -198,7 +208,8 @@ class Rule(ABC):
                 cost=cost,
                 help=help,
                 unit=unit,
-                first_step=run.step,
+                first_step=run.step if first is None else first,
+                count=1 if first is None else 2,
             )
         else:
             draft.count += 1

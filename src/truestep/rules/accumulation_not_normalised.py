@@ -118,8 +118,6 @@ class AccumulationNotNormalised(Rule):
                 self._open()
             case ev.HandStepped():
                 self._open()
-            case _:
-                pass
 
     def _backward(self, event: ev.BackwardEnded) -> None:
         site = event.site

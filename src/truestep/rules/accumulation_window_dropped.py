@@ -124,8 +124,6 @@ class AccumulationWindowDropped(Rule):
                 self._open()
             case ev.HandStepped() | ev.ScalerStepped(skipped=True):
                 self._open()
-            case _:
-                pass
 
     def _add(self, event: ev.BackwardEnded, run: Progress) -> None:
         if self._pending and not event.onto_fresh and event.written == event.observed:

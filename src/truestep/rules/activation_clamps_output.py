@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import math
 
-from truestep.events import Event, LossComputed, Site
+from truestep.events import Event, LossComputed
 from truestep.findings import Severity
 from truestep.rules._conditions import loss_of
 from truestep.rules._rule import Progress, Rule
@@ -79,13 +79,6 @@ class ActivationClampsOutput(Rule):
     needs = (LossComputed, _LOSSES)
     explains = ("loss-never-changes", "parameters-without-effect")
 
-    def __init__(self) -> None:
-        super().__init__()
-        self._first: dict[tuple[Site | None, str], int] = {}
-
-    def suspected(self) -> bool:
-        return super().suspected() or bool(self._first)
-
     def observe(self, event: Event, run: Progress) -> None:
         if not isinstance(event, LossComputed) or not event.grad or event.made_by not in _NAMES:
             return
@@ -103,13 +96,12 @@ class ActivationClampsOutput(Rule):
         else:
             return
         key = (event.site, event.made_by)
-        if not limit or self._first.setdefault(key, run.step) == run.step:
+        if not limit or not self.seen_before(key, run):
             return
-        known = key in self._drafts
         help = f"remove the {name} before the loss"
         if event.kind in _REGRESSION:
             help += ", or scale the targets into its range"
-        draft = self.report(
+        self.report(
             event.site,
             message,
             run=run,
@@ -120,8 +112,6 @@ class ActivationClampsOutput(Rule):
             unit="sampled losses" if event.kind in _REGRESSION else "losses",
             key=key,
         )
-        if not known:
-            draft.count, draft.first_step = 2, self._first[key]
 
 
 def _of_classes(made_by: str, classes: int) -> str:

@@ -85,8 +85,6 @@ class AugmentationInEvaluation(Rule):
                 self._skipped = event.reason
             case SampleReadAgain() if event.differ and event.loader not in self._several:
                 self._changing(event, run)
-            case _:
-                pass
 
     def _changing(self, event: SampleReadAgain, run: Progress) -> None:
         trained = self._trained_on.get(event.model, set())

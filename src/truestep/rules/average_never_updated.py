@@ -71,8 +71,6 @@ class AverageNeverUpdated(Rule):
                 for key in list(self._drafts):
                     if not run.weights.moved.isdisjoint(self._copies[key]):
                         self.withdraw(key)
-            case _:
-                pass
 
     def _judge(self, event: CopyUnchanged, run: Progress) -> None:
         model, trained = run.models.get(event.model), run.models.get(event.source)

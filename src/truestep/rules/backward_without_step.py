@@ -95,8 +95,6 @@ class BackwardWithoutStep(Rule):
                 self._trained = True
             case ev.ParametersUnchanged():
                 self._unchanged = frozenset(event.parameters)
-            case _:
-                pass
 
     def again(self, event: Event, times: int) -> None:
         self._count(event, times)
@@ -107,8 +105,6 @@ class BackwardWithoutStep(Rule):
                 self._backwards[event.site] = self._backwards.get(event.site, 0) + times
             case ev.GradientsZeroed(optimizer=int() as number):
                 self._zeroed[number] = self._zeroed.get(number, 0) + times
-            case _:
-                pass
 
     def unobserved(self, run: Progress) -> str:
         idle = run.optimizers.keys() - self._stepped

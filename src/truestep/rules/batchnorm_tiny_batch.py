@@ -95,8 +95,6 @@ class BatchnormTinyBatch(Rule):
                     if model not in self._enough:
                         self._look(model, latest, run)
                 self._waiting.clear()
-            case _:
-                pass
 
     def _look(self, model: int, latest: BatchStatisticsTaken, run: Progress) -> None:
         looks = self._looks.setdefault(model, _Looks(latest, first_step=run.step))

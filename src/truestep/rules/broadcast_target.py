@@ -77,8 +77,6 @@ class BroadcastTarget(Rule):
                 self._tape(event, run)
             case BackwardEnded():
                 self._reported = False
-            case _:
-                pass
 
     def _found(self, event: LossComputed, input: Shape, target: Shape, confidence: Confidence, run: Progress) -> None:
         wide = math.prod(_wide(input, target))

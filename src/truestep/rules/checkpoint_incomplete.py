@@ -88,8 +88,6 @@ class CheckpointIncomplete(Rule):
                     self._missing[event.model] = site, names | set(event.missing), step
             case CheckSkipped(check="state"):
                 self._skipped = event.reason
-            case _:
-                pass
 
     def ended(self, event: RunEnded, run: Progress) -> None:
         if event.how != "finished":

@@ -73,8 +73,6 @@ class ClipBeforeBackward(MisplacedClip):
                         if clip.optimizer in (None, event.optimizer):
                             self._found(clip, event, run)
                 self._close()
-            case _:
-                pass
 
     def _close(self) -> None:
         self._early.clear()

@@ -82,5 +82,3 @@ class ClipBeforeUnscale(Rule):
                     help=f"call `scaler.unscale_({name})` before the clip",
                     confidence=Confidence.LOW if event.max_norm > self._ordinary else None,
                 )
-            case _:
-                pass

@@ -87,8 +87,6 @@ class ClipWrongParameters(Rule):
                 self._close()
             case ev.HandStepped() | ev.ScalerStepped(skipped=True):
                 self._close()
-            case _:
-                pass
 
     def _close(self) -> None:
         self._backward = False

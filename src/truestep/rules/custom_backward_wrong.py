@@ -85,5 +85,3 @@ class CustomBackwardWrong(Rule):
                     help=f"correct `{event.function}.backward`, and test it with `torch.autograd.gradcheck`",
                     unit="checks",
                 )
-            case _:
-                pass

@@ -115,8 +115,6 @@ class EvalModeMissing(Rule):
                 self._backward = False
             case HandStepped():
                 self._close(run)
-            case _:
-                pass
 
     def ended(self, event: RunEnded, run: Progress) -> None:
         self._over = event.how in ("finished", "exited")

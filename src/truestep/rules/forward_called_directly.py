@@ -69,5 +69,3 @@ class ForwardCalledDirectly(Rule):
                 if hooks and draft.confidence is Confidence.LOW:  # hooks were added later
                     draft.confidence, draft.cost = Confidence.HIGH, f"{skipped} in each call"
                     draft.primary = Mark(event.site, skipped)
-            case _:
-                pass

@@ -65,8 +65,6 @@ class FreezeWithoutEffect(Rule):
             case ParametersUnchanged() if event.steps >= _LEAST_STEPS:
                 self._judge(run)
                 self._ignored.clear()
-            case _:
-                pass
 
     def _judge(self, run: Progress) -> None:
         facts = run.weights

@@ -73,8 +73,6 @@ class FrozenStatisticsMove(Rule):
                 self._looks[event.model] = looks = self._looks.get(event.model, 0) + 1
                 if looks >= _LEAST:
                     self._found(event, looks, run)
-            case _:
-                pass
 
     def _found(self, event: BatchStatisticsTaken, looks: int, run: Progress) -> None:
         name, switched = run.model_name(event.model), self._set.get(event.model) or self._set.get(None)

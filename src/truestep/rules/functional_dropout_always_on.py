@@ -161,8 +161,6 @@ class FunctionalDropoutAlwaysOn(Rule):
                 self._called.clear()
             case OptimizerStepped() | HandStepped():
                 self._close(run)
-            case _:
-                pass
 
     def again(self, event: Event, times: int) -> None:
         match event:
@@ -171,8 +169,6 @@ class FunctionalDropoutAlwaysOn(Rule):
             case BackwardEnded() if self._counted in self._noisy:
                 self._noisy[self._counted].count += times
                 self._counted = None
-            case _:
-                pass
 
     def _evaluating(self, call: ModelCalled) -> None:
         if call.model not in self._trained:

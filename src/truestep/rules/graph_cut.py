@@ -91,8 +91,6 @@ class GraphCut(Rule):
                 self._stepped = True
             case ParametersUnchanged():
                 self._take_back(run)
-            case _:
-                pass
 
     def _renew(self) -> None:
         """Discard the calls and tapes of the last step once the next iteration begins."""

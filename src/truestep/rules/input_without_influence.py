@@ -107,8 +107,6 @@ class InputWithoutInfluence(Rule):
                         key=(event.model, "samples"),
                     )
                 self._positions(event, name, run)
-            case _:
-                pass
 
     def _positions(self, event: InputsCompared, name: str, run: Progress) -> None:
         if event.first:

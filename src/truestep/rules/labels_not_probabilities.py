@@ -67,10 +67,8 @@ class LabelsNotProbabilities(Rule):
 
     def __init__(self) -> None:
         super().__init__()
-        self._first: dict[tuple[Site | None, str], tuple[int, float, float]] = {}
-
-    def suspected(self) -> bool:
-        return super().suspected() or bool(self._first)
+        self._range: dict[tuple[Site | None, str], tuple[float, float]] = {}
+        """Lowest and highest label of a loss."""
 
     def observe(self, event: Event, run: Progress) -> None:
         if not isinstance(event, ProbabilitiesRead) or not event.lowest < event.highest:
@@ -79,25 +77,21 @@ class LabelsNotProbabilities(Rule):
         if event.outside < (_LEAST_SHARE if binary else _LEAST_SHARE_OF_CLASSES) or not (binary or event.dense):
             return
         key = (event.site, event.kind)
-        step, low, high = self._first.get(key, (run.step, event.lowest, event.highest))
-        low, high = min(low, event.lowest), max(high, event.highest)
-        self._first[key] = step, low, high
-        if step == run.step:
+        low, high = self._range.get(key, (event.lowest, event.highest))
+        self._range[key] = low, high = min(low, event.lowest), max(high, event.highest)
+        if not self.seen_before(key, run):
             return
-        known = key in self._drafts
         name = "binary cross entropy with logits" if binary else "cross entropy"
-        draft = self.report(
+        self.report(
             event.site,
             f"{name} got labels that are not probabilities",
             run=run,
             label=f"labels from {low:g} to {high:g}, at sampled steps",
             help=_swapped_help(event) or (_help(low, high) if binary else _CLASSES_HELP),
+            cost="with such labels this loss has no lower bound: it falls as long as the outputs grow",
             unit="sampled losses",
             key=key,
         )
-        draft.cost = "with such labels this loss has no lower bound: it falls as long as the outputs grow"
-        if not known:
-            draft.count, draft.first_step = 2, step
 
 
 def _swapped_help(event: ProbabilitiesRead) -> str:

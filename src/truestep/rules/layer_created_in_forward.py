@@ -75,8 +75,6 @@ class LayerCreatedInForward(Rule):
                 held = any(run.held_by.get(p) for p in event.parameters)
                 if before is not None and before != self._call and not held:
                     self._found(event, run)
-            case _:
-                pass
 
     def _found(self, event: UnregisteredModuleCalled, run: Progress) -> None:
         name, met = run.model_name(event.model), run.models.get(event.model)

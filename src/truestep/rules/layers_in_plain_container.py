@@ -88,8 +88,6 @@ class LayersInPlainContainer(Rule):
                 pass  # it may be the points of a differential equation
             case PlainTensorKept() if self._is_trained(event.model, run):
                 self._tensor(event, run)
-            case _:
-                pass
 
     def _is_trained(self, model: int, run: Progress) -> bool:
         met = run.models.get(model)

@@ -76,8 +76,6 @@ class LayersWithoutActivation(Rule):
                 for joined in self._joined.values():
                     self._found(joined, run)
                 self._joined.clear()
-            case _:
-                pass
 
     def _found(self, event: LayersJoined, run: Progress) -> None:
         first, second = (

@@ -103,8 +103,6 @@ class LearningRateDead(Rule):
                 self._steps[event.optimizer] = self._steps.get(event.optimizer, 0) + times
             case SchedulerStepped(at_zero=True):
                 self._schedule_steps[event.scheduler] = self._schedule_steps.get(event.scheduler, 0) + times
-            case _:
-                pass
 
     def ended(self, event: RunEnded, run: Progress) -> None:
         if event.how == "finished":

@@ -75,8 +75,6 @@ class LoaderStarvesTraining(Rule):
             case LoaderTimed() if _waited_s(event) >= self.LEAST_SHARE * event.span_s:
                 if _waited_s(event) - event.delayed_s >= self.LEAST_S:
                     self._starving.append(event)
-            case _:
-                pass
 
     def ended(self, event: RunEnded, run: Progress) -> None:
         if event.how != "finished" or not self._stepped:

@@ -68,14 +68,10 @@ class LogitsIntoProbabilityLoss(Rule):
 
     def __init__(self) -> None:
         super().__init__()
-        self._seen: dict[Site | None, int] = {}
         self._unbounded: set[tuple[Site | None, str]] = set()
         """Losses with an operation that gave them an input with values above zero."""
         self._pending: list[tuple[LossComputed, str]] = []
         """NLL losses since the last backward pass, each with the result of `_wrong`."""
-
-    def suspected(self) -> bool:
-        return super().suspected() or bool(self._seen)
 
     def observe(self, event: Event, run: Progress) -> None:
         match event:
@@ -93,8 +89,6 @@ class LogitsIntoProbabilityLoss(Rule):
                 self._pending.clear()
             case OptimizerStepped():
                 self._pending.clear()
-            case _:
-                pass
 
     def _wrong(self, loss: LossComputed) -> str:
         """Return "probabilities" or "logits" if the loss got them instead of log-probabilities; else empty."""
@@ -108,11 +102,10 @@ class LogitsIntoProbabilityLoss(Rule):
         return "logits" if maker in self._unbounded else ""
 
     def _found(self, loss: LossComputed, wrong: str, run: Progress) -> None:
-        first = self._seen.setdefault(loss.site, run.step)
-        if first == run.step:
+        if not self.seen_before(loss.site, run):
             return
         name, certain = _NAMES[loss.kind], loss.made_by in _PROBABILITIES
-        draft = self.report(
+        self.report(
             loss.site,
             f"{name} got {wrong} where it expects log-probabilities",
             run=run,
@@ -124,8 +117,6 @@ class LogitsIntoProbabilityLoss(Rule):
             confidence=Confidence.HIGH if certain or wrong == "logits" else Confidence.MEDIUM,
             unit="losses",
         )
-        if draft.count == 1:
-            draft.count, draft.first_step = 2, first
 
 
 def _label(loss: LossComputed, wrong: str) -> str:

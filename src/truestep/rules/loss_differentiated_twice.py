@@ -75,8 +75,6 @@ class LossDifferentiatedTwice(Rule):
                 if self._twice is not None:
                     self._found(*self._twice, run)
                 self._twice = None
-            case _:
-                pass
 
     def _found(self, first: Site | None, second: Site | None, run: Progress) -> None:
         """Report the second step with two passes at these lines, and count the later ones."""

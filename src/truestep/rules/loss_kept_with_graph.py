@@ -88,8 +88,6 @@ class LossKeptWithGraph(Rule):
                 self._unrolled.append(event)
             case GraphsKept():
                 self._judge(event, run)
-            case _:
-                pass
 
     def ended(self, event: RunEnded, run: Progress) -> None:
         self._settle(run)

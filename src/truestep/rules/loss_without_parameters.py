@@ -94,8 +94,6 @@ class LossWithoutParameters(Rule):
                 elif event.observed and number not in self._fed and not self._by_hand:
                     self._judge(event, run)
                 self._stepped = True
-            case _:
-                pass
 
     def _renew(self) -> None:
         """Discard the tapes of a step at the next backward pass: several optimizers may step after one pass."""

@@ -106,8 +106,6 @@ class MetricOffTarget(Rule):
             case ResultCompared(how=str(how)) if how:
                 shapes = f"predictions {_text(event.predicted)}, targets {_text(event.target)}"
                 self._found(event, run, shapes)
-            case _:
-                pass
 
     def _found(self, event: ResultCompared, run: Progress, label: str) -> None:
         message, help = _HOW[event.how]

@@ -101,8 +101,6 @@ class NanOrInf(Rule):
                 if self._pending is not None and fresh + mixed and not event.scaler:
                     self._found(self._pending, event, run)
                 self._pending = None
-            case _:
-                pass
 
     def _found(self, loss: LossNotFinite, step: OptimizerStepped, run: Progress) -> None:
         mark = Mark(step.site, f"`{run.optimizer_name(step.optimizer)}` stepped on its gradients")

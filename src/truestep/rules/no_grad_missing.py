@@ -118,8 +118,6 @@ class NoGradMissing(Rule):
                 self._outlived()
             case GradientsTaken() | OptimizerStepped():
                 self._clear(run)
-            case _:
-                pass
 
     def _called(self, call: ModelCalled, run: Progress) -> None:
         # In train mode and without a loader it may be a rollout, with actions that an environment gets.

@@ -135,8 +135,6 @@ class OneBatchPerEpoch(Rule):
                         loop.whole = True
             case ModelCalled() | BackwardEnded() | OptimizerStepped() | HandStepped():
                 self._used(event)
-            case _:
-                pass
 
     def again(self, event: Event, times: int) -> None:
         if isinstance(event, LoaderStarted) and event.site in self._loops:

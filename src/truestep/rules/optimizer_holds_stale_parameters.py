@@ -87,8 +87,6 @@ class OptimizerHoldsStaleParameters(Rule):
             case ParametersUnchanged():
                 if run.step >= 10:
                     self._judge(run)
-            case _:
-                pass
 
     def again(self, event: Event, times: int) -> None:
         match event:
@@ -98,8 +96,6 @@ class OptimizerHoldsStaleParameters(Rule):
                 self._steps += times
                 if event.absent_grad:
                     self._empty[event.optimizer] = self._empty.get(event.optimizer, 0) + times
-            case _:
-                pass
 
     def ended(self, event: RunEnded, run: Progress) -> None:
         if event.how == "finished":

@@ -100,8 +100,6 @@ class OptimizerRebuilt(Rule):
                 self._scheduled.add(event.optimizer)
             case OptimizerBuilt(remembers=True):
                 self._built(event, run)
-            case _:
-                pass
 
     def again(self, event: Event, times: int) -> None:
         if isinstance(event, LoaderStarted):

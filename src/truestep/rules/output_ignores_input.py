@@ -97,8 +97,6 @@ class OutputIgnoresInput(Rule):
                 enough = stretch.looks >= _LEAST_LOOKS and event.steps - stretch.first >= _LEAST_SPAN
                 if enough and event.steps >= _LEAST_STEPS:
                     self._found(event, stretch, run)
-            case _:
-                pass
 
     def _found(self, event: OutputsCompared, stretch: _Stretch, run: Progress) -> None:
         name = run.model_name(event.model)

@@ -80,8 +80,6 @@ class ParametersNotOptimized(Rule):
             case ParametersUnchanged():
                 if run.step >= 10:
                     self._judge(run)
-            case _:
-                pass
 
     def unobserved(self, run: Progress) -> str:
         if reason := super().unobserved(run):

@@ -98,8 +98,6 @@ class PlateauWithoutMetric(Rule):
                 self._loader = event.loader
             case ev.SchedulerStepped(metric=metric) if metric:
                 self._judge(event.scheduler, run)
-            case _:
-                pass
 
     def again(self, event: Event, times: int) -> None:
         self._count(event, times, 0)
@@ -118,8 +116,6 @@ class PlateauWithoutMetric(Rule):
                     tally.per_step += times
                 elif event.metric_is_training_loss and event.optimizer_steps > 1:
                     tally.per_pass += times
-            case _:
-                pass
 
     def ended(self, event: ev.RunEnded, run: Progress) -> None:
         for number in {number for number, _ in self._tallies}:

@@ -79,8 +79,6 @@ class ReferenceIsTheModel(Rule):
             case ModelAliased():
                 self._parts[event.model, event.name] += not event.whole
                 self._judge(event, run)
-            case _:
-                pass
 
     def _judge(self, event: ModelAliased, run: Progress) -> None:
         times = self._compared[event.model] if event.whole else self._parts[event.model, event.name]

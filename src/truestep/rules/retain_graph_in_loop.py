@@ -88,8 +88,6 @@ class RetainGraphInLoop(Rule):
                     self._take_back()
                 elif event.outlived >= event.followed and self._lines <= {event.site}:
                     self._found(event, run)
-            case _:
-                pass
 
     def _met(self, site: Site | None, lines: set[Site | None]) -> None:
         """Register a line; withdraw the findings if it is new, because the graphs may be retained for it."""

@@ -89,8 +89,6 @@ class ScalerSkipsSteps(Rule):
             case ev.LossNotFinite() | ev.HandStepped():
                 for attempts in self._attempts.values():
                     attempts.streak = 0
-            case _:
-                pass
 
     def again(self, event: Event, times: int) -> None:
         if isinstance(event, ev.ScalerStepped) and event.optimizer in self._attempts:

@@ -95,8 +95,6 @@ class SchedulerBeforeOptimizer(Rule):
             case ev.SchedulerStepped(metric="", epoch_argument=False):
                 self._plain = True
                 self._scheduled(event, run)
-            case _:
-                pass
 
     def _scheduled(self, event: ev.SchedulerStepped, run: Progress) -> None:
         built = run.schedulers.get(event.scheduler)

@@ -98,8 +98,6 @@ class SchedulerSteppedTwice(Rule):
                     self._idle[scheduler] = True
             case ev.SchedulerStepped(metric="", epoch_argument=False, first=False):
                 self._stepped(event, run)
-            case _:
-                pass
 
     def _stepped(self, event: ev.SchedulerStepped, run: Progress) -> None:
         key, evaluating = (event.scheduler, event.site), self._idle.get(event.scheduler)

@@ -86,8 +86,6 @@ class SeedInTrainingLoop(Rule):
                     self._owners[key] = event.optimizer
                 self._set.clear()
                 self._repeated = None
-            case _:
-                pass
 
     def _report(self, site: Site | None, run: Progress) -> None:
         """Report the second repetition at a line, and count the later ones."""

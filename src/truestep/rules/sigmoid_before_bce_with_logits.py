@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from truestep.events import Event, LossComputed, Site
+from truestep.events import Event, LossComputed
 from truestep.findings import Severity
 from truestep.rules._conditions import loss_of
 from truestep.rules._rule import Progress, Rule
@@ -52,23 +52,13 @@ class SigmoidBeforeBceWithLogits(Rule):
     watches = (LossComputed,)
     needs = (LossComputed, loss_of("binary_cross_entropy_with_logits"))
 
-    def __init__(self) -> None:
-        super().__init__()
-        self._seen: dict[Site | None, int] = {}
-
-    def suspected(self) -> bool:
-        return super().suspected() or bool(self._seen)
-
     def observe(self, event: Event, run: Progress) -> None:
         if not isinstance(event, LossComputed) or event.kind != "binary_cross_entropy_with_logits" or not event.grad:
             return
         maker = _MAKERS.get(event.made_by)
-        if maker is None:
+        if maker is None or not self.seen_before(event.site, run):
             return
-        first = self._seen.setdefault(event.site, run.step)
-        if first == run.step:
-            return
-        draft = self.report(
+        self.report(
             event.site,
             "binary cross entropy with logits got probabilities where it expects logits",
             run=run,
@@ -77,5 +67,3 @@ class SigmoidBeforeBceWithLogits(Rule):
             help=f"remove the {maker} before the loss, or use `binary_cross_entropy` with it",
             unit="losses",
         )
-        if draft.count == 1:
-            draft.count, draft.first_step = 2, first

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import math
 
-from truestep.events import Event, LossComputed, Site
+from truestep.events import Event, LossComputed
 from truestep.findings import Confidence, Severity
 from truestep.rules._conditions import loss_of
 from truestep.rules._rule import Progress, Rule
@@ -52,26 +52,16 @@ class SoftmaxBeforeCrossEntropy(Rule):
     watches = (LossComputed,)
     needs = (LossComputed, loss_of("cross_entropy"))
 
-    def __init__(self) -> None:
-        super().__init__()
-        self._seen: dict[Site | None, int] = {}
-
-    def suspected(self) -> bool:
-        return super().suspected() or bool(self._seen)
-
     def observe(self, event: Event, run: Progress) -> None:
         if not isinstance(event, LossComputed) or event.kind != "cross_entropy" or not event.grad or event.classes == 1:
             return
         over_classes = event.softmax_dim == (-1 if event.input_rank < 2 else 1 - event.input_rank)
         softmax = event.input_from == "SoftmaxBackward0" and over_classes
-        if not (softmax or event.sums_to_one):
-            return
-        first = self._seen.setdefault(event.site, run.step)
-        if first == run.step:
+        if not (softmax or event.sums_to_one) or not self.seen_before(event.site, run):
             return
         known = event.reduction == "mean" and event.classes > 1
         least = math.log1p((event.classes - 1) / math.e) if known else 0.0
-        draft = self.report(
+        self.report(
             event.site,
             "cross entropy got probabilities where it expects logits",
             run=run,
@@ -81,5 +71,3 @@ class SoftmaxBeforeCrossEntropy(Rule):
             confidence=Confidence.HIGH if softmax else Confidence.MEDIUM,
             unit="losses",
         )
-        if draft.count == 1:
-            draft.count, draft.first_step = 2, first

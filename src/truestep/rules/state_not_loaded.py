@@ -96,8 +96,6 @@ class StateNotLoaded(Rule):
                 self._resumed(event.optimizer, run)
             case SchedulerStepped() if self._first(event, event.scheduler):
                 self._rescheduled(event, run)
-            case _:
-                pass
 
     def _first(self, event: Event, number: int) -> bool:
         """Return True at the first step of an optimizer or a schedule."""

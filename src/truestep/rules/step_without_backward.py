@@ -116,8 +116,6 @@ class StepWithoutBackward(Rule):
             case ev.OptimizerStepped():
                 self._step(event, run)
                 self._backward_in_window = self._used_in_window = False
-            case _:
-                pass
 
     def _step(self, event: ev.OptimizerStepped, run: Progress) -> None:
         number = event.optimizer

@@ -77,8 +77,6 @@ class SymmetricInitialisation(Rule):
             case RowsEqual():
                 self._looks = {p: self._looks.get(p, 0) + 1 for p in event.moved if p in self._reached}
                 self._judge(event, run)
-            case _:
-                pass
 
     def _judge(self, event: RowsEqual, run: Progress) -> None:
         claimed = set[int]()

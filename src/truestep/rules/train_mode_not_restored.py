@@ -142,8 +142,6 @@ class TrainModeNotRestored(Rule):
                 for model in self._models.values():
                     model.calls.clear()
                 self._backward = False
-            case _:
-                pass
 
     def ended(self, event: RunEnded, run: Progress) -> None:
         """Name the line that set eval mode; raise the confidence for first values, unless it was set only once."""

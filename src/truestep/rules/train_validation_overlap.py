@@ -128,8 +128,6 @@ class TrainValidationOverlap(Rule):
                 self._skipped = event.reason
             case OptimizerStepped():
                 self._stepped = True
-            case _:
-                pass
 
     def ended(self, event: RunEnded, run: Progress) -> None:
         known = self._compared.keys() | self._trained

@@ -62,10 +62,6 @@ class TrainingWithoutGrad(Rule):
         self._calls: list[ModelCalled] = []
         self._leaf = self._tracked = self._leaf_read = False
         self._backward: Site | None = None
-        self._seen: dict[Site | None, int] = {}
-
-    def suspected(self) -> bool:
-        return super().suspected() or bool(self._seen)
 
     def observe(self, event: Event, run: Progress) -> None:
         match event:
@@ -86,15 +82,12 @@ class TrainingWithoutGrad(Rule):
                     self._found(event, run)
                 self._calls = []
                 self._leaf = self._tracked = False
-            case _:
-                pass
 
     def _found(self, step: OptimizerStepped, run: Progress) -> None:
         call = next((c for c in self._calls if c.training), self._calls[0])
-        first = self._seen.setdefault(call.site, run.step)
-        if first == run.step:
+        if not self.seen_before(call.site, run):
             return
-        draft = self.report(
+        self.report(
             call.site,
             f"`{run.model_name(call.model)}` was called without gradients in a training step",
             run=run,
@@ -106,5 +99,3 @@ class TrainingWithoutGrad(Rule):
             cost=f"0 of the {step.observed} observed parameters had a gradient at the step",
             help="call the model outside `torch.no_grad()` and remove `requires_grad_()` from the loss",
         )
-        if draft.count == 1:
-            draft.count, draft.first_step = 2, first

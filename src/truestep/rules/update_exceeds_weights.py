@@ -93,8 +93,6 @@ class UpdateExceedsWeights(Rule):
                         one.later = [min([event.value, *one.later[:1]]), event.value]
             case UpdateMeasured() if event.optimizer not in self._erased and self._latest is not None:
                 self._measured(event, self._latest, run)
-            case _:
-                pass
 
     def _measured(self, event: UpdateMeasured, latest: LossRead, run: Progress) -> None:
         updates = run.rates.updates(event.optimizer)

@@ -68,12 +68,10 @@ class WorkersRespawned(Rule):
         return super().unobserved(run) or ("" if workers else "no training on a DataLoader with workers")
 
     def observe(self, event: Event, run: Progress) -> None:
-        match event:
-            case LoaderTimed() if event.loader in run.samples.trained and event.passes >= self.LEAST_PASSES:
-                if event.starting_s >= max(self.LEAST_S, self.LEAST_SHARE * event.span_s) and not event.crowded:
-                    self._found(event, run)
-            case _:
-                pass
+        if not isinstance(event, LoaderTimed) or event.loader not in run.samples.trained or event.crowded:
+            return
+        if event.passes >= self.LEAST_PASSES and event.starting_s >= max(self.LEAST_S, self.LEAST_SHARE * event.span_s):
+            self._found(event, run)
 
     def _found(self, event: LoaderTimed, run: Progress) -> None:
         met, again = run.loaders.get(event.loader), event.passes - 1

@@ -85,8 +85,6 @@ class ZeroGradBeforeStep(Rule):
                 self._steps += 1
                 self._step(event, run)
                 self._backward = None
-            case _:
-                pass
 
     def _step(self, event: OptimizerStepped, run: Progress) -> None:
         number = event.optimizer

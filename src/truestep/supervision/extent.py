@@ -45,8 +45,6 @@ class Extent:
             case ev.ProcessStarted():
                 self._processes += 1
                 self._started = self._started or event.site
-            case _:
-                pass
 
     def coverage(self, progress: Progress, error: str) -> Coverage:
         """Return the coverage; ``error`` describes the exception that ended the run, or is empty."""

@@ -34,6 +34,4 @@ class FirstEvaluation:
                 rare = self._latest.get(event.model, -1) not in (self._steps, self._steps - 1)
                 self._evaluated |= rare and self._steps >= LEAST_STEPS
                 self._latest[event.model] = self._steps
-            case _:
-                pass
         return self._evaluated or time.monotonic() >= self._end

@@ -228,8 +228,6 @@ class _Replay:
                 self.unseen = {name: str(line.get(name, "")) for name in self.unseen}
                 if line.get("post_mortem") is not None:
                     self.post_mortem = post_mortem(line["post_mortem"])
-            case _:
-                pass
 
     def _value(self, value: Any) -> Any:
         """Return the original value of a field: lists are tuples, ``{"site": number}`` is a site."""

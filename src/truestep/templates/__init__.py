@@ -62,8 +62,6 @@ def modules(name: str) -> tuple[str, ...]:
                 found[module.partition(".")[0]] = None
             case ast.Attribute(attr=attribute) if attribute in _BEHIND:
                 found[_BEHIND[attribute]] = None
-            case _:
-                pass
     return tuple(module for module in found if module not in {*sys.stdlib_module_names, "truestep"})
 
 

@@ -115,8 +115,6 @@ def thrown_away(crash: Crash, party: Party) -> tuple[Site, str] | None:
                 )
                 if ast.unparse(owner) == key and after and before:
                     return frame.place(statement), ast.unparse(statement)
-            case _:
-                pass
     return None
 
 

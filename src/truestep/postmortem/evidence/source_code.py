@@ -250,8 +250,6 @@ def all_settings(scope: ast.AST) -> Iterator[Setting]:
                 for item in node.items:
                     if item.optional_vars is not None:
                         yield from _set(item.optional_vars, node, None)
-            case _:
-                pass
 
 
 def _set(target: ast.expr, statement: ast.stmt, value: ast.expr | None, whole: bool = True) -> Iterator[Setting]:

@@ -196,8 +196,6 @@ class _Block:
                 for place, part in enumerate(elts):
                     known = len(parts) == len(elts)
                     self._bind(part, _wrapped(parts[place], value) if known else None)
-            case _:
-                pass
 
     # --- expressions -------------------------------------------------------------------------------------------------
 

@@ -109,8 +109,6 @@ def _freezes(path: str) -> tuple[Site, ...]:
                 found.append(node)
             case ast.Assign(targets=[ast.Attribute(attr="requires_grad")], value=ast.Constant(value=False)):
                 found.append(node)
-            case _:
-                pass
     return tuple(
         Site(path, one.lineno, one.col_offset, one.end_lineno or -1, one.end_col_offset or -1) for one in found
     )
