@@ -50,7 +50,7 @@ def test_an_average_moves_by_hand():
     frozen = ParametersUnchanged(parameters=(), moved=(1, 2, 3, 4), frozen=(3, 4), steps=10)
     facts = account(OptimizerBuilt(optimizer=1, parameters=(1, 2)), READ, frozen)
     assert facts.fate(3) == "moved by hand"
-    assert facts.entry().text == "2 of 4 trained: 80 values, 2 moved by hand"
+    assert facts.entry().text == "2 of 4 trained: 80 values, 2 moved outside of optimizers"
 
 
 def test_facts_of_a_model_that_was_freed_are_kept():

@@ -3,7 +3,18 @@
 import pytest
 
 from truestep.accounts import Samples
-from truestep.events import BackwardEnded, BatchDrawn, InputsRead, LoaderEnded, LoaderMet, LoaderStarted, RowsRead, Site
+from truestep.events import (
+    BackwardEnded,
+    BatchDrawn,
+    InputsRead,
+    LoaderEnded,
+    LoaderMet,
+    LoaderStarted,
+    ModelCalled,
+    RowsRead,
+    SamplesShared,
+    Site,
+)
 from truestep.rules import Progress
 
 LINE = Site("train.py", 30, 8)
@@ -51,6 +62,15 @@ def test_places_of_the_rows_of_a_table():
     ]
     (table,) = account(MET, *PASS, *reads).entry().facts["tables"]
     assert table | {"site": None} == {"name": "x", "site": None, "rows": 100, "first": 9, "last": 50, "calls_read": 2}
+
+
+@pytest.mark.parametrize(("shared", "only"), [(100, True), (99, False)])
+def test_an_evaluation_on_samples_of_the_training_only(shared, only):
+    looked = [LoaderStarted(loader=2), BatchDrawn(loader=2), ModelCalled(model=1, tracked=False, grad=False, loader=2)]
+    compared = SamplesShared(loader=2, model=1, samples=100, shared=shared, outside=100 - shared)
+    entry = account(MET, *PASS, *looked, compared, LoaderEnded(loader=2)).entry()
+    assert ("evaluated on these samples only" in entry.text) == only
+    assert entry.facts["loaders"][1]["samples_trained_on"] == shared
 
 
 def test_a_run_without_data_has_no_line():

@@ -169,8 +169,43 @@ def test_updates_by_hand_count_as_steps() -> None:
             with torch.no_grad():
                 w -= 0.1 * w.grad
     by_hand = [event for event in events if isinstance(event, HandStepped)]
-    assert len(by_hand) == 5
-    assert [event.mixed for event in by_hand] == [0, 1, 1, 1, 1]
+    assert len(by_hand) == 6
+    assert [event.mixed for event in by_hand] == [0, 1, 1, 1, 1, 1]
+
+
+def test_a_last_backward_without_an_update_is_no_step_by_hand() -> None:
+    with capture_events() as events:
+        w = torch.zeros(4, 2, requires_grad=True)
+        for i in range(6):
+            (X @ w - 1).pow(2).mean().backward()
+            if i < 5:
+                with torch.no_grad():
+                    w -= 0.1 * w.grad
+    assert len([event for event in events if isinstance(event, HandStepped)]) == 5
+
+
+def test_steps_of_an_optimizer_within_another_are_not_by_hand() -> None:
+    with capture_events() as events:
+        model = net()
+        outer = torch.optim.Adam(model.parameters(), 1e-3)
+        inner = torch.optim.SGD(outer.param_groups, lr=1e-2)
+        for _ in range(60):
+            inner.zero_grad()
+            model(X).pow(2).mean().backward()
+            inner.step()
+    assert not any(isinstance(event, HandStepped) for event in events)
+
+
+def test_a_load_into_a_target_with_gradients_is_no_update_by_hand() -> None:
+    with capture_events() as events:
+        online, target = net(), net()
+        optimizer = torch.optim.SGD(online.parameters(), lr=1e-2)
+        for _ in range(6):
+            target.load_state_dict(online.state_dict())
+            optimizer.zero_grad()
+            (online(X) - 0.9 * target(X) - 1).pow(2).mean().backward()
+            optimizer.step()
+    assert not any(isinstance(event, HandStepped) for event in events)
 
 
 def test_updates_by_hand_with_clearing_are_quiet() -> None:

@@ -119,7 +119,7 @@ def test_updates_by_hand_are_seen_beside_conversions() -> None:
             with torch.no_grad():
                 for parameter in model.parameters():
                     parameter -= 0.1 * parameter.grad
-    assert [event.mixed for event in events if isinstance(event, HandStepped)] == [0, 1, 1]
+    assert [event.mixed for event in events if isinstance(event, HandStepped)] == [0, 1, 1, 1]
 
 
 def test_the_gradients_of_two_models_go_along_when_these_exchange_their_weights() -> None:

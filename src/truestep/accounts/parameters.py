@@ -111,7 +111,7 @@ class Parameters(Account[int]):
         parts = [f"{fates['trained']:,} of {read:,} trained" if read else amount(len(met), "parameter")]
         parts += [f"{fates[fate]:,} {fate}" for fate in _ALARMING if fates[fate]]
         parts[-1] += f": {values:,} values"
-        parts += [f"{fates['moved by hand']:,} moved by hand"] if fates["moved by hand"] else []
+        parts += [f"{fates['moved by hand']:,} moved outside of optimizers"] if fates["moved by hand"] else []
         parts += [f"{fates['not trained']:,} not trained"] if fates["not trained"] else []
         parts += [f"{fates['frozen']:,} frozen"] if fates["frozen"] else []
         parts += [f"{fates['unread']:,} not compared"] if read and fates["unread"] else []

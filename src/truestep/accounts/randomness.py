@@ -44,13 +44,14 @@ class Randomness(Account[_Key]):
             self.tally.add((event.model, event.site, "function"))
         if any(map(draws, event.sensitive)):
             self.tally.add((event.model, event.site, "layers"))
-        elif self._has_layers(event.model):
+        elif event.frozen_sensitive:
             self.tally.add((event.model, event.site, "off"))
 
     def entry(self) -> Entry | None:
         """Return the purposes in which dropout was on."""
-        on = self._places(("layers", "function"))
-        off = self._places(("off",))
+        drawing = self._drawing()
+        on = self._places(("layers", "function"), drawing)
+        off = self._places(("off",), drawing)
         if not on and not off:
             return None
         facts = {
@@ -58,6 +59,7 @@ class Randomness(Account[_Key]):
                 {"model": self.objects.model_name(model), "site": line_of(site), "by": way, "calls": self.tally[key]}
                 for key in self.tally
                 for model, site, way in (key,)
+                if model in drawing
             ]
         }
         if not on:
@@ -67,10 +69,12 @@ class Randomness(Account[_Key]):
             return Entry("dropout in training only" if off - on else "dropout in training", facts)
         return Entry(f"dropout in {' and '.join([', '.join(names[:-1]), names[-1]] if names[1:] else names)}", facts)
 
-    def _has_layers(self, model: int) -> bool:
-        met = self.objects.models.get(model)
-        return met is not None and any(map(draws, met.sensitive))
+    def _drawing(self) -> set[int]:
+        """Return the models with layers, or functions, that draw random numbers in train mode."""
+        layers = {model for model, met in self.objects.models.items() if any(map(draws, met.sensitive))}
+        return layers | {model for model, _, way in self.tally if way != "off"}
 
-    def _places(self, ways: tuple[str, ...]) -> set[str]:
+    def _places(self, ways: tuple[str, ...], models: set[int]) -> set[str]:
         purposes = self._calls.purposes()
-        return {purposes[model, site] for model, site, way in self.tally if way in ways and (model, site) in purposes}
+        places = {(model, site) for model, site, way in self.tally if way in ways and model in models}
+        return {purpose for place, purpose in purposes.items() if place in places}

@@ -88,6 +88,10 @@ class Samples(Account[_Key]):
         """Loaders with a batch that was the latest at a backward pass, with the line that reads them."""
         self.evaluated: dict[int, Site | None] = {}
         """Loaders with a whole pass of calls without a backward pass, with the line that reads them."""
+        self.compared: dict[int, ev.SamplesShared] = {}
+        """Loader of an evaluation to the latest comparison of its samples with those of the training."""
+        self._others = False
+        """True once a model is evaluated on samples that were not compared, as far as is known."""
         self.unread: list[ev.LoaderUnread] = []
         self.evaluations: dict[Site | None, Evaluation] = {}
         """Line to its latest evaluation on rows of which it is known whether the training read them."""
@@ -113,6 +117,7 @@ class Samples(Account[_Key]):
             case ev.ModelCalled():
                 if event.loader in self._current:
                     self._current[event.loader].called = True
+                self._others = self._others or (not event.tracked and event.loader is None)
                 if not event.tracked and event.site not in self._called:
                     self._called.add(event.site)
                     self.tally.add(("evaluations", event.site))
@@ -124,6 +129,10 @@ class Samples(Account[_Key]):
             case ev.LoaderEnded():
                 self.tally.add(("whole", event.loader))
                 self._ended(event.loader)
+            case ev.SamplesShared():
+                self.compared[event.loader] = event
+            case ev.CheckSkipped(check="overlap"):
+                self._others = True
             case ev.LoaderUnread():
                 self.unread.append(event)
             case ev.RowsEvaluated():
@@ -157,7 +166,7 @@ class Samples(Account[_Key]):
     def entry(self) -> Entry | None:
         """Return the passes over the data that the run trained on, and the inputs of its models."""
         loaders = {number for kind, number in self.tally if kind not in _OF_LINES and isinstance(number, int)}
-        parts = self._passes() + [f"{one.name} never read" for one in self.unread[:1]] + self._values()
+        parts = self._passes() + self._shared() + [f"{one.name} never read" for one in self.unread[:1]] + self._values()
         facts = {
             "loaders": [self._facts(number) for number in sorted(loaders)],
             "inputs": [
@@ -183,6 +192,12 @@ class Samples(Account[_Key]):
         others = f" of {met.name}, {amount(len(drawn) - 1, 'other data set')}" if len(drawn) > 1 and met else ""
         return [f"{amount(passes, 'pass')}{others}" + (f", {order}" if order else "")]
 
+    def _shared(self) -> list[str]:
+        """Return a text if every evaluation, as far as loaders show, is on samples of the training."""
+        known = bool(self.compared) and not self._others and self.evaluated.keys() <= self.compared.keys()
+        only = known and all(one.shared == one.samples for one in self.compared.values())
+        return ["evaluated on these samples only"] if only else []
+
     def _values(self) -> list[str]:
         """Return mean and spread of the inputs of the model that was called on most, in training and in evaluation."""
         numbers = {model for model, _ in self.inputs}
@@ -198,7 +213,7 @@ class Samples(Account[_Key]):
         return [f"inputs {', '.join(texts)}"] if texts else []
 
     def _facts(self, number: int) -> dict[str, Any]:
-        met = self.objects.loaders.get(number)
+        met, compared = self.objects.loaders.get(number), self.compared.get(number)
         return {
             "name": self.objects.loader_name(number),
             "site": line_of(_site(met)),
@@ -209,6 +224,8 @@ class Samples(Account[_Key]):
             "order": "" if met is None else met.sampler,
             "trained_on": number in self.trained,
             "evaluated_on": number in self.evaluated,
+            "samples": None if compared is None else compared.samples,
+            "samples_trained_on": None if compared is None else compared.shared,
         }
 
 

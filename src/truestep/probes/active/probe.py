@@ -167,6 +167,8 @@ class ActiveProbe(Probe):
                     self._targets.returned(module, model.number, site, frame, result)
             elif not tracked and not module.training:
                 self._in_evaluation(module, model.number, site, frame, result)
+            elif not scene.torch.is_grad_enabled():
+                self._without_gradients(module, model.number, site)
         except Exception:
             scene.fail()
 
@@ -201,6 +203,13 @@ class ActiveProbe(Probe):
         if step >= _TRAINED and self._training.get(model) != step and self._due("training", model):
             self._training[model] = step
             self._check_model(module, model, site, frame, result)
+
+    def _without_gradients(self, module: Any, model: int, site: Site | None) -> None:
+        """Handle a call in train mode, which may be an evaluation all the same."""
+        scene, loader = self.scene, self.scene.loader
+        self._trained.evaluated(module, loader)
+        if loader is not None and scene.sampling.step and not scene.coast.on and not scene.coast.learning:
+            self._check_overlap(loader, model, site)
 
     def _in_evaluation(self, module: Any, model: int, site: Site | None, frame: FrameType, result: Any) -> None:
         scene, loader = self.scene, self.scene.loader

@@ -59,6 +59,8 @@ class BackwardProbe(Probe):
         self._retained: Ref | None = None
         """The scalar from which the latest pass began, if that retained its graph."""
         self._bad_losses: list[LossNotFinite] = []
+        self._stepped_at: Site | None = None
+        """Line of the pass that found the latest update by hand."""
         self._begun: dict[Site | None, int] = {}
         """Line to the step of its first pass."""
         self._tensor = self.scene.torch.Tensor
@@ -181,6 +183,7 @@ class BackwardProbe(Probe):
             if sampled and scene.scales.in_use and scene.active:
                 scene.scales.before_backward(outputs, kind)
         if moved and not scene.depth.step:  # the closure of an optimizer is called at other weights
+            self._stepped_at = site
             scene.close_step(HandStepped(site=site, moved=1, mixed=min(1, mixed)))
             sampled = scene.sampling.on
         if type(root) is self._tensor and (scene.losses.every or sampled or not scene.sampling.step & 1):
@@ -239,11 +242,17 @@ class BackwardProbe(Probe):
         return "leaf", scaled
 
     def last(self) -> Iterator[Event]:
-        """Yield the value of the latest loss."""
-        losses = self.scene.losses
+        """Yield the value of the latest loss, and the update by hand that no backward pass followed."""
+        losses, ledger = self.scene.losses, self.scene.ledger
         if isinstance(losses.last, float | int) and not self.scene.scales.in_use and losses.site in losses.source:
             root, scaled = losses.source[losses.site]
             yield LossRead(value=float(f"{losses.last:.4g}"), site=losses.site, root=root, scaled=scaled)
+        if self._stepped_at is not None:
+            with ledger.lock:
+                moved = ledger.before_backward()
+                mixed = ledger.mixed_by_hand() if moved else 0
+            if moved:
+                yield HandStepped(site=self._stepped_at, moved=1, mixed=min(1, mixed))
 
     def _is_early(self, site: Site | None) -> bool:
         """Return True in some of the first steps with passes of a line, which may come late in a run."""

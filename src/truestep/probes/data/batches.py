@@ -45,7 +45,9 @@ def describe(torch: Any, batch: Any) -> Description | None:
         digest.update(repr((str(tensor.dtype), tuple(tensor.shape))).encode())
         digest.update(array("d", values).tobytes())
         fractions.update(value for value in values if value % 1)
-    labels = _labels([(name, tensor) for name, tensor in tensors if _may_be_labels(tensor, tensors[0][1])])
+    columns = [(name, tensor) for name, tensor in tensors if _is_column(tensor, tensors[0][1])]
+    whole = [(name, tensor) for name, tensor in columns if not tensor.is_floating_point()]
+    labels = _labels(whole or [(name, tensor) for name, tensor in columns if _holds_classes(tensor)])
     alike = _alike([tensor for _, tensor in tensors])
     return Description(digest.hexdigest(), len(fractions), _order(labels), bool(labels), alike)
 
@@ -102,21 +104,26 @@ def _alike(tensors: list[Any]) -> int:
     return rows if samples and differing else 0
 
 
-def _may_be_labels(tensor: Any, first: Any) -> bool:
-    """Return True if a tensor holds one integer per sample of the batch."""
+def _is_column(tensor: Any, first: Any) -> bool:
+    """Return True if a tensor holds one value per sample of the batch: (n,) or (n, 1)."""
     return (
-        tensor.dim() == 1
-        and first.dim() > 0
+        first.dim() > 0
+        and (tensor.dim() == 1 or (tensor.dim() == 2 and tensor.shape[1] == 1))
         and 1 < len(tensor) == len(first)
         and len(tensor) <= _MOST_LABELS
-        and not tensor.is_floating_point()
     )
+
+
+def _holds_classes(tensor: Any) -> bool:
+    """Return True if floating-point values are classes: 0 and 1, or -1 and 1, as binary losses take them."""
+    values = set(tensor.reshape(-1).tolist())
+    return values <= {0.0, 1.0} or values <= {-1.0, 1.0}
 
 
 def _labels(candidates: list[tuple[str, Any]]) -> list[int]:
     """Return the labels of a batch: the tensor with such a name, or the only integers that are not all different."""
     named = [tensor for name, tensor in candidates if name in _NAMES]
-    columns = [[int(value) for value in tensor.tolist()] for tensor in named or [t for _, t in candidates]]
+    columns = [[int(value) for value in tensor.reshape(-1).tolist()] for tensor in named or [t for _, t in candidates]]
     repeating = [column for column in columns if len(set(column)) < len(column)]
     return repeating[0] if len(repeating) == 1 else []
 

@@ -219,6 +219,8 @@ class CheckpointProbe(Probe):
         facts: dict[str, Any] = {"missing": len(missing), "unexpected": len(unexpected)}
         absent = set(missing)
         loaded = [scene.hold(p) for name, p in module.named_parameters() if name not in absent and not is_lazy(p)]
+        for held in loaded:
+            held.moved = -1  # other values, and no update by hand
         facts["parameters"] = tuple(held.number for held in loaded[:_MOST_PARAMETERS])
         if changed is not None:
             facts |= {"taken": changed.taken.site, "taken_steps": _rough(changed.steps)}

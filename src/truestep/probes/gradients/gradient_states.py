@@ -196,6 +196,7 @@ class Panel:
         "everything",
         "number",
         "optimizer",
+        "others",
         "scaled",
         "sentinels",
         "shares",
@@ -210,6 +211,8 @@ class Panel:
         """Weak reference to the optimizer; returns None for parameters outside of optimizers."""
         self.everything: list[Held] = []
         self.sentinels: list[Held] = []
+        self.others: list[Held] = []
+        """Those that an earlier optimizer holds too (SAM and the optimizer within it)."""
         self._at = 0
         self.stepped = False
         self.scaled = False
@@ -226,6 +229,8 @@ class Panel:
         self.everything.append(held)
         if held.panel is None or held.panel.number == 0:
             held.panel = self
+        elif held.panel is not self:
+            self.others.append(held)
         self.sentinels = self.everything[-SENTINELS:]
 
     def rotate(self) -> None:

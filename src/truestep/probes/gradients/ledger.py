@@ -285,6 +285,8 @@ class Ledger:
         self.attempts[optimizer] = self.attempts.get(optimizer, 0) + 1
         if panel is None:
             return
+        for held in panel.others:  # they moved by this step: not by hand
+            held.moved = -1
         if next_sampled:
             panel.rotate()
         elif not self._sampling.on and not panel.bumps:

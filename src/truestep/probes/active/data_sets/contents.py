@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import itertools
+import math
+import statistics
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
@@ -22,6 +25,8 @@ _COLUMNS = 4096
 _LEAST_CONTINUOUS = 4
 _LEAST_VARIED = 64
 _LEVELS = 16
+_LEAST_BITS = 64.0
+"""Least information in a sequence, so that few of them are equal by chance."""
 _SEEDS = (21, 22)
 
 
@@ -107,13 +112,25 @@ def _varied(rows: list[list[float]]) -> bool:
     True
     >>> _varied([[index % 2, index % 3, index % 5, index % 7] for index in range(50)])
     False
+    >>> _varied([[(index * place) % 29 for place in range(20 + index % 7)] for index in range(50)])
+    True
     """
-    if len(rows) < 2 or len({len(row) for row in rows}) > 1:
+    if len(rows) < 2:
         return False
+    if len({len(row) for row in rows}) > 1:
+        return _bits(rows) >= _LEAST_BITS
     distinct = [len(set(column)) for column in zip(*rows, strict=True)]
     continuous = sum(2 * different > len(rows) for different in distinct)
     varied = sum(different >= _LEVELS for different in distinct)
     return continuous >= _LEAST_CONTINUOUS or varied >= _LEAST_VARIED
+
+
+def _bits(rows: list[list[float]]) -> float:
+    """Return the information in a sequence of median length, in bits, if its values are independent."""
+    counts = Counter(itertools.chain.from_iterable(rows))
+    every = counts.total()
+    entropy = -sum(count / every * math.log2(count / every) for count in counts.values())
+    return entropy * statistics.median(map(len, rows))
 
 
 def _digest(sample: Any, torch: Any) -> bytes:
