@@ -1,4 +1,7 @@
-"""Two ranks on gloo under torchrun: one report of all ranks, healthy runs silent, failures found, a dead rank named."""
+"""Two ranks on gloo: one report of all ranks, healthy runs silent, failures found, a dead rank named.
+
+The launcher is torchrun where healthy ranks and a dead one are tested; it starts each rank cold, which takes seconds.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,7 @@ import signal
 import socket
 import subprocess
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,6 +21,7 @@ import pytest
 from programs import expected
 
 PROGRAMS = Path(__file__).parent / "programs"
+Launcher = Callable[[list[str], Path], tuple[int, str, str]]
 
 
 @dataclass
@@ -59,10 +64,33 @@ def torchrun(command: list[str], folder: Path, *, limit_s: float = 120) -> tuple
     return process.returncode, out, err
 
 
-def watch(name: str, folder: Path, *arguments: str, options: tuple[str, ...] = ()) -> Run:
+def warm_ranks(command: list[str], folder: Path, *, limit_s: float = 120) -> tuple[int, str, str]:
+    """Run a command on two ranks with the environment of torchrun, each started warm; leave no process behind."""
+    together = {**os.environ, "WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port())}
+    ranks = [
+        subprocess.Popen(
+            [sys.executable, *command],
+            cwd=folder,
+            env={**together, "RANK": rank, "LOCAL_RANK": rank, "TMPDIR": str(folder)},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for rank in "01"
+    ]
+    try:
+        outs, errs = zip(*(rank.communicate(timeout=limit_s) for rank in ranks), strict=True)
+    finally:
+        for rank in ranks:
+            rank.kill()
+            rank.wait()
+    return max(rank.returncode for rank in ranks), "".join(outs), "".join(errs)
+
+
+def watch(name: str, folder: Path, *arguments: str, options: tuple[str, ...] = (), launch: Launcher = torchrun) -> Run:
     report = folder / "report.json"
     watching = ["-m", "truestep", "run", "--format", "json", "--output", str(report), *options]
-    code, out, err = torchrun([*watching, str(PROGRAMS / f"{name}.py"), *arguments], folder)
+    code, out, err = launch([*watching, str(PROGRAMS / f"{name}.py"), *arguments], folder)
     assert report.exists(), err
     return Run(code, out, err, json.loads(report.read_text(encoding="utf-8")))
 
@@ -87,7 +115,7 @@ def test_healthy_ranks_are_quiet_and_unchanged(name: str, tmp_path: Path) -> Non
     "name", ["ddp_missing_zero_grad", pytest.param("fsdp2_missing_zero_grad", marks=pytest.mark.slow)]
 )
 def test_failure_of_all_ranks_is_one_finding(name: str, tmp_path: Path) -> None:
-    run = watch(name, tmp_path, options=("--record", "rec"))
+    run = watch(name, tmp_path, options=("--record", "rec"), launch=warm_ranks)
     assert run.code == 0, run.err
     assert run.found == expected(PROGRAMS / f"{name}.py")
     (finding,) = run.report["findings"]
@@ -113,7 +141,7 @@ def test_failure_of_all_ranks_is_one_finding(name: str, tmp_path: Path) -> None:
 def test_gradients_that_fsdp1_makes_again_over_those_of_before_are_mixed(
     arguments: tuple[str, ...], tmp_path: Path
 ) -> None:
-    run = watch("fsdp1_missing_zero_grad", tmp_path, *arguments)
+    run = watch("fsdp1_missing_zero_grad", tmp_path, *arguments, launch=warm_ranks)
     assert run.code == 0, run.err
     assert run.found == expected(PROGRAMS / "fsdp1_missing_zero_grad.py")
     (finding,) = run.report["findings"]

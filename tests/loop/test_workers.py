@@ -81,7 +81,8 @@ def test_only_the_main_process_ends_a_worker(handled):
     assert batch.tolist() == [0, 1]
 
 
-def test_a_handler_of_the_main_process_does_not_keep_a_worker_alive(handled):
+def test_a_handler_of_the_main_process_does_not_keep_a_worker_alive(handled, monkeypatch):
+    monkeypatch.setattr("torch.utils.data._utils.MP_STATUS_CHECK_INTERVAL", 0.2)  # s that torch waits for its end
     others = set(multiprocessing.active_children())
     with pytest.raises(WorkerDied):
         list(Loader(Terminated(600), batch_size=2, num_workers=1, timeout=0.5))

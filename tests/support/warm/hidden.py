@@ -77,7 +77,7 @@ class Hidden(MetaPathFinder):
         import warnings
 
         used = self._closure(name) - sys.modules.keys()
-        for root in self._filters:
+        for root in self._filters if used else ():
             if root in used:
                 __import__(root)
         rest = used - sys.modules.keys()
@@ -122,6 +122,9 @@ class Hidden(MetaPathFinder):
             yield name
 
     def _is_found(self, name: str, spec: ModuleSpec, path: Sequence[str] | None) -> bool:
+        package = self._modules.get(name.rpartition(".")[0])
+        if package is not None and path is vars(package).get("__path__") and spec.origin not in ("built-in", "frozen"):
+            return True  # the package was found where it is: its modules are beside it
         for finder in (BuiltinImporter, FrozenImporter, PathFinder):
             found = finder.find_spec(name, path)
             if found is not None:

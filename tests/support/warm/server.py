@@ -48,8 +48,8 @@ _HUGE = 2 << 20
 _COLLAPSE = 25
 """MADV_COLLAPSE of Linux 6.1; an older kernel refuses it."""
 
-FOLDERS = ("truestep.rules", "truestep.probes")
-"""Packages with modules that are imported one by one when a session begins: a hundred of them."""
+FOLDERS = ("truestep.rules", "truestep.probes", "truestep.report")
+"""Packages with modules that are imported one by one, by a session or a report: more than a hundred."""
 
 
 def modules(package: str) -> list[str]:
