@@ -12,6 +12,8 @@ PIP := $(BIN)/python -m pip install --quiet -c $(CONSTRAINTS)
 PROJECT := pyproject.toml $(CONSTRAINTS)
 WORKERS ?= 2
 TIER ?= not slow
+# A thousand processes of the tests import what one of them has compiled.
+unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:

@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import io
 import re
 import sys
@@ -51,14 +52,19 @@ def passages(path: Path) -> Iterator[tuple[int, str]]:
 
 def count(paths: list[Path]) -> tuple[int, list[tuple[Path, int, str, str]]]:
     """Return how many words there are, and the place, kind and line of every wording."""
+    counted = [_counted(path) for path in paths]
+    return sum(words for words, _ in counted), [place for _, found in counted for place in found]
+
+
+@functools.cache
+def _counted(path: Path) -> tuple[int, list[tuple[Path, int, str, str]]]:
     words, found = 0, []
-    for path in paths:
-        for line, text in passages(path):
-            words += len(_WORD.findall(text))
-            if _DIRECT.search(text):
-                continue
-            for kind, pattern in _COMPILED.items():
-                found += [(path, line, kind, text.strip()) for _ in pattern.finditer(text)]
+    for line, text in passages(path):
+        words += len(_WORD.findall(text))
+        if _DIRECT.search(text):
+            continue
+        for kind, pattern in _COMPILED.items():
+            found += [(path, line, kind, text.strip()) for _ in pattern.finditer(text)]
     return words, found
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import importlib
 import inspect
 import io
@@ -10,13 +11,14 @@ import os
 import pkgutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 from types import FunctionType
 from typing import Any
 
 import pytest
 import torch
+from planted import in_turns, plant, reached
 from torch import nn
 from torch.utils.data import ConcatDataset, DataLoader, Dataset, TensorDataset
 
@@ -156,30 +158,40 @@ def internals() -> Iterator[str]:
                             yield f"{module.__name__}:{name}.{method}"
 
 
-PLACES = ("truestep.probes.active", "truestep.probes.evaluation")
+def _modules() -> list[Any]:
+    places = (truestep.probes.active.__name__, truestep.probes.evaluation.__name__)
+    return [module for name, module in list(sys.modules.items()) if name.startswith(places)]
 
 
-class Planted(Exception):
-    pass
-
-
-@pytest.mark.parametrize("name", sorted(internals()))
-def test_an_internal_that_raises_never_reaches_the_program(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    def raising(*args: object, **kwargs: object) -> object:
-        raise Planted(name)
-
-    place, _, path = name.partition(":")
-    owner: Any = importlib.import_module(place)
-    first, _, method = path.partition(".")
-    if method:
-        monkeypatch.setattr(getattr(owner, first), method, raising)
-    else:
-        original = getattr(owner, first)
-        for module in [value for key, value in sys.modules.items() if key.startswith(PLACES)]:
-            for known, value in list(vars(module).items()):
-                if value is original:
-                    monkeypatch.setattr(module, known, raising)
-    with Session(Options(active=True)) as session:
-        result = train()
+def fail(names: Collection[str], *, once: bool) -> list[str]:
+    """Run the program while internals raise; check that it is as it was, and return those that were called."""
+    calls: list[str] = []
+    with pytest.MonkeyPatch.context() as patch:
+        for name in names:
+            plant(patch, name, _modules(), calls, once)
+        with Session(Options(active=True)) as session:
+            result = train()
     same(result)
     assert all("Planted" in error for error in session.stop().internal_errors)
+    return calls
+
+
+@functools.cache
+def called() -> frozenset[str]:
+    def run() -> None:
+        with Session(Options(active=True)):
+            same(train())
+
+    return reached(internals(), run)
+
+
+@pytest.mark.parametrize("module", sorted({name.partition(":")[0] for name in internals()}))
+def test_internals_that_raise_once_never_reach_the_program(module: str) -> None:
+    """Those of a file in one run, and in the next those that were not reached because an earlier one raised."""
+    in_turns([name for name in called() if name.partition(":")[0] == module], functools.partial(fail, once=True))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", sorted(internals()))
+def test_an_internal_that_always_raises_never_reaches_the_program(name: str) -> None:
+    fail([name], once=False)
