@@ -93,3 +93,48 @@ def test_the_target_of_a_predictor_is_quiet():
     adam = OptimizerBuilt(optimizer=1, parameters=(21, 22, 23, 24))
     run = steps(read(frozen=(1, 2, 3, 4), moved=(21, 22, 23, 24)))
     assert judge(UntrainedWeights, [*MET, *twin, adam, both, RAN, *run]) == []
+
+
+def twin_models(count):
+    """Return networks with the shapes of the teacher, each with its optimizer, trained one after another."""
+    events = []
+    for number in range(count):
+        first = 20 + 10 * number
+        events += [ParameterMet(parameter=first + n, name=f"p{n}", shape=SHAPES[n]) for n in (1, 2, 3, 4)]
+        events += [
+            OptimizerBuilt(optimizer=2 + number, parameters=tuple(range(first + 1, first + 5))),
+            ModelMet(model=3 + number, name="client", parameters=tuple(range(first + 1, first + 5))),
+            ParametersUnchanged(parameters=(), moved=tuple(range(first + 1, first + 5)), steps=10),
+            *[ModelCalled(model=3 + number), BackwardEnded(), OptimizerStepped(optimizer=2 + number)] * 12,
+            evaluation(1),
+        ]
+    return events
+
+
+def evaluation(model):
+    return ModelCalled(model=model, site=CALL, tracked=False, grad=False, use="compared", only_read=True)
+
+
+def test_a_server_that_is_evaluated_and_never_updated_is_found():
+    server = replace(TEACHER, name="server")
+    begun = [*MET, server, evaluation(1), ParametersUnchanged(parameters=(1, 2, 3, 4), random=(1, 3), steps=10)]
+    (finding,) = judge(UntrainedWeights, [*begun, *twin_models(4)])
+    assert finding.message == "`server` has weights that were neither trained nor loaded"
+    assert judge(UntrainedWeights, [*begun, *twin_models(4), evaluation(3)]) == []  # what is trained is evaluated too
+    baseline = [replace(event, name="baseline") if event is server else event for event in begun]
+    assert judge(UntrainedWeights, [*baseline, *twin_models(4)]) == []
+
+
+def test_an_average_that_is_first_evaluated_after_training_is_found():
+    average = replace(TEACHER, name="swa_model", fresh=(1, 3))
+    (finding,) = judge(UntrainedWeights, [*MET, *twin_models(2)[:-1], average, evaluation(1)])
+    assert finding.primary.label == "another network with these shapes was trained"
+    assert judge(UntrainedWeights, [*MET, *twin_models(2)[:-1], replace(average, fresh=()), evaluation(1)]) == []
+
+
+def test_a_frozen_part_that_is_called_on_its_own_is_found():
+    held = replace(ADAM, parameters=(1, 2, 3, 4, 11, 12, 13))
+    events = [*MET, held, replace(TEACHER, name="coupling"), STUDENT, RAN, *steps(read(frozen=(1, 2, 3, 4)))]
+    (finding,) = judge(UntrainedWeights, events)
+    assert finding.primary.label == "frozen, beside weights that are trained"
+    assert judge(UntrainedWeights, [replace(ADAM) if event is held else event for event in events]) == []

@@ -41,7 +41,8 @@ class Parameters(Account[int]):
         self.frozen: set[int] = set()
         """Parameters that did not require gradients when they were read last."""
         self.random: set[int] = set()
-        """Weights outside of optimizers, or frozen, with the random values that torch's layers begin with."""
+        """Weights outside of optimizers, or frozen, with the random values that torch's layers begin with, and those of
+        models that were first called late."""
         self.ran: dict[int, ev.LayerRan] = {}
         """Parameters of layers that ran inside of a model call with gradients."""
         self.zero: set[int] = set()
@@ -61,6 +62,8 @@ class Parameters(Account[int]):
                 self.random.update(event.random)
                 self.frozen = (self.frozen - set(event.moved) - set(event.parameters)) | set(event.frozen)
                 self.zero = set(event.zero)
+            case ev.ModelMet(fresh=fresh):
+                self.random.update(fresh)
             case ev.LayerRan():
                 for parameter in event.parameters:
                     self.ran.setdefault(parameter, event)

@@ -80,6 +80,8 @@ class ModelMet(Event):
     """Whether a part of it belongs to an installed library other than torch, which may have loaded its weights."""
     sensitive: tuple[str, ...] = ()
     """Kinds of its layers that depend on train/eval mode, such as "Dropout" or "BatchNorm1d"."""
+    fresh: tuple[int, ...] = ()
+    """Weights with values of an initialisation, of a model that is first called after ten steps."""
     freeze: Site | None = None
     """The only line of the program that freezes parameters, if some of the model's are frozen."""
     site: Site | None = None

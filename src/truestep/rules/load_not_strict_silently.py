@@ -59,6 +59,7 @@ class LoadNotStrictSilently(Rule):
     account = "state"
     watches = (StateLoaded, ModelCalled, OptimizerStepped)
     needs = (StateLoaded,)
+    explains = ("untrained-weights",)
 
     def __init__(self) -> None:
         super().__init__()

@@ -39,8 +39,8 @@ class ParametersNotOptimized(Rule):
     ------------------
     Training a head, a prompt or adapters on a backbone without ``requires_grad_(False)`` is healthy and wastes only
     time; it is reported with low confidence. High confidence requires that the left-out part is the smaller one and
-    that some trained parameters are farther from the loss than this part. Medium confidence requires that fewer weights
-    are left out than trained, and that they have the random values of torch's layers, so that no checkpoint was loaded.
+    that some trained parameters are farther from the loss than this part. Medium confidence requires that no more
+    weights are left out than trained, and that they have the random values of torch's layers: no checkpoint was loaded.
     A random output layer that is fixed on purpose is reported unless it is frozen with ``requires_grad_(False)``.
     A random network that is fixed on purpose and gets gradients is reported unless its outputs are detached. Parameters
     that a script moves by hand are not reported.
@@ -148,12 +148,12 @@ class ParametersNotOptimized(Rule):
 
 
 def _few_random(left: list[int], trained: list[int], run: Progress) -> bool:
-    """Return True if weights were left out at their random values, and fewer than those of the same part that train.
+    """Return True if weights were left out at their random values, and no more than those of the same part that train.
 
     A backbone without training has loaded weights, or more of them than the trained head.
     """
     weights = [[p for p in part if len(run.parameters[p].shape) > 1] for part in (left, trained)]
-    return 0 < len(weights[0]) < len(weights[1]) and run.weights.random.issuperset(weights[0])
+    return 0 < len(weights[0]) <= len(weights[1]) and run.weights.random.issuperset(weights[0])
 
 
 def _is_left_whole(model: ModelMet, left: list[int], run: Progress) -> bool:

@@ -3,7 +3,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from truestep.events import Event, ModelMet, OptimizerStepped, ParametersUnchanged, RunEnded
+from truestep.events import Event, ModelMet, OptimizerStepped, ParametersUnchanged, RunEnded, Site
 from truestep.findings import Confidence, Mark, Severity
 from truestep.rules._conditions import FINISHED, steps
 from truestep.rules._rule import Progress, Rule
@@ -11,8 +11,12 @@ from truestep.rules._rule import Progress, Rule
 _LEAST_STEPS = 10
 _LEAST_WEIGHTS = 2
 """One random matrix may be a random projection."""
+_LEAST_EVALUATIONS = 3
+_RARE = 10
+"""Least number of steps for each evaluation; a teacher or a target is called more often."""
 _TAUGHT = frozenset({"expert", "pretrained", "backbone", "extractor", "encoder", "vgg", "resnet", "bert"})
-_ON_PURPOSE = frozenset({"random", "fixed", "target", "frozen"})
+_ON_PURPOSE = frozenset({"random", "fixed", "target", "frozen", "prior"})
+_BASELINES = frozenset({"baseline", "chance", "fresh", "init", "initial", "untrained", "original"})
 
 
 class UntrainedWeights(Rule):
@@ -25,7 +29,9 @@ class UntrainedWeights(Rule):
 
     - frozen ones at the beginning of a model with at least two weights that are trained;
     - ones of a network that only serves the training of another one, if its name says that it has learnt something
-      (``teacher``, ``backbone``), or if a network with the same shapes was trained before and is not used instead.
+      (``teacher``, ``backbone``), or if a network with the same shapes was trained before and is not used instead;
+    - ones of a network that is evaluated after networks with its shapes were trained, or again and again while they
+      are trained and not evaluated: an average that is never updated, the server of a federation without the updates.
 
     Why it matters
     --------------
@@ -94,7 +100,7 @@ class UntrainedWeights(Rule):
             if len(raw) < _LEAST_WEIGHTS or reported.issuperset(raw):
                 continue
             if len(raw) == len(weights):
-                label = self._fixed(model, run)
+                label = self._whole(model, raw, run) or self._fixed(model, run)
             else:
                 label = self._part(model, weights, raw, run)
             if label:
@@ -103,25 +109,64 @@ class UntrainedWeights(Rule):
 
     def _part(self, model: ModelMet, weights: list[int], raw: list[int], run: Progress) -> str:
         """Return the label for frozen weights of a trained model; "" if they may be random features."""
-        frozen = run.weights.frozen.issuperset(raw) and run.weights.ran.keys() >= set(raw)
         trained = [p for p in weights if run.weights.fate(p) == "trained"]
         enough = weights[: len(raw)] == raw and (model.installed or len(trained) >= _LEAST_WEIGHTS)
         moved = [p for p in model.parameters if p in run.weights.moved]
         kept = [p for p in model.parameters if p in run.weights.frozen and p not in run.weights.moved]
+        frozen = run.weights.frozen.issuperset(raw) and run.weights.ran.keys() >= set(raw)
         if not (frozen and trained and enough) or _among(_shapes(kept, run), _shapes(moved, run)):
             return ""
         return "frozen, beside weights that are trained"
 
+    def _whole(self, model: ModelMet, raw: list[int], run: Progress) -> str:
+        """Return the label for a frozen network that an optimizer holds beside weights that it trains."""
+        if (
+            not run.weights.frozen.issuperset(raw)
+            or not run.weights.ran.keys() >= set(raw)
+            or _words(model) & _ON_PURPOSE
+        ):
+            return ""
+        beside = {p for number in run.held_by.get(raw[0], ()) for p in run.holds[number]}
+        weights = [p for p in beside if p in run.parameters and len(run.parameters[p].shape) > 1]
+        trained = [p for p in weights if run.weights.fate(p) == "trained"]
+        return "frozen, beside weights that are trained" if len(trained) >= _LEAST_WEIGHTS else ""
+
     def _fixed(self, model: ModelMet, run: Progress) -> str:
         """Return the label for a network without training; "" if it may be random on purpose."""
         lines = [line for line in run.calls.lines() if line.model == model.model]
-        if run.calls.passes(model.model) or sum(line.blocks for line in lines) < _LEAST_STEPS:
+        purposes = run.calls.purposes()
+        blocks = sum(line.blocks for line in lines)
+        words = _words(model)
+        if run.calls.passes(model.model):
+            return ""
+        other = sum(line.blocks for line in lines if purposes[line.model, line.site] != "evaluation")
+        eval_mode = all(mode == "eval" for line in lines for mode, _ in line.apart)
+        if other < min(blocks, _LEAST_WEIGHTS) or (eval_mode and _RARE * blocks <= run.step):
+            evaluated = not words & (_BASELINES | _ON_PURPOSE) and self._evaluated(model, blocks, purposes, run)
+            return "another network with these shapes was trained" if evaluated else ""
+        if blocks < _LEAST_STEPS:
             return ""
         if self._trained_twin(model, run):
             return "another network with these shapes was trained"
-        words = set(re.split(r"[\W_\d]+", model.name.lower()))
         taught = words & _TAUGHT or ("teacher" in words and _distils(run))
         return f"`{model.name}` serves the training" if taught and not words & _ON_PURPOSE else ""
+
+    def _evaluated(
+        self, model: ModelMet, blocks: int, purposes: dict[tuple[int, Site | None], str], run: Progress
+    ) -> bool:
+        """Return True if a network is evaluated in place of those with its shapes that are trained."""
+        if self._trained_twin(model, run):
+            return True
+        wanted = _shapes(model.parameters, run)
+        before = self._before[model.model]
+        twins = [
+            other.model
+            for other in run.models.values()
+            if _shapes(other.parameters, run) == wanted and run.weights.moved.intersection(other.parameters)
+        ]
+        updates = sum(run.rates.updates(one) - before.get(one, 0) for one in run.optimizers if _holds(one, twins, run))
+        measured = {number for (number, _), purpose in purposes.items() if purpose == "evaluation"}
+        return blocks >= _LEAST_EVALUATIONS and updates >= _LEAST_STEPS and measured.isdisjoint(twins)
 
     def _trained_twin(self, model: ModelMet, run: Progress) -> bool:
         """Return True if a network with the same shapes was trained before the first call, and not since."""
@@ -149,10 +194,18 @@ class UntrainedWeights(Rule):
         draft.count, draft.first_step = len(raw), None
 
 
+def _words(model: ModelMet) -> set[str]:
+    return set(re.split(r"[\W_\d]+", model.name.lower()))
+
+
 def _distils(run: Progress) -> bool:
     """Return True if a loss compares distributions, or labels and another target: a teacher may not make them all."""
     kinds = [kind for kind, *_ in run.losses.tally]
     return "kl_div" in kinds or kinds.count("cross_entropy") + kinds.count("nll_loss") > 1
+
+
+def _holds(optimizer: int, models: list[int], run: Progress) -> bool:
+    return any(not run.holds[optimizer].isdisjoint(run.models[number].parameters) for number in models)
 
 
 def _shapes(parameters: Iterable[int], run: Progress) -> list[tuple[int, ...]]:

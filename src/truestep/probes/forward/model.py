@@ -11,6 +11,7 @@ from truestep.events import ModelMet
 from truestep.probes.context.local_variables import argument
 from truestep.probes.context.names import callee
 from truestep.probes.context.scene import Depth, Scene
+from truestep.probes.forward.fresh_weights import fresh_weights
 from truestep.probes.forward.layer_settings import LayerSettings
 from truestep.probes.gradients.ineffective_freezes import freeze_line
 from truestep.probes.optimizer.sampled_measures import first_values
@@ -145,12 +146,12 @@ class Models:
             scene.changed()
         site = scene.sites.at(frame)
         name = name or callee(site, type(module).__name__.lower())
-        numbers = []
+        records = []
         for key, parameter in module.named_parameters():
             held = scene.hold(parameter, f"{name}.{key}", model.number)
             if type(parameter) is scene.torch.nn.Parameter:  # inside vmap, modules hold tensors that cannot be read
                 first_values(held, parameter, scene.sampling.step)
-            numbers.append(held.number)
+            records.append(held)
         kinds: dict[str, tuple[str, weakref.ref[Any]]] = {}
         for layer in module.modules():
             kind = _sensitive_kind(layer)
@@ -162,9 +163,10 @@ class Models:
                 model=model.number,
                 name=name,
                 kind=type(module).__name__,
-                parameters=tuple(numbers),
+                parameters=tuple(held.number for held in records),
                 installed=any(self._is_installed(cls) for cls in {type(layer) for layer in module.modules()}),
                 sensitive=tuple(sorted(kinds)),
+                fresh=fresh_weights(scene, [one for one in records if one.base is not None]),
                 freeze=None if all(p.requires_grad for p in parameters) else freeze_line(scene.sites.own_files()),
                 site=site,
             )

@@ -118,9 +118,8 @@ class Unchanged:
             self._zero.pop(held.number, None)
 
     def _examine(self, held: Held, parameter: Any) -> None:
-        """Record once whether an unchanged parameter that is frozen or outside of optimizers has random values."""
-        outside = held.panel is None or not held.panel.number or not parameter.requires_grad
-        if outside and held.number not in self._random and len(self._random) < _MOST:
+        """Record once whether an unchanged parameter has random values."""
+        if held.number not in self._random and len(self._random) < _MOST:
             self._random[held.number] = is_initial(parameter)
 
 
@@ -141,7 +140,8 @@ def is_initial(weight: Any) -> bool:
     """Return True if a weight has the spread of the random numbers that linear layers, convolutions or embeddings get.
 
     Training and other initialisations leave this range: the weights of linear layers and convolutions are uniform
-    within one over the root of the number of inputs, those of embeddings have a variance of 1.
+    within one over the root of the number of inputs, those of recurrent layers of the size of the state, and those of
+    embeddings have a variance of 1.
     """
     local = stored(getattr(weight, "_local_tensor", weight))
     if local.dim() < 2 or local.numel() < _LEAST_RANDOM or not has_values(local) or is_freed(local):
@@ -150,8 +150,11 @@ def is_initial(weight: Any) -> bool:
         return False
     some = local.detach().reshape(-1)[:_MOST].float()
     largest, square = float(some.abs().max()), float(some.square().mean())
-    bound, near = math.sqrt(local.shape[0] / local.numel()), 4 / math.sqrt(len(some))
-    uniform = largest <= bound * 1.001 and abs(3 * square / bound**2 - 1) < near
+    near, inputs = 4 / math.sqrt(len(some)), {local.numel() / local.shape[0]}
+    if local.dim() == 2:
+        inputs |= {local.shape[0] / gates for gates in (1, 3, 4)}
+    bounds = [1 / math.sqrt(one) for one in inputs]
+    uniform = any(largest <= bound * 1.001 and abs(3 * square / bound**2 - 1) < near for bound in bounds)
     return uniform or (local.dim() == 2 and abs(square - 1) < 1.5 * near and abs(float(some.mean())) < near)
 
 
