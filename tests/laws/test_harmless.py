@@ -184,7 +184,7 @@ def train_badly() -> list[object]:
         adam = torch.optim.Adam(exchanged[0].parameters())
         exchanged[0](nn.functional.dropout(x)).sum().backward()
         adam.step()
-    said.append(copy.deepcopy(encoder)(x).detach())
+    said.append(copy.deepcopy(linear[0])(x).detach())
     left = [*modules.state_dict().values(), frozen, rounded.float(), torch.view_as_real(turned), torch.get_rng_state()]
     return said + [value.detach().clone() for value in left]
 
