@@ -45,6 +45,14 @@ from truestep.events._backward import (
     TapeRead,
     TermsRead,
 )
+from truestep.events._data import (
+    BatchDrawn,
+    BatchRead,
+    LoaderEnded,
+    LoaderStarted,
+    LoaderTimed,
+    LoaderUnread,
+)
 from truestep.events._event import (
     Event,
     Site,
@@ -58,18 +66,12 @@ from truestep.events._files import (
     StateTaken,
 )
 from truestep.events._forward import (
-    BatchDrawn,
-    BatchRead,
     BatchStatisticsTaken,
     FirstStatisticsUsed,
     ForwardCalledDirectly,
     InputsRead,
     LayerRan,
     LayerSettingRead,
-    LoaderEnded,
-    LoaderStarted,
-    LoaderTimed,
-    LoaderUnread,
     LoopRead,
     LossComputed,
     LossFollowed,
