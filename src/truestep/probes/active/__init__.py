@@ -1,6 +1,7 @@
 """Active checks: call the program's own code again, on small copies; `--passive` turns them off.
 
 probe            `ActiveProbe`: runs the checks after calls of models
+battery          the checks of a copy of a model, and the batch that shows its samples
 call             arguments of a call, and the ones with a row for each sample
 grounds          conditions under which a check is possible
 purity           analysis of code for side effects

@@ -19,11 +19,7 @@ from truestep import seams
 from truestep.events import (
     ArgumentsCompared,
     CheckSkipped,
-    DerivativeCompared,
-    DrawsCompared,
     Event,
-    InputsCompared,
-    PaddingCompared,
     PlainStateCompared,
     PlainStateSaved,
     RowsUnread,
@@ -33,17 +29,14 @@ from truestep.events import (
     Site,
 )
 from truestep.probes.active import restored_states
-from truestep.probes.active.arguments import arguments, positions
-from truestep.probes.active.call import Call, Path, called
+from truestep.probes.active.battery import Batch, battery
+from truestep.probes.active.call import called
 from truestep.probes.active.copies import Refused, copy_of
 from truestep.probes.active.data_sets.overlap import Overlap, Trained
 from truestep.probes.active.data_sets.reads import read_again, shared
-from truestep.probes.active.derivatives import derivatives, functions_of
+from truestep.probes.active.derivatives import functions_of
 from truestep.probes.active.grounds import fit, hindrance
-from truestep.probes.active.influence import draws, influence
-from truestep.probes.active.padding import padding
 from truestep.probes.active.rows.reads import RowReads
-from truestep.probes.active.samples import compare
 from truestep.probes.active.targets import TargetsRead
 from truestep.probes.active.trial import Trial
 from truestep.probes.active.unsaved import Unsaved
@@ -69,10 +62,7 @@ class ActiveProbe(Probe):
 
         scene = self.scene
         self._collate = default_collate
-        self._batch: list[Ref] = []
-        """The tensors of the latest batch, if torch's default collation created it."""
-        self._shapes: list[tuple[int, ...]] = []
-        self._drawn_by: int | None = None
+        self._batch = Batch(scene)
         self._data: dict[int, Ref] = {}
         """Loader to its data set, which can outlive it."""
         self._training: dict[int, int] = {}
@@ -110,14 +100,12 @@ class ActiveProbe(Probe):
     @sees
     def drawn(self, iterator: Any, batch: Any) -> None:
         """Record the shapes of a batch, with weak references to its tensors."""
-        self._batch, self._shapes, self._drawn_by = [], [], self.scene.loader
-        self._note_data(self._drawn_by, iterator._dataset)
-        if self._drawn_by is not None:
-            self._trained.drawn(self._drawn_by, iterator)
-        if type(batch) in (tuple, list) and getattr(iterator, "_collate_fn", None) is self._collate:
-            tensors = [item for item in batch[:8] if isinstance(item, self.scene.torch.Tensor)]
-            self._batch = [Ref(item) for item in tensors]
-            self._shapes = [tuple(item.shape) for item in tensors]
+        loader = self.scene.loader
+        self._note_data(loader, iterator._dataset)
+        if loader is not None:
+            self._trained.drawn(loader, iterator)
+        by_torch = type(batch) in (tuple, list) and getattr(iterator, "_collate_fn", None) is self._collate
+        self._batch.drawn(loader, batch if by_torch else ())
 
     @sees
     def met(self, module: Any, model: int) -> None:
@@ -270,7 +258,8 @@ class ActiveProbe(Probe):
                     fit(module)
                 trial = Trial(scene, copy_of(module, scene), called(module, frame))
                 with restored_states.kept(scene.torch):
-                    events = self._battery(trial, model, site, functions_of(result, scene.torch), evaluated=evaluated)
+                    functions = functions_of(result, scene.torch)
+                    events = battery(trial, model, site, functions, self._batch, evaluated=evaluated)
         except Refused as refused:
             events = [CheckSkipped(check="samples", reason=f"the model was not checked: {refused}")]
         dead = any(isinstance(event, ArgumentsCompared) and event.dead for event in events)
@@ -280,93 +269,6 @@ class ActiveProbe(Probe):
                 self._settled("model", model)
         for event in events:
             scene.emit(event)
-
-    def _battery(
-        self, trial: Trial, model: int, site: Site | None, functions: list[Any], *, evaluated: bool
-    ) -> list[Event]:
-        """Return the results of all checks of a copy, and the reasons for those that were not possible."""
-        events: list[Event] = []
-
-        def samples() -> None:
-            count, rows = self._samples(trial.call)
-            found = compare(trial, count, rows)
-            events.append(
-                SamplesCompared(
-                    model=model,
-                    loader=self._drawn_by,
-                    samples=count,
-                    mixed=found.mixed,
-                    cause=found.cause,
-                    kind=found.kind,
-                    before=found.shapes[0],
-                    after=found.shapes[1],
-                    site=found.site if found.cause else site,
-                )
-            )
-
-        def random() -> None:
-            found = draws(trial)
-            events.append(DrawsCompared(model=model, differ=found.differ, cause=found.cause, site=found.site or site))
-
-        def inputs() -> None:
-            found, (count, _) = influence(trial), trial.call.rows(self.scene.torch)
-            where = positions(trial)
-            facts = {name: getattr(one, name) for one in (found, where) for name in type(one).__slots__}
-            events.append(InputsCompared(model=model, samples=count, site=site, **facts))
-
-        def each() -> None:
-            found, training = arguments(trial), not evaluated
-            if found.alive:
-                facts = {name: getattr(found, name) for name in type(found).__slots__}
-                events.append(ArgumentsCompared(model=model, training=training, site=site, **facts))
-
-        def slopes() -> None:
-            for found in derivatives(trial, functions):
-                ratio = float(f"{found.ratio:.2g}")
-                name, wrong = found.function, found.wrong
-                event = DerivativeCompared(model=model, function=name, ratio=ratio, wrong=wrong, site=found.site)
-                events.append(event)
-
-        def ends() -> None:
-            found = padding(trial)
-            if found is not None:
-                facts = {name: getattr(found, name) for name in type(found).__slots__}
-                events.append(PaddingCompared(model=model, changes=found.changes, site=site, **facts))
-
-        checks = {"samples": samples, "draws": random, "inputs": inputs, "arguments": each, "padding": ends}
-        checks["derivatives"] = slopes
-        for name, check in checks.items():
-            try:
-                if name != "derivatives" or functions:
-                    check()
-            except Refused as refused:
-                events.append(CheckSkipped(check=name, reason=f"the model was not checked: {refused}"))
-        return events
-
-    def _samples(self, call: Call) -> tuple[int, dict[Path, Any]]:
-        """Return the number of samples of a call, and its arguments with a row for each: a batch with labels.
-
-        Raises:
-            Refused: the arguments are different.
-        """
-        torch = self.scene.torch
-        samples, rows = call.rows(torch)
-        shapes = self._shapes
-        if samples < 2 or all(value.dim() < 2 for value in rows.values()):
-            raise Refused("its input is not a batch of several samples")
-        if any(samples in value.shape[1:] for path, value in call.tensors(torch).items() if path not in rows):
-            raise Refused("its arguments have their samples in different dimensions")
-        if self._drawn_by is None and self.scene.losses.labels == samples:
-            return samples, rows
-        if self._drawn_by is None or self.scene.loader != self._drawn_by or len(shapes) < 2:
-            raise Refused("its input is not a batch with labels")
-        if any(not shape or shape[0] != samples for shape in shapes):
-            raise Refused("its input is not a batch of several samples")
-        first = next(iter(rows.values()))
-        alike = any(ref() is value for ref in self._batch for value in rows.values())
-        if not alike and (tuple(first.shape) not in shapes or samples in first.shape[1:2]):
-            raise Refused("its input is not the batch of the DataLoader")
-        return samples, rows
 
     # --- check: samples change ---------------------------------------------------------------------------------
 

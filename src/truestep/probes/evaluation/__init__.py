@@ -2,7 +2,8 @@
 
 loops        the loop around a call: a sum that each pass overwrites
 comparisons  compares results with targets: shapes, dimensions, scores in place of classes, rows of other samples
-statements   repeats the statements after a call on copies: expressions, assignments, functions of the user
+statements   repeats the statements after a call on copies
+expressions  values of their expressions, with functions of the user
 values       values of the repeated statements, and the operations that are repeated
 rows         rows of a tensor of samples that are selected
 """

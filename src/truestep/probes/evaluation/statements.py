@@ -1,37 +1,22 @@
-"""Repeat the statements after a call of a model, on its detached result and on the variables of the frame.
-
-Expressions are repeated if their operations are known to write nothing. Functions of the user are entered. Attributes
-are read from the dict of an object, so that no property runs. The value of everything else is unknown.
-"""
+"""Repeat the statements after a call of a model, on its detached result and on the variables of the frame."""
 
 from __future__ import annotations
 
 import ast
-import operator
 from collections.abc import Callable
-from types import FrameType, FunctionType, ModuleType
+from types import FrameType
 from typing import Any
 
-from truestep import source
 from truestep.probes.context.local_variables import readable, variables
 from truestep.probes.context.scene import Scene
-from truestep.probes.evaluation.rows import Rows, selected, viewed
-from truestep.probes.evaluation.values import OPERATIONS, Made, Unknown, Value, applied
+from truestep.probes.evaluation.expressions import NOWHERE, Expressions, wrapped
+from truestep.probes.evaluation.rows import Rows
+from truestep.probes.evaluation.values import Made, Unknown, Value
 from truestep.probes.forward.results import call_at
 
 _MOST_STATEMENTS = 60
-_DEEPEST = 3
 _UP = 3
 """Number of functions that may return a result to their callers."""
-_NOWHERE = object()
-_PLAIN = {"len": len, "float": float, "int": int, "bool": bool, "max": max, "min": min, "abs": abs, "range": range}
-_BINARY: dict[type, Callable[[Any, Any], Any]] = {
-    ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv,
-    ast.FloorDiv: operator.floordiv, ast.BitAnd: operator.and_, ast.BitOr: operator.or_, ast.Pow: operator.pow,
-}  # fmt: skip
-COMPARED: dict[type, str] = {ast.Eq: "eq", ast.NotEq: "ne", ast.Gt: "gt", ast.Lt: "lt", ast.GtE: "ge", ast.LtE: "le"}
-_SCORES = frozenset({"accuracy_score", "multiclass_accuracy", "binary_accuracy"})
-"""Functions of libraries that compare their first two arguments."""
 _ENDS = (ast.For, ast.While, ast.AsyncFor, ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 
 Judge = Callable[[str, Value, Value, ast.expr, str], None]
@@ -97,18 +82,8 @@ class _Returned(Exception):
         self.value = value
 
 
-class _Block:
+class _Block(Expressions):
     """The statements of one function, with its variables."""
-
-    def __init__(
-        self, run: Statements, names: dict[str, Any], path: str, known: dict[ast.AST, Value], depth: int = 0
-    ) -> None:
-        self._run = run
-        self._torch = run.scene.torch
-        self._names = names
-        self._path = path
-        self._known = known
-        self._depth = depth
 
     def after(self, call: ast.AST, parents: dict[ast.AST, ast.AST]) -> Value | None:
         """Repeat the statement of a call and those after it; return the value that the function returns, if known."""
@@ -185,239 +160,17 @@ class _Block:
     def _forget(self, node: ast.AST) -> None:
         for one in ast.walk(node):
             if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store):
-                self._names[one.id] = _NOWHERE
+                self._names[one.id] = NOWHERE
 
     def _bind(self, target: ast.expr, value: Value | None) -> None:
         match target:
             case ast.Name(id=name):
-                self._names[name] = _NOWHERE if value is None else value
+                self._names[name] = NOWHERE if value is None else value
             case ast.Tuple(elts=elts) | ast.List(elts=elts):
                 parts = value.it if value is not None and type(value.it) in (tuple, list) else ()
                 for place, part in enumerate(elts):
                     known = len(parts) == len(elts)
-                    self._bind(part, _wrapped(parts[place], value) if known else None)
-
-    # --- expressions -------------------------------------------------------------------------------------------------
-
-    def known(self, node: ast.AST) -> Value | None:
-        """Return the value of an expression; None if it is unknown."""
-        try:
-            return self._value(node)
-        except Unknown:
-            return None
-
-    def _value(self, node: ast.AST) -> Value:
-        if node in self._known:
-            return self._known[node]
-        match node:
-            case ast.Constant(value=constant):
-                return Value(constant)
-            case ast.Name(id=name):
-                return self._name(name)
-            case ast.Attribute(value=inner, attr=name):
-                return self._attribute(self._value(inner), name)
-            case ast.Subscript(value=inner, slice=index):
-                return self._item(self._value(inner), self._value(index))
-            case ast.Slice(lower=lower, upper=upper, step=step):
-                return Value(slice(*(None if part is None else self._value(part).it for part in (lower, upper, step))))
-            case ast.Tuple(elts=elts) | ast.List(elts=elts):
-                values = [self._value(part) for part in elts]
-                made = next((value.made for value in values if value.made is not None), None)
-                kind = tuple if isinstance(node, ast.Tuple) else list
-                return Value(kind(value if made else value.it for value in values), made)
-            case ast.UnaryOp(op=ast.USub() | ast.Invert() as op, operand=operand):
-                value = self._value(operand)
-                return self._apply("neg", operator.neg if isinstance(op, ast.USub) else operator.invert, [value])
-            case ast.BinOp(left=left, op=op, right=right) if type(op) in _BINARY:
-                sides = self._both(left, right)
-                if isinstance(op, ast.Sub):
-                    self._run.judge("sub", sides[0], sides[1], node, self._path)
-                return self._apply("", _BINARY[type(op)], sides)
-            case ast.Compare(left=left, ops=[op], comparators=[right]) if type(op) in COMPARED:
-                one, two = self._both(left, right)
-                return self._compared(COMPARED[type(op)], one, two, node)
-            case ast.Call():
-                return self._call(node)
-        for child in ast.iter_child_nodes(node):
-            self.known(child)
-        raise Unknown
-
-    def _both(self, left: ast.expr, right: ast.expr) -> list[Value]:
-        found = [self.known(left), self.known(right)]
-        if found[0] is None or found[1] is None:
-            raise Unknown
-        return [one for one in found if one is not None]
-
-    def _name(self, name: str) -> Value:
-        value = self._names.get(name, _NOWHERE)
-        if value is _NOWHERE:
-            raise Unknown
-        if isinstance(value, Value):
-            return value
-        return Value(value, rows=viewed(value) if self._is_tensor(value) else None)
-
-    def _attribute(self, owner: Value, name: str) -> Value:
-        it = owner.it
-        if self._is_tensor(it):
-            if name in ("data", "T", "mT"):
-                return Value(it.detach() if name == "data" else getattr(it, name), owner.made)
-            if name in ("shape", "ndim"):
-                return Value(getattr(it, name))
-            raise Unknown
-        if isinstance(it, tuple) and name in ("values", "indices") and len(it) == 2:
-            return _wrapped(it[name == "indices"], None)
-        try:
-            return Value(vars(it)[name])
-        except (TypeError, KeyError):
-            raise Unknown from None
-
-    def _item(self, owner: Value, index: Value) -> Value:
-        it, at = owner.it, index.it
-        if self._is_tensor(it):
-            made = owner.made
-            if isinstance(at, tuple):
-                at = tuple(part.it if isinstance(part, Value) else part for part in at)
-            rows = made is not None and self._is_tensor(at)
-            try:
-                part = it[at]
-                return Value(part, Made() if rows else made, selected(it, at, self._torch) if made is None else None)
-            except Exception:
-                raise Unknown from None
-        if type(it) in (tuple, list, dict) or isinstance(it, self._torch.Size):
-            try:
-                return _wrapped(it[at], owner)
-            except Exception:
-                raise Unknown from None
-        raise Unknown
-
-    def _call(self, node: ast.Call) -> Value:
-        given = [one for argument in node.args for one in self._argument(argument)]
-        named = {one.arg: self.known(one.value) for one in node.keywords}
-        owner = self.known(node.func.value) if isinstance(node.func, ast.Attribute) else None
-        if None in named:
-            raise Unknown
-        known = [one for one in (*given, *named.values()) if one is not None]
-        if len(known) < len(given) + len(named):
-            raise Unknown
-        values, keys = known[: len(given)], dict(zip(map(str, named), known[len(given) :], strict=True))
-        name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
-        if owner is not None and self._is_tensor(owner.it):
-            if name in ("eq", "ne", "gt", "lt", "ge", "le") and len(values) == 1:
-                return self._compared(name, owner, values[0], node)
-            return self._apply(name, getattr(owner.it, name, None), values, keys, owner)
-        function = self._function(node.func, owner, name)
-        if name in _SCORES and len(values) > 1:
-            self._compared("eq", values[0], values[1], node)
-        if isinstance(function, FunctionType) and self._run.scene.sites.kind(function.__code__) == 0:
-            return self._entered(function, values, keys)
-        if name in ("eq", "ne") and len(values) > 1:
-            return self._compared(name, values[0], values[1], node)
-        return self._apply(name, function, values, keys)
-
-    def _argument(self, node: ast.expr) -> list[Value | None]:
-        if not isinstance(node, ast.Starred):
-            return [self.known(node)]
-        many = self.known(node.value)
-        if many is None or not isinstance(many.it, tuple | list):
-            return [None]
-        return [_wrapped(part, many) for part in many.it]
-
-    def _function(self, node: ast.expr, owner: Value | None, name: str) -> Any:
-        torch = self._torch
-        if owner is not None and isinstance(owner.it, ModuleType):
-            if owner.it in (torch, torch.nn.functional):
-                return getattr(owner.it, name, None)
-            numpy = owner.it.__name__ == "numpy" and name in ("argmax", "argmin", "mean", "sum", "round", "abs")
-            own = vars(owner.it).get(name)
-            return getattr(torch, name) if numpy else own if isinstance(own, FunctionType) else None
-        if isinstance(node, ast.Name):
-            held = self._names.get(name, _NOWHERE)
-            return _PLAIN.get(name) if held is _NOWHERE else held
-        return None
-
-    def _apply(
-        self,
-        name: str,
-        function: Any,
-        given: list[Value],
-        named: dict[str, Value] | None = None,
-        owner: Value | None = None,
-    ) -> Value:
-        """Return the result of a known operation.
-
-        Raises:
-            Unknown: the operation is not known.
-        """
-        values = given if owner is None else [owner, *given]
-        if any(isinstance(value.it, ModuleType | FunctionType) for value in values):
-            raise Unknown
-        if owner is not None:
-            if name not in OPERATIONS:
-                raise Unknown
-            return applied(
-                name, lambda it, *rest, **more: getattr(it, name)(*rest, **more), values, named or {}, self._run.samples
-            )
-        plain = (
-            name in _PLAIN
-            and function is _PLAIN[name]
-            and all(_is_plain(value.it) or self._is_tensor(value.it) for value in values)
-        )
-        if name in ("", "neg"):
-            if not all(_is_number(value.it) or self._is_tensor(value.it) for value in values):
-                raise Unknown
-            return applied("", function, values, {}, self._run.samples)
-        mine = function is not None and function in (
-            getattr(self._torch, name, None), getattr(self._torch.nn.functional, name, None)
-        )  # fmt: skip
-        if not plain and not (mine and name in OPERATIONS):
-            raise Unknown
-        return applied(name, function, values, named or {}, self._run.samples)
-
-    def _compared(self, name: str, one: Value, two: Value, node: ast.expr) -> Value:
-        self._run.judge(name, one, two, node, self._path)
-        return self._apply("", getattr(operator, name), [one, two])
-
-    def _entered(self, function: FunctionType, given: list[Value], named: dict[str, Value]) -> Value:
-        code = function.__code__
-        tree = source.parsed(code.co_filename)
-        wanted = [
-            node
-            for node in (ast.walk(tree) if tree is not None and self._depth < _DEEPEST else ())
-            if isinstance(node, ast.FunctionDef) and node.name == code.co_name
-            and code.co_firstlineno <= node.lineno <= code.co_firstlineno + len(node.decorator_list)
-        ]  # fmt: skip
-        if len(wanted) != 1 or code.co_flags & 0x20 or len(given) > code.co_argcount:
-            raise Unknown
-        names: dict[str, Any] = dict(function.__globals__)
-        for free, cell in zip(code.co_freevars, function.__closure__ or (), strict=True):
-            try:
-                names[free] = cell.cell_contents
-            except ValueError:
-                names[free] = _NOWHERE
-        arguments = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
-        defaults = function.__defaults__ or ()
-        names.update(dict.fromkeys(arguments, _NOWHERE))
-        names.update(zip(arguments[code.co_argcount - len(defaults) : code.co_argcount], defaults, strict=True))
-        names.update(function.__kwdefaults__ or {})
-        names.update(zip(arguments, given, strict=False))
-        names.update({key: value for key, value in named.items() if key in arguments})
-        return _Block(self._run, names, code.co_filename, {}, self._depth + 1).body(wanted[0].body)
-
-    def _is_tensor(self, it: Any) -> bool:
-        return type(it) in (self._torch.Tensor, self._torch.nn.Parameter)
-
-
-def _wrapped(part: Any, whole: Value | None) -> Value:
-    """Return an item of a value; one of a result with several parts is made from it too."""
-    return part if isinstance(part, Value) else Value(part, None if whole is None else whole.made)
-
-
-def _is_number(it: Any) -> bool:
-    return type(it) in (int, float, bool)
-
-
-def _is_plain(it: Any) -> bool:
-    return type(it) in (int, float, bool, str, list, tuple, dict, range, slice)
+                    self._bind(part, wrapped(parts[place], value) if known else None)
 
 
 def _following(block: ast.AST, node: ast.AST) -> list[ast.stmt]:

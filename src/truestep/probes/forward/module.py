@@ -4,25 +4,24 @@ from __future__ import annotations
 
 import functools
 import sys
-import weakref
 from contextlib import ExitStack
 from types import FrameType
 from typing import Any
 
 from truestep import seams
-from truestep.events import ForwardCalledDirectly, LayerRan, LoopRead, ModelCalled, Site, UnregisteredModuleCalled
+from truestep.events import ForwardCalledDirectly, LoopRead, ModelCalled, Site
 from truestep.probes.backward.kept_graphs import Keep
 from truestep.probes.context.local_variables import argument
 from truestep.probes.context.names import receiver
 from truestep.probes.context.probe import Probe, sees
 from truestep.probes.evaluation.loops import loop_around
+from truestep.probes.forward.inner_calls import InnerCalls
 from truestep.probes.forward.inputs import READS_ASIDE, Inputs
-from truestep.probes.forward.model import Model, Models, where
+from truestep.probes.forward.model import Model, Models
 from truestep.probes.forward.norms import Norms
 from truestep.probes.forward.outputs import Outputs
 from truestep.probes.forward.results import Use, use_of
 from truestep.probes.forward.statistics import Evaluated
-from truestep.probes.gradients.plain_tensors import PlainTensors
 from truestep.seams.weaving import compiling
 from truestep.seams.wrappers import is_compiled, unwrapped
 
@@ -67,22 +66,13 @@ class ModuleProbe(Probe):
         """While a round is learned: key of the latest call from user code, 0 for a call without one."""
         self._models = Models(scene)
         self._callsites: dict[tuple[int, int, int], CallSite] = {}
-        self._unregistered: dict[tuple[Any, ...], UnregisteredModuleCalled] = {}
         self._receiver = functools.cache(receiver)
-        self._root: Any = None
-        self._called_at: Site | None = None
-        """Line that calls the model."""
-        self._registered: set[int] = set()
-        """The modules of the model that is called. Others can be freed in its forward, and their ids used again."""
-        self._met: weakref.WeakSet[Any] = weakref.WeakSet()
-        """The other modules that were met in this call of the model."""
-        self._created: weakref.WeakSet[Any] = weakref.WeakSet()
         self.norms = Norms(scene)
         self.evaluated = Evaluated(scene)
         self.keep = Keep(scene)
         self._compared = Outputs(scene)
         self._inputs = Inputs(scene)
-        self._plain = PlainTensors(scene)
+        self._inside = InnerCalls(scene, self.norms)
         self.outputs = Keep(scene, named=True)
         if not seams.module_call.wrap(stack, enter=self.enter, leave=self.leave, depth=scene.depth, coast=scene.coast):
             return
@@ -92,7 +82,7 @@ class ModuleProbe(Probe):
     @sees
     def _parameter_registered(self, module: Any, name: str, parameter: Any) -> None:
         if self.scene.depth.inside and self.scene.active:
-            self._created.add(module)
+            self._inside.created.add(module)
 
     # --- the seam ----------------------------------------------------------------------------------------------
 
@@ -143,7 +133,7 @@ class ModuleProbe(Probe):
             return passed_by
         if before:
             if before == 2:
-                self._inner(module, args)
+                self._inside.called(module, args)
                 if self._compared.following:
                     return before, None, self._compared.entering(module, args)
             elif before == 3 and type(module) in self.norms.kinds:
@@ -169,7 +159,7 @@ class ModuleProbe(Probe):
             self.evaluated.begin(model)
         if scene.sampling.on and model.trainable and self._grad_enabled():
             depth.inside = 2
-            self._prepare(place, args)
+            self._inside.begin(model, place.site, args)
             self._compared.begin(model, args)
         else:
             depth.inside = 1 if self.evaluated.model is None else 3
@@ -329,17 +319,6 @@ class ModuleProbe(Probe):
             dropout=dropout,
         )
 
-    def _prepare(self, place: CallSite, args: tuple[Any, ...]) -> None:
-        """Prepare for the inner calls of a sampled step."""
-        model, self._called_at = place.model, place.site
-        module: Any = model.ref()
-        self._root = model.ref
-        self._registered = {id(m) for m in module.modules()}
-        self._met.clear()
-        self.norms.begin(model.number, args)
-        self._plain.look(model.number, module)
-        self._own(module)
-
     def _called_directly(self, frame: FrameType) -> Any:
         """Return the module with a ``forward`` that user code calls directly; None in the ordinary case."""
         if frame.f_code.co_name != "forward":
@@ -366,56 +345,6 @@ class ModuleProbe(Probe):
             site=site,
         )
         return owner
-
-    # --- inner calls, at sampled steps -------------------------------------------------------------------------
-
-    def _own(self, module: Any, *, grad: bool = True) -> None:
-        """Record that a module's own parameters took part in a forward call."""
-        scene, ledger = self.scene, self.scene.ledger
-        own = [parameter for parameter in module._parameters.values() if parameter is not None]
-        if not own:
-            return
-        taken = ledger.forwarded if grad else ledger.without_grad
-        numbers, places = [scene.hold(parameter).number for parameter in own], scene.sites.chain()
-        for parameter, number in zip(own, numbers, strict=True):
-            if parameter.requires_grad:
-                taken.setdefault(number, places)
-        if not grad:
-            ledger.ran_without_grad.update(numbers)
-        if not ledger.ran.issuperset(numbers):
-            ledger.ran.update(numbers)
-            inside = places[: places.index(self._called_at)] if self._called_at in places else places
-            inner, outer = (inside[0], inside[-1]) if inside else (self._called_at, self._called_at)
-            scene.emit(LayerRan(parameters=tuple(numbers), site=inner, outer=outer))
-
-    def _inner(self, module: Any, args: tuple[Any, ...]) -> None:
-        scene = self.scene
-        if args and type(module) in self.norms.kinds:
-            self.norms.met(module, args[0])
-        self._own(module, grad=scene.torch.is_grad_enabled())
-        if id(module) in self._registered or module in self._met:
-            return
-        self._met.update(module.modules())
-        trainable = [p for p in module.parameters() if p.requires_grad] if isinstance(module, self._module) else []
-        root = self._root() if self._root is not None else None
-        if not trainable or root is None:
-            return
-        number = scene.numbers.known("model", root) or 0
-        site = scene.sites.here(3)
-        fresh = module in self._created
-        numbers = tuple(scene.hold(p).number for p in trainable)
-        key = (number, id(site), type(module).__name__, fresh, () if fresh else numbers)
-        event = self._unregistered.get(key)
-        if event is None:
-            event = self._unregistered[key] = UnregisteredModuleCalled(
-                model=number,
-                kind=type(module).__name__,
-                name=where(root, module),
-                parameters=numbers,
-                fresh=fresh,
-                site=site,
-            )
-        scene.emit(event)
 
 
 def _first_tensor(value: Any, tensor: type, depth: int = 0) -> Any:

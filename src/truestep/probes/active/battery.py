@@ -1,0 +1,147 @@
+"""All checks of a copy of a model, on one of its calls."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from truestep.events import (
+    ArgumentsCompared,
+    CheckSkipped,
+    DerivativeCompared,
+    DrawsCompared,
+    Event,
+    InputsCompared,
+    PaddingCompared,
+    SamplesCompared,
+    Site,
+)
+from truestep.probes.active.arguments import arguments, positions
+from truestep.probes.active.call import Call, Path
+from truestep.probes.active.copies import Refused
+from truestep.probes.active.derivatives import derivatives
+from truestep.probes.active.influence import draws, influence
+from truestep.probes.active.padding import padding
+from truestep.probes.active.samples import compare
+from truestep.probes.active.trial import Trial
+from truestep.probes.context.scene import Scene
+from truestep.seams.refs import Ref
+
+
+class Batch:
+    """The latest batch of a DataLoader: its shapes show the dimension of the samples."""
+
+    def __init__(self, scene: Scene) -> None:
+        self._scene = scene
+        self.loader: int | None = None
+        self._tensors: list[Ref] = []
+        self._shapes: list[tuple[int, ...]] = []
+
+    def drawn(self, loader: int | None, fields: Sequence[Any]) -> None:
+        """Record the shapes of a batch, with weak references to its tensors.
+
+        Args:
+            loader: number of the loader.
+            fields: the fields, if torch's default collation created them.
+        """
+        tensors = [item for item in fields[:8] if isinstance(item, self._scene.torch.Tensor)]
+        self.loader = loader
+        self._tensors = [Ref(item) for item in tensors]
+        self._shapes = [tuple(item.shape) for item in tensors]
+
+    def samples(self, call: Call) -> tuple[int, dict[Path, Any]]:
+        """Return the number of samples of a call, and its arguments with a row for each: a batch with labels.
+
+        Raises:
+            Refused: the arguments are different.
+        """
+        torch = self._scene.torch
+        samples, rows = call.rows(torch)
+        shapes = self._shapes
+        if samples < 2 or all(value.dim() < 2 for value in rows.values()):
+            raise Refused("its input is not a batch of several samples")
+        if any(samples in value.shape[1:] for path, value in call.tensors(torch).items() if path not in rows):
+            raise Refused("its arguments have their samples in different dimensions")
+        if self.loader is None and self._scene.losses.labels == samples:
+            return samples, rows
+        if self.loader is None or self._scene.loader != self.loader or len(shapes) < 2:
+            raise Refused("its input is not a batch with labels")
+        if any(not shape or shape[0] != samples for shape in shapes):
+            raise Refused("its input is not a batch of several samples")
+        first = next(iter(rows.values()))
+        alike = any(ref() is value for ref in self._tensors for value in rows.values())
+        if not alike and (tuple(first.shape) not in shapes or samples in first.shape[1:2]):
+            raise Refused("its input is not the batch of the DataLoader")
+        return samples, rows
+
+
+def battery(
+    trial: Trial, model: int, site: Site | None, functions: list[Any], batch: Batch, *, evaluated: bool
+) -> list[Event]:
+    """Return the results of all checks of a copy, and the reasons for those that were not possible.
+
+    Args:
+        trial: the copy and its call.
+        model: number of the model.
+        site: line of the call.
+        functions: custom functions in the graph of the result.
+        batch: the latest batch of a DataLoader.
+        evaluated: True for a call in an evaluation.
+    """
+    events: list[Event] = []
+
+    def samples() -> None:
+        count, rows = batch.samples(trial.call)
+        found = compare(trial, count, rows)
+        events.append(
+            SamplesCompared(
+                model=model,
+                loader=batch.loader,
+                samples=count,
+                mixed=found.mixed,
+                cause=found.cause,
+                kind=found.kind,
+                before=found.shapes[0],
+                after=found.shapes[1],
+                site=found.site if found.cause else site,
+            )
+        )
+
+    def random() -> None:
+        found = draws(trial)
+        events.append(DrawsCompared(model=model, differ=found.differ, cause=found.cause, site=found.site or site))
+
+    def inputs() -> None:
+        found, (count, _) = influence(trial), trial.call.rows(trial.scene.torch)
+        where = positions(trial)
+        facts = {name: getattr(one, name) for one in (found, where) for name in type(one).__slots__}
+        events.append(InputsCompared(model=model, samples=count, site=site, **facts))
+
+    def each() -> None:
+        found, training = arguments(trial), not evaluated
+        if found.alive:
+            facts = {name: getattr(found, name) for name in type(found).__slots__}
+            events.append(ArgumentsCompared(model=model, training=training, site=site, **facts))
+
+    def slopes() -> None:
+        for found in derivatives(trial, functions):
+            ratio = float(f"{found.ratio:.2g}")
+            name, wrong = found.function, found.wrong
+            event = DerivativeCompared(model=model, function=name, ratio=ratio, wrong=wrong, site=found.site)
+            events.append(event)
+
+    def ends() -> None:
+        found = padding(trial)
+        if found is not None:
+            facts = {name: getattr(found, name) for name in type(found).__slots__}
+            events.append(PaddingCompared(model=model, changes=found.changes, site=site, **facts))
+
+    checks = {"samples": samples, "draws": random, "inputs": inputs, "arguments": each, "padding": ends}
+    checks["derivatives"] = slopes
+    for name, check in checks.items():
+        try:
+            if name != "derivatives" or functions:
+                check()
+        except Refused as refused:
+            events.append(CheckSkipped(check=name, reason=f"the model was not checked: {refused}"))
+    return events
