@@ -34,7 +34,7 @@ def all_probes() -> list[type[Probe]]:
     from truestep.probes.files.checkpoint import CheckpointProbe
     from truestep.probes.forward.capture import CaptureProbe
     from truestep.probes.forward.dropout import DropoutProbe
-    from truestep.probes.forward.loss import LossProbe
+    from truestep.probes.forward.losses.loss import LossProbe
     from truestep.probes.forward.mode import ModeProbe
     from truestep.probes.forward.module import ModuleProbe
     from truestep.probes.forward.swap import SwapProbe

@@ -10,11 +10,11 @@ restored_states  random states that are restored after a check
 trial            runs of a copied model
 influence        checks: samples and masks without influence, draws of random numbers in eval mode
 arguments        check: an argument has no influence, and the place where its influence ends
-targets, ahead   check: a sequence model reads the tokens that it is to predict
+sequences/       checks of sequence models
 derivatives      check: the backward pass of a custom function is not the derivative
 samples          check: the result for a sample depends on other samples of its batch
 unsaved          check: state in plain attributes that a state dict leaves out
-data_sets/       checks of data sets
+data_sets/, rows/  checks of data sets; rows of batches looked up in the tables of the program
 """
 
 from truestep.probes.active.probe import ActiveProbe

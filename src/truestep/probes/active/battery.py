@@ -21,8 +21,8 @@ from truestep.probes.active.call import Call, Path
 from truestep.probes.active.copies import Refused
 from truestep.probes.active.derivatives import derivatives
 from truestep.probes.active.influence import draws, influence
-from truestep.probes.active.padding import padding
 from truestep.probes.active.samples import compare
+from truestep.probes.active.sequences.padding import padding
 from truestep.probes.active.trial import Trial
 from truestep.probes.context.scene import Scene
 from truestep.seams.refs import Ref

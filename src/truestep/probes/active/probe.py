@@ -37,7 +37,7 @@ from truestep.probes.active.data_sets.reads import read_again, shared
 from truestep.probes.active.derivatives import functions_of
 from truestep.probes.active.grounds import fit, hindrance
 from truestep.probes.active.rows.reads import RowReads
-from truestep.probes.active.targets import TargetsRead
+from truestep.probes.active.sequences.targets import TargetsRead
 from truestep.probes.active.trial import Trial
 from truestep.probes.active.unsaved import Unsaved
 from truestep.probes.context.probe import Probe, sees

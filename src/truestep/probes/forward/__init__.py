@@ -4,9 +4,7 @@ module: the probe of calls of modules
 model: models and their records
 results: uses of results in the source
 mode: the probe of `train()` and `eval()`
-loss: the probe of losses
-label_values: values of targets
-target_range: targets beyond the reach of predictions
+losses/: losses, and the values of their targets
 dropout: the probe of functional dropout
 norms: normalization layers
 outputs: equal outputs for different inputs

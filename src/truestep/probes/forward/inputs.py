@@ -7,7 +7,7 @@ from typing import Any
 from truestep.events import InputsRead, Site
 from truestep.probes.context.scene import Scene
 from truestep.probes.context.values import has_values
-from truestep.probes.forward.label_values import is_transformed
+from truestep.probes.forward.losses.label_values import is_transformed
 
 _ELEMENTS = 4096
 _LARGEST_COPY = 1 << 20

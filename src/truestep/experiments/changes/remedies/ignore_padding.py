@@ -8,7 +8,7 @@ from typing import Any
 
 from truestep.experiments.changes.parts.change import Change
 from truestep.experiments.changes.parts.sources import named, place_of_call
-from truestep.probes.forward.label_values import embedding_behind, padding_share
+from truestep.probes.forward.losses.label_values import embedding_behind, padding_share
 from truestep.seams.patch import patch
 
 _NONE = -100

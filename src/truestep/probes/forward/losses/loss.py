@@ -16,8 +16,8 @@ from truestep.probes.context.local_variables import argument
 from truestep.probes.context.names import arguments
 from truestep.probes.context.probe import Probe, sees
 from truestep.probes.context.values import has_values
-from truestep.probes.forward.label_values import Targets, is_transformed
-from truestep.probes.forward.target_range import beyond
+from truestep.probes.forward.losses.label_values import Targets, is_transformed
+from truestep.probes.forward.losses.target_range import beyond
 from truestep.seams.patch import patch
 from truestep.seams.weaving import compiling, teach_script
 

@@ -1,0 +1,6 @@
+"""Calls of losses.
+
+loss: the probe of losses
+label_values: values of targets
+target_range: targets beyond the reach of predictions
+"""
