@@ -130,3 +130,20 @@ def test_windows_of_a_sequence() -> None:
     events, least = windows()
     (read,) = of(RowsRead, events)
     assert (read.table, read.rows, read.least) == ("tokens", 393, least)
+
+
+def train_on_permutations() -> list[Event]:
+    x, _ = table()
+    model = nn.Linear(5, 3)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    with capture_events() as events:
+        for _ in range(4):
+            first = x[torch.randperm(16)]
+            second, third = first.roll(1, 0), torch.randn(16, 5)
+            (model(first) + model(second) + model(third)).sum().backward()
+            optimizer.step()
+    return events
+
+
+def test_an_argument_is_not_compared_with_itself() -> None:
+    assert [event for event in of(RowsPaired, train_on_permutations()) if not event.equal] == []

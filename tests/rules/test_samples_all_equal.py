@@ -1,4 +1,4 @@
-from truestep.events import BatchRead, LoaderMet, Site
+from truestep.events import BatchRead, LoaderMet, RowsEqualled, Site
 from truestep.findings import Outcome
 from truestep.rules import Progress
 from truestep.rules.samples_all_equal import SamplesAllEqual
@@ -36,3 +36,20 @@ def test_each_loader_is_judged_by_its_own_batches():
 
 def test_a_run_without_a_batch_is_not_observed():
     assert SamplesAllEqual().verdict(Progress()).outcome is Outcome.NOT_OBSERVED
+
+
+def rows(*moved, equal=True):
+    place = {"name": "x", "made": Site("train.py", 14), "site": Site("train.py", 20)}
+    return [RowsEqualled(model=1, rows=16, equal=equal, moved=one, **place) for one in moved]
+
+
+def test_equal_rows_of_an_input_are_named_where_they_are_made():
+    (finding,) = judge(SamplesAllEqual, rows(False, True, True, True))
+    assert finding.primary.site == Site("train.py", 14)
+    assert finding.message == "all 16 samples of a batch are equal"
+
+
+def test_equal_rows_that_never_change_or_once_differ_are_quiet():
+    assert judge(SamplesAllEqual, rows(False, False, False, False)) == []
+    assert judge(SamplesAllEqual, rows(False, True, True)) == []
+    assert judge(SamplesAllEqual, [*rows(False, True, True, True), *rows(False, equal=False)]) == []

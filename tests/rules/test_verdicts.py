@@ -334,6 +334,13 @@ TABLE: list[tuple[str, str, list[Event], str, str]] = [
         "too little evidence",
     ),
     (
+        "batch-parts-equal",
+        "2 steps",
+        [*MET, *[ev.PartsCompared(model=1, one="x", other="y", site=LOSS)] * 2],
+        "finished",
+        "too little evidence",
+    ),
+    (
         "targets-of-other-samples",
         "2 steps",
         [*MET, *[ev.RowsPaired(table="x", other="y", rows=100, equal=False, site=LOSS)] * 2],

@@ -138,6 +138,8 @@ class TargetsCompared(Event):
     site: Site | None = None
     """Line of the call."""
     loss: Site | None = None
+    made: Site | None = None
+    """Line that makes the targets."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -277,6 +279,41 @@ class RowsPaired(Event):
     """Whether both are of the same rows."""
     site: Site | None = None
     """Line of the call or loss."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class PartsCompared(Event):
+    """At a sampled step, two parts of a batch that models were called on were equal, or are no longer."""
+
+    absent: ClassVar[str] = "no two parts of a batch with equal values"
+    costly: ClassVar[bool] = True
+    model: int
+    one: str
+    other: str
+    """Names of the variables; "first half" and "second half" for those of one argument."""
+    equal: bool = True
+    made: Site | None = None
+    """Line that makes the second of them."""
+    site: Site | None = None
+    """Line that called the model."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class RowsEqualled(Event):
+    """At a sampled step, all rows of the arguments of a model in training were equal, or are no longer."""
+
+    absent: ClassVar[str] = "no batch of equal rows"
+    costly: ClassVar[bool] = True
+    model: int
+    rows: int
+    equal: bool = True
+    moved: bool = False
+    """Whether the common row differs from that of the previous sampled step."""
+    name: str = ""
+    made: Site | None = None
+    """Line that makes the batch."""
+    site: Site | None = None
+    """Line that called the model."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

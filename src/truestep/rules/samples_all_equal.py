@@ -1,19 +1,23 @@
 from __future__ import annotations
 
-from truestep.events import BatchRead, Event
-from truestep.findings import Severity
+from truestep.events import BatchRead, Event, RowsEqualled
+from truestep.findings import Confidence, Mark, Severity
 from truestep.rules._rule import Progress, Rule
 
 _LEAST_READS = 3
+_LEAST_STEPS = 4
 
 
 class SamplesAllEqual(Rule):
-    """A loader returns the same sample over and over, with different labels.
+    """A batch is one sample over and over.
 
     What it does
     ------------
     Reads the first batches of each DataLoader on the CPU. Reports a loader with batches of one repeated sample: all
     rows of the inputs are equal, at least 8 numbers wide and not constant, while their labels differ.
+
+    Without a loader, reads what a model is called on in training, at sampled steps. Reports a model if all rows of all
+    its inputs are equal at four sampled steps and in all others, and are another row from step to step.
 
     Why it matters
     --------------
@@ -37,8 +41,8 @@ class SamplesAllEqual(Rule):
 
     Known false alarms
     ------------------
-    None known. Not reported: constant inputs (all zeros, an intercept), inputs without labels, and batches in which any
-    other tensor differs from row to row.
+    A model that is trained on one sample at a time, repeated for several random draws. Not reported: constant inputs
+    (all zeros, an intercept), views made by ``expand``, and batches in which any other tensor differs from row to row.
 
     References
     ----------
@@ -49,18 +53,22 @@ class SamplesAllEqual(Rule):
     since = "0.1"
     severity = Severity.ERROR
     account = "samples"
-    watches = (BatchRead,)
+    watches = (BatchRead, RowsEqualled)
     needs = (BatchRead,)
 
     def __init__(self) -> None:
         super().__init__()
         self._alike: dict[int, int] = {}
         """Loader to the number of its batches of equal samples; -1 after any other batch."""
+        self._rows: dict[int, list[bool]] = {}
+        """Model to the sampled steps with equal rows, True if they were another row than before; [] after others."""
 
     def suspected(self) -> bool:
         return super().suspected() or any(reads > 0 for reads in self._alike.values())
 
     def observe(self, event: Event, run: Progress) -> None:
+        if isinstance(event, RowsEqualled):
+            self._called(event, run)
         if not isinstance(event, BatchRead):
             return
         before = self._alike.get(event.loader, 0)
@@ -80,3 +88,24 @@ class SamplesAllEqual(Rule):
             key=event.loader,
         )
         draft.count = draft.total = reads
+
+    def _called(self, event: RowsEqualled, run: Progress) -> None:
+        key, before = ("model", event.model), self._rows.get(event.model)
+        self._rows[event.model] = steps = [*(before or []), event.moved] if event.equal and before != [] else []
+        if not steps:
+            self.withdraw(key)
+        if len(steps) < _LEAST_STEPS or not any(steps):
+            return
+        draft = self.report(
+            event.made or event.site,
+            f"all {event.rows} samples of a batch are equal",
+            run=run,
+            label="makes a batch of one sample" if event.made else f"`{run.model_name(event.model)}` is called on them",
+            related=(Mark(event.site, "the call"),) if event.made and event.site else (),
+            help="draw another sample for each row, and copy arrays that are written again",
+            cost="a batch has the information of one sample",
+            confidence=Confidence.MEDIUM,
+            unit="steps read",
+            key=key,
+        )
+        draft.count = draft.total = len(steps)

@@ -74,7 +74,7 @@ class TargetInInput(Rule):
         name = run.model_name(event.model)
         if event.crossed:
             self.report(
-                event.loss,
+                event.made or event.loss,
                 f"the targets of `{name}` are in another order than its outputs",
                 run=run,
                 label="the same tokens as in the input, but sequence by sequence, and the outputs position by position",
@@ -85,8 +85,8 @@ class TargetInInput(Rule):
                 key=event.model,
             )
             return
-        place = event.cause or event.loss
         shifted = event.shift > 0
+        place = event.cause or (event.loss if shifted else event.made or event.loss)
         self.report(
             place,
             f"`{name}` reads the tokens that it is to predict",

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from truestep.events import Event, RowsPaired, Site
-from truestep.findings import Severity
+from truestep.findings import Confidence, Severity
 from truestep.rules._rule import Progress, Rule
 
 _LEAST_STEPS = 3
@@ -48,6 +48,7 @@ class TargetsOfOtherSamples(Rule):
     id = "targets-of-other-samples"
     since = "0.1"
     severity = Severity.ERROR
+    confidence = Confidence.MEDIUM
     account = "samples"
     watches = (RowsPaired,)
     needs = (RowsPaired,)

@@ -36,6 +36,7 @@ from truestep.probes.active.data_sets.overlap import Overlap, Trained
 from truestep.probes.active.data_sets.reads import read_again, shared
 from truestep.probes.active.derivatives import functions_of
 from truestep.probes.active.grounds import fit, hindrance
+from truestep.probes.active.rows.parts import Parts
 from truestep.probes.active.rows.reads import RowReads
 from truestep.probes.active.sequences.targets import TargetsRead
 from truestep.probes.active.trial import Trial
@@ -76,6 +77,7 @@ class ActiveProbe(Probe):
         self._targets = TargetsRead(scene, self._aside)
         self._comparisons = Comparisons(scene, self._aside)
         self._rows = RowReads(scene, self._aside)
+        self._parts = Parts(scene)
         self._plain = Unsaved(scene)
         self._saves: set[tuple[int, tuple[str, ...], tuple[str, ...]]] = set()
         """Saves that were already emitted."""
@@ -145,6 +147,7 @@ class ActiveProbe(Probe):
             if not scene.sampling.on:
                 self._targets.forget()
             self._read_rows(module, model.number, site, frame, tracked=tracked)
+            self._read_parts(module, model.number, site, frame, result)
             if not model.trainable:
                 return
             if not tracked or (use_of(site) if site else Use()).how == "compared":
@@ -166,7 +169,7 @@ class ActiveProbe(Probe):
         with contextlib.suppress(Refused):
             self._rows.targets(site, sys._getframe(2), target)
         if self.scene.sampling.step >= _TRAINED:
-            self._targets.computed(kind, site, input, target)
+            self._targets.computed(kind, site, sys._getframe(2), input, target)
 
     @sees
     def _read_rows(self, module: Any, model: int, site: Site | None, frame: FrameType, *, tracked: bool) -> None:
@@ -181,6 +184,17 @@ class ActiveProbe(Probe):
                 self._rows.training(model, site, frame, given)
             elif given and not scene.torch.is_grad_enabled():
                 self._rows.evaluation(model, site, frame, given)
+
+    @sees
+    def _read_parts(self, module: Any, model: int, site: Site | None, frame: FrameType, result: Any) -> None:
+        """Compare the arguments of a call with each other and with those of other calls, at sampled steps."""
+        scene = self.scene
+        if scene.sampling.on and not scene.coast.on:
+            with contextlib.suppress(Refused):
+                call, kind = called(module, frame), scene.torch.Tensor
+                with self._aside():
+                    given = tuple(value for value in (*call.args, *call.kwargs.values()) if type(value) is kind)
+                    self._parts.called(model, site, frame, given, result)
 
     def last(self) -> Iterator[Event]:
         for name, unused in self._rows.unread():

@@ -2,4 +2,6 @@
 
 tables           tensors, arrays and lists of samples that variables hold, and the places of a batch's rows in them
 reads            rows of inputs and targets, in training and in evaluation
+parts            parts of a batch that are equal: two inputs, two halves, all rows
+origins          the line that makes a variable
 """

@@ -49,7 +49,7 @@ class Pairs:
         given = given.reshape(len(given), -1).double()
         for one in self._inputs:
             for held in self._beside(one, given):
-                column = as_tensor(self._scene, held.value)
+                column = None if held.value is value else as_tensor(self._scene, held.value)
                 if column is None or (not column.is_floating_point() and _is_index(torch, column)):
                     continue
                 column = column.reshape(len(column), -1).double()

@@ -11,6 +11,7 @@ from truestep.events import CheckSkipped, Site, TargetsCompared
 from truestep.probes.active import restored_states
 from truestep.probes.active.call import Call, called
 from truestep.probes.active.copies import Refused, copy_of
+from truestep.probes.active.rows.origins import target_made_at
 from truestep.probes.active.sequences.ahead import Ahead, Tokens, kept, look, repeated, sequences
 from truestep.probes.active.trial import Trial
 from truestep.probes.context.scene import Scene
@@ -46,6 +47,8 @@ class _Loss:
     second: Any
     """The second row of its input, if that has two dimensions."""
     site: Site | None
+    made: Site | None
+    """Line that makes the target."""
 
 
 class TargetsRead:
@@ -86,7 +89,7 @@ class TargetsRead:
         except Refused:
             return
 
-    def computed(self, kind: str, site: Site | None, input: Any, target: Any) -> None:
+    def computed(self, kind: str, site: Site | None, frame: FrameType, input: Any, target: Any) -> None:
         """Handle a loss of training."""
         inside = self._scene.depth.inside == _IN_A_MODEL
         if kind not in _KINDS or not (inside or self._call) or input.dim() != target.dim() + 1:
@@ -94,7 +97,8 @@ class TargetsRead:
         if target.is_floating_point() or not 1 < target.numel() <= _LARGEST:
             return
         second = input.detach()[1].clone() if input.dim() == _RANK - 1 else None
-        loss = _Loss(target.detach().clone(), int(input.shape[1]), second, site)
+        made = target_made_at(self._scene, frame, site)
+        loss = _Loss(target.detach().clone(), int(input.shape[1]), second, site, made)
         if inside:
             self._inside = loss
         else:
@@ -145,6 +149,7 @@ class TargetsRead:
                 cause=ahead.site if reads else None,
                 site=made.site,
                 loss=loss.site,
+                made=loss.made,
             )
         )
 

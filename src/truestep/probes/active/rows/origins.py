@@ -1,0 +1,181 @@
+"""The line that makes a variable: the statement that stores it, or the end of the program's function that it calls.
+
+Objects are followed by names and attributes only; no code of the program runs.
+"""
+
+from __future__ import annotations
+
+import ast
+import functools
+import inspect
+from collections.abc import Iterator
+from types import CodeType, FrameType, FunctionType, MethodType
+from typing import Any
+
+from truestep import source
+from truestep.events import Site
+from truestep.probes.active.rows.tables import frames_of
+from truestep.probes.context.local_variables import variables
+from truestep.probes.context.scene import Scene
+
+_DEEP = 3
+_PLACES = ("lineno", "col_offset", "end_lineno", "end_col_offset")
+
+
+def root_of(name: str) -> str:
+    """Return the variable that a name such as "batch['x']" or "data.x" begins with."""
+    return name.partition("[")[0].partition(".")[0]
+
+
+def stored_by(frame: FrameType, name: str) -> ast.Assign | ast.For | None:
+    """Return the statement that stored a variable of a frame: the latest one above its current line, else the last."""
+    found = _statements(frame.f_code).get(root_of(name), [])
+    above = [one for one in found if one.lineno <= frame.f_lineno]
+    return above[-1] if above else found[-1] if found else None
+
+
+def mentions(statement: ast.Assign | ast.For | None, name: str) -> bool:
+    """Return True if the value that a statement stores is made from a variable."""
+    value = statement.iter if isinstance(statement, ast.For) else statement.value if statement is not None else None
+    return value is not None and any(
+        isinstance(node, ast.Name) and node.id == root_of(name) for node in ast.walk(value)
+    )
+
+
+def made_at(scene: Scene, frame: FrameType, name: str) -> Site | None:
+    """Return the line that makes a variable of a frame; None if no statement stores it."""
+    names, first, queue = frame.f_globals | variables(frame), None, [name]
+    for _ in range(_DEEP):
+        statement = stored_by(frame, queue.pop(0)) if queue else None
+        if statement is None:
+            break
+        value = statement.iter if isinstance(statement, ast.For) else statement.value
+        for node in ast.walk(value):
+            maker = _maker(node, names)
+            end = None if maker is None or scene.sites.is_installed(maker.co_filename) else _end(maker)
+            if end is not None:
+                return end
+        first = first or Site(frame.f_code.co_filename, *(getattr(value, place) for place in _PLACES))
+        queue += [node.id for node in ast.walk(value) if isinstance(node, ast.Name) and node.id != root_of(name)]
+    return first
+
+
+def _maker(node: ast.AST, names: dict[str, Any]) -> CodeType | None:
+    """Return the code that makes the value of an expression: of a function that it calls, or of a data set."""
+    if isinstance(node, ast.Call):
+        called = _resolved(node.func, names)
+        called = called.__func__ if isinstance(called, MethodType) else called
+        if isinstance(called, type):  # a data set that is built in the expression
+            called = inspect.getattr_static(called, "__getitem__", None)
+        return called.__code__ if isinstance(called, FunctionType) else None
+    return _of_loader(_resolved(node, names)) if isinstance(node, ast.Name | ast.Attribute) else None
+
+
+def _of_loader(loader: Any) -> CodeType | None:
+    held = _attributes(loader)
+    data = held.get("dataset", held.get("_dataset"))
+    for _ in range(_DEEP):
+        data = _attributes(data).get("dataset", data)
+    for one in (inspect.getattr_static(type(data), "__getitem__", None), held.get("collate_fn")):
+        if isinstance(one, FunctionType) and not one.__module__.startswith("torch."):
+            return one.__code__
+    return None
+
+
+def _resolved(node: ast.AST, names: dict[str, Any]) -> Any:
+    """Return the object that a name with attributes stands for; None if it is another expression."""
+    if isinstance(node, ast.Name):
+        return names.get(node.id)
+    if isinstance(node, ast.Attribute):
+        owner = _resolved(node.value, names)
+        held = _attributes(owner)
+        return held[node.attr] if node.attr in held else inspect.getattr_static(type(owner), node.attr, None)
+    return None
+
+
+def _attributes(value: Any) -> dict[str, Any]:
+    try:
+        found = object.__getattribute__(value, "__dict__")
+    except AttributeError:
+        return {}
+    return found if type(found) is dict else {}
+
+
+@functools.lru_cache(maxsize=64)
+def _body(code: CodeType) -> ast.AST | None:
+    """Return the syntax of a function, or of a file."""
+    tree = source.parsed(code.co_filename)
+    if tree is None or not code.co_flags & inspect.CO_OPTIMIZED:
+        return tree
+    kinds = ast.FunctionDef | ast.AsyncFunctionDef
+    first = code.co_firstlineno
+    for node in ast.walk(tree):
+        if isinstance(node, kinds) and first in (node.lineno, *(one.lineno for one in node.decorator_list)):
+            return node
+    return None
+
+
+def _own(tree: ast.AST | None) -> Iterator[ast.AST]:
+    """Yield the nodes of a function or file, without those of the functions inside."""
+    queue = [] if tree is None else list(ast.iter_child_nodes(tree))
+    while queue:
+        node = queue.pop(0)
+        yield node
+        if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.ClassDef):
+            queue += ast.iter_child_nodes(node)
+
+
+@functools.lru_cache(maxsize=64)
+def _statements(code: CodeType) -> dict[str, list[ast.Assign | ast.For]]:
+    """Return the statements that store each variable, from top to bottom."""
+    found: dict[str, list[ast.Assign | ast.For]] = {}
+    for node in _own(_body(code)):
+        targets = node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, ast.For) else []
+        for inner in (inner for target in targets for inner in ast.walk(target)):
+            if (
+                isinstance(inner, ast.Name)
+                and isinstance(inner.ctx, ast.Store)
+                and isinstance(node, ast.Assign | ast.For)
+            ):
+                found.setdefault(inner.id, []).append(node)
+    return {name: sorted(nodes, key=lambda node: node.lineno) for name, nodes in found.items()}
+
+
+@functools.lru_cache(maxsize=64)
+def _end(code: CodeType) -> Site | None:
+    """Return the last line at which a function returns or yields a value."""
+    ends = [node for node in _own(_body(code)) if isinstance(node, ast.Return | ast.Yield) and node.value is not None]
+    last = max(ends, key=lambda node: node.lineno, default=None)
+    return None if last is None else Site(code.co_filename, *(getattr(last, place) for place in _PLACES))
+
+
+def target_made_at(scene: Scene, frame: FrameType | None, site: Site | None) -> Site | None:
+    """Return the line that makes the targets of a loss: the second argument of the call at a site, in its frame.
+
+    An argument of a function is followed to the frames further out, by identity.
+    """
+    frames = frames_of(scene, frame)
+    tree = source.parsed(site.path) if site is not None else None
+    if site is None or tree is None or not frames:
+        return None
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.Call) or (node.lineno, node.col_offset) != (site.line, site.column):
+            continue
+        second = node.args[1] if len(node.args) > 1 else next(iter(one.value for one in node.keywords), None)
+        names = [one.id for one in ast.walk(second) if isinstance(one, ast.Name)] if second is not None else []
+        for name in names:
+            found = _followed(scene, frames, name)
+            if found is not None:
+                return found
+    return None
+
+
+def _followed(scene: Scene, frames: list[FrameType], name: str) -> Site | None:
+    value, tensor = (frames[0].f_globals | variables(frames[0])).get(name), scene.torch.Tensor
+    if not isinstance(value, tensor) and type(value).__module__ != "numpy":
+        return None
+    for holder in frames:
+        for other, held in variables(holder).items():
+            if held is value and stored_by(holder, other) is not None:
+                return made_at(scene, holder, other)
+    return None
