@@ -240,8 +240,6 @@ def test_the_figures_of_an_outcome_are_those_of_the_first_optimizer():
     steps = [Step(number % 2, float(number), 1.0, number * 0.5) for number in range(20)]
     outcome = RunOutcome(PLAIN, "finished", tuple(steps))
     assert outcome.losses == tuple(float(number) for number in range(0, 20, 2))
-    assert outcome.seconds_per_step == 1.0
-    assert RunOutcome(PLAIN, "finished", tuple(steps[:4])).seconds_per_step is None
 
 
 @pytest.mark.parametrize(

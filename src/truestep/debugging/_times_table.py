@@ -94,5 +94,5 @@ def _operations(profile: Profile, width: int) -> Table:
     return table(columns, rows, width)
 
 
-def _bar(part: float, cells: int = 30) -> Text:
-    return Text("█" * round(part * cells), style="cyan")
+def _bar(part: float) -> Text:
+    return Text("█" * round(30 * part), style="cyan")

@@ -57,12 +57,7 @@ def limits(summary: Summary) -> list[Limit]:
 
 
 def verdict(summary: Summary, failures: int) -> str:
-    """Return the first part of the headline: the number of failures, and how much of a training was covered.
-
-    Args:
-        summary: the run.
-        failures: number of findings shown.
-    """
+    """Return the first part of the headline: the number of failures, and how much of a training was covered."""
     other = "" if summary.post_mortem is None else "other "
     if failures:
         return f"{failures} {other}{'failure' if failures == 1 else 'failures'} found"

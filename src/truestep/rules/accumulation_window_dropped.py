@@ -163,7 +163,7 @@ class AccumulationWindowDropped(Rule):
         elif tail and pending == tail + windows.size and self._is_left_over(windows, run):
             windows.leaked += 1
             if windows.leaked >= _LEAST_EPOCHS:
-                self._report_leak(windows, key, run)
+                self._report_leak(windows, run)
         else:
             self._give_up()
 
@@ -194,19 +194,17 @@ class AccumulationWindowDropped(Rule):
 
     def _report_drop(self, windows: _Windows, site: Site | None, run: Progress) -> None:
         tail, batches = self._tail, run.loaders[windows.loader].batches or 1
-        related: tuple[Mark, ...] = (Mark(self._backward, "computed the gradients"),)
-        if site is not None:
-            related += (Mark(site, f"clears the gradients of the last {tail}"),)
+        cleared = () if site is None else (Mark(site, f"clears the gradients of the last {tail}"),)
         self._report(
             windows,
             windows.dropped,
             f"no step was made for the last {tail} of the {batches} batches of each epoch",
-            related=related,
+            related=(Mark(self._backward, "computed the gradients"), *cleared),
             cost=f"{tail / batches:.0%} of the backward passes made gradients that were cleared unused (counted)",
             run=run,
         )
 
-    def _report_leak(self, windows: _Windows, key: tuple[int, Site | None], run: Progress) -> None:
+    def _report_leak(self, windows: _Windows, run: Progress) -> None:
         tail, batches = self._tail, run.loaders[windows.loader].batches or 1
         whole = tail + windows.size
         self._report(

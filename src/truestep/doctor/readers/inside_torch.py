@@ -59,7 +59,7 @@ def _build(torch: Any) -> dict[str, Any]:
         "architectures": torch.cuda.get_arch_list() if torch.version.cuda and torch.cuda.is_available() else [],
         "threads": torch.get_num_threads(),
         "sharing": torch.multiprocessing.get_sharing_strategy(),
-        "backends": _backends(torch),
+        "backends": _backends(),
     }
 
 
@@ -73,7 +73,7 @@ def _cudnn(number: int) -> str:
     return f"{major}.{rest // 100}.{rest % 100}"
 
 
-def _backends(torch: Any) -> list[str]:
+def _backends() -> list[str]:
     import torch.distributed as distributed
 
     if not distributed.is_available():

@@ -16,12 +16,7 @@ _STILL = 0.01
 
 
 def shown(outcome: RunOutcome, batches: int) -> list[str]:
-    """Return the causes that the run on the first batches shows.
-
-    Args:
-        outcome: outcome of that run.
-        batches: number of repeated batches.
-    """
+    """Return the causes that the run on the first batches shows."""
     learning: Mapping[str, Any] = outcome.results.get("learning", {})
     counts = outcome.changes.get("first-batches", {})
     found = []
@@ -47,13 +42,7 @@ def shown(outcome: RunOutcome, batches: int) -> list[str]:
 
 
 def rate(outcome: RunOutcome, losses: Sequence[float], learns: Callable[[float], bool]) -> list[str]:
-    """Return the learning rate as the cause if the same batches are learned with another one; else [].
-
-    Args:
-        outcome: outcome of the run on the first batches.
-        losses: losses of its steps.
-        learns: function that runs the script with scaled learning rates, and returns True if it learns.
-    """
+    """Return the learning rate as the cause if the same batches are learned with another one; else []."""
     rates = outcome.results.get("learning", {}).get("rates")
     if not rates or rates[1] <= 0:
         return []

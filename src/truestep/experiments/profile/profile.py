@@ -249,12 +249,7 @@ def _write(source: Path, target: Path) -> None:
 
 
 def read(measured: Mapping[str, Any], outcome: RunOutcome) -> Profiled:
-    """Return the result from the message of the instrument.
-
-    Args:
-        measured: results of the instrument `profile`.
-        outcome: outcome of its run.
-    """
+    """Return the result from the message of the instrument."""
     timed = measured["timed"]["seconds"]
     step = sum(timed.values()) or math.inf
     looked, profiled = (_factors(timed, measured[window]) for window in ("looked", "profiled"))

@@ -39,14 +39,7 @@ class Kill:
 
 
 def plan(whole: Trace, kills: int, seed: int, during_save: bool) -> list[Kill]:
-    """Choose the kills: spread over the steps after the first save, and one during a later save.
-
-    Args:
-        whole: the uninterrupted run.
-        kills: number of kills.
-        seed: seed of the choice.
-        during_save: True places one kill during a write.
-    """
+    """Choose the kills: spread over the steps after the first save, and one during a later save."""
     chance, last = random.Random(seed), len(whole.steps) - 1
     saved = [write.steps for write in whole.writes if write.steps]
     low = saved[0] + 1 if saved and saved[0] < last else 1

@@ -184,12 +184,7 @@ def _unlike(whole: Trace, other: Trace, sentence: str) -> str:
 
 
 def expanded(arguments: Sequence[str], folder: Path) -> tuple[str, ...]:
-    """Return arguments with each pattern replaced by the newest matching file or folder; () if one has no match.
-
-    Args:
-        arguments: arguments of the resumed run.
-        folder: its working folder.
-    """
+    """Return arguments with each pattern replaced by the newest matching file or folder; () if one has no match."""
     result = []
     for argument in arguments:
         option, equals, pattern = argument.rpartition("=")

@@ -120,11 +120,7 @@ class Difference:
 
 
 def read_trace(path: Path) -> Trace:
-    """Read the record of a run; a line that was cut off by a kill is left out.
-
-    Args:
-        path: path of `prints.jsonl`.
-    """
+    """Read the record of a run; a line that was cut off by a kill is left out."""
     steps: list[Print] = []
     writes: list[StateWrite] = []
     with suppress(OSError), path.open(encoding="utf-8") as lines:
@@ -139,12 +135,7 @@ def read_trace(path: Path) -> Trace:
 
 
 def compare(one: Print, other: Print) -> Difference:
-    """Return the differences between two steps.
-
-    Args:
-        one: step of the uninterrupted run.
-        other: step of the resumed run.
-    """
+    """Return the differences between two steps."""
     pieces: dict[str, tuple[Any, Any]] = {}
     for piece in ("schedules", "scalers"):  # an unused one stays alive until garbage collection
         before, after = getattr(one, piece), getattr(other, piece)
@@ -169,12 +160,7 @@ def compare(one: Print, other: Print) -> Difference:
 
 
 def first_difference(one: Sequence[Print], other: Sequence[Print]) -> tuple[int, Difference] | None:
-    """Return the index of the first step that differs, with its differences; None if all steps are equal.
-
-    Args:
-        one: steps of the uninterrupted run.
-        other: the steps that should be equal.
-    """
+    """Return the index of the first step that differs, with its differences; None if all steps are equal."""
     for place, (before, after) in enumerate(zip(one, other, strict=False)):
         difference = compare(before, after)
         if difference.counts:
@@ -183,12 +169,7 @@ def first_difference(one: Sequence[Print], other: Sequence[Print]) -> tuple[int,
 
 
 def is_rounding(one: Print, other: Print) -> bool:
-    """Return True if rounding explains the difference between the results of a step that began from the same state.
-
-    Args:
-        one: step of the uninterrupted run.
-        other: step of the resumed run.
-    """
+    """Return True if rounding explains the difference between the results of a step that began from the same state."""
     if one.loss is None or other.loss is None or not math.isclose(one.loss, other.loss, rel_tol=_ROUNDING):
         return False
     moved = [after - before for before, after in zip(one.sample, one.sample_after, strict=True)]

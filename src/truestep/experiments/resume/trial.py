@@ -65,16 +65,7 @@ class KillTrial:
 
 
 def judge(whole: Trace, killed: Trace, resumed: Trace, kill: Kill, how: str, outcome: RunOutcome) -> KillTrial:
-    """Judge whether a resumed run equals the uninterrupted one from the step at which it continues.
-
-    Args:
-        whole: the uninterrupted run.
-        killed: the killed run, equal to `whole` up to the kill.
-        resumed: the resumed run.
-        kill: moment of the kill.
-        how: end of the uninterrupted run.
-        outcome: outcome of the resumed run.
-    """
+    """Judge whether a resumed run equals the uninterrupted one from the step at which it continues."""
     done = len(killed.steps)
     losses = tuple(step.loss for step in resumed.steps)
     if outcome.how in ("crashed", "interrupted", "killed") or (outcome.how == "exited" != how):
@@ -134,11 +125,6 @@ def went_on(whole: Trace, done: int, begins: Print) -> int | None:
 
     If the weights match several steps, the other state decides. If they match none, the step with at least half of the
     tensors in common is taken, and else the step with equal weights in another precision. None if nothing matches.
-
-    Args:
-        whole: the uninterrupted run.
-        done: number of finished steps at the kill.
-        begins: first step of the resumed run.
     """
     alike = [(place, step) for place, step in enumerate(whole.steps) if step.optimizer == begins.optimizer]
     if begins.state and begins.weights == whole.steps[0].weights and not whole.steps[0].state:

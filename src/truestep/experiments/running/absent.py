@@ -10,12 +10,7 @@ _REFUSED = ("PermissionError", "Permission denied", "cannot be opened")
 
 
 def without_steps(outcome: RunOutcome, expected: str) -> NoExperiment:
-    """Return the error of a run that took no step, with the reason.
-
-    Args:
-        outcome: outcome of the run.
-        expected: the need of the experiment, such as "expected an optimizer that steps".
-    """
+    """Return the error of a run that took no step, with the reason."""
     happened, remedy = _reason(outcome)
     return NoExperiment(happened, expected=expected, remedy=remedy, said=outcome.said)
 

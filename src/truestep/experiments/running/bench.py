@@ -67,11 +67,7 @@ class Bench:
     cancelled: threading.Event = field(default_factory=threading.Event)
 
     def run(self, variant: Variant) -> RunOutcome:
-        """Run one variant in a new copy of the folder. Ctrl-C ends it, with all processes that it has started.
-
-        Args:
-            variant: changes, instruments and arguments of the run.
-        """
+        """Run one variant in a new copy of the folder. Ctrl-C ends it, with all processes that it has started."""
         key = (
             "" if self.cache is None else self.cache.key(self.folder, self.target, self.steps, self.processes, variant)
         )

@@ -25,9 +25,6 @@ def scratch(folder: Path) -> Iterator[Path]:
     """Context manager: yields a copy of a folder, and removes it on exit.
 
     Small files are copied; larger files and folders of programs are links to the originals.
-
-    Args:
-        folder: the original.
     """
     with TemporaryDirectory(prefix="truestep-", ignore_cleanup_errors=True) as place:
         folder = folder.resolve()

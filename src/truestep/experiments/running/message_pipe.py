@@ -9,11 +9,7 @@ from typing import Any
 
 
 class MessagePipe:
-    """One end of a connection.
-
-    Args:
-        connection: a connected socket, which `close` closes.
-    """
+    """One end of a connection."""
 
     def __init__(self, connection: socket.socket) -> None:
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)

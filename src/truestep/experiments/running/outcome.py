@@ -6,9 +6,7 @@ import contextlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from itertools import pairwise
 from pathlib import Path
-from statistics import median
 from typing import Any
 
 Named = tuple[str, Mapping[str, Any]]
@@ -97,13 +95,6 @@ class RunOutcome:
     def steps(self) -> int:
         """Number of steps of the first optimizer."""
         return len(self.first)
-
-    @property
-    def seconds_per_step(self) -> float | None:
-        """Median time between steps of the first optimizer, without the first tenth; None if too few steps remain."""
-        times = [step.seconds for step in self.first]
-        times = times[len(times) // 10 :]
-        return median(after - before for before, after in pairwise(times)) if len(times) > 2 else None
 
     @property
     def findings(self) -> tuple[str, ...]:

@@ -18,10 +18,6 @@ def start(command: list[str], processes: int) -> int:
     """Run a command once per rank, with the environment variables of torchrun, and return the exit code of the run.
 
     If one rank fails, the others are killed after a while, since they wait for it in a collective.
-
-    Args:
-        command: command of one rank.
-        processes: number of ranks.
     """
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))

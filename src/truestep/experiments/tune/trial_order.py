@@ -13,10 +13,6 @@ def in_order(names: list[str], phases: Mapping[str, float]) -> list[str]:
     Phases are sorted by their time, the longest first; a speed-up for several phases is placed with the longest.
     Speed-ups with the same place are sorted by priority.
 
-    Args:
-        names: names of the speed-ups.
-        phases: seconds of each phase of a step.
-
     >>> in_order(["compile", "fused-optimizer", "samples-once"], {"optimizer": 3.0, "forward": 2.0, "data": 0.1})
     ['fused-optimizer', 'compile', 'samples-once']
     """

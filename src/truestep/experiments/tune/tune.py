@@ -350,13 +350,7 @@ def _memory(pair: Pair) -> float | None:
 
 
 def _changes(names: Iterable[str], cache: str | None = None, *, checked: bool = False) -> tuple[Named, ...]:
-    """Return the changes of speed-ups, in the order of their installation.
-
-    Args:
-        names: names of the speed-ups.
-        cache: folder for compiled code.
-        checked: True if losses will be compared.
-    """
+    """Return the changes of speed-ups, in the order of their installation."""
     wanted = set(names)
 
     def arguments(speedup: type[Speedup]) -> dict[str, Any]:

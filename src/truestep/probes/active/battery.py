@@ -78,16 +78,7 @@ class Batch:
 def battery(
     trial: Trial, model: int, site: Site | None, functions: list[Any], batch: Batch, *, evaluated: bool
 ) -> list[Event]:
-    """Return the results of all checks of a copy, and the reasons for those that were not possible.
-
-    Args:
-        trial: the copy and its call.
-        model: number of the model.
-        site: line of the call.
-        functions: custom functions in the graph of the result.
-        batch: the latest batch of a DataLoader.
-        evaluated: True for a call in an evaluation.
-    """
+    """Return the results of all checks of a copy, and the reasons for those that were not possible."""
     events: list[Event] = []
 
     def samples() -> None:

@@ -15,13 +15,7 @@ _MOST_RESULTS = 16
 
 
 class Trial:
-    """A copy of a model in eval mode, with the arguments of a call by the program.
-
-    Args:
-        scene: the scene.
-        copy: the copied model.
-        call: the arguments.
-    """
+    """A copy of a model in eval mode, with the arguments of a call by the program."""
 
     def __init__(self, scene: Scene, copy: Any, call: Call) -> None:
         self.scene = scene

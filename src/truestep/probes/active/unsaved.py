@@ -50,11 +50,7 @@ class First:
 
 
 class Unsaved:
-    """Tracks tensors in plain attributes.
-
-    Args:
-        scene: the scene.
-    """
+    """Tracks tensors in plain attributes."""
 
     def __init__(self, scene: Scene) -> None:
         self._scene = scene

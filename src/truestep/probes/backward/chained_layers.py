@@ -41,11 +41,6 @@ def look_for_chains(scene: Scene, root: Any, site: Site | None) -> None:
 
     The first of the two has no other use, both have a gradient, and there are at least as many units between them as
     the smaller of their ends: fewer are a bottleneck, which one layer has not.
-
-    Args:
-        scene: the scene.
-        root: the operation that made the loss.
-        site: line of the backward pass.
     """
     uses: Counter[Any] = Counter([root])
     above: dict[Any, list[Any]] = {}

@@ -15,14 +15,7 @@ _LEAF = "torch::autograd::AccumulateGrad"
 
 
 def follow(scene: Scene, kind: str, site: Site | None, node: Any) -> None:
-    """Mark the input of a loss, and emit the fate of the one before at this line, if that was in an earlier step.
-
-    Args:
-        scene: the scene.
-        kind: name of the loss function.
-        site: the line of the call.
-        node: operation that made the input.
-    """
+    """Mark the input of a loss, and emit the fate of the one before at this line, if that was in an earlier step."""
     losses, step = scene.losses.followed, scene.sampling.step
     before = losses.get(id(site))
     if before is None and len(losses) >= _MOST:

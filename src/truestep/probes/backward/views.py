@@ -26,13 +26,7 @@ def scrambles(before: Shape, after: Shape) -> bool:
 
 
 def viewed(node: Any, kind: str, shape: Shape) -> tuple[Shape, Shape] | None:
-    """Return the shapes before and after a view of the input of a loss that mixes its positions; None without one.
-
-    Args:
-        node: operation that made the input.
-        kind: name of the loss.
-        shape: shape of the input.
-    """
+    """Return the shapes before and after a view of the input of a loss that mixes its positions; None without one."""
     if node is None or node.name() not in _VIEWS:
         return None
     before = tuple(node._saved_self_sym_sizes)

@@ -63,11 +63,7 @@ class Model:
         return same
 
     def knows(self, step: int) -> bool:
-        """Return True if the input of the latest call is that of an earlier such call, before this step, or a part.
-
-        Args:
-            step: number of the current step.
-        """
+        """Return True if the input of the latest call is that of an earlier such call, before this step, or a part."""
         first = self.last_input() if isinstance(self.last_input, Ref) else None
         if first is None:
             return False

@@ -71,11 +71,7 @@ class Aimed(Change):
         return None
 
     def at_call(self, frame: FrameType | None) -> Aim | None:
-        """Return the finding with the line that calls a module; None for calls between modules.
-
-        Args:
-            frame: a frame inside the call.
-        """
+        """Return the finding with the line that calls a module; None for calls between modules."""
         calls = 0
         while frame is not None:
             if frame.f_code.co_name == _CALL:

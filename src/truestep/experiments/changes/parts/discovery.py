@@ -11,9 +11,6 @@ from truestep.experiments.changes.parts.change import Change
 def changes_in(package: str) -> list[type[Change]]:
     """Import the modules of a package, and return the changes that they define; base classes have no name.
 
-    Args:
-        package: full name of the package.
-
     Returns:
         The classes in the order of modules by name, and in the order of definition within a module.
 

@@ -40,11 +40,7 @@ class LoaderArguments(Speedup):
         patch(stack, DataLoader, "__init__", __init__)
 
     def others(self, given: dict[str, Any]) -> dict[str, Any]:
-        """Return the changed arguments by name; {} to leave a loader as it is.
-
-        Args:
-            given: the script's arguments by name.
-        """
+        """Return the changed arguments by name; {} to leave a loader as it is."""
         raise NotImplementedError
 
 

@@ -34,11 +34,7 @@ def parameters_of(optimizer: Any) -> Iterator[Any]:
 
 
 def depths_of(outputs: Any) -> dict[Any, int]:
-    """Return the leaves that a backward pass will reach, each with its number of operations from the root.
-
-    Args:
-        outputs: roots of the graph, before the engine runs.
-    """
+    """Return the leaves that a backward pass will reach, each with its number of operations from the root."""
     roots = [output for output in outputs if output.grad_fn is not None]
     queue = deque((output.grad_fn, 0) for output in roots)
     seen = {node for node, _ in queue}

@@ -52,14 +52,7 @@ class Scheduled(Aimed):
         """Called after a schedule was created."""
 
     def stepped(self, scheduler: Any, step: Callable[[], Any], values: tuple[Any, ...], frame: FrameType) -> None:
-        """Take a step of a schedule, or skip it.
-
-        Args:
-            scheduler: the schedule that the script steps.
-            step: function that takes the step.
-            values: arguments of the step: an epoch or a metric.
-            frame: frame of the call.
-        """
+        """Take a step of a schedule, or skip it."""
         step()
 
     def optimizer_stepped(self, optimizer: Any) -> None:

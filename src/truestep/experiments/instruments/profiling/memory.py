@@ -133,11 +133,7 @@ class Timeline:
         return found
 
     def owners(self, place_of: Callable[[Allocation], Any]) -> list[tuple[Any, int]]:
-        """Return the bytes held at the peak by place of allocation, the largest first.
-
-        Args:
-            place_of: function that returns the place of an allocation.
-        """
+        """Return the bytes held at the peak by place of allocation, the largest first."""
         found: defaultdict[Any, int] = defaultdict(int)
         for note in self.living.values():
             found[place_of(note)] += note.size

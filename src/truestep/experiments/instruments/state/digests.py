@@ -43,11 +43,7 @@ def of_tensor(tensor: Any) -> int:
 
 
 def on_device(tensor: Any) -> int:
-    """Return a 32-bit checksum that is computed on the tensor's device, so that only one number is copied.
-
-    Args:
-        tensor: contiguous real tensor.
-    """
+    """Return a 32-bit checksum that is computed on the tensor's device, so that only one number is copied."""
     import torch
 
     flat = tensor.reshape(-1)

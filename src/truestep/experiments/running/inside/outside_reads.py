@@ -114,11 +114,7 @@ def packages() -> list[str]:
 
 
 def read_reads(folder: Path) -> frozenset[str] | None:
-    """Return the files that the processes of a run read; None if some reads could not be recorded.
-
-    Args:
-        folder: the results of the run.
-    """
+    """Return the files that the processes of a run read; None if some reads could not be recorded."""
     lines: set[str] = set()
     for path in (folder / READS, *folder.glob(f"rank*/{READS}")):
         with contextlib.suppress(OSError):

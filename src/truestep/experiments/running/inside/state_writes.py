@@ -93,12 +93,7 @@ def _watch_safetensors(stack: ExitStack, seen: WriteSeen) -> None:
 
 
 def _half(path: Path, serialize: Any) -> None:
-    """Leave half a file, as a killed write of safetensors does: beside the final name, or, before 0.6, under it.
-
-    Args:
-        path: the final name.
-        serialize: the function that writes.
-    """
+    """Leave half a file, as a killed write of safetensors does: beside the final name, or, before 0.6, under it."""
     probe = path.with_name(f".{path.name}.probe")
     probe.write_bytes(b"")
     before = probe.stat().st_ino

@@ -36,11 +36,7 @@ class Overlap:
 
 
 class Trained:
-    """Tracks the samples that are used for training.
-
-    Args:
-        scene: the scene.
-    """
+    """Tracks the samples that are used for training."""
 
     def __init__(self, scene: Scene) -> None:
         self._scene = scene
