@@ -129,12 +129,7 @@ def kind(module: nn.Module) -> str:
 
 
 def titles(models: Iterable[nn.Module], names: Mapping[str, nn.Module] | None = None) -> dict[str, nn.Module]:
-    """Return models by the prefix for the names of their modules: "" for a single model.
-
-    Args:
-        models: the models.
-        names: known names of models.
-    """
+    """Return models by the prefix for the names of their modules: "" for a single model."""
     models = list(models)
     if len(models) == 1:
         return {"": models[0]}

@@ -17,10 +17,6 @@ def rooted(findings: Iterable[Finding], rules: Rules) -> list[Finding]:
     A finding follows from another one if the other rule explains its rule, or leads to it and was not seen later.
     Suppressed findings and findings of low confidence are never causes.
 
-    Args:
-        findings: the findings, in any order.
-        rules: the rules of the run, by id.
-
     The order: errors first, then by confidence, then by the share of the affected steps, in tenths, then by time.
     """
     found = list(findings)

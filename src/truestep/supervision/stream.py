@@ -35,12 +35,7 @@ class Log(Protocol):
 
 
 class EventStream:
-    """Takes events one by one, and closes a chunk at each step.
-
-    Args:
-        judge: gets the chunks.
-        log: the record; None for no record.
-    """
+    """Takes events one by one, and closes a chunk at each step."""
 
     def __init__(self, judge: Judge, log: Log | None = None) -> None:
         self._judge = judge

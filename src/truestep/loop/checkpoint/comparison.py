@@ -202,15 +202,7 @@ def apply_changes(
     updates: Mapping[str, Updates],
     schedules: Mapping[str, Schedule],
 ) -> None:
-    """Set the new declared values in optimizers and schedules, after their state was loaded.
-
-    Args:
-        changes: from `compare`.
-        was: declarations in the checkpoint.
-        now: declarations of the program.
-        updates: updates of the run, by name.
-        schedules: schedules of the run, by name.
-    """
+    """Set the new declared values in optimizers and schedules, after their state was loaded."""
     taken = {change.what for change in changes if change.taken.startswith("taken")}
     for name in was["optimizers"].keys() & now["optimizers"].keys():
         if name not in updates:

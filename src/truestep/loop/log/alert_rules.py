@@ -242,12 +242,7 @@ class Rising(_Kept):
 
 
 class Bound(_Kept):
-    """A value beyond a bound; alerts again after it was within the bound.
-
-    Args:
-        limit: the bound.
-        below: True if the bound is a lower bound.
-    """
+    """A value beyond a bound; alerts again after it was within the bound."""
 
     kind = "bound"
 

@@ -74,12 +74,7 @@ class LogCopies:
         return self._system.stat().st_size if self._system.exists() else 0
 
     def cut(self, size: int, step: int) -> None:
-        """Truncate `system.jsonl` to the checkpoint that the run resumes from.
-
-        Args:
-            size: its size at the checkpoint, in bytes.
-            step: step of the checkpoint.
-        """
+        """Truncate `system.jsonl` to the checkpoint that the run resumes from."""
         self._step = step
         if self.size() > size:
             os.truncate(self._system, size)

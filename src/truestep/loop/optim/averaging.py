@@ -56,11 +56,7 @@ class Followed:
 
 
 class Averaging:
-    """The averages of a run, by name.
-
-    Args:
-        updates: of the optimizers of the run, by name.
-    """
+    """The averages of a run, by name."""
 
     def __init__(self, updates: Mapping[str, Updates]) -> None:
         self._updates = updates

@@ -125,12 +125,7 @@ class Cadence:
                 self._judge(updates, updates.made, "the loop has ended", own_only=True)
 
     def epoch_ended(self, epochs: int, global_step: int) -> None:
-        """Compare the updates of the first epoch with the plan.
-
-        Args:
-            epochs: number of completed epochs.
-            global_step: number of steps.
-        """
+        """Compare the updates of the first epoch with the plan."""
         if self._epoch_judged:
             return
         self._epoch_judged = True

@@ -12,13 +12,7 @@ if TYPE_CHECKING:
 
 
 def mark_unused(loss: torch.Tensor, group: tuple[Updates, ...], every: Iterable[Updates]) -> None:
-    """Mark unused optimizers with parameters that a loss for other optimizers reaches; once per stepped optimizer.
-
-    Args:
-        loss: before its backward pass.
-        group: the optimizers that it updates.
-        every: all optimizers of the run.
-    """
+    """Mark unused optimizers with parameters that a loss for other optimizers reaches; once per stepped optimizer."""
     first = group[0]
     if first.looked:
         return

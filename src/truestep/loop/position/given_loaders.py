@@ -19,9 +19,6 @@ class GivenLoaders:
     """The DataLoaders that `run.train` received: one part of the run for each, named by the order of first use.
 
     Order within an epoch: a resumed run starts in a later epoch, and its body may build DataLoaders again.
-
-    Args:
-        parts: of the run.
     """
 
     def __init__(self, parts: Parts) -> None:
@@ -35,12 +32,7 @@ class GivenLoaders:
         self._count = 0
 
     def part(self, loader: DataLoader[Any], *, in_epoch: bool) -> GivenLoader:
-        """Return the part for a DataLoader; the same DataLoader keeps its name within an epoch.
-
-        Args:
-            loader: any DataLoader.
-            in_epoch: True in the body of an epoch.
-        """
+        """Return the part for a DataLoader; the same DataLoader keeps its name within an epoch."""
         held, name = self._names.get(id(loader), (None, ""))
         if held is None or held() is not loader:  # an id is used again after its object is freed
             self._count += 1
@@ -54,12 +46,7 @@ class GivenLoaders:
         return known
 
     def end(self, name: str, number: int) -> None:
-        """End a pass; outside of epochs its DataLoader is removed, since no epoch will replace it.
-
-        Args:
-            name: of a loader of any kind.
-            number: of the pass.
-        """
+        """End a pass; outside of epochs its DataLoader is removed, since no epoch will replace it."""
         part = self._parts.loaders.get(name)
         if not isinstance(part, GivenLoader):
             return

@@ -194,11 +194,7 @@ class Position:
         return {name: count for name, count in come_by.items() if count}
 
     def refuse(self, got: str) -> None:
-        """Raise the error of a program that does not reach the place where its checkpoint was made.
-
-        Args:
-            got: the place that it reached instead.
-        """
+        """Raise the error of a program that does not reach the place where its checkpoint was made."""
         restored = self._restored
         where = "its end" if restored.place == "left" else "the call of run.save()"
         if restored.place == "loop":
@@ -300,11 +296,7 @@ class Position:
                 current.stream = loaders[current.name].state_dict(self.done(current), current.number).get("dataset")
 
     def state_dict(self, place: Place) -> dict[str, Any]:
-        """Return the position, for a checkpoint.
-
-        Args:
-            place: kind of the place where the checkpoint is made.
-        """
+        """Return the position, for a checkpoint."""
         return {
             "place": place,
             "epoch": self.epoch,

@@ -22,11 +22,7 @@ def say(text: str) -> None:
 
 
 class StatusLine:
-    """The status line at the bottom of a terminal.
-
-    Args:
-        stream: the terminal.
-    """
+    """The status line at the bottom of a terminal."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
@@ -71,12 +67,7 @@ class StatusLine:
 
 
 class _Guard:
-    """A stream that erases the status line before anything is written to it.
-
-    Args:
-        stream: the original stream.
-        line: the status line.
-    """
+    """A stream that erases the status line before anything is written to it."""
 
     def __init__(self, stream: TextIO, line: StatusLine) -> None:
         self.stream = stream

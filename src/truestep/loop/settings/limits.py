@@ -28,11 +28,7 @@ class Limits:
 
 
 class Clock:
-    """Elapsed time of this process and since its last checkpoint, compared with the limits.
-
-    Args:
-        limits: the limits of the run.
-    """
+    """Elapsed time of this process and since its last checkpoint, compared with the limits."""
 
     def __init__(self, limits: Limits) -> None:
         self._begun = self._saved = time.monotonic()

@@ -92,11 +92,7 @@ class DurableFile:
 
 
 def crc32_of(path: Path) -> str:
-    """Return the CRC-32 of a file, in the form of `DurableFile.crc32`.
-
-    Args:
-        path: the file, which is read once from start to end.
-    """
+    """Return the CRC-32 of a file, in the form of `DurableFile.crc32`."""
     crc = 0
     with path.open("rb", buffering=0) as file:
         while data := file.read(_BUFFER):
@@ -116,11 +112,7 @@ def flush_folder(folder: Path) -> None:
 
 
 def make_folder(folder: Path) -> None:
-    """Create a folder and its parents, and flush their parents to the disk.
-
-    Args:
-        folder: the folder; nothing is done if it exists.
-    """
+    """Create a folder and its parents, and flush their parents to the disk."""
     missing = [path for path in (folder, *folder.parents) if not path.exists()]
     folder.mkdir(parents=True, exist_ok=True)
     for path in reversed(missing):

@@ -113,11 +113,7 @@ class Manifest:
             raise BadManifest(f"manifest.json: {error}") from error
 
     def fault(self, folder: Path) -> str:
-        """Return the first file that is missing or has another size, in words; empty if there is none.
-
-        Args:
-            folder: the checkpoint.
-        """
+        """Return the first file that is missing or has another size, in words; empty if there is none."""
         for name, (size, _) in self.files.items():
             try:
                 found = (folder / name).stat().st_size
