@@ -122,7 +122,7 @@ def raised_errors():
                 yield pytest.param(parts, id=place)
 
 
-@every("parts", raised_errors())
+@every("parts", list(raised_errors()))
 def test_error_says_what_happened_and_what_to_do(parts):
     assert "happened" in parts
     assert "remedy" in parts, "one imperative remedy"

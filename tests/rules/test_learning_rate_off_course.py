@@ -60,3 +60,15 @@ def test_a_group_that_keeps_the_peak_of_the_others():
 )  # fmt: skip
 def test_healthy_rates(events):
     assert judge(LearningRateOffCourse, events) == []
+
+
+def test_a_warm_up_that_outlasts_the_run_is_found():
+    rising = [1e-4 * (1 + 10 * number) for number in range(8)]
+    (finding,) = judge(LearningRateOffCourse, [*updates(*rising), END])
+    assert finding.confidence is Confidence.MEDIUM
+    assert finding.message == "the run ended in the warm-up of the learning rate of `optimizer`"
+    assert finding.cost == "0.0071 at update 70 of 80, 0.071 of its rate"
+    far, held = [5 * rate for rate in rising], [*rising, rising[-1]]
+    exponential = [1e-5 * 2**number for number in range(8)]
+    for rates in (far, held, exponential, rising[:4]):
+        assert judge(LearningRateOffCourse, [*updates(*rates), END]) == []

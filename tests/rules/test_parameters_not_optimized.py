@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 from truestep.events import (
     ModelMet,
     OptimizerBuilt,
@@ -79,7 +81,7 @@ def test_gradual_unfreezing_is_taken_back():
 
 def test_frozen_parameters_are_quiet():
     met = [ParameterMet(parameter=n, name=NAMES[n - 1], trainable=n < 5, model=1) for n in ALL]
-    assert judge(ParametersNotOptimized, run((1, 2, 3, 4), (5, 6), met=[*met, MODEL])) == []
+    assert judge(ParametersNotOptimized, run((1, 2, 3, 4), (), met=[*met, MODEL])) == []
 
 
 def test_a_model_of_which_nothing_is_optimized_is_quiet():
@@ -137,3 +139,15 @@ def test_a_model_with_random_weights_in_no_optimizer_is_found_while_another_is_t
     assert found((1, 3, 5), [*shapes, MODEL]) == []
     target = StateLoaded(site=BUILT, parameters=ALL)
     assert found((1, 3, 5), [*met, target]) == []
+
+
+def test_parameters_that_were_unfrozen_and_never_joined_are_found():
+    frozen = [ParameterMet(parameter=n, name=NAMES[n - 1], trainable=n > 4, model=1) for n in ALL]
+    (finding,) = judge(ParametersNotOptimized, run((5, 6), (1, 2, 3, 4), met=[*frozen, MODEL]))
+    assert finding.confidence is Confidence.MEDIUM
+    alone = replace(MODEL, parameters=(1, 2, 3, 4))
+    (finding,) = judge(ParametersNotOptimized, run((5, 6), (1, 2, 3, 4), met=[*frozen, alone]))
+    assert finding.primary.label.startswith("`opt` holds no parameters of `net`, not body.0.weight")
+    joined = ParametersAdded(optimizer=1, parameters=(1, 2, 3, 4))
+    moved = ParametersUnchanged(parameters=(), moved=(1, 2, 3, 4), steps=20)
+    assert judge(ParametersNotOptimized, run((5, 6), (1, 2, 3, 4), met=[*frozen, alone], more=(joined, moved))) == []

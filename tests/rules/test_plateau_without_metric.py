@@ -94,3 +94,24 @@ def test_a_run_without_such_a_schedule_is_not_observed():
     run.note(SchedulerBuilt(scheduler=1, kind="StepLR"))
     run.note(SchedulerStepped(scheduler=1))
     assert rule.verdict(run).reason == "no step of a ReduceLROnPlateau"
+
+
+def named(name, metric="float", mode="min", steps=6):
+    built = SchedulerBuilt(scheduler=1, name="sched", kind="ReduceLROnPlateau", optimizer=1, mode=mode)
+    stepped = SchedulerStepped(scheduler=1, site=SCHEDULE, optimizer_steps=2, metric=metric, metric_name=name)
+    events = [OptimizerBuilt(optimizer=1, parameters=(1,)), built, *[START, *[BACK, STEPPED] * 4, stepped] * steps]
+    return judge(PlateauWithoutMetric, events)
+
+
+def test_a_metric_for_the_other_mode_is_found_by_its_name():
+    (finding,) = named("val_acc")
+    assert finding.confidence is Confidence.MEDIUM
+    assert finding.primary.label == 'mode is "min", and `val_acc` is to rise'
+    assert named("self.val_loss", mode="max")
+    assert not named("val_loss") + named("val_acc", mode="max") + named("metrics") + named("val_acc", steps=2)
+
+
+def test_the_number_of_the_epoch_is_found():
+    (finding,) = named("epoch", metric="count")
+    assert finding.message == "ReduceLROnPlateau was stepped with a count instead of a metric"
+    assert named("epoch", metric="count", steps=3) == []

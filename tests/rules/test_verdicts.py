@@ -208,6 +208,13 @@ TABLE: list[tuple[str, str, list[Event], str, str]] = [
     # Parameters and layers.
     ("batchnorm-without-statistics", "no step", [*MET, CALLED, MADE], "finished", "fewer than 1 optimizer steps"),
     ("frozen-statistics-move", "no layer in train mode", MANY, "finished", "no batch normalisation in train mode"),
+    (
+        "average-with-wrong-shares",
+        "no average",
+        MANY,
+        "finished",
+        "no average that was updated between two sampled steps",
+    ),
     ("reference-is-the-model", "2 steps", FEW, "finished", "fewer than 3 optimizer steps"),
     (
         "parameters-without-effect",

@@ -40,6 +40,8 @@ class Parameters(Account[int]):
         """Parameters with other values than at first."""
         self.frozen: set[int] = set()
         """Parameters that did not require gradients when they were read last."""
+        self.unfrozen: set[int] = set()
+        """Trainable parameters that were frozen earlier in the run."""
         self.random: set[int] = set()
         """Weights outside of optimizers, or frozen, with the random values that torch's layers begin with, and those of
         models that were first called late."""
@@ -60,6 +62,7 @@ class Parameters(Account[int]):
                 self.moved.update(event.moved)
                 self.still = (self.still | set(event.parameters)) - self.moved
                 self.random.update(event.random)
+                self.unfrozen |= self.frozen & set(event.parameters)
                 self.frozen = (self.frozen - set(event.moved) - set(event.parameters)) | set(event.frozen)
                 self.zero = set(event.zero)
             case ev.ModelMet(fresh=fresh):

@@ -100,6 +100,7 @@ from truestep.events._objects import (
     Seeded,
 )
 from truestep.events._steps import (
+    AverageMeasured,
     CopyUnchanged,
     FreezeIgnored,
     FrozenStepped,
@@ -126,6 +127,7 @@ from truestep.events._steps import (
 __all__ = [
     "AnomalyModeSeen",
     "ArgumentsCompared",
+    "AverageMeasured",
     "BackwardEnded",
     "BatchDrawn",
     "BatchRead",

@@ -131,6 +131,22 @@ class CopyUnchanged(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class AverageMeasured(Event):
+    """Between two sampled steps: a model outside optimizers became a mixture of its values and a trained model's."""
+
+    absent: ClassVar[str] = "no average that was updated between two sampled steps"
+    model: int
+    source: int
+    """The trained model."""
+    take: float
+    """Share of the values of the trained model."""
+    total: float
+    """Sum of both shares."""
+    site: Site | None = None
+    """The first loop of the program over pairs of parameters."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ModelAliased(Event):
     """At a sampled step: a trained model has two names, of which one says that it stands for another model."""
 
@@ -336,7 +352,10 @@ class SchedulerStepped(Event):
     epoch_argument: bool = False
     """Whether an epoch was passed (fractional epochs of warm restarts)."""
     metric: str = ""
-    """For ReduceLROnPlateau, kind of the metric: "tensor with graph", "tensor", "float", "nan"."""
+    """For ReduceLROnPlateau, kind of the metric: "tensor with graph", "tensor", "float", "nan", or "count" for whole
+    numbers in a row, such as that of the epoch."""
+    metric_name: str = ""
+    """For ReduceLROnPlateau: the expression that is passed, such as "val_loss"."""
     metric_is_training_loss: bool = False
     """For ReduceLROnPlateau: whether the value equals the loss of the latest backward."""
     at_zero: bool = False

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from truestep.accounts import Segment
-from truestep.events import Event, LearningRateRead, OptimizerStepped, RunEnded
+from truestep.events import Event, LearningRateRead, OptimizerBuilt, OptimizerStepped, RunEnded
 from truestep.findings import Confidence, Severity
 from truestep.rules._conditions import FINISHED
 from truestep.rules._rule import Draft, Progress, Rule
@@ -10,6 +10,9 @@ _LEAST_UPDATES = 10
 _GONE = 1e-6
 """A learning rate below this fraction of its largest value has no effect any more."""
 _PEAK = 0.9
+_LEAST_RISES = 5
+_WARM = 0.3
+"""Share of the rate that an optimizer is built with, below which a warm-up has not come far."""
 _LEAST_VALUES = 3
 """Values of a rate that show a course, and no single change on purpose."""
 
@@ -23,6 +26,7 @@ class LearningRateOffCourse(Rule):
 
     - a rate below 0 at a step;
     - rates that fell below a millionth of their largest value in the first half of the updates, and stayed there;
+    - rates that rose in proportion to the updates for the whole run, and ended far below the rate of the optimizer;
     - groups that keep the largest rate of the others, while the script sets these along a course.
 
     Why it matters
@@ -89,6 +93,13 @@ class LearningRateOffCourse(Rule):
             draft.cost = (
                 f"{max(late.rates):.3g} from update {late.update:,} of {updates:,} on, {used[0].rates[0]:.3g} at first"
             )
+        elif (share := _warming(used, run.rates.segments[number][-1], run.optimizers.get(number))) is not None:
+            message = f"the run ended in the warm-up of the learning rate of `{name}`"
+            draft = self._found(number, message, "make the warm-up shorter than the run, in updates", run)
+            draft.confidence = Confidence.MEDIUM
+            draft.cost = (
+                f"{max(used[-1].rates):.3g} at update {used[-1].until:,} of {updates:,}, {share:.2g} of its rate"
+            )
         elif not any(one.optimizer == number for one in run.schedulers.values()) and (still := _still(used)):
             message = f"the learning rate of {len(still)} of {len(used[0].rates)} groups of `{name}` was never changed"
             draft = self._found(number, message, "set the rate in all of `optimizer.param_groups`", run)
@@ -119,6 +130,23 @@ def _vanished(used: list[Segment], updates: int) -> Segment | None:
             break
         late = segment
     return late if late is not None and updates - late.update >= max(_LEAST_UPDATES, updates / 2) else None
+
+
+def _warming(used: list[Segment], last: Segment, built: OptimizerBuilt | None) -> float | None:
+    """Return the last rate as a share of that of the optimizer if all were proportional to the updates; else None."""
+    if built is None or built.lr <= 0 or len(used) < _LEAST_RISES or last.rates < used[-1].rates:
+        return None
+    if any(segment.until > segment.update for segment in used):
+        return None
+    rates = [max(segment.rates) for segment in used]
+    slopes = [
+        (after - before) / (late.update - early.update)
+        for before, after, early, late in zip(rates, rates[1:], used, used[1:], strict=False)
+        if late.update > early.update
+    ]
+    share = max(rates[-1], *last.rates) / built.lr
+    even = min(slopes) > 0.9 * max(slopes) > 0 and rates[0] < 3 * slopes[0]
+    return share if even and share < _WARM else None
 
 
 def _still(used: list[Segment]) -> list[int]:

@@ -16,7 +16,8 @@ class ParametersNotOptimized(Rule):
     ------------
     Finds parameters of a model that require gradients, that the loss reaches, that no optimizer holds, and that keep
     their values, while an optimizer trains other parameters of the same model. A whole model is reported if its weights
-    have the random values of torch's layers, and optimizers hold parts of models.
+    have the random values of torch's layers, and optimizers hold parts of models. Parameters that were frozen first and
+    are trainable later are meant to be trained, in a whole model too.
 
     Why it matters
     --------------
@@ -101,6 +102,7 @@ class ParametersNotOptimized(Rule):
             left = [p for p in reached if not run.held_by.get(p) and p in run.weights.still]
             trained = [p for p in reached if run.held_by.get(p)]
             whole = not trained and not wholes.issuperset(left) and _is_left_whole(model, left, run)
+            whole |= bool(left) and run.weights.unfrozen.issuperset(left)
             if left and (trained or whole) and self._found(model, left, trained, run):
                 known.discard(number)
                 wholes.update(left if whole else ())
@@ -125,7 +127,8 @@ class ParametersNotOptimized(Rule):
             unit="parameters",
             key=model.model,
         )
-        few = Confidence.MEDIUM if not trained or _few_random(left, trained, run) else Confidence.LOW
+        meant = not trained or run.weights.unfrozen.issuperset(left)
+        few = Confidence.MEDIUM if meant or _few_random(left, trained, run) else Confidence.LOW
         draft.confidence = Confidence.HIGH if self._sure(left, trained, run) else few
         draft.cost = f"these {len(left)} parameters got gradients and kept their initial values up to step {run.step}"
         draft.count, draft.total = len(left), len(left) + len(trained)
@@ -173,7 +176,8 @@ def _is_left_whole(model: ModelMet, left: list[int], run: Progress) -> bool:
 
 
 def _trainable(parameter: int, run: Progress) -> bool:
-    return parameter in run.parameters and run.parameters[parameter].trainable
+    met = run.parameters.get(parameter)
+    return met is not None and (met.trainable or parameter in run.weights.unfrozen)
 
 
 def _values(parameters: list[int], run: Progress) -> int:

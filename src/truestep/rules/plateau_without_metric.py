@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 from truestep import events as ev
@@ -11,6 +12,10 @@ _KIND = "ReduceLROnPlateau"
 _LEAST_PER_STEP = 20
 _LEAST_PER_PASS = 3
 """Least number of scheduler steps, once per optimizer step and once per epoch."""
+_LEAST_COUNTED = 4
+_FALLING = frozenset({"loss", "losses", "err", "error", "mse", "rmse", "mae", "nll", "perplexity", "ppl"})
+_RISING = frozenset({"acc", "accuracy", "f1", "auc", "iou", "precision", "recall", "bleu"})
+"""Words in the names of metrics that get better downwards and upwards."""
 
 
 @dataclass(slots=True)
@@ -25,10 +30,23 @@ class _Tally:
     """Steps with the training loss of one batch, one for each optimizer step."""
     per_pass: int = 0
     """Steps with the training loss of one batch, after several optimizer steps."""
+    counted: int = 0
+    """Steps with whole numbers in a row."""
+    name: str = ""
+    """The expression that is passed."""
+
+    def worse(self, mode: str) -> str:
+        """Return the words for a metric that gets better in the other direction than that of the schedule, by name."""
+        words = set(re.split(r"[\W_\d]+", self.name.lower()))
+        if mode == "max" and words & _FALLING and not words & _RISING:
+            return f'mode is "max", and `{self.name}` is to fall'
+        if mode == "min" and words & _RISING and not words & _FALLING:
+            return f'mode is "min", and `{self.name}` is to rise'
+        return ""
 
 
 class PlateauWithoutMetric(Rule):
-    """ReduceLROnPlateau is stepped with the loss of a training batch instead of a metric.
+    """ReduceLROnPlateau is stepped with a loss of a training batch, a count, or a metric for the other mode.
 
     What it does
     ------------
@@ -36,7 +54,9 @@ class PlateauWithoutMetric(Rule):
 
     - are stepped after every optimizer step with the loss that backward has just used;
     - are stepped once per epoch with the loss of the last batch;
-    - wait for a training loss to rise (``mode="max"``).
+    - wait for a training loss to rise (``mode="max"``), or, by the name of the metric, for any loss or error to rise or
+      for an accuracy to fall;
+    - are stepped with the number of the epoch.
 
     Why it matters
     --------------
@@ -111,7 +131,8 @@ class PlateauWithoutMetric(Rule):
                 tally = self._tallies.get(key)
                 if tally is None:
                     tally = self._tallies[key] = _Tally(event.site, step)
-                tally.steps += times
+                tally.steps, tally.name = tally.steps + times, event.metric_name
+                tally.counted += times * (metric == "count")
                 if event.metric_is_training_loss and event.optimizer_steps == 1:
                     tally.per_step += times
                 elif event.metric_is_training_loss and event.optimizer_steps > 1:
@@ -129,6 +150,12 @@ class PlateauWithoutMetric(Rule):
             several = self._loader is not None and tally.per_step >= 5 * self._passes.get(self._loader, 1)
             if built.mode == "max" and tally.per_step + tally.per_pass == tally.steps >= _LEAST_PER_PASS:
                 self._found(tally, built, tally.steps, Confidence.HIGH, run, 'mode is "max", and a loss falls')
+            elif tally.counted == tally.steps >= _LEAST_COUNTED:
+                label = f"`{tally.name}` counts the calls, and measures nothing"
+                self._found(tally, built, tally.steps, Confidence.HIGH, run, label, "a count instead of a metric")
+            elif tally.steps >= _LEAST_PER_PASS and (label := tally.worse(built.mode)):
+                metric = "a metric that improves in the other direction"
+                self._found(tally, built, tally.steps, Confidence.MEDIUM, run, label, metric)
             elif tally.per_step >= _LEAST_PER_STEP and 2 * tally.per_step > tally.steps:
                 confidence = Confidence.HIGH if several else Confidence.LOW
                 self._found(
@@ -139,16 +166,23 @@ class PlateauWithoutMetric(Rule):
                 self._found(tally, built, tally.per_pass, Confidence.MEDIUM, run, label)
 
     def _found(
-        self, tally: _Tally, built: ev.SchedulerBuilt, count: int, confidence: Confidence, run: Progress, label: str
+        self,
+        tally: _Tally,
+        built: ev.SchedulerBuilt,
+        count: int,
+        confidence: Confidence,
+        run: Progress,
+        label: str,
+        metric: str = "the loss of a training batch",
     ) -> None:
         patience = "" if built.patience is None else f" with a patience of {built.patience}"
         draft = self.report(
             tally.site,
-            f"{_KIND} was stepped with the loss of a training batch",
+            f"{_KIND} was stepped with {metric}",
             run=run,
             label=label,
             related=(Mark(built.site, f"{built.name} is built{patience}"),) if built.site else (),
-            help=f"step `{built.name}` once per epoch, with a metric of the validation set",
+            help=f"step `{built.name}` once per epoch, with a metric of the validation set that fits its mode",
             confidence=confidence,
             unit="scheduler steps",
             key=(built.scheduler, tally.site),

@@ -8,12 +8,12 @@ torch.manual_seed(0)
 prompts = torch.randn(128, 6)
 
 
-def prefer(policy, reference, steps=70):
+def prefer(policy, anchor, steps=70):
     optimizer = torch.optim.Adam(policy.parameters(), lr=1e-2)
     for _ in range(steps):
         rows = prompts[torch.randint(0, 128, (32,))]
         with torch.no_grad():
-            before = reference(rows).log_softmax(1)
+            before = anchor(rows).log_softmax(1)
         after = policy(rows).log_softmax(1)
         margin = (after - before)[:, 0] - (after - before)[:, 1]
         optimizer.zero_grad()

@@ -10,6 +10,7 @@ from typing import Any
 
 from truestep import source
 from truestep.events import ModelAliased, Site
+from truestep.probes.context.local_variables import variables
 from truestep.probes.context.scene import Scene
 
 _ROLES = frozenset(
@@ -17,6 +18,7 @@ _ROLES = frozenset(
 )  # fmt: skip
 _LEAST_STEPS = 3
 _MOST = 32
+_MOST_OWNERS = 256
 
 
 class Aliases:
@@ -30,12 +32,25 @@ class Aliases:
         scene = self._scene
         if scene.sampling.step < _LEAST_STEPS:
             return
-        main = vars(sys.modules["__main__"])
+        named = self._named()
         for root in scene.numbers.alive("trained model")[:_MOST]:
-            names = [name for name, value in list(main.items()) if value is root]
-            self._tell(root, root, names, whole=True)
+            self._tell(root, root, [name for name, value in named if value is root], whole=True)
             for module, paths in _shared(root).items():
                 self._tell(root, module, paths, whole=False)
+
+    def _named(self) -> list[tuple[str, Any]]:
+        """Return the modules in variables of the main program and of the step's function, and in their attributes."""
+        module = self._scene.torch.nn.Module
+        frame = self._scene.sites.frame(1)
+        held = vars(sys.modules["__main__"]) | (variables(frame) if frame is not None else {})
+        found = [(name, value) for name, value in held.items() if isinstance(value, module)]
+        files = set(self._scene.sites.own_files())
+        for name, owner in list(held.items())[:_MOST_OWNERS]:
+            defined = getattr(sys.modules.get(type(owner).__module__), "__file__", None)
+            if (defined in files or type(owner).__module__ == "__main__") and not isinstance(owner, module):
+                attributes = getattr(owner, "__dict__", {}).items()
+                found += [(f"{name}.{key}", value) for key, value in attributes if isinstance(value, module)]
+        return found
 
     def _tell(self, root: Any, module: Any, names: list[str], *, whole: bool) -> None:
         scene = self._scene

@@ -83,6 +83,19 @@ class Copies:
                     yield self._event(part, other, steps, average=average, equal=near, initial=initial)
                     break
 
+    def pairs(self, moved: Container[int]) -> Iterator[tuple[list[Held], list[Held], dict[str, int]]]:
+        """Yield the parameters of models outside optimizers and of a trained model like each, with their numbers."""
+        known, parts = self._scene.numbers.known, self._parts()
+        trained = [part for part in parts if any(one.number in moved and _optimized(one) for one in part.held)]
+        for part in parts if trained else ():
+            if any(_optimized(one) for one in part.held):
+                continue
+            average = type(part.module).__name__ == "AveragedModel"
+            for other in trained:
+                if other.like(part, average=average):
+                    numbers = {"model": known("model", part.root) or 0, "source": known("model", other.root) or 0}
+                    yield part.held, other.held, numbers
+
     def _written_with_its_values(self, one: Held) -> int:
         """Return the number of steps for which a parameter was written to with its own values, up to rounding; 0 else.
 

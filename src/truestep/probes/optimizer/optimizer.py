@@ -24,6 +24,7 @@ from truestep.probes.context.probe import Probe, sees
 from truestep.probes.gradients.gradient_states import Counts, Panel
 from truestep.probes.gradients.ineffective_freezes import Freezes
 from truestep.probes.optimizer.aliases import Aliases
+from truestep.probes.optimizer.averages import Averages
 from truestep.probes.optimizer.copies import Copies
 from truestep.probes.optimizer.equal_rows import Rows
 from truestep.probes.optimizer.pass_loops import lasts_one_pass
@@ -75,6 +76,7 @@ class OptimizerProbe(Probe):
         self._unchanged = Unchanged(self.scene)
         self._rebuilt = Rebuilt(self.scene)
         self._copies = Copies(self.scene)
+        self._averages = Averages(self.scene, self._copies)
         self._aliases = Aliases(self.scene)
         original_init = module.Optimizer.__init__
         original_add = module.Optimizer.add_param_group
@@ -240,6 +242,7 @@ class OptimizerProbe(Probe):
     def _copy(self, optimizer: Any, panel: Panel, counts: Counts, site: Site | None, closure: bool) -> None:
         """Copy values to compare after the step; the step counts even if this fails."""
         with self.scene.sampling.timed(_one_of(panel)):
+            self._averages.measure()
             self._stepped.before(optimizer, panel, counts, site, closure=closure)
             self._rows.meet()
 
@@ -318,6 +321,7 @@ class OptimizerProbe(Probe):
             self._stepped.after(panel, site)
             self._unchanged.look()
             self._copies.look(self._unchanged.moved, self._unchanged.stayed)
+            self._averages.look(self._unchanged.moved)
             self._aliases.look()
             self._rows.look()
             self._freezes.look()

@@ -15,7 +15,7 @@ from contextlib import ExitStack
 from typing import Any
 
 from truestep.events import ScheduleMoved, SchedulerBuilt, SchedulerStepped, Site
-from truestep.probes.context.names import target
+from truestep.probes.context.names import arguments, target
 from truestep.probes.context.probe import Probe, sees
 from truestep.probes.context.values import has_values
 from truestep.probes.optimizer.schedule_lengths import is_of_epochs
@@ -37,6 +37,8 @@ class SchedulerProbe(Probe):
         self._since: dict[int, int] = {}
         """By key of a call: steps of its optimizer since the call before."""
         self._rates: dict[int, tuple[float, bool]] = {}
+        self._counted: dict[int, int] = {}
+        """Plateau schedule to its latest metric, if that was a whole number."""
         """By scheduler: last learning rate relative to the first, and True if it has only grown."""
         self._moved: set[int] = set()
         """Schedulers that were found at another position than after their steps."""
@@ -176,17 +178,23 @@ class SchedulerProbe(Probe):
         done = scene.ledger.attempts.get(self._optimizer(scheduler) or 0, 0)
         since = done - self._steps_seen.get(number, 0)
         self._steps_seen[number] = done
-        metric, same = "", False
+        metric, same, named, site = "", False, "", scene.site()
         if type(scheduler).__name__ == "ReduceLROnPlateau":
-            metric, same = self._metric(args[0] if args else kwargs.get("metrics"))
+            value = args[0] if args else kwargs.get("metrics")
+            metric, same = self._metric(value)
+            if type(value) is int:
+                metric = "count" if value == self._counted.get(number, value - 1) + 1 else metric
+                self._counted[number] = value
+            (named,) = arguments(site, ("metrics",))
         scene.tell(
             SchedulerStepped,
             scheduler=number,
-            site=scene.site(),
+            site=site,
             optimizer_steps=min(2, since),
             first=done == 0,
             epoch_argument="epoch" in kwargs or bool(args and not metric),
             metric=metric,
+            metric_name=named,
             metric_is_training_loss=same,
             at_zero=_at_zero(scheduler),
             rate=self._rate(number, scheduler),
