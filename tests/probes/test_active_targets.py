@@ -74,6 +74,14 @@ def test_targets_that_are_not_shifted_are_read() -> None:
     assert (event.shift, event.reads, event.cause) == (0, True, None)
 
 
+def test_targets_that_are_shifted_in_the_wrong_direction_are_read() -> None:
+    def rolled(model: nn.Module, tokens: torch.Tensor) -> torch.Tensor:
+        return F.cross_entropy(model(tokens).flatten(0, 1), tokens.roll(1, 1).flatten())
+
+    event = compared(Reader(), rolled)[-1]
+    assert (event.shift, event.reads, event.cause) == (-1, True, None)
+
+
 def test_targets_in_another_order_than_the_outputs_are_seen() -> None:
     def crossed(model: nn.Module, tokens: torch.Tensor) -> torch.Tensor:
         time = tokens.t()

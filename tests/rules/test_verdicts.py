@@ -192,6 +192,13 @@ TABLE: list[tuple[str, str, list[Event], str, str]] = [
     ("layers-without-activation", "no readable tape", [*MET, MADE, USED], "finished", "no readable autograd tape"),
     ("loss-without-parameters", "2 steps", FEW, "finished", "fewer than 3 optimizer steps"),
     (
+        "batch-changes-output",
+        "no copy",
+        [*MET, *step()],
+        "finished",
+        "no call of a model repeated on a copy",
+    ),
+    (
         "padding-changes-output",
         "no padding",
         [*MET, *step()],

@@ -31,15 +31,16 @@ class SamplesCompared(Event):
     """Whether the result for the remaining sample depends on the others."""
     cause: str = ""
     """"batch_first" (a layer processes the samples as a sequence), "view" (a view scrambles them, or the dimensions of
-    each), "softmax" (a normalisation runs over them), or empty if the cause is unknown."""
+    each), "softmax" (a normalisation runs over them), "operation" (another one does), or empty if the cause is
+    unknown."""
     kind: str = ""
-    """Kind of that layer, such as "LSTM"; "view" or "reshape"."""
+    """Kind of that layer, such as "LSTM"; "view" or "reshape"; name of the operation, such as "mean"."""
     before: tuple[int, ...] = ()
     """Shape of its input."""
     after: tuple[int, ...] = ()
     """Shape of its output."""
     site: Site | None = None
-    """Line of that layer or view; of the call if neither is known."""
+    """Line of that layer, view or operation; of the call if it is unknown."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

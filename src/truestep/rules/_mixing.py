@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from truestep.events import CheckSkipped, Event, ModelCalled, SamplesCompared
+from truestep.events import CheckSkipped, Event, ModelCalled, SamplesCompared, Site
 from truestep.rules._rule import Progress, Rule
 
 
@@ -17,6 +17,10 @@ class SamplesMixed(Rule):
     def __init__(self) -> None:
         super().__init__()
         self._trained_on: dict[int, set[int]] = {}
+        self._called: dict[int, Site | None] = {}
+        """Model to the line of its latest call with gradients."""
+        self._several: set[int] = set()
+        """Models with calls on different inputs."""
         self._skipped = ""
 
     def unobserved(self, run: Progress) -> str:
@@ -24,8 +28,12 @@ class SamplesMixed(Rule):
 
     def observe(self, event: Event, run: Progress) -> None:
         match event:
-            case ModelCalled(loader=int(loader)) if event.tracked:
-                self._trained_on.setdefault(event.model, set()).add(loader)
+            case ModelCalled(tracked=True):
+                if event.loader is not None:
+                    self._trained_on.setdefault(event.model, set()).add(event.loader)
+                if event.model in self._called and not event.same_input:
+                    self._several.add(event.model)
+                self._called[event.model] = event.site
             case CheckSkipped(check="samples"):
                 self._skipped = event.reason
             case SamplesCompared(cause=self.cause) if self._in_any_order(event, run):

@@ -4,6 +4,12 @@ from truestep.events import Event, Site, TargetsCompared
 from truestep.findings import Confidence, Mark, Severity
 from truestep.rules._rule import Progress, Rule
 
+_HELP = {
+    1: "mask later positions, as with `is_causal=True`",
+    0: "shift the targets by one position",
+    -1: "take the token after each position as its target, not the token before it",
+}
+
 
 class TargetInInput(Rule):
     """A sequence model reads the token that it is to predict.
@@ -11,9 +17,9 @@ class TargetInInput(Rule):
     What it does
     ------------
     Compares, at sampled steps, the class targets of a loss with the tokens that the model was called on. If each target
-    is the token at its position or the next one, calls a copy of the model with other tokens there. Reports a model if
-    its output for a target depends on that target, by operations that keep the positions apart: a missing mask,
-    a mask that is transposed, targets that are not shifted.
+    is the token at its position, the next or the previous one, calls a copy of the model with other tokens there.
+    Reports a model if its output for a target depends on that target, by operations that keep the positions apart: a
+    missing mask, a mask that is transposed, targets that are not shifted, or in the wrong direction.
 
     Also reports targets in another order than the outputs: the same tokens, sequence by sequence where the outputs are
     position by position.
@@ -85,8 +91,12 @@ class TargetInInput(Rule):
                 key=event.model,
             )
             return
+<<<<<<< HEAD
         shifted = event.shift > 0
         place = event.cause or (event.loss if shifted else event.made or event.loss)
+=======
+        place = event.cause or event.loss
+>>>>>>> 85fd492 (An operation of a model over the samples of a batch is found, and targets that are the tokens before)
         self.report(
             place,
             f"`{name}` reads the tokens that it is to predict",
@@ -94,7 +104,7 @@ class TargetInInput(Rule):
             label="brings later tokens to earlier positions" if event.cause else "each target is a token of the input",
             related=_also(event.loss if event.cause else event.site, "targets" if event.cause else "the call"),
             cost="on a copy, another token changed the output for which it is the target: the model learns to copy it",
-            help="mask later positions, as with `is_causal=True`" if shifted else "shift the targets by one position",
+            help=_HELP[event.shift],
             unit="checks",
             key=event.model,
         )

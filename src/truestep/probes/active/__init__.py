@@ -13,6 +13,7 @@ arguments        check: an argument has no influence, and the place where its in
 sequences/       checks of sequence models
 derivatives      check: the backward pass of a custom function is not the derivative
 samples          check: the result for a sample depends on other samples of its batch
+over_samples     the operation that runs over the samples
 unsaved          check: state in plain attributes that a state dict leaves out
 data_sets/, rows/  checks of data sets; rows of batches looked up in the tables of the program
 """

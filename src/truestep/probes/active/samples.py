@@ -13,6 +13,7 @@ from typing import Any
 from truestep.events import Site
 from truestep.probes.active.call import Path
 from truestep.probes.active.copies import Refused
+from truestep.probes.active.over_samples import OverSamples, mixing
 from truestep.probes.active.trial import Trial
 from truestep.probes.backward.views import scrambles
 from truestep.probes.context.scene import Scene
@@ -43,7 +44,7 @@ class Mixing:
 
     mixed: bool = False
     cause: str = ""
-    """"batch_first", "view" or "softmax"; empty if the cause is unknown."""
+    """"batch_first", "view", "softmax" or "operation"; empty if the cause is unknown."""
     kind: str = ""
     site: Site | None = None
     shapes: tuple[tuple[int, ...], tuple[int, ...]] = ((), ())
@@ -60,11 +61,11 @@ def compare(trial: Trial, samples: int, rows: dict[Path, Any]) -> Mixing:
     Raises:
         Refused: the check is not possible.
     """
-    torch, at = trial.scene.torch, samples - 1
-    if not any(bool((value[:at] != value[at]).any()) for value in rows.values()):
+    torch, at = trial.scene.torch, samples // 2
+    if not any(bool((value != value[at]).any()) for value in rows.values()):
         raise Refused("all samples of the batch are equal")
-    alike = trial.call.replaced({path: value[at:].expand_as(value) for path, value in rows.items()})
-    watcher = _Watcher(trial.scene, trial.copy, at)
+    alike = trial.call.replaced({path: value[at : at + 1].expand_as(value) for path, value in rows.items()})
+    watcher = _Watcher(trial.scene, trial.copy, samples, at)
     with watcher:
         plain, first = _by_sample(trial.run(_SEED, mode=watcher.functions()), samples), watcher.taken()
         same, _ = _by_sample(trial.run(_SEED, mode=watcher.functions()), samples), watcher.taken()
@@ -77,6 +78,13 @@ def compare(trial: Trial, samples: int, rows: dict[Path, Any]) -> Mixing:
         raise Refused("its result is not finite")
     mixed = differ(plain[at], other[at], plain)
     found = _cause(first, second)
+    if mixed and not found.cause:
+        record = OverSamples(trial.scene, samples, at)
+        trial.run(_SEED, mode=record.mode())
+        one = record.taken()
+        trial.run(_SEED, alike, mode=record.mode())
+        name, site = mixing(one, record.taken())
+        found = Mixing(cause="operation" if name else "", kind=name, site=site)
     if mixed or found.cause == "batch_first":
         return replace(found, mixed=mixed)
     return watcher.scrambled or Mixing()
@@ -161,8 +169,9 @@ def _scrambled(passage: Passage, before: list[int], after: list[int]) -> bool:
 class _Watcher:
     """Records the operations of recurrent layers, attention and views on the sample, during a run of the copy."""
 
-    def __init__(self, scene: Scene, copy: Any, at: int) -> None:
+    def __init__(self, scene: Scene, copy: Any, samples: int, at: int) -> None:
         self._scene = scene
+        self._samples = samples
         self._at = at
         self._copy = copy
         self.scrambled: Mixing | None = None
@@ -193,7 +202,7 @@ class _Watcher:
         if isinstance(source, tensor) and isinstance(result, tensor) and source.dim() == result.dim() == 3:
             kinds = (base for base in type(layer).__mro__ if base.__module__.startswith("torch.nn.modules"))
             kind = next(kinds).__name__
-            right = layer.batch_first and source.shape[0] == self._at + 1
+            right = layer.batch_first and source.shape[0] == self._samples
             if right:
                 source, result = source.transpose(0, 1), result.transpose(0, 1)
             if source.shape[0] > 1 and source.shape[1] > 1:
@@ -215,7 +224,7 @@ class _Watcher:
                         site = watcher._scene.sites.at(frame)
                         watcher._take(views[function], site, args[0], result)
                         watcher._swapped(views[function], site, args[0], result)
-                elif function in normalising and args and _over_samples(args, kwargs or {}, watcher._at + 1):
+                elif function in normalising and args and _over_samples(args, kwargs or {}, watcher._samples):
                     watcher._take(normalising[function], watcher._scene.site(), args[0], result)
                 return result
 
@@ -224,7 +233,7 @@ class _Watcher:
     def _swapped(self, kind: str, site: Site | None, source: Any, result: Any) -> None:
         """Record a view that swaps dimensions within each sample; not of a layer's numbers without positions."""
         shapes = tuple(source.shape), tuple(result.shape)
-        samples = self._at + 1
+        samples = self._samples
         if self.scrambled is not None or not shapes[0] or not shapes[1] or {shapes[0][0], shapes[1][0]} != {samples}:
             return
         base = source._base
@@ -244,4 +253,4 @@ class _Watcher:
         if not tensor.numel() or tensor.is_complex():
             return {}
         lengths = enumerate(tensor.shape)
-        return {n: tensor.select(n, self._at).clone() for n, length in lengths if length == self._at + 1}
+        return {n: tensor.select(n, self._at).clone() for n, length in lengths if length == self._samples}

@@ -1,9 +1,9 @@
 """Check: a sequence model reads the tokens that it is to predict, and the operation that brings them.
 
 The targets of a loss are compared with the tokens that the model was called on. Where a target is the token at its
-position, or the next one, a copy runs with other tokens there: the output for that target must not depend on them.
-Dependence through a summary of the whole sequence, as in an autoencoder, is cut: only tensors with a value for each
-position count.
+position, the next or the previous one, a copy runs with other tokens there: the output for that target must not depend
+on them. Dependence through a summary of the whole sequence, as in an autoencoder, is cut: only tensors with a value for
+each position count.
 """
 
 from __future__ import annotations
@@ -22,6 +22,8 @@ _LARGEST = 1 << 18
 _LEAST_LENGTH = 5
 _LEAST_TARGETS = 32
 _LEAST_VALUES = 3
+_LEAST_WORDS = 8
+"""Least number of different tokens if the targets are the tokens before: fewer are a test of a memory, on purpose."""
 _LEAST_EQUAL = 0.98
 _MOST_SHORTER = 2
 """Targets may be shorter than the tokens by so much."""
@@ -79,12 +81,14 @@ def _is_sequence(value: Any, torch: Any) -> bool:
 
 
 def repeated(call: Call, target: Any, torch: Any) -> list[Tokens]:
-    """Return the arguments with tokens that the targets repeat at the same or the next position."""
+    """Return the arguments with tokens that the targets repeat: at the same, the next or the previous position."""
     flat, found = target.reshape(-1), []
     if int((flat >= 0).sum()) < max(_LEAST_TARGETS, len(flat) // 2):
         return []
     for path, value in sequences(call, torch).items():
         equal: list[tuple[float, Tokens]] = []
+        kinds = len(value.unique())
+        before = (-1,) if kinds >= _LEAST_WORDS else ()
         for time in (1, 0):
             length, left = divmod(len(flat), value.shape[1 - time])
             if left or length < _LEAST_LENGTH or not 0 <= value.shape[time] - length <= _MOST_SHORTER:
@@ -92,9 +96,10 @@ def repeated(call: Call, target: Any, torch: Any) -> list[Tokens]:
             shape = (value.shape[0], length) if time else (length, value.shape[1])
             for crossed in (False, True):
                 targets = flat.reshape(shape[::-1]).t() if crossed else flat.reshape(shape)
-                for shift in (0, 1):
-                    common = min(length, value.shape[time] - shift)
-                    part, tokens = targets.narrow(time, 0, common), value.narrow(time, shift, common)
+                for shift in (0, 1, *before):
+                    first, common = max(0, -shift), min(length, value.shape[time] - abs(shift))
+                    common = min(common, length - first)
+                    part, tokens = targets.narrow(time, first, common), value.narrow(time, max(0, shift), common)
                     counted = part >= 0
                     if not bool(counted.any()):
                         continue
@@ -103,7 +108,7 @@ def repeated(call: Call, target: Any, torch: Any) -> list[Tokens]:
         matches = [tokens for share, tokens in equal if share >= _LEAST_EQUAL]
         # Targets that are not shifted match in either dimension: the model must read them in both.
         clear = len(matches) == 1 or {(tokens.shift, tokens.crossed) for tokens in matches} == {(0, False)}
-        if clear and len(value.unique()) >= _LEAST_VALUES:
+        if clear and kinds >= _LEAST_VALUES:
             found += matches
     return found
 
@@ -143,7 +148,7 @@ def look(trial: Trial, tokens: Tokens, classes: int) -> Ahead:
         used.append(_differ(plain, scores(changed, record.passing())))
         out = scores(changed, record.cutting())
         reads.append(_differ(*(part.select(time, at - tokens.shift) for part in (plain, out))))
-    return Ahead(tokens.shift, any(used), all(reads), record.site if tokens.shift else None)
+    return Ahead(tokens.shift, any(used), all(reads), record.site if tokens.shift > 0 else None)
 
 
 def _by_position(results: list[Any], shape: tuple[int, ...], time: int, classes: int) -> Any:

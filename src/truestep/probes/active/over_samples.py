@@ -1,0 +1,148 @@
+"""The first operation of a model that runs over the samples of a batch, such as a mean over the first dimension.
+
+Two runs of a copy are recorded, operation by operation: one on the batch, one on a batch in which all samples but one
+are replaced. An operation mixes samples if its arguments have the same values for that sample in both runs, and its
+result does not.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from truestep.events import Site
+from truestep.probes.active.copies import Refused
+from truestep.probes.context.scene import Scene
+
+_MOST_OPERATIONS = 2000
+_LARGEST_RECORD = 64 << 20
+_EQUAL = 1e-4
+_MISTAKES = frozenset({
+    "mean", "sum", "max", "amax", "min", "amin", "median", "norm", "logsumexp", "prod", "softmax", "log_softmax",
+    "normalize", "select", "scaled_dot_product_attention",
+})  # fmt: skip
+"""Operations over samples that are seldom intended; products and gathers serve graphs, memories and contrasts."""
+
+Slices = dict[int, Any]
+"""Dimension with the length of the batch, to the values of the sample along it."""
+
+
+@dataclass(slots=True)
+class _Operation:
+    """One operation, with the values of the sample in its arguments and its result."""
+
+    name: str
+    site: Site | None
+    given: list[Slices] = field(default_factory=list)
+    of: list[int] = field(default_factory=list)
+    """Numbers of the operations whose results without samples it got; of such an operation, where they come from."""
+    made: Slices = field(default_factory=dict)
+    whole: bool = False
+    """True if its result has no dimension of the samples, while an argument had one."""
+
+
+class OverSamples:
+    """Records the operations of a run.
+
+    Args:
+        scene: the scene.
+        samples: number of samples in the batch.
+        at: index of the sample that stays.
+    """
+
+    def __init__(self, scene: Scene, samples: int, at: int) -> None:
+        self._scene, self._samples, self._at = scene, samples, at
+        self._found: list[_Operation] = []
+        self._alive: list[Any] = []
+        """Results, so that no other tensor gets their identity."""
+        self._numbers: dict[int, int] = {}
+        """Identity of a result without samples to the number of its operation."""
+        self._bytes = 0
+
+    def mode(self) -> Any:
+        """Return a torch function mode that records."""
+        recorder = self
+
+        class Operations(self._scene.torch.overrides.TorchFunctionMode):  # type: ignore[misc, name-defined]
+            def __torch_function__(self, function: Any, kinds: Any, args: Any = (), kwargs: Any = None) -> Any:
+                given = recorder.given(args, kwargs or {})
+                result = function(*args, **(kwargs or {}))
+                recorder.made(_name(function, args, result), given, result)
+                return result
+
+        return Operations()
+
+    def taken(self) -> list[_Operation]:
+        """Return the operations recorded since the last call."""
+        found, self._found = self._found, []
+        self._alive.clear()
+        self._numbers.clear()
+        self._bytes = 0
+        return found
+
+    def given(self, args: Any, kwargs: dict[str, Any]) -> tuple[list[Slices], list[int]]:
+        """Return the values of the sample in the arguments of an operation, before it can overwrite them."""
+        tensors = [value for value in (*args, *kwargs.values()) if isinstance(value, self._scene.torch.Tensor)]
+        slices = [part for part in map(self._slices, tensors) if part]
+        return slices, [self._numbers[id(value)] for value in tensors if id(value) in self._numbers]
+
+    def made(self, name: str, given: tuple[list[Slices], list[int]], result: Any) -> None:
+        """Record an operation with its result."""
+        first = next(iter(result), None) if isinstance(result, tuple | list) and result else result
+        if not isinstance(first, self._scene.torch.Tensor) or not (given[0] or given[1]):
+            return
+        made = self._slices(first)
+        whole = not made
+        if whole:
+            self._numbers[id(first)] = len(self._found)
+        self._alive.append(first)
+        self._found.append(_Operation(name, self._scene.site(), *given, made, whole))
+        self._bytes += sum(part.numel() * part.element_size() for part in made.values())
+        if len(self._found) > _MOST_OPERATIONS or self._bytes > _LARGEST_RECORD:
+            raise Refused("it has too many operations to analyse")
+
+    def _slices(self, tensor: Any) -> Slices:
+        if not tensor.numel() or tensor.is_complex() or tensor.layout is not self._scene.torch.strided:
+            return {}
+        lengths = enumerate(tensor.shape)
+        return {dim: tensor.select(dim, self._at).detach().clone() for dim, n in lengths if n == self._samples}
+
+
+def mixing(first: list[_Operation], second: list[_Operation]) -> tuple[str, Site | None]:
+    """Return name and line of the first operation that mixes samples by mistake; ("", None) if there is none.
+
+    Args:
+        first: operations of a run on the batch.
+        second: operations of a run with other samples beside the one that stays.
+    """
+    if [one.name for one in first] != [two.name for two in second]:
+        return "", None
+    for one, two in zip(first, second, strict=True):
+        if one.whole or not one.given or not all(map(_keep, one.given, two.given)):
+            continue
+        if _keep(one.made, two.made):
+            continue
+        over = one
+        while over.of and (over is one or not over.given):
+            over = first[over.of[-1]]
+        return (over.name, over.site) if over.name in _MISTAKES else ("", None)
+    return "", None
+
+
+def _name(function: Any, args: Any, result: Any) -> str:
+    """Return the name of an operation; an index that drops a dimension selects, others do not."""
+    name = str(getattr(function, "__name__", ""))
+    if name != "__getitem__":
+        return name
+    return "select" if result.dim() < args[0].dim() else "slice"
+
+
+def _keep(one: Slices, two: Slices) -> bool:
+    """Return True if the values of the sample are equal along a dimension."""
+    return any(dim in two and part.shape == two[dim].shape and _equal(part, two[dim]) for dim, part in one.items())
+
+
+def _equal(one: Any, two: Any) -> bool:
+    one, two = one.double(), two.double()
+    size = float(one.abs().max()) if one.numel() else 0.0
+    return not one.numel() or float((one - two).abs().max()) <= _EQUAL * size

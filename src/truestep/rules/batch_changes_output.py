@@ -1,0 +1,80 @@
+"""Evidence from a copy of the model: the first operation that runs over the samples of a batch."""
+
+from __future__ import annotations
+
+from truestep.events import CheckSkipped, ModelCalled, SamplesCompared
+from truestep.findings import Confidence, Mark, Severity
+from truestep.rules._mixing import SamplesMixed
+from truestep.rules._rule import Progress
+
+
+class BatchChangesOutput(SamplesMixed):
+    """An operation of a model runs over the samples of a batch: a sample gets another result beside other samples.
+
+    What it does
+    ------------
+    Repeats a call on a copy of the model in eval mode, twice: with the original batch, and with all samples replaced by
+    one of them. If the result for that sample changes, compares both runs operation by operation, and reports the first
+    one that gets the same values for the sample and returns others: a mean, maximum, sum, norm or attention over the
+    first dimension, an index into it.
+
+    Why it matters
+    --------------
+    The first dimension of a batch is that of the samples, and nearly every operation with a wrong ``dim`` has a shape
+    that fits by broadcasting. The model then learns from the chance neighbours of a sample, and one sample alone, or a
+    sorted test set, gets other predictions. In the proof, the mean over the batch is subtracted instead of the mean
+    over the features: the accuracy for samples that come one at a time is 51 % instead of 99 %.
+
+    Example
+    -------
+    ::
+
+        out, _ = self.lstm(x)               # (batch, sequence, features)
+        return self.head(out[-1])           # the last sample of the batch, not the last step
+
+    Fix
+    ---
+    Name the dimension that is meant::
+
+        return self.head(out[:, -1])
+
+    Known false alarms
+    ------------------
+    A statistic over the batch on purpose, such as the spread that a discriminator gets to see whether samples vary, if
+    it begins with a mean. Not reported: matrix products and gathers over samples (graphs, memories, contrasts), batch
+    normalisation, standard deviations, batches that are the whole data set, and models trained in the order of a time
+    series.
+
+    References
+    ----------
+    - https://docs.pytorch.org/docs/stable/notes/broadcasting.html
+    - https://docs.pytorch.org/docs/stable/generated/torch.mean.html
+    """
+
+    id = "batch-changes-output"
+    since = "0.1"
+    severity = Severity.ERROR
+    account = "calls"
+    confidence = Confidence.MEDIUM
+    watches = (SamplesCompared, CheckSkipped, ModelCalled)
+    needs = (SamplesCompared,)
+    asks = "no operation runs over the samples"
+    cause = "operation"
+
+    def mixed(self, event: SamplesCompared, run: Progress) -> None:
+        if event.model not in self._several:
+            return
+        name, chosen = run.model_name(event.model), event.kind == "select"
+        operation = "an index" if chosen else f"`{event.kind}`"
+        call = self._called.get(event.model)
+        self.report(
+            event.site,
+            f"{operation} in `{name}` {'takes one of' if chosen else 'runs over'} the samples of a batch",
+            run=run,
+            label=f"{'selects' if chosen else 'runs'} along the dimension of the {event.samples} samples",
+            related=() if call is None else (Mark(call, "the call"),),
+            cost="on a copy, the result for a sample changed with the other samples of its batch",
+            help="name the dimension that is meant: the first one is that of the samples",
+            unit="checks",
+            key=(event.site, event.kind),
+        )

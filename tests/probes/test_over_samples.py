@@ -1,0 +1,93 @@
+"""The operation of a model that runs over the samples of a batch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from truestep.events import SamplesCompared
+from truestep.testing import capture_events
+
+SIZE = 12
+"""Length of the sequences, and number of samples in a batch: their dimensions cannot be told apart by length."""
+
+
+class Net(nn.Module):
+    """A model with one operation between two layers."""
+
+    def __init__(self, operation: Callable[[Tensor], Tensor]) -> None:
+        super().__init__()
+        self.first, self.last = nn.Linear(4, 6), nn.Linear(6, 3)
+        self.operation = operation
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.last(self.operation(self.first(x)))  # type: ignore[no-any-return]
+
+
+def compared(operation: Callable[[Tensor], Tensor], shape: tuple[int, ...] = (4,)) -> SamplesCompared:
+    """Train a model, and return the comparison of samples."""
+    torch.manual_seed(0)
+    model = Net(operation)
+    optimizer = torch.optim.SGD(model.parameters(), 0.1)
+    with capture_events() as events:
+        for _ in range(6):
+            optimizer.zero_grad()
+            F.cross_entropy(model(torch.randn(SIZE, *shape)), torch.randint(0, 3, (SIZE,))).backward()
+            optimizer.step()
+    return next(event for event in events if isinstance(event, SamplesCompared))
+
+
+@pytest.mark.parametrize(
+    ("operation", "shape", "name"),
+    [
+        (lambda h: h - h.mean(0), (4,), "mean"),
+        (lambda h: h - h.mean(), (4,), "mean"),
+        (lambda h: h - h.mean(dim=0, keepdim=True).expand_as(h), (4,), "mean"),
+        (lambda h: h / h.amax(0), (4,), "amax"),
+        (lambda h: h + h.sum(0).unsqueeze(0), (4,), "sum"),
+        (lambda h: h[-1], (SIZE, 4), "select"),
+        (lambda h: h.sum(0), (SIZE, 4), "sum"),
+    ],
+)
+def test_the_operation_over_samples_is_named(
+    operation: Callable[[Tensor], Tensor], shape: tuple[int, ...], name: str
+) -> None:
+    event = compared(operation, shape)
+    assert (event.mixed, event.cause, event.kind) == (True, "operation", name)
+    assert event.site is not None
+    assert event.site.path == __file__
+
+
+@pytest.mark.parametrize(
+    ("operation", "shape"),
+    [
+        (lambda h: h - h.mean(1, keepdim=True), (4,)),
+        (lambda h: h[:, -1], (SIZE, 4)),
+        (lambda h: h.sum(1), (SIZE, 4)),
+        (lambda h: h.transpose(0, 1)[-1], (SIZE, 4)),
+        (lambda h: h.transpose(0, 1).mean(0), (SIZE, 4)),
+    ],
+)
+def test_operations_within_samples_do_not_mix_them(
+    operation: Callable[[Tensor], Tensor], shape: tuple[int, ...]
+) -> None:
+    assert not compared(operation, shape).mixed
+
+
+@pytest.mark.parametrize(
+    "operation",
+    [
+        lambda h: (h @ h.t()).softmax(-1) @ h,
+        lambda h: h + h.roll(1, 0),
+        lambda h: torch.cat([h[:, :5], h.std(0).mean().expand(len(h), 1)], 1),
+        lambda h: h - h[:4].mean(0),
+    ],
+    ids=["attention", "neighbours", "spread", "support"],
+)
+def test_other_operations_over_samples_have_no_name(operation: Callable[[Tensor], Tensor]) -> None:
+    event = compared(operation)
+    assert (event.mixed, event.cause) == (True, "")
