@@ -14,9 +14,9 @@ class BatchFirstMissing(SamplesMixed):
     What it does
     ------------
     Repeats a call on a copy of the model in eval mode, twice: with the original batch, and with all samples replaced by
-    the last one. The call is one of an evaluation, or else of the training. Reports the first recurrent or attention
-    layer without ``batch_first`` that returns another result for the last sample although its input for that sample is
-    the same and lies along its first dimension.
+    one of them. The call is one of an evaluation, or else of the training. Reports the first recurrent or attention
+    layer without ``batch_first`` that returns another result for that sample although its input for it is the same and
+    lies along its first dimension.
 
     Why it matters
     --------------

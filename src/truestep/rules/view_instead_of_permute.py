@@ -14,10 +14,10 @@ class ViewInsteadOfPermute(SamplesMixed):
     What it does
     ------------
     Repeats a call on a copy of the model in eval mode, twice: with the original batch, and with all samples replaced by
-    the last one. The call is one of an evaluation, or else of the training. Reports the first ``view`` or ``reshape``
-    that takes a batch with the last sample at one index and returns one without it at any index, although the batch
-    size is in the expected dimension; or that swaps sizes within each sample, such as (16, 9, 4) viewed as (16, 4, 9).
-    The view right before a loss is read from the autograd tape at sampled steps.
+    one of them. The call is one of an evaluation, or else of the training. Reports the first ``view`` or ``reshape``
+    that takes a batch with that sample at one index and returns one without it at any index, although the batch size is
+    in the expected dimension; or that swaps sizes within each sample, such as (16, 9, 4) viewed as (16, 4, 9), or
+    (16, 9, 8) as (16, 2, 9, 4). The view right before a loss is read from the autograd tape at sampled steps.
 
     Why it matters
     --------------
@@ -46,7 +46,7 @@ class ViewInsteadOfPermute(SamplesMixed):
     Known false alarms
     ------------------
     A view of the result of a layer that has learned this order, if an earlier view is not the one right before it. Not
-    reported: views that split or merge dimensions, and views of dimensions of equal size.
+    reported: views that split or merge neighbouring dimensions, and views of dimensions of equal size.
 
     References
     ----------

@@ -237,7 +237,9 @@ class _Watcher:
         if self.scrambled is not None or not shapes[0] or not shapes[1] or {shapes[0][0], shapes[1][0]} != {samples}:
             return
         base = source._base
-        if scrambles(*shapes) and (base is None or base.dim() >= source.dim()):
+        # A linear layer over positions returns a view of (samples * positions, features).
+        positions = base is None or base.dim() >= source.dim() or base.shape[0] != samples
+        if positions and scrambles(*shapes):
             self.scrambled = Mixing(cause="view", kind=kind, site=site, shapes=shapes)
 
     def _take(self, kind: str, site: Site | None, source: Any, result: Any) -> None:

@@ -12,14 +12,18 @@ Shape = tuple[int, ...]
 
 
 def scrambles(before: Shape, after: Shape) -> bool:
-    """Return True if a view has the sizes of a transposed tensor, also with dimensions merged.
+    """Return True if a view has the sizes of a transposed tensor, also with dimensions merged or split.
 
     >>> scrambles((16, 9, 4), (16, 4, 9)), scrambles((16, 9, 4), (144, 4)), scrambles((8, 2, 5, 3), (8, 5, 6))
     (True, False, True)
     >>> scrambles((16, 9, 4), (16, 36)), scrambles((16, 12, 5), (16, 4, 3, 5)), scrambles((16, 4, 4), (16, 4, 4))
     (False, False, False)
+    >>> scrambles((16, 9, 8), (16, 2, 9, 4)), scrambles((16, 9, 8), (16, 9, 2, 4)), scrambles((16, 9, 8), (16, 8, 3, 3))
+    (True, False, True)
     """
     source, result = tuple(size for size in before if size > 1), tuple(size for size in after if size > 1)
+    if len(result) > len(source):
+        source, result = result, source
     if not 2 <= len(result) <= len(source) <= _MOST or source == result or _merges(source, result):
         return False
     return any(_merges(order, result) for order in set(permutations(source)))
