@@ -91,12 +91,7 @@ class TargetInInput(Rule):
                 key=event.model,
             )
             return
-<<<<<<< HEAD
-        shifted = event.shift > 0
-        place = event.cause or (event.loss if shifted else event.made or event.loss)
-=======
-        place = event.cause or event.loss
->>>>>>> 85fd492 (An operation of a model over the samples of a batch is found, and targets that are the tokens before)
+        place = event.cause or (event.loss if event.shift > 0 else event.made or event.loss)
         self.report(
             place,
             f"`{name}` reads the tokens that it is to predict",

@@ -151,7 +151,7 @@ def is_initial(weight: Any) -> bool:
     some = local.detach().reshape(-1)[:_MOST].float()
     largest, square = float(some.abs().max()), float(some.square().mean())
     near, inputs = 4 / math.sqrt(len(some)), {local.numel() / local.shape[0]}
-    if local.dim() == 2:
+    if local.dim() == 2 and local.shape[0] != local.shape[1]:  # a square one with Xavier's values has that of a GRU
         inputs |= {local.shape[0] / gates for gates in (1, 3, 4)}
     bounds = [1 / math.sqrt(one) for one in inputs]
     uniform = any(largest <= bound * 1.001 and abs(3 * square / bound**2 - 1) < near for bound in bounds)
