@@ -76,3 +76,62 @@ def test_a_call_outside_of_loops_has_none(tmp_path):
 def test_a_backward_pass_in_the_loop_is_seen(tmp_path):
     text = evaluation("loss = f(model(x), y); loss.backward(); correct = loss.item()")
     assert read(tmp_path, text).trains
+
+
+def epochs(total="len(data)", before="correct = 0", within="total = 0", statement="correct += model(x)", condition=""):
+    return f"""
+    def fit(model, loader, data):
+        {before}
+        for epoch in range(9):
+            {within}
+            for x, y in loader:
+                {statement}
+            {condition}print(correct / ({total}))
+    """
+
+
+@pytest.mark.parametrize(
+    "text",
+    [epochs(), epochs("total", statement="correct += model(x); total += len(y)"), epochs("max(len(data), 1)")],
+)
+def test_a_sum_over_all_epochs_by_the_total_of_one_is_kept(tmp_path, text):
+    found = read(tmp_path, text)
+    assert (found.name, found.use) == ("correct", "kept")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        epochs(within="correct = 0"),
+        epochs("len(data) * (epoch + 1)"),
+        epochs("total", before="correct = total = 0", within="pass", statement="correct += model(x); total += len(y)"),
+        epochs("total", within="total = len(data) * (epoch + 1)"),
+        epochs(condition="if epoch == 8: "),
+        epochs(before="correct = load()"),
+    ],
+)
+def test_sums_with_totals_of_the_same_passes_are_not_kept(tmp_path, text):
+    assert read(tmp_path, text).name == ""
+
+
+@pytest.mark.parametrize("statement", ["loss = criterion(model(x), y)", "loss = (model(x) == y).sum()"])
+def test_a_metric_of_the_last_pass_is_read(tmp_path, statement):
+    found = read(tmp_path, evaluation(statement, "return loss.item()", "pass"))
+    assert (found.name, found.use) == ("loss", "read")
+
+
+@pytest.mark.parametrize(
+    ("statement", "end"),
+    [
+        ("loss = criterion(model(x), y); kept.append(loss)", "return loss"),
+        ("loss = criterion(model(x), y); count += 1", "return loss"),
+        ("loss = criterion(model(x), y); metric.update(loss)", "return loss"),
+        ("loss = criterion(model(x), y); break", "return loss"),
+        ("loss = criterion(model(x), state); state = loss", "return loss"),
+        ("loss = criterion(model(x), y)", "loss = 3"),
+        ("shown = model(x)", "return shown"),
+        ("loss = criterion(model(x), y); loss.backward()", "return loss"),
+    ],
+)
+def test_loops_that_keep_more_or_train_or_show_a_result_are_quiet(tmp_path, statement, end):
+    assert read(tmp_path, evaluation(statement, end, "pass")).name == ""

@@ -43,3 +43,19 @@ def test_loops_with_one_call_and_loops_without_such_a_variable_are_quiet():
 
 def test_few_calls_are_quiet():
     assert judge(SumOverwritten, [MET, loop(), CALLED, CALLED, CALLED, BACKWARD, STEP]) == []
+
+
+def test_a_metric_that_is_read_as_the_last_pass_of_an_evaluation_is_found():
+    (finding,) = judge(SumOverwritten, [MET, loop("read", "accuracy"), BACKWARD, STEP, *[MEASURED] * 4])
+    assert "is read as its result" in finding.message
+
+
+def test_the_last_loss_of_calls_that_train_is_quiet():
+    assert judge(SumOverwritten, [MET, loop("read"), *[CALLED, CALLED, BACKWARD, STEP] * 5]) == []
+
+
+def test_a_sum_that_grows_over_several_evaluations_is_found_and_one_evaluation_is_quiet():
+    once = [MEASURED, MEASURED, MEASURED, MEASURED]
+    found = judge(SumOverwritten, [MET, loop("kept", "correct"), *[BACKWARD, STEP, *once] * 3])
+    assert [finding.help for finding in found] == ["set to zero in each epoch: `correct = 0`"]
+    assert judge(SumOverwritten, [MET, loop("kept", "correct"), BACKWARD, STEP, *once]) == []

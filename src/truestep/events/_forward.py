@@ -68,9 +68,9 @@ class LoopRead(Event):
     absent: ClassVar[str] = "no model call in a loop"
     model: int
     name: str = ""
-    """Variable that is zero before the loop, overwritten in each pass, and read only behind the loop; else empty."""
+    """Variable that is not the sum of the loop: overwritten in each pass, or never set to zero; else empty."""
     use: str = ""
-    """Its use behind the loop: "divided", "divisor" or "differentiated"."""
+    """Its use behind the loop: "divided", "divisor", "differentiated" or "read", if overwritten; "kept" if it grows."""
     trains: bool = False
     """Whether the loop has a backward pass."""
     place: Site | None = None

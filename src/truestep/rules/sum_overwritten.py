@@ -15,18 +15,22 @@ _MESSAGE = {
     "divided": ("`{}` holds the last pass of a loop only, and is divided by a total", "add up: `{} += ...`"),
     "divisor": ("`{}` holds the length of the last batch only, and divides a total", "add up: `{} += ...`"),
     "differentiated": ("`{}` holds the last pass of a loop only, and is differentiated", "add up: `{} = {} + ...`"),
+    "kept": ("`{}` grows over all epochs, and is divided by the total of one", "set to zero in each epoch: `{} = 0`"),
+    "read": ("`{}` holds the last pass of a loop only, and is read as its result", "add up: `{} += ...`"),
 }
 """Failure and remedy, by the use of the variable."""
 
 
 class SumOverwritten(Rule):
-    """A sum over a loop is overwritten in each pass, so that only the last batch or time step counts.
+    """A sum over a loop is overwritten in each pass or never set to zero, so that it is not the sum of that loop.
 
     What it does
     ------------
     Reads the source of the innermost loop around each call of a model. Reports a variable that is set to zero before
     the loop, overwritten in each pass, never read in the loop, and divided, used as a divisor or differentiated behind
-    it, if the loop made several calls in a row.
+    it, if the loop made several calls in a row. Reports a loss or a metric of the last pass that is read behind the
+    loop of an evaluation, if the loop keeps nothing else. Reports a sum that is set to zero once, before the loop over
+    the epochs, and divided in each epoch by the total of one.
 
     Why it matters
     --------------
@@ -53,7 +57,7 @@ class SumOverwritten(Rule):
     Known false alarms
     ------------------
     A loss of the last step on purpose, in a variable that is set to zero before the loop. Not reported: variables that
-    are read in the loop or have no value before it, assignments under a condition, and loops with one pass.
+    are read in the loop, assignments under a condition, loops with one pass, and the last loss of a training loop.
 
     References
     ----------
@@ -88,7 +92,7 @@ class SumOverwritten(Rule):
                 loop.place,
                 message.format(loop.name),
                 run=run,
-                label="overwrites the value of the pass before",
+                label="adds to the epochs before" if loop.use == "kept" else "overwrites the value of the pass before",
                 related=(Mark(loop.site, "called in each pass"),),
                 help=help.format(loop.name, loop.name),
                 unit="loops",
@@ -98,7 +102,9 @@ class SumOverwritten(Rule):
 def _has_several(line: CallLine, loop: LoopRead, run: Progress) -> bool:
     """Return True if one run of the loop made several calls."""
     trained, apart = sum(line.trained.values()), sum(line.apart.values())
-    if trained + apart < _LEAST:
+    if trained + apart < _LEAST or (loop.use == "read" and trained):
         return False
+    if loop.use == "kept" and not trained:
+        return line.blocks >= _SEVERAL
     in_a_row = apart >= _SEVERAL * line.blocks or trained >= _SEVERAL * max(1, run.calls.passes(line.model))
     return loop.trains or in_a_row

@@ -1,4 +1,8 @@
-"""Find a sum over a loop that is written with ``=`` for ``+=``: only the last pass of the loop remains in it."""
+"""Find a sum over a loop that is not the sum of that loop.
+
+It is written with ``=`` for ``+=``, so that only the last pass remains in it, or is not set to zero before each run of
+the loop.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +12,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from truestep.events import Site
-from truestep.probes.forward.results import call_at
+from truestep.probes.forward.results import call_at, is_metric
 
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
@@ -20,8 +24,9 @@ class Loop(NamedTuple):
     """The loop around a call.
 
     Attributes:
-        name: variable that is zero before the loop, overwritten in each pass and read only behind it; "" without one.
-        use: "divided", "divisor" or "differentiated" behind the loop.
+        name: variable that is not the sum of the loop; "" without one.
+        use: behind the loop: "divided", "divisor", "differentiated" or "read", if each pass overwrites it; "kept" if it
+            grows over all runs of the loop, and is divided by the total of one.
         place: the assignment in the loop.
         trains: True if the loop has a backward pass.
     """
@@ -56,12 +61,12 @@ def loop_around(site: Site) -> Loop | None:
         if use == "divisor" and not _is_length(statement.value):
             continue
         if use and _varies(statement, loop):
-            place = Site(
-                site.path, statement.lineno, statement.col_offset, statement.end_lineno or 0,
-                statement.end_col_offset or 0, function=site.function,
-            )  # fmt: skip
-            return Loop(name, use, place, trains)
-    return Loop(trains=trains)
+            return Loop(name, use, _place(statement, site), trains)
+    for grown in (one for one in ast.walk(loop) if isinstance(one, ast.AugAssign) and isinstance(one.op, ast.Add)):
+        if isinstance(grown.target, ast.Name) and _is_kept(grown.target.id, function, loop, parents):
+            return Loop(grown.target.id, "kept", _place(grown, site), trains)
+    last = None if trains else _last_metric(function, loop)
+    return Loop(trains=trains) if last is None else Loop(last.targets[0].id, "read", _place(last, site))  # type: ignore[attr-defined]
 
 
 def _assignments(body: list[ast.stmt]) -> Iterator[ast.Assign]:
@@ -155,3 +160,117 @@ def _varies(statement: ast.Assign, loop: ast.AST) -> bool:
     written = {one.id for one in ast.walk(loop) if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store)}
     read = {one.id for one in ast.walk(statement.value) if isinstance(one, ast.Name)}
     return not read.isdisjoint(written)
+
+
+def _place(statement: ast.stmt, site: Site) -> Site:
+    return Site(
+        site.path, statement.lineno, statement.col_offset, statement.end_lineno or 0,
+        statement.end_col_offset or 0, function=site.function,
+    )  # fmt: skip
+
+
+# --- sums that grow over all runs of the loop ------------------------------------------------------------------------
+
+
+def _is_kept(name: str, function: ast.AST, loop: ast.AST, parents: dict[ast.AST, ast.AST]) -> bool:
+    """Return True if a sum is zero before the loop around its loop, and divided there by the total of one run."""
+    outer: ast.AST = parents[loop]
+    while not isinstance(outer, _LOOPS):
+        if outer is function or outer not in parents:
+            return False
+        outer = parents[outer]
+    inside = set(ast.walk(loop))
+    stored = [one for one in ast.walk(outer) if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store)]
+    if any(one.id == name and one not in inside for one in stored) or not _is_zero_before(name, function, outer):
+        return False
+    if sum(one.id == name for one in stored) != 1:
+        return False
+    end = getattr(loop, "end_lineno", 0)
+    ratios = [
+        node
+        for node in ast.walk(outer)
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div) and _holds(node.left, name)
+    ]
+    return bool(ratios) and all(
+        node.lineno > end and not _is_conditional(node, outer, parents) and _is_total(node.right, outer, inside)
+        for node in ratios
+    )
+
+
+def _is_conditional(node: ast.AST, outer: ast.AST, parents: dict[ast.AST, ast.AST]) -> bool:
+    while node is not outer:
+        if isinstance(node, ast.If | ast.IfExp | ast.Try | ast.For | ast.AsyncFor | ast.While):
+            return True
+        node = parents[node]
+    return False
+
+
+def _is_total(node: ast.expr, outer: ast.AST, inside: set[ast.AST]) -> bool:
+    """Return True if a divisor is the total of one run of a loop: constant in the outer one, or set to zero there."""
+    for name in _names([node]):
+        writes = [
+            one
+            for one in ast.walk(outer)
+            if isinstance(one, ast.Name) and one.id == name and isinstance(one.ctx, ast.Store)
+        ]
+        if not writes:
+            continue
+        resets = [
+            one
+            for one in ast.walk(outer)
+            if isinstance(one, ast.Assign) and one not in inside and name in _names(one.targets) and _is_zero(one, name)
+        ]
+        if not resets:
+            return False
+    return True
+
+
+# --- metrics of the last pass ----------------------------------------------------------------------------------------
+
+_COLLECTING = frozenset({
+    "append", "extend", "insert", "add", "update", "write", "writerow", "log", "print", "info", "add_scalar", "put",
+    "set_postfix", "setdefault", "accumulate", "add_", "copy_", "record",
+})  # fmt: skip
+
+
+def _last_metric(function: ast.AST, loop: ast.AST) -> ast.Assign | None:
+    """Return the assignment of a metric in a loop that keeps nothing else of its passes, and is read behind it."""
+    if not isinstance(loop, ast.For) or len(_names([loop.target])) < 2 or _collects(loop) or _recurs(loop):
+        return None
+    end = loop.end_lineno or 0
+    for statement in _assignments(loop.body):
+        name = statement.targets[0].id  # type: ignore[attr-defined]
+        if _is_read(name, loop) or not is_metric(statement.value) or not _varies(statement, loop):
+            continue
+        behind = [
+            one for one in ast.walk(function) if isinstance(one, ast.Name) and one.id == name and one.lineno > end
+        ]
+        if behind and isinstance(min(behind, key=lambda one: (one.lineno, one.col_offset)).ctx, ast.Load):
+            return statement
+    return None
+
+
+def _collects(loop: ast.For) -> bool:
+    """Return True if a loop keeps or shows something of each pass, or may end early."""
+    for node in ast.walk(loop):
+        match node:
+            case ast.AugAssign() | ast.Yield() | ast.Return() | ast.Break() | ast.NamedExpr():
+                return True
+            case ast.Subscript(ctx=ast.Store()) | ast.Attribute(ctx=ast.Store()):
+                return True
+            case ast.Expr(value=ast.Call()):
+                return True
+            case ast.Call(func=ast.Attribute(attr=called) | ast.Name(id=called)) if called in _COLLECTING:
+                return True
+    return False
+
+
+def _recurs(loop: ast.For) -> bool:
+    """Return True if a pass reads a value that the pass before has written."""
+    names = [one for part in loop.body for one in ast.walk(part) if isinstance(one, ast.Name)]
+    for name in {one.id for one in names if isinstance(one.ctx, ast.Store)}:
+        uses = [one for one in names if one.id == name]
+        first = min(one.lineno for one in uses if isinstance(one.ctx, ast.Store))
+        if any(one.lineno <= first for one in uses if isinstance(one.ctx, ast.Load)):
+            return True
+    return False

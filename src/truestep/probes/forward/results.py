@@ -274,3 +274,12 @@ class _Flow:
         while not isinstance(node, _SCOPES):
             node = self._parents[node]
         return node
+
+
+def is_metric(node: ast.expr) -> bool:
+    """Return True if an expression is computed by a function named as a loss or a metric, or by a comparison."""
+    for one in ast.walk(node):
+        name = one.attr if isinstance(one, ast.Attribute) else one.id if isinstance(one, ast.Name) else ""
+        if isinstance(one, ast.Compare) or (name and (_LOSS.search(name.lower()) or _METRIC.search(name.lower()))):
+            return True
+    return False
