@@ -43,8 +43,10 @@ class Parameters(Account[int]):
         self.unfrozen: set[int] = set()
         """Trainable parameters that were frozen earlier in the run."""
         self.random: set[int] = set()
-        """Weights outside of optimizers, or frozen, with the random values that torch's layers begin with, and those of
-        models that were first called late."""
+        """Weights that have kept the random values that torch's layers begin with."""
+        self._fresh: set[int] = set()
+        """Weights with such values of models that were first called late: others may have moved between two reads."""
+        self._stepped: set[int] = set()
         self.ran: dict[int, ev.LayerRan] = {}
         """Parameters of layers that ran inside of a model call with gradients."""
         self.zero: set[int] = set()
@@ -66,7 +68,9 @@ class Parameters(Account[int]):
                 self.frozen = (self.frozen - set(event.moved) - set(event.parameters)) | set(event.frozen)
                 self.zero = set(event.zero)
             case ev.ModelMet(fresh=fresh):
-                self.random.update(fresh)
+                self._fresh.update(fresh)
+            case ev.OptimizerStepped():
+                self._stepped.add(event.optimizer)
             case ev.LayerRan():
                 for parameter in event.parameters:
                     self.ran.setdefault(parameter, event)
@@ -94,7 +98,8 @@ class Parameters(Account[int]):
 
     def untrained(self, parameter: int) -> bool:
         """Return True if a weight that no step moved has random values of its initialisation, and none were loaded."""
-        return parameter in self.random and parameter not in self.moved and parameter not in self.loaded
+        late = parameter in self._fresh and self._stepped.isdisjoint(self.objects.held_by.get(parameter, ()))
+        return (parameter in self.random or late) and parameter not in self.moved and parameter not in self.loaded
 
     def idle(self, parameter: int) -> bool:
         """Return True if a trainable parameter was initialised here and never had a gradient, or one of zeros only."""

@@ -98,7 +98,7 @@ class ParametersUnchanged(Event):
     frozen: tuple[int, ...] = ()
     """Parameters that require no gradient."""
     random: tuple[int, ...] = ()
-    """Weights outside of optimizers, or frozen, with the random values that torch's layers begin with."""
+    """Weights that have kept the random values that torch's layers begin with."""
     zero: tuple[int, ...] = ()
     """Parameters of optimizers that had only gradients of zeros in sampled steps, and moved by weight decay at most."""
 

@@ -41,11 +41,11 @@ class Trainer:
             right = sum((self.model(inputs)[0].argmax(1) == labels).sum().item() for inputs, labels in test_loader)
         print(right)
 
-    def hold(self, reference, steps):
+    def hold(self, other, steps):
         for _ in range(steps):
             scores, _ = self.model(x[:50])
             with torch.no_grad():
-                before, _ = reference(x[:50])
+                before, _ = other(x[:50])
             self.optimizer.zero_grad()
             torch.logaddexp(scores - before, before - scores).mean().backward()  # error: loss-never-changes
             self.optimizer.step()
