@@ -35,7 +35,7 @@ class _Operation:
     site: Site | None
     given: list[Slices] = field(default_factory=list)
     of: list[int] = field(default_factory=list)
-    """Numbers of the operations whose results without samples it got; of such an operation, where they come from."""
+    """Numbers of operations with results without samples, which it got; for such a result, where it comes from."""
     made: Slices = field(default_factory=dict)
     whole: bool = False
     """True if its result has no dimension of the samples, while an argument had one."""
