@@ -25,8 +25,8 @@ for _epoch in range(8):
         loss = nn.functional.cross_entropy(model(inputs), labels)
         loss.backward()
         optimizer.step()
-        for average, weight in zip(ema.parameters(), model.parameters(), strict=True):
-            average.mul_(0.99).add_(weight.detach(), alpha=0.01)
+        for old, new in zip(ema.parameters(), model.parameters(), strict=True):
+            old.mul_(0.99).add_(new.detach(), alpha=0.01)
     with torch.no_grad():
         loss = nn.functional.cross_entropy(ema(x[2000:]), y[2000:]).item()
 print(f"result: {loss:.4f}")

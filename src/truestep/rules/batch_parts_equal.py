@@ -57,6 +57,7 @@ class BatchPartsEqual(Rule):
     account = "samples"
     watches = (PartsCompared,)
     needs = (PartsCompared,)
+    asks = "the parts of a batch differ"
 
     def __init__(self) -> None:
         super().__init__()

@@ -55,6 +55,7 @@ class SamplesAllEqual(Rule):
     account = "samples"
     watches = (BatchRead, RowsEqualled)
     needs = (BatchRead,)
+    asks = "the samples of a batch differ"
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""Attention whose heads are split off by a reshape without a transpose: each head reads pieces of several steps."""
+"""Attention with heads that are split off by a reshape without a transpose: each head reads pieces of several steps."""
 import torch
 import torch.nn.functional as F
 from torch import nn

@@ -1,4 +1,4 @@
-"""A validation collects what it needs in several ways, and shows its last batch besides."""
+"""A validation collects its results in several ways, and shows its last batch besides."""
 import torch
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
