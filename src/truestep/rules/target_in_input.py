@@ -78,26 +78,28 @@ class TargetInInput(Rule):
         if event.model in self._honest:
             return
         name = run.model_name(event.model)
+        apart = event.made is not None and (event.loss is None or event.made.line != event.loss.line)
+        batch = _also(event.made, "makes the batch") if apart and event.shift <= 0 else ()
         if event.crossed:
             self.report(
-                event.made or event.loss,
+                event.loss,
                 f"the targets of `{name}` are in another order than its outputs",
                 run=run,
                 label="the same tokens as in the input, but sequence by sequence, and the outputs position by position",
-                related=_also(event.site, "the call"),
+                related=_also(event.site, "the call") + batch,
                 cost="nearly every output is compared with a token of another sequence",
                 help="flatten outputs and targets in the same order of dimensions",
                 unit="checks",
                 key=event.model,
             )
             return
-        place = event.cause or (event.loss if event.shift > 0 else event.made or event.loss)
+        also = _also(event.loss, "targets") if event.cause else _also(event.site, "the call")
         self.report(
-            place,
+            event.cause or event.loss,
             f"`{name}` reads the tokens that it is to predict",
             run=run,
             label="brings later tokens to earlier positions" if event.cause else "each target is a token of the input",
-            related=_also(event.loss if event.cause else event.site, "targets" if event.cause else "the call"),
+            related=also + batch,
             cost="on a copy, another token changed the output for which it is the target: the model learns to copy it",
             help=_HELP[event.shift],
             unit="checks",
