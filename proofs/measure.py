@@ -18,7 +18,7 @@ MEASURED = "[measured]"
 class Measurement:
     """Results of the two programs of one proof, and whether the difference exceeds the stated margin."""
 
-    rule: str
+    proof: str
     better: str
     margin: float
     bad: list[float]
@@ -47,7 +47,7 @@ def result(program: Path, seed: int) -> float:
 def measure(folder: Path) -> Measurement:
     proof = tomllib.loads((folder / "proof.toml").read_text(encoding="utf-8"))
     bad, good = ([result(folder / name, seed) for seed in proof["seeds"]] for name in ("bad.py", "good.py"))
-    return Measurement(proof["rule"], proof["better"], proof["margin"], bad, good)
+    return Measurement(folder.relative_to(HERE).as_posix(), proof["better"], proof["margin"], bad, good)
 
 
 def write(folder: Path, measured: Measurement) -> None:
@@ -65,10 +65,12 @@ def write(folder: Path, measured: Measurement) -> None:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("rules", nargs="*", help="rule ids; all folders with a proof.toml when none is given")
+    parser.add_argument(
+        "rules", nargs="*", help="rule ids, or folders below them; all folders with a proof.toml when none is given"
+    )
     parser.add_argument("--write", action="store_true", help="store the numbers in the [measured] table of proof.toml")
     arguments = parser.parse_args()
-    folders = [HERE / rule for rule in arguments.rules] or sorted(path.parent for path in HERE.glob("*/proof.toml"))
+    folders = [HERE / rule for rule in arguments.rules] or sorted(path.parent for path in HERE.glob("**/proof.toml"))
     print(f"{'rule':36} {'bad':>10} {'good':>10} {'harm':>10} {'margin':>10}  ok")
     ok = True
     for folder in folders:
@@ -76,7 +78,7 @@ def main() -> int:
         ok &= measured.holds
         numbers = (fmean(measured.bad), fmean(measured.good), measured.harm, measured.margin)
         print(
-            measured.rule.ljust(36), *(f"{n:10.4f}" for n in numbers), " yes" if measured.holds else " NO", flush=True
+            measured.proof.ljust(36), *(f"{n:10.4f}" for n in numbers), " yes" if measured.holds else " NO", flush=True
         )
         if arguments.write:
             write(folder, measured)

@@ -53,6 +53,7 @@ OWNERS |= {f"iterator {cls.__name__}": cls for cls in torch.utils.data.dataloade
 OWNERS["iterator base"] = torch.utils.data.dataloader._BaseDataLoaderIter
 OWNERS |= {f"optim {n}": c for n, c in vars(torch.optim).items() if isinstance(c, type)}
 OWNERS |= {f"schedule {n}": c for n, c in vars(lr_scheduler).items() if isinstance(c, type)}
+OWNERS |= {f"distribution {n}": c for n, c in vars(torch.distributions).items() if isinstance(c, type)}
 OWNERS |= {f"nn {n}": c for n, c in vars(nn).items() if isinstance(c, type)}
 TABLES = {
     "jit builtins": lambda: _builtins._builtin_table,

@@ -82,7 +82,14 @@ def test_equal_rows_of_every_argument() -> None:
     found = of(RowsEqualled, train(one_row))
     assert {event.equal for event in found} == {True}
     assert found[0].made.line == one_row.__code__.co_firstlineno + 1
-    assert of(RowsEqualled, train(two_draws)) == []
+
+
+def test_different_rows_are_an_event_once() -> None:
+    assert [event.equal for event in of(RowsEqualled, train(two_draws))] == [False]
+
+
+def test_equal_rows_of_few_values_are_no_event() -> None:
+    assert of(RowsEqualled, train(lambda: (torch.zeros(16, 5), torch.zeros(16, 5)))) == []
 
 
 class Views(Dataset[Any]):

@@ -6,6 +6,8 @@ import torch
 from torch import nn
 
 from truestep.events import ModelMet
+from truestep.probes.optimizer import fresh_weights
+from truestep.probes.optimizer.sampled_measures import fingerprint
 from truestep.testing import capture_events
 
 
@@ -52,3 +54,19 @@ def mean(net, first):
         for slow, fast in zip(first.parameters(), net.parameters(), strict=True):
             slow.lerp_(fast, 0.01)
     return first
+
+
+def test_each_trained_parameter_is_read_once_for_all_weights(monkeypatch):
+    reads = []
+
+    def read(weight):
+        reads.append(weight)
+        return fingerprint(weight)
+
+    monkeypatch.setattr(fresh_weights, "fingerprint", read)
+    layers = [nn.Linear(8, 8, bias=False) for _ in range(40)]
+    with capture_events() as events:
+        train(nn.Sequential(*layers[:20]))
+        nn.Sequential(*layers[20:])(torch.ones(1, 8))
+    assert len([event for event in events if isinstance(event, ModelMet)][-1].fresh) == 20
+    assert len(reads) == 40

@@ -112,26 +112,3 @@ def test_a_sum_over_all_epochs_by_the_total_of_one_is_kept(tmp_path, text):
 )
 def test_sums_with_totals_of_the_same_passes_are_not_kept(tmp_path, text):
     assert read(tmp_path, text).name == ""
-
-
-@pytest.mark.parametrize("statement", ["loss = criterion(model(x), y)", "loss = (model(x) == y).sum()"])
-def test_a_metric_of_the_last_pass_is_read(tmp_path, statement):
-    found = read(tmp_path, evaluation(statement, "return loss.item()", "pass"))
-    assert (found.name, found.use) == ("loss", "read")
-
-
-@pytest.mark.parametrize(
-    ("statement", "end"),
-    [
-        ("loss = criterion(model(x), y); kept.append(loss)", "return loss"),
-        ("loss = criterion(model(x), y); count += 1", "return loss"),
-        ("loss = criterion(model(x), y); metric.update(loss)", "return loss"),
-        ("loss = criterion(model(x), y); break", "return loss"),
-        ("loss = criterion(model(x), state); state = loss", "return loss"),
-        ("loss = criterion(model(x), y)", "loss = 3"),
-        ("shown = model(x)", "return shown"),
-        ("loss = criterion(model(x), y); loss.backward()", "return loss"),
-    ],
-)
-def test_loops_that_keep_more_or_train_or_show_a_result_are_quiet(tmp_path, statement, end):
-    assert read(tmp_path, evaluation(statement, end, "pass")).name == ""

@@ -181,6 +181,8 @@ def test_horizons() -> None:
         schedules.CosineAnnealingLR(made, 30)
         schedules.OneCycleLR(made, 0.1, total_steps=40)
         schedules.MultiStepLR(made, [5, 50])
+        warm_up, total = 6, 60
+        schedules.LambdaLR(made, lambda step: min(step / warm_up, 1 - step / total))
         schedules.SequentialLR(made, [schedules.ConstantLR(made), schedules.CosineAnnealingLR(made, 9)], [7])
         itself = [schedules.ConstantLR(made), schedules.PolynomialLR(made, 3)]
         itself.append(schedules.SequentialLR(made, itself, [7]))
@@ -191,6 +193,8 @@ def test_horizons() -> None:
     built = {event.kind: event.horizon for event in events if isinstance(event, SchedulerBuilt)}
     assert built["OneCycleLR"] == 40
     assert built["MultiStepLR"] == 50
+    (function,) = [event for event in events if isinstance(event, SchedulerBuilt) and event.kind == "LambdaLR"]
+    assert function.counts == (6, 60)
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,8 @@
 """Code of the user, and code of packages that are installed in any environment."""
 
+import sys
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 import torch
@@ -34,3 +36,13 @@ def test_this_package_is_known_behind_a_link(tmp_path: Path, monkeypatch: pytest
     monkeypatch.setattr(sites, "__file__", str(linked))
     for path in (linked, real):
         assert Sites(FOLDER).kind(compile("1", str(path), "exec")) == 2
+
+
+def test_the_files_of_the_program_include_modules_that_are_imported_later(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sites, "_MOST_FILES", 10_000)  # the tests import hundreds
+    seen = Sites(FOLDER)
+    before = list(seen.own_files())
+    later = ModuleType("later")
+    later.__file__ = "/home/me/project/later.py"
+    monkeypatch.setitem(sys.modules, "later", later)
+    assert seen.own_files() == [*before, "/home/me/project/later.py"]

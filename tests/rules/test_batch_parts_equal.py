@@ -14,14 +14,14 @@ def test_equal_parts_are_named_where_they_are_made():
     (finding,) = judge(BatchPartsEqual, parts(True, True, True))
     assert finding.primary.site == MADE
     assert [mark.site for mark in finding.related] == [CALL]
-    assert finding.message == "`s` and `s2` have equal values in every batch"
+    assert finding.message == "`s` and `s2` have equal rows in every batch"
     assert finding.confidence is Confidence.MEDIUM
 
 
 def test_equal_halves_of_an_unnamed_argument_are_named_at_the_call():
     (finding,) = judge(BatchPartsEqual, parts(True, True, True, one="first half", other="second half", made=None))
     assert finding.primary.site == CALL
-    assert finding.message == "the two halves of a batch have equal values in every batch"
+    assert finding.message == "the two halves of a batch have equal rows in every batch"
 
 
 def test_parts_that_once_differ_are_quiet():

@@ -32,6 +32,13 @@ def test_a_rate_that_vanishes_in_the_first_half():
     assert finding.cost == "1e-09 from update 10 of 40 on, 0.1 at first"
 
 
+def test_a_rate_that_fell_to_zero_in_the_first_half():
+    (finding,) = judge(LearningRateOffCourse, [*updates(0.1, 0.06, 0.03, 0.0, 0.0, 0.0, 0.0), END])
+    assert finding.cost == "0 from update 30 of 70 on, 0.1 at first"
+    other = [OptimizerBuilt(optimizer=2, lr=0.1), *[OptimizerStepped(optimizer=2, fresh=1, observed=1)] * 9]
+    assert judge(LearningRateOffCourse, [*other, *updates(0.1, 0.06, 0.03, 0.0, 0.0, 0.0, 0.0), END]) == []
+
+
 def test_a_group_that_keeps_the_peak_of_the_others():
     (finding,) = judge(LearningRateOffCourse, [*updates((0.1, 0.02), (0.1, 0.1), (0.1, 0.04)), END])
     assert finding.confidence is Confidence.MEDIUM

@@ -1,3 +1,5 @@
+import pytest
+
 from truestep.events import BatchRead, LoaderMet, RowsEqualled, Site
 from truestep.findings import Outcome
 from truestep.rules import Progress
@@ -41,6 +43,25 @@ def test_a_run_without_a_batch_is_not_observed():
 def rows(*moved, equal=True):
     place = {"name": "x", "made": Site("train.py", 14), "site": Site("train.py", 20)}
     return [RowsEqualled(model=1, rows=16, equal=equal, moved=one, **place) for one in moved]
+
+
+@pytest.mark.parametrize(
+    ("events", "outcome"),
+    [
+        (rows(False, equal=False), Outcome.CLEAR),
+        (rows(False, True, True), Outcome.NOT_OBSERVED),
+        (rows(False, False, False, False), Outcome.CLEAR),
+        (rows(False, True, True, True), Outcome.FOUND),
+        (reads(0), Outcome.CLEAR),
+        ([*reads(0), *rows(False, True)], Outcome.NOT_OBSERVED),
+    ],
+)
+def test_rows_and_batches_are_evidence_each(events, outcome):
+    rule, run = SamplesAllEqual(), Progress()
+    for event in [MET, *events]:
+        run.note(event)
+        rule.observe(event, run)
+    assert rule.verdict(run).outcome is outcome
 
 
 def test_equal_rows_of_an_input_are_named_where_they_are_made():

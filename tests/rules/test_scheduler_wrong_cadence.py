@@ -3,6 +3,7 @@ import pytest
 from truestep.events import (
     BackwardEnded,
     BatchDrawn,
+    LearningRateRead,
     LoaderMet,
     LoaderStarted,
     OptimizerBuilt,
@@ -253,8 +254,31 @@ def test_an_lr_that_vanished_late_or_for_a_while_is_quiet(rates):
     assert judge(SchedulerWrongCadence, rated(*rates)) == []
 
 
-def test_a_vanished_lr_without_passes_over_data_is_quiet():
-    assert judge(SchedulerWrongCadence, rated(*[""] * 25, *["vanished"] * 50, loader=False)) == []
+def test_a_vanished_lr_without_passes_over_data_needs_more_steps():
+    (finding,) = judge(SchedulerWrongCadence, rated(*[""] * 25, *["vanished"] * 50, loader=False))
+    assert finding.confidence is Confidence.MEDIUM
+    assert judge(SchedulerWrongCadence, rated(*[""] * 25, *["vanished"] * 40, loader=False)) == []
+
+
+def lasting(*rates, counts=(26, 104)):
+    reads = [LearningRateRead(optimizer=1, rates=(rate,)) for rate in rates]
+    events = run_of(schedule("LambdaLR", counts=counts), epochs=8, batches=13, per_step=False, loader=False)
+    return [*events[:2], *(event for read in reads for event in (read, STEPPED)), *events[2:]]
+
+
+def test_a_function_that_counts_to_the_number_of_updates_and_gets_passes_is_found():
+    (finding,) = judge(SchedulerWrongCadence, lasting(0.01, 0.02, 0.03))
+    assert finding.confidence is Confidence.MEDIUM
+    assert finding.cost == "its function counts to 104, the number of updates, and got 8 in 107 optimizer steps"
+
+
+@pytest.mark.parametrize(
+    "events",
+    [lasting(0.03, 0.02, 0.001), lasting(0.01, 0.02, counts=(8,)), lasting(0.01, 0.02, counts=(13, 104)), lasting()],
+    ids=["it fell", "it counts passes", "it converts passes", "rates that were not read"],
+)  # fmt: skip
+def test_functions_that_fit_are_quiet(events):
+    assert judge(SchedulerWrongCadence, events) == []
 
 
 def test_a_negative_lr_is_found():

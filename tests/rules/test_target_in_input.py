@@ -36,3 +36,11 @@ def test_a_model_that_was_honest_once_is_quiet():
     assert judge(TargetInInput, [MET, honest]) == []
     assert judge(TargetInInput, [MET, honest, reads]) == []
     assert judge(TargetInInput, [MET, reads, honest]) == []
+
+
+def test_a_target_that_is_a_feature_is_reported_where_it_is_made():
+    made = Site("data.py", 5)
+    (finding,) = judge(TargetInInput, [MET, compared(column=3, reads=True, made=made)])
+    assert finding.primary.site == made
+    assert "feature 3" in finding.message
+    assert [mark.site for mark in finding.related] == [LOSS, CALL]

@@ -230,6 +230,7 @@ TABLE: list[tuple[str, str, list[Event], str, str]] = [
         "crashed",
         "the script did not run to its end",
     ),
+    ("sample-without-gradient", "no backward", MET, "finished", "no readable autograd tape"),
     ("graph-cut", "2 steps", FEW, "finished", "fewer than 3 optimizer steps"),
     ("optimizer-holds-stale-parameters", "2 steps", FEW, "finished", "fewer than 3 optimizer steps"),
     ("parameters-not-optimized", "2 steps", FEW, "finished", "fewer than 10 optimizer steps"),
@@ -354,6 +355,14 @@ TABLE: list[tuple[str, str, list[Event], str, str]] = [
         "finished",
         "too little evidence",
     ),
+    (
+        "evaluation-on-other-classes",
+        "no column of labels",
+        MANY,
+        "finished",
+        "no labels of a training and an evaluation in columns that variables hold",
+    ),
+    ("result-never-read", "no backward pass", [*MET, CALLED], "finished", "no backward pass"),
     (
         "targets-of-other-samples",
         "2 steps",

@@ -73,13 +73,15 @@ def _body(name: str) -> FunctionType:
 
 
 def in_turns(names: Iterable[str], fail: Callable[[Collection[str]], Iterable[str]]) -> None:
-    """Let internals fail together; those that were not reached because an earlier one raised have the next turn.
+    """Let internals fail together; those that were not reached because an earlier one raised have a later turn.
 
     Args:
         names: the internals.
         fail: runs a program while internals raise once, and returns those that were called.
     """
-    left, called = sorted(names), None
-    while left and called != set():  # some are called only when a session starts
-        called = set(fail(left[:MOST_AT_ONCE]))
-        left = [name for name in left if name not in called]
+    left = sorted(names)
+    while left:
+        turn, left = left[:MOST_AT_ONCE], left[MOST_AT_ONCE:]
+        called = set(fail(turn))
+        if called:  # else they are called only when a session starts
+            left += [name for name in turn if name not in called]

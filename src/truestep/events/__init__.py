@@ -17,6 +17,7 @@ from truestep.events._active import (
     DerivativeCompared,
     DrawsCompared,
     InputsCompared,
+    LabelsRead,
     PaddingCompared,
     PartsCompared,
     PlainStateCompared,
@@ -46,6 +47,7 @@ from truestep.events._backward import (
     LossRead,
     TapeRead,
     TermsRead,
+    ValueUnread,
 )
 from truestep.events._data import (
     BatchDrawn,
@@ -83,6 +85,7 @@ from truestep.events._forward import (
     PaddingRead,
     PlainTensorKept,
     ProbabilitiesRead,
+    SampleUsed,
     UnregisteredModuleCalled,
 )
 from truestep.events._objects import (
@@ -157,6 +160,7 @@ __all__ = [
     "HandStepped",
     "InputsCompared",
     "InputsRead",
+    "LabelsRead",
     "LayerRan",
     "LayerSettingRead",
     "LayersJoined",
@@ -202,6 +206,7 @@ __all__ = [
     "RunEnded",
     "RunStarted",
     "SampleReadAgain",
+    "SampleUsed",
     "SamplesCompared",
     "SamplesShared",
     "ScalerBuilt",
@@ -220,5 +225,6 @@ __all__ = [
     "UnregisteredModuleCalled",
     "UpdateMeasured",
     "UpdateRounded",
+    "ValueUnread",
     "WindowMeasured",
 ]

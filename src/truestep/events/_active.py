@@ -123,12 +123,14 @@ class PaddingCompared(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class TargetsCompared(Event):
-    """The targets of a loss are tokens that its model was called on; a copy was called with other tokens there."""
+    """The targets of a loss are tokens or a feature that its model was called on; a copy was called with others."""
 
     absent: ClassVar[str] = "no targets that are tokens of the input"
     model: int
     shift: int = 0
     """Position of the token that is a target, minus the position of its output."""
+    column: int | None = None
+    """Number of the feature that is the target, scaled or shifted; None for tokens."""
     crossed: bool = False
     """Whether targets and outputs are in different orders: positions within sequences, and sequences within
     positions."""
@@ -284,15 +286,16 @@ class RowsPaired(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class PartsCompared(Event):
-    """At a sampled step, two parts of a batch that models were called on were equal, or are no longer."""
+    """At a sampled step, the values of two parts of a batch that models were called on were compared."""
 
-    absent: ClassVar[str] = "no two parts of a batch with equal values"
+    absent: ClassVar[str] = "no step with two inputs of one shape"
     costly: ClassVar[bool] = True
     model: int
     one: str
     other: str
     """Names of the variables; "first half" and "second half" for those of one argument."""
     equal: bool = True
+    """Whether at least nine of ten rows have equal values; for two halves, all rows."""
     made: Site | None = None
     """Line that makes the second of them."""
     site: Site | None = None
@@ -301,13 +304,17 @@ class PartsCompared(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class RowsEqualled(Event):
-    """At a sampled step, all rows of the arguments of a model in training were equal, or are no longer."""
+    """At a sampled step, the rows of the arguments of a model in training were compared with each other.
 
-    absent: ClassVar[str] = "no batch of equal rows"
+    Of a model with different rows in each batch, only the first is emitted.
+    """
+
+    absent: ClassVar[str] = "no batch with rows that could be compared"
     costly: ClassVar[bool] = True
     model: int
     rows: int
     equal: bool = True
+    """Whether all rows have equal values."""
     moved: bool = False
     """Whether the common row differs from that of the previous sampled step."""
     name: str = ""
@@ -344,6 +351,24 @@ class RowsEvaluated(Event):
     """Line that called the model."""
     made: Site | None = None
     """Statement that first stores the table."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class LabelsRead(Event):
+    """The labels beside the rows of a call were found in a column that a variable of the program holds."""
+
+    absent: ClassVar[str] = "no labels of a training and an evaluation in columns that variables hold"
+    costly: ClassVar[bool] = True
+    training: bool = True
+    """True for targets of a loss in training, False for those that an evaluation compares with results."""
+    table: str = ""
+    """Name of the column."""
+    classes: tuple[tuple[int, int], ...] = ()
+    """Each class in the whole column, with its number of rows."""
+    site: Site | None = None
+    """Line of the loss or the comparison."""
+    made: Site | None = None
+    """Statement that first stores the column."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -186,6 +186,24 @@ class GraphsKept(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class ValueUnread(Event):
+    """A function of the training has made a value in steps that were read, and nothing in its source reads it."""
+
+    absent: ClassVar[str] = "no result in the training that nothing reads"
+    name: str = ""
+    """Variables that hold it; empty for an expression that is a statement."""
+    kind: str = "values"
+    """"mask" (true and false), "graph" (results with a graph), "values" (other numbers); "sampler" and "weights" (a
+    row of positive numbers) for values that are made once; for an expression alone its operation, or "expression"."""
+    again: bool = True
+    """Whether each step makes it again."""
+    size: int = 0
+    """Number of the weights."""
+    site: Site | None = None
+    """The expression."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class GraphsRetained(Event):
     """Graphs retained by a line were followed until they were freed; sent once, and again if one is used later."""
 

@@ -147,6 +147,19 @@ class LayerRan(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class SampleUsed(Event):
+    """At a sampled backward: the loss reaches a module behind ``sample()``, and the distribution by another way."""
+
+    absent: ClassVar[str] = "no sample of a distribution with gradients"
+    kind: str = "Normal"
+    parameters: tuple[int, ...] = ()
+    """Parameters of the module."""
+    site: Site | None = None
+    """Line of the sample."""
+    loss: Site | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ForwardCalledDirectly(Event):
     """User code ran ``module.forward(...)`` instead of ``module(...)``; hooks of that module did not run."""
 

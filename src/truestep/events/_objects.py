@@ -153,6 +153,8 @@ class SchedulerBuilt(Event):
     optimizer: int | None = None
     horizon: int | None = None
     """Length of the schedule in scheduler steps (T_max, total_steps, last milestone); None if it has none."""
+    counts: tuple[int, ...] = ()
+    """Whole numbers in variables that the functions of a LambdaLR read."""
     tail: str = ""
     """Kind of the last schedule of a SequentialLR, or of the cosine in a ChainedScheduler."""
     tail_horizon: int | None = None

@@ -10,6 +10,7 @@ optimizer: optimizers and schedulers
 data: loaders, batches and processes
 files: checkpoints and state dicts
 active: active checks on copies
+unread: results that a training step makes and nothing reads
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ def all_probes() -> list[type[Probe]]:
     from truestep.probes.data.seeds import SeedProbe
     from truestep.probes.files.checkpoint import CheckpointProbe
     from truestep.probes.forward.capture import CaptureProbe
+    from truestep.probes.forward.distributions import DrawProbe
     from truestep.probes.forward.dropout import DropoutProbe
     from truestep.probes.forward.losses.loss import LossProbe
     from truestep.probes.forward.mode import ModeProbe
@@ -47,7 +49,7 @@ def all_probes() -> list[type[Probe]]:
     return [
         OptimizerProbe, ZeroProbe, BackwardProbe, ModuleProbe, ModeProbe, LossProbe, DropoutProbe,
         ClipProbe, ScalerProbe, SchedulerProbe, DataProbe, CheckpointProbe, ProcessProbe,
-        SwapProbe, CaptureProbe, SeedProbe,
+        SwapProbe, CaptureProbe, SeedProbe, DrawProbe,
     ]  # fmt: skip
 
 

@@ -13,6 +13,10 @@ _DEAD = 1e-6
 """A learning rate below this fraction of its first value has no effect any more."""
 _BEGUN = 0.2
 """A schedule that made less than this fraction of its steps has barely begun."""
+_LEAST_ALONE = 50
+"""Scheduler steps with a negligible rate that suffice where passes over the data are unknown."""
+_FALLEN = 0.5
+"""A schedule as long as the run ends below this fraction of its largest learning rate."""
 _TO_THE_END = ("CosineAnnealingLR", "OneCycleLR", "PolynomialLR", "SequentialLR", "LinearLR")
 """Schedules designed to be run to their end."""
 _PASSED = 3
@@ -85,11 +89,15 @@ def run_down(built: SchedulerBuilt, pace: ScheduleCounts, counts: RunCounts, run
         cost = f"{pace.negative} of {pace.steps} scheduler steps left the lr below 0"
         help = f"let the factor of `{built.name}` end at 0, or call `{built.name}.step()` less often"
         return Misfit(Confidence.HIGH, "the schedule made the lr negative, so that steps increase the loss", cost, help)
-    if pace.vanished < max(20, pace.steps - pace.vanished) or not counts.often(pace, run):
+    often = counts.often(pace, run)
+    each = pace.steps >= 0.9 * counts.updates.get(built.optimizer, 0)
+    least = 20 if often else _LEAST_ALONE
+    if pace.vanished < max(least, pace.steps - pace.vanished) or not (often or (each and not counts.passes)):
         return None
     cost = f"the latest {pace.vanished} of {pace.steps} scheduler steps left less than a millionth of the first lr"
     help = f"call `{built.name}.step()` once per epoch, or make `{built.name}` as long as the training"
-    return Misfit(Confidence.HIGH, "the schedule ended long before the training, and the lr has vanished", cost, help)
+    message = "the schedule ended long before the training, and the lr has vanished"
+    return Misfit(Confidence.HIGH if often else Confidence.MEDIUM, message, cost, help)
 
 
 def still_warming(built: SchedulerBuilt, pace: ScheduleCounts, counts: RunCounts, run: Progress) -> Misfit | None:
@@ -131,6 +139,8 @@ def barely_begun(built: SchedulerBuilt, pace: ScheduleCounts, counts: RunCounts,
     late = built.kind == "MultiStepLR" or built.step_size is not None
     horizon = horizon or built.step_size or 0
     to_the_end = built.kind in _TO_THE_END or built.tail == "CosineAnnealingLR"
+    if built.kind == "LambdaLR":
+        return _counts_updates(built, pace, counts, run)
     if not (to_the_end or late) or not 0 < pace.steps < _BEGUN * horizon:
         return None
     updates, batches = counts.updates.get(built.optimizer, 0), counts.batches(run)
@@ -151,3 +161,23 @@ def barely_begun(built: SchedulerBuilt, pace: ScheduleCounts, counts: RunCounts,
         confidence = Confidence.MEDIUM  # designed for batches, but stepped once per accumulation window
     cost = f"{pace.steps} of {horizon} scheduler steps were made in {updates} optimizer steps"
     return Misfit(confidence, "the run ended when the schedule had barely begun", cost, help)
+
+
+def _counts_updates(built: SchedulerBuilt, pace: ScheduleCounts, counts: RunCounts, run: Progress) -> Misfit | None:
+    """Return a misfit if a function of the number of updates got the number of a few passes, and never fell."""
+    updates, optimizer = counts.updates.get(built.optimizer, 0), built.optimizer or 0
+    used, margin = run.rates.used(optimizer), updates // 20
+    *others, horizon = built.counts or (0,)
+    converted = any(abs(other * pace.steps - updates) <= margin for other in others)
+    if not used or converted or not 3 <= pace.steps <= updates // 5 or abs(updates - horizon) > margin:
+        return None
+    last = min(max(used[-1].rates), max(run.rates.segments[optimizer][-1].rates))
+    if last < _FALLEN * max(max(segment.rates) for segment in used):
+        return None
+    name = f"`{built.name}.step()`"
+    return Misfit(
+        Confidence.MEDIUM,
+        "the run ended when the schedule had barely begun",
+        f"its function counts to {horizon}, the number of updates, and got {pace.steps} in {updates} optimizer steps",
+        f"call {name} after every `{run.optimizer_name(built.optimizer)}.step()`",
+    )

@@ -13,13 +13,14 @@ class BatchPartsEqual(Rule):
     What it does
     ------------
     Compares, at sampled steps, the batches of floating-point numbers that the models of one step are called on, if
-    variables of one function hold them. Reports two variables with equal values at three sampled steps and in all
-    others, although each has its own memory. Also reports a batch of which the first half equals the second, if the
-    results of the model for both halves are equal too.
+    variables of one function hold them. Reports two variables if at least nine of ten rows are equal, at three sampled
+    steps and in all others, although each has its own memory: an environment that is reset has other rows between.
+    Also reports a batch of which the first half equals the second, if the results of the model for both halves are
+    equal too.
 
     Why it matters
     --------------
-    The second part says nothing that the first does not. A contrastive loss of equal views has nothing to learn, a
+    The second part adds no information to the first. A contrastive loss of equal views has nothing to learn, a
     value of the next state is that of the state itself. In the proof, two views of a sample have a similarity of 1
     from the first step, and a classifier of their features has an accuracy of 0.50 instead of 0.90.
 
@@ -81,11 +82,11 @@ class BatchPartsEqual(Rule):
         names = "the two halves of a batch" if halves else f"`{event.one}` and `{event.other}`"
         draft = self.report(
             event.made or event.site,
-            f"{names} have equal values in every batch",
+            f"{names} have equal rows in every batch",
             run=run,
             label="makes equal parts" if event.made else f"`{run.model_name(event.model)}` is called on equal parts",
             related=(Mark(event.site, "the call"),) if event.made and event.site else (),
-            cost="the second part has no information that the first has not",
+            cost="the second part adds no information to the first",
             help="make each part for itself, and copy arrays that are written again",
             unit="steps read",
             key=key,

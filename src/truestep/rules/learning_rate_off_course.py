@@ -53,7 +53,8 @@ class LearningRateOffCourse(Rule):
     Known false alarms
     ------------------
     One of several groups that keeps its rate on purpose, if it is the peak of the others' course. Not reported: rates
-    of exactly 0 (parts that wait or are turned off), groups with schedules of torch, and runs that were interrupted.
+    of exactly 0 at once or while another optimizer steps (parts that wait or are turned off), groups with schedules of
+    torch, and runs that were interrupted.
 
     References
     ----------
@@ -80,7 +81,8 @@ class LearningRateOffCourse(Rule):
     def _judge(self, number: int, used: list[Segment], updates: int, run: Progress) -> None:
         name = run.optimizer_name(number)
         below = [segment for segment in used if min(segment.rates) < 0]
-        late = _vanished(used, updates)
+        alone = sum(run.rates.updates(other) > 0 for other in run.optimizers) == 1
+        late = _vanished(used, updates, alone=alone)
         if below:
             message = f"the learning rate of `{name}` became negative: its steps increase the loss"
             draft = self._found(number, message, "end the decay at 0, when the run ends", run)
@@ -121,12 +123,13 @@ class LearningRateOffCourse(Rule):
         )
 
 
-def _vanished(used: list[Segment], updates: int) -> Segment | None:
+def _vanished(used: list[Segment], updates: int, *, alone: bool) -> Segment | None:
     """Return the first of the segments with negligible rates at the end, if they are half of the run; else None."""
     largest = max(max(segment.rates) for segment in used)
+    falls = alone and len({segment.rates for segment in used if max(segment.rates) > 0}) >= _LEAST_VALUES
     late = None
     for segment in reversed(used):
-        if not 0 < max(segment.rates) < _GONE * largest:
+        if max(segment.rates) >= _GONE * largest or not (falls or max(segment.rates) > 0):
             break
         late = segment
     return late if late is not None and updates - late.update >= max(_LEAST_UPDATES, updates / 2) else None

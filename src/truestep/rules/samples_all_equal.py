@@ -2,10 +2,15 @@ from __future__ import annotations
 
 from truestep.events import BatchRead, Event, RowsEqualled
 from truestep.findings import Confidence, Mark, Severity
+from truestep.rules._conditions import Condition
 from truestep.rules._rule import Progress, Rule
 
 _LEAST_READS = 3
 _LEAST_STEPS = 4
+_READ = Condition(
+    "no batch of a DataLoader, nor of a model in training, read on the CPU",
+    lambda run: not run.met.isdisjoint({BatchRead, RowsEqualled}),
+)
 
 
 class SamplesAllEqual(Rule):
@@ -16,7 +21,7 @@ class SamplesAllEqual(Rule):
     Reads the first batches of each DataLoader on the CPU. Reports a loader with batches of one repeated sample: all
     rows of the inputs are equal, at least 8 numbers wide and not constant, while their labels differ.
 
-    Without a loader, reads what a model is called on in training, at sampled steps. Reports a model if all rows of all
+    Without a loader, reads the arguments of a model in training, at sampled steps. Reports a model if all rows of all
     its inputs are equal at four sampled steps and in all others, and are another row from step to step.
 
     Why it matters
@@ -54,7 +59,7 @@ class SamplesAllEqual(Rule):
     severity = Severity.ERROR
     account = "samples"
     watches = (BatchRead, RowsEqualled)
-    needs = (BatchRead,)
+    needs = (_READ,)
     asks = "the samples of a batch differ"
 
     def __init__(self) -> None:
@@ -65,7 +70,8 @@ class SamplesAllEqual(Rule):
         """Model to the sampled steps with equal rows, True if they were another row than before; [] after others."""
 
     def suspected(self) -> bool:
-        return super().suspected() or any(reads > 0 for reads in self._alike.values())
+        few = any(0 < len(steps) < _LEAST_STEPS for steps in self._rows.values())
+        return super().suspected() or few or any(reads > 0 for reads in self._alike.values())
 
     def observe(self, event: Event, run: Progress) -> None:
         if isinstance(event, RowsEqualled):

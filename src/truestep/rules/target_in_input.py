@@ -12,7 +12,7 @@ _HELP = {
 
 
 class TargetInInput(Rule):
-    """A sequence model reads the token that it is to predict.
+    """A model reads the target that it is to predict: a token of a sequence, or a feature.
 
     What it does
     ------------
@@ -23,6 +23,10 @@ class TargetInInput(Rule):
 
     Also reports targets in another order than the outputs: the same tokens, sequence by sequence where the outputs are
     position by position.
+
+    Also reports a target of one number that is a feature of the input in every sampled batch, equal, scaled or shifted,
+    if the model reads that feature, and the other features predict the target in part: a label left in the features, or
+    a window that ends with its target.
 
     Why it matters
     --------------
@@ -45,9 +49,10 @@ class TargetInInput(Rule):
 
     Known false alarms
     ------------------
-    A sequence autoencoder with a decoder that reads its encoder position by position. Not reported: masked language
-    models, in which targets are not in the input; autoencoders with a summary of the sequence; sequences that several
-    arguments hold, of which one is read up to the position; and losses that are not of classes.
+    A sequence autoencoder with a decoder that reads its encoder position by position, and a loss for the reconstruction
+    of a single feature. Not reported: masked language models, in which targets are not in the input; autoencoders with
+    a summary of the sequence, or of several features; sequences that several arguments hold, of which one is read up to
+    the position; tests of a memory with random features; and series without noise, which any feature predicts.
 
     References
     ----------
@@ -62,7 +67,7 @@ class TargetInInput(Rule):
     account = "samples"
     watches = (TargetsCompared,)
     needs = (TargetsCompared,)
-    asks = "no token to predict is read"
+    asks = "no target is read"
 
     def __init__(self) -> None:
         super().__init__()
@@ -78,6 +83,21 @@ class TargetInInput(Rule):
         if event.model in self._honest:
             return
         name = run.model_name(event.model)
+        if event.column is not None:
+            self.report(
+                event.made or event.loss,
+                f"`{name}` reads its target, in feature {event.column} of its input",
+                run=run,
+                label="makes the target"
+                if event.made
+                else "the target is a feature, scaled or shifted, in every batch",
+                related=_also(event.loss if event.made else None, "the loss") + _also(event.site, "the call"),
+                cost="the loss falls to zero by a copy of one feature, which is not known when the model is used",
+                help="leave the target out of the features, or take a later value as target",
+                unit="checks",
+                key=event.model,
+            )
+            return
         apart = event.made is not None and (event.loss is None or event.made.line != event.loss.line)
         batch = _also(event.made, "makes the batch") if apart and event.shift <= 0 else ()
         if event.crossed:

@@ -3,7 +3,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from truestep.events import Event, ModelMet, OptimizerStepped, ParametersUnchanged, RunEnded, Site
+from truestep.events import Event, ModelMet, OptimizerStepped, ParametersUnchanged, RunEnded
 from truestep.findings import Confidence, Mark, Severity
 from truestep.rules._conditions import FINISHED, steps
 from truestep.rules._rule import Progress, Rule
@@ -15,8 +15,11 @@ _LEAST_EVALUATIONS = 3
 _RARE = 10
 """Least number of steps for each evaluation; a teacher or a target is called more often."""
 _TAUGHT = frozenset({"expert", "pretrained", "backbone", "extractor", "encoder", "vgg", "resnet", "bert"})
-_ON_PURPOSE = frozenset({"random", "fixed", "target", "frozen", "prior"})
-_BASELINES = frozenset({"baseline", "chance", "fresh", "init", "initial", "untrained", "original"})
+_ON_PURPOSE = frozenset(
+    {"random", "fixed", "target", "frozen", "prior"}
+    | {"baseline", "chance", "fresh", "init", "initial", "untrained", "original"}
+)
+"""Words in the name of a network that may have random weights: a part of a method, the worst case of a comparison."""
 
 
 class UntrainedWeights(Rule):
@@ -95,78 +98,64 @@ class UntrainedWeights(Rule):
             return
         reported: set[int] = set()
         for model in sorted(run.models.values(), key=lambda one: -len(one.parameters)):
-            weights = [p for p in model.parameters if p in run.parameters and len(run.parameters[p].shape) > 1]
+            weights = _matrices(model.parameters, run)
             raw = [p for p in weights if run.weights.untrained(p)]
-            if len(raw) < _LEAST_WEIGHTS or reported.issuperset(raw):
+            whole = len(raw) == len(weights)
+            if len(raw) < _LEAST_WEIGHTS or reported.issuperset(raw) or (whole and _words(model) & _ON_PURPOSE):
                 continue
-            if len(raw) == len(weights):
-                label = self._whole(model, raw, run) or self._fixed(model, run)
-            else:
-                label = self._part(model, weights, raw, run)
+            label = self._frozen(model, weights, raw, run) or (self._alone(model, run) if whole else "")
             if label:
                 reported.update(raw)
                 self._found(model, raw, label, run)
 
-    def _part(self, model: ModelMet, weights: list[int], raw: list[int], run: Progress) -> str:
-        """Return the label for frozen weights of a trained model; "" if they may be random features."""
-        trained = [p for p in weights if run.weights.fate(p) == "trained"]
-        enough = weights[: len(raw)] == raw and (model.installed or len(trained) >= _LEAST_WEIGHTS)
+    def _frozen(self, model: ModelMet, weights: list[int], raw: list[int], run: Progress) -> str:
+        """Return the label for frozen weights beside trained ones; "" if they may be random features.
+
+        The trained weights are those of the model, or, for a model that is frozen as a whole, of its optimizer.
+        """
+        if not run.weights.frozen.issuperset(raw) or not run.weights.ran.keys() >= set(raw):
+            return ""
+        whole = len(raw) == len(weights)
+        held = {p for number in run.held_by.get(raw[0], ()) for p in run.holds[number]}
+        trained = [p for p in _matrices(held if whole else weights, run) if run.weights.fate(p) == "trained"]
+        enough = len(trained) >= _LEAST_WEIGHTS or (trained and model.installed and not whole)
+        if not enough or weights[: len(raw)] != raw:
+            return ""
         moved = [p for p in model.parameters if p in run.weights.moved]
         kept = [p for p in model.parameters if p in run.weights.frozen and p not in run.weights.moved]
-        frozen = run.weights.frozen.issuperset(raw) and run.weights.ran.keys() >= set(raw)
-        if not (frozen and trained and enough) or _among(_shapes(kept, run), _shapes(moved, run)):
-            return ""
-        return "frozen, beside weights that are trained"
+        return "" if _among(_shapes(kept, run), _shapes(moved, run)) else "frozen, beside weights that are trained"
 
-    def _whole(self, model: ModelMet, raw: list[int], run: Progress) -> str:
-        """Return the label for a frozen network that an optimizer holds beside weights that it trains."""
-        if (
-            not run.weights.frozen.issuperset(raw)
-            or not run.weights.ran.keys() >= set(raw)
-            or _words(model) & _ON_PURPOSE
-        ):
-            return ""
-        beside = {p for number in run.held_by.get(raw[0], ()) for p in run.holds[number]}
-        weights = [p for p in beside if p in run.parameters and len(run.parameters[p].shape) > 1]
-        trained = [p for p in weights if run.weights.fate(p) == "trained"]
-        return "frozen, beside weights that are trained" if len(trained) >= _LEAST_WEIGHTS else ""
-
-    def _fixed(self, model: ModelMet, run: Progress) -> str:
+    def _alone(self, model: ModelMet, run: Progress) -> str:
         """Return the label for a network without training; "" if it may be random on purpose."""
+        if run.calls.passes(model.model):
+            return ""
         lines = [line for line in run.calls.lines() if line.model == model.model]
         purposes = run.calls.purposes()
         blocks = sum(line.blocks for line in lines)
-        words = _words(model)
-        if run.calls.passes(model.model):
-            return ""
         other = sum(line.blocks for line in lines if purposes[line.model, line.site] != "evaluation")
         eval_mode = all(mode == "eval" for line in lines for mode, _ in line.apart)
-        if other < min(blocks, _LEAST_WEIGHTS) or (eval_mode and _RARE * blocks <= run.step):
-            evaluated = not words & (_BASELINES | _ON_PURPOSE) and self._evaluated(model, blocks, purposes, run)
-            return "another network with these shapes was trained" if evaluated else ""
-        if blocks < _LEAST_STEPS:
+        evaluated = other < min(blocks, _LEAST_WEIGHTS) or (eval_mode and _RARE * blocks <= run.step)
+        if not evaluated and blocks < _LEAST_STEPS:
             return ""
-        if self._trained_twin(model, run):
+        measured = {number for (number, _), purpose in purposes.items() if purpose == "evaluation"}
+        replaces = evaluated and blocks >= _LEAST_EVALUATIONS and self._replaces(model, measured, run)
+        if replaces or self._trained_twin(model, run):
             return "another network with these shapes was trained"
-        taught = words & _TAUGHT or ("teacher" in words and _distils(run))
-        return f"`{model.name}` serves the training" if taught and not words & _ON_PURPOSE else ""
+        words = _words(model)
+        taught = not evaluated and (words & _TAUGHT or ("teacher" in words and _distils(run)))
+        return f"`{model.name}` serves the training" if taught else ""
 
-    def _evaluated(
-        self, model: ModelMet, blocks: int, purposes: dict[tuple[int, Site | None], str], run: Progress
-    ) -> bool:
-        """Return True if a network is evaluated in place of those with its shapes that are trained."""
-        if self._trained_twin(model, run):
-            return True
+    def _replaces(self, model: ModelMet, measured: set[int], run: Progress) -> bool:
+        """Return True if networks with the same shapes are trained since the first call, and none is evaluated."""
         wanted = _shapes(model.parameters, run)
         before = self._before[model.model]
-        twins = [
+        twins = {
             other.model
             for other in run.models.values()
             if _shapes(other.parameters, run) == wanted and run.weights.moved.intersection(other.parameters)
-        ]
+        }
         updates = sum(run.rates.updates(one) - before.get(one, 0) for one in run.optimizers if _holds(one, twins, run))
-        measured = {number for (number, _), purpose in purposes.items() if purpose == "evaluation"}
-        return blocks >= _LEAST_EVALUATIONS and updates >= _LEAST_STEPS and measured.isdisjoint(twins)
+        return updates >= _LEAST_STEPS and measured.isdisjoint(twins)
 
     def _trained_twin(self, model: ModelMet, run: Progress) -> bool:
         """Return True if a network with the same shapes was trained before the first call, and not since."""
@@ -194,6 +183,11 @@ class UntrainedWeights(Rule):
         draft.count, draft.first_step = len(raw), None
 
 
+def _matrices(parameters: Iterable[int], run: Progress) -> list[int]:
+    """Return the parameters of two or more dimensions."""
+    return [p for p in parameters if p in run.parameters and len(run.parameters[p].shape) > 1]
+
+
 def _words(model: ModelMet) -> set[str]:
     return set(re.split(r"[\W_\d]+", model.name.lower()))
 
@@ -204,7 +198,7 @@ def _distils(run: Progress) -> bool:
     return "kl_div" in kinds or kinds.count("cross_entropy") + kinds.count("nll_loss") > 1
 
 
-def _holds(optimizer: int, models: list[int], run: Progress) -> bool:
+def _holds(optimizer: int, models: Iterable[int], run: Progress) -> bool:
     return any(not run.holds[optimizer].isdisjoint(run.models[number].parameters) for number in models)
 
 

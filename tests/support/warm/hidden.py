@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import atexit
 import functools
+import gc
 import sys
+import weakref
 from collections.abc import Callable, Iterator, Sequence, Set
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import BuiltinImporter, FrozenImporter, ModuleSpec, PathFinder
@@ -47,21 +49,38 @@ class Hidden(MetaPathFinder):
         self._order = {name: number for number, name in enumerate(self._modules)}
         for name in self._modules:
             self._uses.setdefault(name, set()).update(self._used(name))
+        for info in vars(weakref.finalize)["_registry"].values():  # of torch's libraries, which a process leaves alone
+            info.atexit = False
+
+    def take_out(self) -> None:
+        """Take the modules out of `sys.modules`."""
+        for name in self._modules:
+            sys.modules.pop(name, None)
 
     def hide(self) -> None:
-        """Take the modules out of `sys.modules`, and bring each back when it is imported.
+        """Bring each module back when it is imported.
 
         After the last function that was registered with `atexit` they are taken out again: the interpreter does not
         tear down modules that the program did not import.
         """
-        self._take_out()
-        atexit.register(self._take_out)
+        atexit.register(self.take_out)
         sys.meta_path.insert(0, self)
         self._register(self._kept)
 
-    def _take_out(self) -> None:
-        for name in self._modules:
-            sys.modules.pop(name, None)
+    def leave(self) -> None:
+        """Run the functions that are registered with `atexit`, and forget the modules of the program."""
+        atexit.unregister(self.take_out)
+        vars(atexit)["_run_exitfuncs"]()
+        names = [
+            name for name in sys.modules if name == "__main__" or not (name in self._modules or name in self._kept)
+        ]
+        mine = [weakref.ref(sys.modules[name]) for name in names if isinstance(sys.modules[name], ModuleType)]
+        for name in names:
+            sys.modules[name] = None  # type: ignore[assignment]
+        gc.collect()
+        for module in reversed(mine):
+            _clear(module())
+        gc.collect()
 
     def find_spec(self, name: str, path: Sequence[str] | None, target: ModuleType | None = None) -> ModuleSpec | None:
         """Return the spec of a hidden module where the usual search finds the same file, else None."""
@@ -134,6 +153,17 @@ class Hidden(MetaPathFinder):
             for finder in sys.meta_path
             if finder not in (self, BuiltinImporter, FrozenImporter, PathFinder)
         )
+
+
+def _clear(module: ModuleType | None) -> None:
+    """Remove the names of a module that others still hold, in the order in which Python does."""
+    names = {} if module is None else vars(module)
+    for name in list(names):
+        if name.startswith("_") and not name.startswith("__"):
+            names[name] = None
+    for name in list(names):
+        if name != "__builtins__":
+            names[name] = None
 
 
 def _home(value: object) -> object:

@@ -8,6 +8,7 @@ import sys
 
 BARE = set(sys.modules)
 
+import array
 import ctypes
 import faulthandler
 import gc
@@ -70,15 +71,24 @@ def main() -> None:
         for stage in modules(package):
             hidden.stage(stage)
     hidden.close()
+    sys.modules["truestep.seams.tracing"].leave_uncompiled()  # a session marks the code of modules that are not marked
+    generators = [sys.modules["random"], sys.modules["numpy.random"], sys.modules["torch"].default_generator]
+    temporary = vars(sys.modules["tempfile"])
+    hidden.take_out()  # before the fork: each module that is touched is a page that is copied
     gc.collect()
     gc.freeze()  # a collection in a forked process would copy the pages of all that is imported
     use_huge_pages()
     request = serve(socket.socket(fileno=int(sys.argv[1])))
     take_over(request)
+    for generator in generators:
+        generator.seed()
+    temporary["tempdir"] = None
     hidden.hide()
     leave_libraries(hidden)
     warn(filters, request["warnings"])
-    run(request, paths)
+    status = run(request, paths)
+    if status is not None:
+        leave(hidden, status)
 
 
 def use_huge_pages() -> None:
@@ -124,7 +134,8 @@ def serve(connection: socket.socket) -> dict[str, Any]:
 
 def receive(connection: socket.socket) -> tuple[dict[str, Any], list[int]]:
     """Return the next request and the descriptors of its standard streams."""
-    head, descriptors, *_ = socket.recv_fds(connection, 16, 3)
+    head, received, *_ = connection.recvmsg(16, socket.CMSG_SPACE(3 * array.array("i").itemsize))
+    descriptors = [one for _, _, sent in received for one in array.array("i", sent)]
     if not head:
         raise EOFError
     size, text = int(head), b""
@@ -134,7 +145,7 @@ def receive(connection: socket.socket) -> tuple[dict[str, Any], list[int]]:
 
 
 def take_over(request: dict[str, Any]) -> None:
-    """Give this process the session, folder, environment, streams and random generators of a new one."""
+    """Give this process the session, folder, environment and streams of a new one."""
     if request["session"]:
         os.setsid()
     elif request["group"] >= 0:
@@ -143,10 +154,6 @@ def take_over(request: dict[str, Any]) -> None:
     os.chdir(request["folder"])
     os.environ.clear()
     os.environ.update(request["environment"])
-    sys.modules["random"].seed()
-    sys.modules["numpy.random"].seed()
-    sys.modules["torch"].default_generator.seed()
-    sys.modules["tempfile"].tempdir = None
     for number, name in enumerate(("stdin", "stdout", "stderr")):
         stream = standard(number, getattr(sys, name))
         setattr(sys, name, stream)
@@ -169,6 +176,24 @@ def standard(number: int, before: io.TextIOWrapper) -> io.TextIOWrapper:
     return stream
 
 
+def leave(hidden: Hidden, status: int) -> None:
+    """End this process as Python does, without the teardown of all that was imported before the fork.
+
+    A teardown touches every object, and so copies its page.
+    """
+    if "threading" in sys.modules:
+        vars(sys.modules["threading"])["_shutdown"]()
+    hidden.leave()
+    try:
+        for stream in (sys.stdout, sys.stderr):
+            if stream is not None and not stream.closed:
+                stream.flush()
+    except OSError:
+        raise SystemExit(status) from None  # Python says what is lost, and has another status
+    ctypes.CDLL(None).fflush(None)
+    os._exit(status & 0xFF)
+
+
 def leave_libraries(hidden: Hidden) -> None:
     """Leave the process when Python has ended: without the destructors of torch's libraries, which take 0.25 s."""
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(hidden))
@@ -185,8 +210,8 @@ def warn(filters: list[Any], options: list[str]) -> None:
     vars(warnings)["_filters_mutated"]()
 
 
-def run(request: dict[str, Any], paths: list[str]) -> None:
-    """Run a command, a module or a script as Python does, in a new ``__main__``."""
+def run(request: dict[str, Any], paths: list[str]) -> int | None:
+    """Run a command, a module or a script as Python does, in a new ``__main__``; return the status of the process."""
     how, what, arguments = request["how"], request["what"], request["arguments"]
     full = os.path.join(os.getcwd(), what)
     first = {"-c": "", "-m": os.getcwd(), "": os.path.dirname(os.path.realpath(what))}[how]
@@ -215,11 +240,14 @@ def run(request: dict[str, Any], paths: list[str]) -> None:
             forget_file(names)
     except SystemExit as error:
         error.__traceback__ = None
-        raise
+        if not isinstance(error.code, int | None):
+            raise
+        return error.code or 0
     except BaseException:
         forget_file(names)
         sys.excepthook = without_server(sys.excepthook)
         raise
+    return 0
 
 
 def forget_file(names: dict[str, Any]) -> None:

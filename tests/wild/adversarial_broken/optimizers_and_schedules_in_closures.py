@@ -10,7 +10,8 @@ torch.manual_seed(0)
 x = torch.randn(256, 8)
 y = (x[:, 0] > 0).long()
 loader = DataLoader(TensorDataset(x, y), batch_size=32, shuffle=True)
-held_out, labels = torch.randn(64, 8), torch.zeros(64, dtype=torch.long)
+held_out = torch.randn(64, 8)
+labels = (held_out[:, 0] > 0).long()
 
 
 def trainer(model):

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from types import FrameType
 from typing import Any
@@ -36,6 +36,7 @@ from truestep.probes.active.data_sets.overlap import Overlap, Trained
 from truestep.probes.active.data_sets.reads import read_again, shared
 from truestep.probes.active.derivatives import functions_of
 from truestep.probes.active.grounds import fit, hindrance
+from truestep.probes.active.rows.columns import TargetColumns
 from truestep.probes.active.rows.parts import Parts
 from truestep.probes.active.rows.reads import RowReads
 from truestep.probes.active.sequences.targets import TargetsRead
@@ -75,8 +76,9 @@ class ActiveProbe(Probe):
         """Loader of an evaluation to the state of the training at its comparison, and the result."""
 
         self._targets = TargetsRead(scene, self._aside)
-        self._comparisons = Comparisons(scene, self._aside)
+        self._columns = TargetColumns(scene, self._aside)
         self._rows = RowReads(scene, self._aside)
+        self._comparisons = Comparisons(scene, self._aside, self._rows.compared)
         self._parts = Parts(scene)
         self._plain = Unsaved(scene)
         self._saves: set[tuple[int, tuple[str, ...], tuple[str, ...]]] = set()
@@ -152,10 +154,12 @@ class ActiveProbe(Probe):
                 return
             if not tracked or (use_of(site) if site else Use()).how == "compared":
                 self._comparisons.returned(model.number, site, frame, result)
+            self._rows.forget()
             if tracked and scene.sampling.on:
                 self._in_training(module, model.number, site, frame, result)
                 if scene.sampling.step >= _TRAINED:
                     self._targets.returned(module, model.number, site, frame, result)
+                    self._columns.returned(module, model.number, site, frame)
             elif not tracked and not module.training:
                 self._in_evaluation(module, model.number, site, frame, result)
             elif not scene.torch.is_grad_enabled():
@@ -167,9 +171,10 @@ class ActiveProbe(Probe):
     def computed(self, kind: str, site: Site | None, input: Any, target: Any) -> None:
         """Handle a loss of training at a sampled step."""
         with contextlib.suppress(Refused):
-            self._rows.targets(site, sys._getframe(2), target)
+            self._rows.targets(site, sys._getframe(2), target, self._part())
         if self.scene.sampling.step >= _TRAINED:
             self._targets.computed(kind, site, sys._getframe(2), input, target)
+            self._columns.computed(site, sys._getframe(2), target)
 
     @sees
     def _read_rows(self, module: Any, model: int, site: Site | None, frame: FrameType, *, tracked: bool) -> None:
@@ -183,7 +188,14 @@ class ActiveProbe(Probe):
             if tracked:
                 self._rows.training(model, site, frame, given)
             elif given and not scene.torch.is_grad_enabled():
-                self._rows.evaluation(model, site, frame, given)
+                self._rows.evaluation(model, site, frame, given, self._part())
+
+    def _part(self) -> Sequence[int] | None:
+        """Return the rows that the loader of the latest batch reads of its data set; None for all of them."""
+        loader = self.scene.loader
+        data = self._data[loader]() if loader in self._data else None
+        part = vars(data).get("indices") if isinstance(data, self.scene.torch.utils.data.Subset) else None
+        return part if isinstance(part, list | range) else None
 
     @sees
     def _read_parts(self, module: Any, model: int, site: Site | None, frame: FrameType, result: Any) -> None:

@@ -20,6 +20,7 @@ from truestep.probes.backward.tape import read_tape, risky_operations
 from truestep.probes.backward.terms import Terms
 from truestep.probes.context.probe import Probe, sees
 from truestep.probes.context.values import has_values
+from truestep.probes.unread.values import UnreadValues
 from truestep.seams.refs import Ref
 
 _SCALINGS = ("DivBackward0", "MulBackward0")
@@ -70,6 +71,7 @@ class BackwardProbe(Probe):
         self.retained = Retained(self.scene)
         self.anomaly = Anomaly(self.scene)
         self.terms = Terms(self.scene)
+        self.unread = self.scene.unread = UnreadValues(self.scene)
         scene, coast = self.scene, self.scene.coast
 
         def _engine_run_backward(t_outputs: Any, *args: Any, **kwargs: Any) -> Any:
@@ -191,6 +193,7 @@ class BackwardProbe(Probe):
         if sampled and self._another_read():
             read_tape(scene, [o for o in outputs if hasattr(o, "grad_fn")], site)
             self.terms.look(node, scene.sites.own(1), site)
+            self.unread.look(scene.sites.frame(1), backward=True)
             if node is not None and self._begun.get(site, 0) + _CHAINS_FOR > scene.sampling.step:
                 look_for_chains(scene, node, site)
             self.anomaly.look(site)

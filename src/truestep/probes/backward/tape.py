@@ -10,6 +10,7 @@ from truestep.events import BroadcastOnTape, Site, TapeRead
 from truestep.probes.backward.cuts import boundary, cut_between, switch
 from truestep.probes.backward.gradient_reads import reads_gradients
 from truestep.probes.context.scene import Scene
+from truestep.probes.forward.draws import is_marked
 from truestep.probes.optimizer.fsdp import is_freed, shards
 
 _MOST_NODES = 50_000
@@ -38,6 +39,7 @@ def read_tape(scene: Scene, outputs: list[Any], site: Site | None) -> None:
     opaque = False
     seen: set[Any] = set()
     leaf_root, follows = True, bool(scene.losses.followed)
+    draws, marked = scene.draws.pending, False
     sharded = shards()
     custom = scene.torch.autograd.function.BackwardCFunction
     for output in outputs:
@@ -59,6 +61,7 @@ def read_tape(scene: Scene, outputs: list[Any], site: Site | None) -> None:
             continue
         if follows:
             scene.losses.met(node)
+        marked = marked or (draws and is_marked(node))
         if name.startswith(_OPAQUE) or (isinstance(node, custom) and name not in _TRANSPARENT):
             opaque = True
         for following, _ in node.next_functions:
@@ -68,6 +71,7 @@ def read_tape(scene: Scene, outputs: list[Any], site: Site | None) -> None:
     for output in outputs:
         _broadcast(scene, output.grad_fn, site)
         _spread(scene, output.grad_fn, site)
+    scene.draws.tell(reached, marked, site)
     ordered = sorted(reached)
     without = {number: at for number, at in scene.ledger.without_grad.items() if number not in scene.ledger.forwarded}
     cut = next((cut for number, at in without.items() if number not in reached and (cut := switch(at))), None)

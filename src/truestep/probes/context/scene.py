@@ -16,6 +16,7 @@ from truestep.probes.context.repetition import Coast
 from truestep.probes.context.sampling import Sampling
 from truestep.probes.context.sites import Sites
 from truestep.probes.context.unseen import Unseen
+from truestep.probes.forward.draws import Draws
 from truestep.probes.gradients.gradient_states import Held
 from truestep.probes.gradients.ledger import Ledger
 from truestep.probes.gradients.scales import Scales
@@ -23,6 +24,7 @@ from truestep.probes.gradients.scales import Scales
 if TYPE_CHECKING:
     from truestep.probes.active.probe import ActiveProbe
     from truestep.probes.data.seeds import SeedProbe
+    from truestep.probes.unread.values import UnreadValues
 
 E = TypeVar("E", bound=Event)
 _NAMED_PARAMETERS = 4000
@@ -69,6 +71,7 @@ class Scene:
         loader: number of the loader of the latest batch, None without one.
         seeds: the probe of seeds, None before it is installed.
         checks: the active checks, None if they are off.
+        unread: the results that nothing reads, None before the probe of backward passes is installed.
     """
 
     def __init__(self, torch: Any, listener: Listener = _IGNORING) -> None:
@@ -85,10 +88,12 @@ class Scene:
         self.sampling = Sampling(torch)
         self.ledger = Ledger(torch.Tensor, self.sampling)
         self.scales = Scales(self.ledger)
+        self.draws = Draws(self)
         self.losses = Losses()
         self.loader: int | None = None
         self.seeds: SeedProbe | None = None
         self.checks: ActiveProbe | None = None
+        self.unread: UnreadValues | None = None
         self.coast = Coast(self)
         self._events: dict[tuple[Any, ...], Any] = {}
         self._device_failed: Any = getattr(torch, "AcceleratorError", ())

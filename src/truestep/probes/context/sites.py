@@ -35,6 +35,9 @@ class Sites:
         self._codes: list[CodeType] = []
         self._sites: dict[tuple[int, int], Site] = {}
         self._dropped: dict[tuple[int, int], bool] = {}
+        self._imported = 0, ""
+        """Number of imported modules, and the latest of them, when their files were listed."""
+        self._own_files: list[str] = []
 
     def _classify(self, code: CodeType) -> int:
         """Return 0 for a user's code, 1 for an installed library, 2 for torch and this package."""
@@ -144,9 +147,13 @@ class Sites:
 
     def own_files(self) -> list[str]:
         """Return the files of the program that are imported so far."""
-        paths = [getattr(module, "__file__", None) for module in list(sys.modules.values())]
-        mine = [path for path in dict.fromkeys(paths) if path and path.endswith(".py")]
-        return [path for path in mine if not self.is_installed(path)][:_MOST_FILES]
+        modules = len(sys.modules), next(reversed(sys.modules), "")
+        if modules != self._imported:  # a program with torch has two thousand modules
+            self._imported = modules
+            paths = [getattr(module, "__file__", None) for module in list(sys.modules.values())]
+            mine = [path for path in dict.fromkeys(paths) if path and path.endswith(".py")]
+            self._own_files = [path for path in mine if not self.is_installed(path)][:_MOST_FILES]
+        return self._own_files
 
     def _build(self, frame: FrameType) -> Site:
         code = frame.f_code

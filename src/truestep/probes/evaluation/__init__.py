@@ -1,6 +1,7 @@
 """Uses of the results of a model, read from the statements around its calls.
 
 loops        the loop around a call: a sum that each pass overwrites
+last_pass    a metric of the last batch of such a loop
 comparisons  compares results with targets: shapes, dimensions, scores in place of classes, rows of other samples
 statements   repeats the statements after a call on copies
 expressions  values of their expressions, with functions of the user

@@ -12,7 +12,7 @@ from contextlib import AbstractContextManager
 from types import FrameType
 from typing import Any
 
-from truestep.events import ResultCompared, Site
+from truestep.events import Event, ResultCompared, Site
 from truestep.probes.active.copies import Refused
 from truestep.probes.context.scene import Scene
 from truestep.probes.evaluation.rows import Rows
@@ -36,13 +36,20 @@ class Comparisons:
     Args:
         scene: the scene.
         aside: returns the context manager in which statements are repeated.
+        labels: returns the event about the labels that results are compared with, if any.
     """
 
-    def __init__(self, scene: Scene, aside: Callable[[], AbstractContextManager[None]]) -> None:
+    def __init__(
+        self,
+        scene: Scene,
+        aside: Callable[[], AbstractContextManager[None]],
+        labels: Callable[[Site, Any], Event | None],
+    ) -> None:
         self._scene = scene
         self._aside = aside
+        self._labels = labels
         self._left: dict[tuple[int, Site | None], int] = {}
-        self._found: list[ResultCompared] = []
+        self._found: list[Event] = []
         self._model = 0
         self._called: Site | None = None
         self._samples = 0
@@ -99,6 +106,8 @@ class Comparisons:
             return
         if name not in ("eq", "ne", "sub") or not isinstance(predicted, tensor) or not isinstance(target, tensor):
             return
+        labels = None if name == "sub" or one.made.raw else self._labels(site, target)
+        self._found += [] if labels is None else [labels]
         how = self._broadcast(predicted, target)
         if name != "sub" and not how:
             how = one.made.over if one.made.over != "all" or target.numel() > 1 else ""

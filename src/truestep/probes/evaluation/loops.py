@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from truestep.events import Site
-from truestep.probes.forward.results import call_at, is_metric
+from truestep.probes.forward.results import call_at
 
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
@@ -25,8 +25,8 @@ class Loop(NamedTuple):
 
     Attributes:
         name: variable that is not the sum of the loop; "" without one.
-        use: behind the loop: "divided", "divisor", "differentiated" or "read", if each pass overwrites it; "kept" if it
-            grows over all runs of the loop, and is divided by the total of one.
+        use: behind the loop: "divided", "divisor" or "differentiated", if each pass overwrites it; "kept" if it grows
+            over all runs of the loop, and is divided by the total of one.
         place: the assignment in the loop.
         trains: True if the loop has a backward pass.
     """
@@ -53,33 +53,32 @@ def loop_around(site: Site) -> Loop | None:
     while function in parents and not isinstance(function, _FUNCTIONS):
         function = parents[function]
     trains = any(isinstance(one, ast.Attribute) and one.attr == "backward" for one in ast.walk(loop))
-    for statement in _assignments(loop.body):
+    for statement in assignments(loop.body):
         name = statement.targets[0].id  # type: ignore[attr-defined]
-        if _is_read(name, loop) or not _is_zero_before(name, function, loop):
+        if is_read(name, loop) or not _is_zero_before(name, function, loop):
             continue
         use = _use(name, function, loop)
         if use == "divisor" and not _is_length(statement.value):
             continue
         if use and _varies(statement, loop):
-            return Loop(name, use, _place(statement, site), trains)
+            return Loop(name, use, place_of(statement, site), trains)
     for grown in (one for one in ast.walk(loop) if isinstance(one, ast.AugAssign) and isinstance(one.op, ast.Add)):
         if isinstance(grown.target, ast.Name) and _is_kept(grown.target.id, function, loop, parents):
-            return Loop(grown.target.id, "kept", _place(grown, site), trains)
-    last = None if trains else _last_metric(function, loop)
-    return Loop(trains=trains) if last is None else Loop(last.targets[0].id, "read", _place(last, site))  # type: ignore[attr-defined]
+            return Loop(grown.target.id, "kept", place_of(grown, site), trains)
+    return Loop(trains=trains)
 
 
-def _assignments(body: list[ast.stmt]) -> Iterator[ast.Assign]:
+def assignments(body: list[ast.stmt]) -> Iterator[ast.Assign]:
     """Yield the assignments to a name that run in each pass of a loop."""
     for statement in body:
         if isinstance(statement, ast.Assign) and len(statement.targets) == 1:
             if isinstance(statement.targets[0], ast.Name):
                 yield statement
         elif isinstance(statement, ast.With):
-            yield from _assignments(statement.body)
+            yield from assignments(statement.body)
 
 
-def _is_read(name: str, loop: ast.AST) -> bool:
+def is_read(name: str, loop: ast.AST) -> bool:
     """Return True if a variable is read in a loop, or written there in another way."""
     names = [one for one in ast.walk(loop) if isinstance(one, ast.Name) and one.id == name]
     return len(names) != 1
@@ -162,7 +161,7 @@ def _varies(statement: ast.Assign, loop: ast.AST) -> bool:
     return not read.isdisjoint(written)
 
 
-def _place(statement: ast.stmt, site: Site) -> Site:
+def place_of(statement: ast.stmt, site: Site) -> Site:
     return Site(
         site.path, statement.lineno, statement.col_offset, statement.end_lineno or 0,
         statement.end_col_offset or 0, function=site.function,
@@ -223,54 +222,3 @@ def _is_total(node: ast.expr, outer: ast.AST, inside: set[ast.AST]) -> bool:
         if not resets:
             return False
     return True
-
-
-# --- metrics of the last pass ----------------------------------------------------------------------------------------
-
-_COLLECTING = frozenset({
-    "append", "extend", "insert", "add", "update", "write", "writerow", "log", "print", "info", "add_scalar", "put",
-    "set_postfix", "setdefault", "accumulate", "add_", "copy_", "record",
-})  # fmt: skip
-
-
-def _last_metric(function: ast.AST, loop: ast.AST) -> ast.Assign | None:
-    """Return the assignment of a metric in a loop that keeps nothing else of its passes, and is read behind it."""
-    if not isinstance(loop, ast.For) or len(_names([loop.target])) < 2 or _collects(loop) or _recurs(loop):
-        return None
-    end = loop.end_lineno or 0
-    for statement in _assignments(loop.body):
-        name = statement.targets[0].id  # type: ignore[attr-defined]
-        if _is_read(name, loop) or not is_metric(statement.value) or not _varies(statement, loop):
-            continue
-        behind = [
-            one for one in ast.walk(function) if isinstance(one, ast.Name) and one.id == name and one.lineno > end
-        ]
-        if behind and isinstance(min(behind, key=lambda one: (one.lineno, one.col_offset)).ctx, ast.Load):
-            return statement
-    return None
-
-
-def _collects(loop: ast.For) -> bool:
-    """Return True if a loop keeps or shows something of each pass, or may end early."""
-    for node in ast.walk(loop):
-        match node:
-            case ast.AugAssign() | ast.Yield() | ast.Return() | ast.Break() | ast.NamedExpr():
-                return True
-            case ast.Subscript(ctx=ast.Store()) | ast.Attribute(ctx=ast.Store()):
-                return True
-            case ast.Expr(value=ast.Call()):
-                return True
-            case ast.Call(func=ast.Attribute(attr=called) | ast.Name(id=called)) if called in _COLLECTING:
-                return True
-    return False
-
-
-def _recurs(loop: ast.For) -> bool:
-    """Return True if a pass reads a value that the pass before has written."""
-    names = [one for part in loop.body for one in ast.walk(part) if isinstance(one, ast.Name)]
-    for name in {one.id for one in names if isinstance(one.ctx, ast.Store)}:
-        uses = [one for one in names if one.id == name]
-        first = min(one.lineno for one in uses if isinstance(one.ctx, ast.Store))
-        if any(one.lineno <= first for one in uses if isinstance(one.ctx, ast.Load)):
-            return True
-    return False

@@ -40,6 +40,7 @@ class InnerCalls:
         self._met.clear()
         self._norms.begin(model.number, args)
         self._plain.look(model.number, module)
+        self._scene.draws.passed(module, args)
         self._own(module)
 
     def called(self, module: Any, args: tuple[Any, ...]) -> None:
@@ -47,7 +48,10 @@ class InnerCalls:
         scene = self._scene
         if args and type(module) in self._norms.kinds:
             self._norms.met(module, args[0])
+        scene.draws.passed(module, args)
         self._own(module, grad=scene.torch.is_grad_enabled())
+        if scene.unread is not None:
+            scene.unread.look(scene.sites.frame(3), depth=1)
         if id(module) in self._registered or module in self._met:
             return
         self._met.update(module.modules())

@@ -14,6 +14,7 @@ from truestep.probes.backward.kept_graphs import Keep
 from truestep.probes.context.local_variables import argument
 from truestep.probes.context.names import receiver
 from truestep.probes.context.probe import Probe, sees
+from truestep.probes.evaluation.last_pass import LastPass, last_pass
 from truestep.probes.evaluation.loops import loop_around
 from truestep.probes.forward.inner_calls import InnerCalls
 from truestep.probes.forward.inputs import READS_ASIDE, Inputs
@@ -35,7 +36,7 @@ Token = tuple[int, Any, Any]
 class CallSite:
     """A place in the code that calls a model, with the facts about the call that do not change."""
 
-    __slots__ = ("dropped", "events", "model", "reads", "site", "use")
+    __slots__ = ("dropped", "events", "last", "model", "reads", "site", "use")
 
     def __init__(self, model: Model, site: Site | None, dropped: bool) -> None:
         self.model = model
@@ -43,6 +44,8 @@ class CallSite:
         self.dropped = dropped
         self.use = Use() if site is None else use_of(site)
         self.events: dict[tuple[Any, ...], ModelCalled] = {}
+        self.last: LastPass | None = None
+        """Variable of the loop around the call that may be a metric of its last pass."""
         self.reads = READS_ASIDE
         """Calls without gradients with values still to be read outside of sampled steps."""
 
@@ -152,6 +155,8 @@ class ModuleProbe(Probe):
         same = model.repeats_input(args)
         if scene.sampling.on or (place.reads and not self._grad_enabled()):
             place.reads -= not scene.sampling.on
+            if place.last is not None and not self._grad_enabled():
+                self._look_back(place, frame)
             self._inputs.look(model.number, module, args, place.site)
         if self._grad_enabled():
             self.evaluated.model = None
@@ -207,6 +212,8 @@ class ModuleProbe(Probe):
         tracked = tensor is not None and tensor.requires_grad
         if scene.sampling.on and not before:
             self._compared.end(model, module, place.site, result)
+            if tracked and scene.unread is not None:
+                scene.unread.look(scene.sites.frame(3))
         if scene.depth.modal is not None:
             model.follows(scene.depth)
         on = model.switched_on() if model.sensitive else 0
@@ -291,10 +298,19 @@ class ModuleProbe(Probe):
             loop = None if place.site is None else loop_around(place.site)
             if loop is not None:
                 scene.emit(LoopRead(model=model.number, site=place.site, **loop._asdict()))
+                place.last = None if loop.name or loop.trains or place.site is None else last_pass(place.site)
             if owner is None and (frame is user or frame.f_code.co_name in _CALLING):
                 self._callsites[key] = place
                 scene.sites.keep(frame.f_code)
         return place
+
+    def _look_back(self, place: CallSite, frame: FrameType) -> None:
+        """Emit the loop around a call if a variable holds a metric of the pass before."""
+        last = place.last
+        if last is not None and self.scene.sites.at(frame) == place.site and last.is_metric(self.scene.torch, frame):
+            place.last = None
+            found = LoopRead(model=place.model.number, name=last.name, use="read", place=last.place, site=place.site)
+            self.scene.emit(found)
 
     def _called(self, place: CallSite, module: Any, key: tuple[Any, ...]) -> ModelCalled:
         model = place.model

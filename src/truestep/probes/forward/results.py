@@ -184,7 +184,7 @@ class _Flow:
             self._on(value, up, plain=True)
 
     def _equal(self, value: _Value, others: list[ast.expr]) -> None:
-        """Enter a comparison for equality: with targets, if the other side is no constant and no other prediction."""
+        """Enter a comparison for equality: with targets, if the other side is neither a constant nor a prediction."""
         for other in others:
             written = [node for node in ast.walk(other) if isinstance(node, ast.Name)]
             texts = [ast.unparse(other), *(text for name in written for text in self._definitions(name))]
@@ -274,12 +274,3 @@ class _Flow:
         while not isinstance(node, _SCOPES):
             node = self._parents[node]
         return node
-
-
-def is_metric(node: ast.expr) -> bool:
-    """Return True if an expression is computed by a function named as a loss or a metric, or by a comparison."""
-    for one in ast.walk(node):
-        name = one.attr if isinstance(one, ast.Attribute) else one.id if isinstance(one, ast.Name) else ""
-        if isinstance(one, ast.Compare) or (name and (_LOSS.search(name.lower()) or _METRIC.search(name.lower()))):
-            return True
-    return False

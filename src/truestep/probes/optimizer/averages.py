@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Container
 from typing import Any
 
-from truestep.events import AverageMeasured
+from truestep.events import AverageMeasured, Site
 from truestep.probes.context.scene import Scene
 from truestep.probes.context.values import has_values
 from truestep.probes.gradients.gradient_states import Held
@@ -26,6 +26,8 @@ class Averages:
         self._scene = scene
         self._copies = copies
         self._kept: list[tuple[list[Held], list[Held], dict[str, int], Any, Any]] = []
+        self._loops: dict[str, Site | None] = {}
+        """File to its first loop over a zip of parameters."""
 
     def look(self, moved: Container[int]) -> None:
         """Keep values of models outside optimizers and of the trained models like them."""
@@ -48,9 +50,17 @@ class Averages:
             left, size = float((change - both @ shares).norm()), float(change.norm())
             if size > _ROUNDING * float(mine.norm()) and left <= max(_EXACT * size, _ROUNDING * float(mine.norm())):
                 take, excess = shares.tolist()
-                site = next((at for path in self._scene.sites.own_files() if (at := pairs_loop(path))), None)
                 total, take = float(f"{1 + excess:.4g}"), float(f"{take:.3g}")
-                self._scene.tell(AverageMeasured, **numbers, take=take, total=total, site=site)
+                self._scene.tell(AverageMeasured, **numbers, take=take, total=total, site=self._loop())
+
+    def _loop(self) -> Site | None:
+        """Return the first loop of the program over a zip of parameters."""
+        for path in self._scene.sites.own_files():
+            if path not in self._loops:
+                self._loops[path] = pairs_loop(path)
+            if self._loops[path] is not None:
+                return self._loops[path]
+        return None
 
     def _some(self, held: list[Held]) -> Any:
         """Return some values of the first parameters in one vector; None if they cannot be read."""

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from typing import Any
+
 from truestep.probes.context.scene import Scene
 from truestep.probes.gradients.gradient_states import Held
 from truestep.probes.optimizer.sampled_measures import fingerprint, is_initial
@@ -23,24 +26,52 @@ def fresh_weights(scene: Scene, held: list[Held]) -> tuple[int, ...]:
         return ()
     fresh = []
     mine = {one.number for one in held}
+    origins: dict[Any, _Origins] = {}
     for one in held[: 2 * _MOST]:
         weight = one.ref()
         if weight is None or not weight.is_cpu or not is_initial(weight):
             continue
         values = fingerprint(weight)
-        origins = [
-            other
-            for other in list(scene.ledger.by_id.values())
-            if other.number not in mine and other.base and (them := other.ref()) is not None and them.is_cpu
-            if them.shape == weight.shape
-        ]
-        early = any(other.base == values != fingerprint(other.ref()) for other in origins)
-        known = [texts for other in origins for texts in (other.base or [], fingerprint(other.ref()))]
-        if early or not any(_is_near(values, texts) for texts in known):
+        form = weight.shape, len(values)
+        if form not in origins:
+            origins[form] = _Origins(scene, *form, mine)
+        if origins[form].are_apart(values):
             fresh.append(one.number)
     return tuple(fresh)
 
 
-def _is_near(mine: list[str], theirs: list[str]) -> bool:
-    pairs = [(float(one), float(other)) for one, other in zip(mine, theirs, strict=False)]
-    return sum(abs(one - other) for one, other in pairs) < _NEAR * sum(abs(one) for one, _ in pairs)
+class _Origins:
+    """The first and the present values of the parameters of one shape, each read once.
+
+    Args:
+        scene: the scene.
+        shape: the shape.
+        count: number of values that are compared.
+        mine: numbers of other parameters, which are left out.
+    """
+
+    def __init__(self, scene: Scene, shape: Any, count: int, mine: set[int]) -> None:
+        self._torch = scene.torch
+        self._early: set[tuple[str, ...]] = set()
+        """First values of parameters that have others now."""
+        known = set()
+        for other in list(scene.ledger.by_id.values()):
+            if other.number in mine or not other.base or (them := other.ref()) is None or not them.is_cpu:
+                continue
+            if them.shape == shape and them.is_floating_point():
+                first, now = tuple(other.base), tuple(fingerprint(them))
+                known |= {first, now}
+                if first != now:
+                    self._early.add(first)
+        self._known = self._rows([one for one in known if len(one) == count])
+
+    def _rows(self, texts: Iterable[Iterable[str]]) -> Any:
+        rows = [[float(text) for text in one] for one in texts]
+        return self._torch.tensor(rows, dtype=self._torch.float64, device="cpu")
+
+    def are_apart(self, texts: list[str]) -> bool:
+        """Return True if values are not near those of a parameter, or are the first ones of a trained parameter."""
+        if tuple(texts) in self._early or not len(self._known):
+            return True
+        values = self._rows([texts])
+        return not bool(((self._known - values).abs().sum(1) < _NEAR * values.abs().sum()).any())

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import ast
 import functools
+from collections.abc import Iterable
+from types import CellType, FunctionType
+from typing import Any
 
 from truestep import source
 from truestep.events import Site
 
 _LENGTHS = ("T_max", "total_iters", "milestones")
 _OF_BATCHES = ("len", "batch", "step", "iter", "loader")
+_EMPTY = CellType()  # equal to cells without a value only
 
 
 @functools.lru_cache(maxsize=64)
@@ -34,3 +38,23 @@ def _counts_epochs(length: ast.expr) -> bool:
     ]
     words = " ".join(names).lower()
     return "epoch" in words and not any(word in words for word in _OF_BATCHES)
+
+
+def counts_read(functions: Iterable[Any]) -> tuple[int, ...]:
+    """Return the whole numbers in variables that the functions of a schedule read; none if they call ``len``.
+
+    >>> warm_up, total = 20, 240
+    >>> counts_read([lambda step: min(step / warm_up, 1 - step / total)])
+    (20, 240)
+    """
+    own = [one for one in functions if isinstance(one, FunctionType)]
+    if any("len" in function.__code__.co_names for function in own):
+        return ()
+    return tuple(sorted({value for function in own for value in _read_by(function) if value.__class__ is int}))
+
+
+def _read_by(function: FunctionType) -> list[Any]:
+    """Return the values that a function reads from outside: cells, globals and defaults of its arguments."""
+    cells = [cell.cell_contents for cell in function.__closure__ or () if cell != _EMPTY]
+    read = [function.__globals__[name] for name in function.__code__.co_names if name in function.__globals__]
+    return [*cells, *read, *(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values()]

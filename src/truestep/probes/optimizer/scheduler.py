@@ -18,7 +18,7 @@ from truestep.events import ScheduleMoved, SchedulerBuilt, SchedulerStepped, Sit
 from truestep.probes.context.names import arguments, target
 from truestep.probes.context.probe import Probe, sees
 from truestep.probes.context.values import has_values
-from truestep.probes.optimizer.schedule_lengths import is_of_epochs
+from truestep.probes.optimizer.schedule_lengths import counts_read, is_of_epochs
 from truestep.seams.patch import patch
 
 _PERIODIC = ("CosineAnnealingWarmRestarts", "CyclicLR")
@@ -129,6 +129,7 @@ class SchedulerProbe(Probe):
                 step_size=getattr(scheduler, "step_size", None) if kind == "StepLR" else None,
                 gamma=getattr(scheduler, "gamma", None) if kind in ("StepLR", "ExponentialLR") else None,
                 falls=_falls(scheduler),
+                counts=counts_read(scheduler.lr_lambdas) if kind == "LambdaLR" else (),
                 at_zero=_at_zero(scheduler),
                 of_epochs=is_of_epochs(site),
                 called=_is_called(site),

@@ -3,5 +3,7 @@
 tables           tensors, arrays and lists of samples that variables hold, and the places of a batch's rows in them
 reads            rows of inputs and targets, in training and in evaluation
 parts            parts of a batch that are equal: two inputs, two halves, all rows
+labels           classes in the columns that targets are taken from, in training and in evaluation
+columns          a target that is a feature of the input
 origins          the line that makes a variable
 """

@@ -67,3 +67,17 @@ def _stores(path: str) -> dict[str, tuple[int, int, int, int]]:
                     last, end = inner.end_lineno or inner.lineno, inner.end_col_offset or 0
                     found[inner.id] = inner.lineno, inner.col_offset, last, end
     return found
+
+
+def stored_in_loop(frames: list[FrameType], name: str) -> bool:
+    """Return True if a variable is stored by a loop, or within one, in the files of some frames."""
+    root = name.partition("[")[0].partition(".")[0]
+    return any(root in _of_loops(path) for path in {frame.f_code.co_filename for frame in frames})
+
+
+@functools.lru_cache(maxsize=64)
+def _of_loops(path: str) -> set[str]:
+    """Return the names that the loops of a file store."""
+    loops = (one for one in ast.walk(source.parsed(path) or ast.Module([], [])) if isinstance(one, ast.For | ast.While))
+    names = (node for loop in loops for node in ast.walk(loop) if isinstance(node, ast.Name))
+    return {name.id for name in names if isinstance(name.ctx, ast.Store)}

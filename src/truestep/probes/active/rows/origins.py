@@ -63,12 +63,12 @@ def made_at(scene: Scene, frame: FrameType, name: str) -> Site | None:
 def _maker(node: ast.AST, names: dict[str, Any]) -> CodeType | None:
     """Return the code that makes the value of an expression: of a function that it calls, or of a data set."""
     if isinstance(node, ast.Call):
-        called = _resolved(node.func, names)
+        called = resolved(node.func, names)
         called = called.__func__ if isinstance(called, MethodType) else called
         if isinstance(called, type):  # a data set that is built in the expression
             called = inspect.getattr_static(called, "__getitem__", None)
         return called.__code__ if isinstance(called, FunctionType) else None
-    return _of_loader(_resolved(node, names)) if isinstance(node, ast.Name | ast.Attribute) else None
+    return _of_loader(resolved(node, names)) if isinstance(node, ast.Name | ast.Attribute) else None
 
 
 def _of_loader(loader: Any) -> CodeType | None:
@@ -82,12 +82,12 @@ def _of_loader(loader: Any) -> CodeType | None:
     return None
 
 
-def _resolved(node: ast.AST, names: dict[str, Any]) -> Any:
+def resolved(node: ast.AST, names: dict[str, Any]) -> Any:
     """Return the object that a name with attributes stands for; None if it is another expression."""
     if isinstance(node, ast.Name):
         return names.get(node.id)
     if isinstance(node, ast.Attribute):
-        owner = _resolved(node.value, names)
+        owner = resolved(node.value, names)
         held = _attributes(owner)
         return held[node.attr] if node.attr in held else inspect.getattr_static(type(owner), node.attr, None)
     return None

@@ -157,22 +157,20 @@ class Parts:
         first = batches[0]
         rows = len(first)
         several = [value for value in batches if len(value) == rows]
-        alike = all(bool((value == value[:1]).all()) for value in several)
-        alike = alike and 0 not in first.stride() and len(first[0].unique()) >= _LEAST_VALUES
+        same = all(bool((value == value[:1]).all()) for value in several)
+        alike = same and 0 not in first.stride() and len(first[0].unique()) >= _LEAST_VALUES
         halves = not alike and rows % 2 == 0 and all(self._has_halves(value, rows // 2) for value in several)
         halves = halves and first.is_floating_point() and self._has_halves(result, rows // 2)
-        before = self._rows.get(model)
+        before = self._rows.get(model)  # None before the first look
         if (alike or halves) and named is not None:
             name, made = named[0], made_at(self._scene, named[1], named[0])
-        if alike or before:
+        if alike or before or (before is None and not same):
             digest = hashlib.blake2b(first[0].detach().contiguous().numpy().tobytes()).hexdigest() if alike else ""
             moved = bool(alike and before and before != digest)
             self._rows[model] = digest
             self._scene.tell(
                 RowsEqualled, model=model, rows=rows, equal=alike, moved=moved, name=name, made=made, site=site
             )
-        else:
-            self._rows[model] = ""
         if halves or model in self._halved:
             self._halved.add(model)
             self._tell(model, ("first half", "second half"), site, made, equal=halves)

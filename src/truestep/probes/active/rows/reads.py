@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from types import FrameType
 from typing import Any
 
-from truestep.events import RowsEvaluated, RowsPaired, RowsRead, Site
+from truestep.events import LabelsRead, RowsEvaluated, RowsPaired, RowsRead, Site
+from truestep.probes.active.rows.labels import Labels
 from truestep.probes.active.rows.names import never_loaded, stored_at
 from truestep.probes.active.rows.pairs import Pairs
 from truestep.probes.active.rows.tables import Held, Table, arrays, differ, frames_of, keys_of, shape_of, version_of
@@ -80,6 +82,10 @@ class RowReads:
         self._optimizers = 0
         self._inputs: list[Found] = []
         """The rows of the latest call of training."""
+        self._labels = Labels(scene)
+        self._evaluated_now: tuple[list[FrameType], list[Held], list[Found]] | None = None
+        """Frames, arrays and tables of the evaluation under way, until its results are compared."""
+        self._part: Sequence[int] | None = None
 
     # --- training ----------------------------------------------------------------------------------------------
 
@@ -118,16 +124,40 @@ class RowReads:
         for pair in pairs:
             scene.emit(RowsPaired(model=model, site=site, **pair))
 
-    def targets(self, site: Site | None, frame: FrameType | None, target: Any) -> None:
-        """Handle the targets of a loss that follows a call of training."""
+    def targets(
+        self, site: Site | None, frame: FrameType | None, target: Any, part: Sequence[int] | None = None
+    ) -> None:
+        """Handle the targets of a loss that follows a call of training.
+
+        Args:
+            site: line of the loss.
+            frame: a frame within it.
+            target: the targets.
+            part: rows of the data set that the loader reads; None for all.
+        """
         scene = self._scene
         if not self._inputs or frame is None:
             return
         with self._aside(), scene.sampling.timed(None):
-            held = arrays(scene, frames_of(scene, frame))
+            frames = frames_of(scene, frame)
+            held = arrays(scene, frames)
             pair = Pairs(scene, held, self._inputs).target(target)
+            labels = self._labels.read(held, self._inputs, target, frames, part=part, training=True, site=site)
         if pair is not None:
             scene.emit(RowsPaired(model=0, site=site, **pair))
+        if labels is not None:
+            scene.emit(labels)
+
+    def compared(self, site: Site, target: Any) -> LabelsRead | None:
+        """Return the labels that an evaluation compares with its results; None if they are in no column."""
+        if self._evaluated_now is None:
+            return None
+        frames, held, found = self._evaluated_now
+        return self._labels.read(held, found, target, frames, part=self._part, training=False, site=site)
+
+    def forget(self) -> None:
+        """Handle the end of an evaluation: keep no arrays."""
+        self._evaluated_now = None
 
     def _begin(self) -> None:
         """Forget the rows of the training if there is another optimizer since: other weights may be trained."""
@@ -152,8 +182,15 @@ class RowReads:
 
     # --- evaluation --------------------------------------------------------------------------------------------
 
-    def evaluation(self, model: int, site: Site | None, frame: FrameType, given: tuple[Any, ...]) -> None:
-        """Handle a call without gradients."""
+    def evaluation(
+        self,
+        model: int,
+        site: Site | None,
+        frame: FrameType,
+        given: tuple[Any, ...],
+        part: Sequence[int] | None = None,
+    ) -> None:
+        """Handle a call without gradients; ``part`` are the rows of the data set that the loader reads."""
         scene = self._scene
         samples = shape_of(scene.torch, given[0])[:1]
         calls = self._calls.get(site, 0)
@@ -168,6 +205,7 @@ class RowReads:
             found, _ = self._batch(frames, held, given, whole=True)
             event = RowsEvaluated(model=model, samples=samples[0], site=site)
             if found:
+                self._evaluated_now, self._part = (frames, held, found), part
                 event = self._evaluated(model, site, frames, held, found)
         scene.emit(event)
 

@@ -143,6 +143,8 @@ class LossProbe(Probe):
         scene.emit(event)
         if sampled and grad and node is not None and not is_transformed(input):
             follow(scene, kind, site, node)
+            if scene.unread is not None:
+                scene.unread.look(scene.sites.frame(2))
         # The target alone has a history where the two arguments are swapped.
         if sampled and grad and (origin or target.grad_fn is not None) and reduction in ("mean", "sum"):
             self._labels.look(kind, site, input, target, args, kwargs)

@@ -1,0 +1,225 @@
+"""Find a metric of a loop that is the one of its last batch, since each pass overwrites it.
+
+The source shows the assignment: a value made of a model's result and of a part of the batch that is not given to the
+model, never read in the loop, and read behind it. The program shows the rest, in a later pass: the value is a single
+number, the part of the batch is none, and the functions that are called keep nothing of the pass.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import dis
+import functools
+import re
+from collections.abc import Mapping
+from types import BuiltinFunctionType, CodeType, FrameType, FunctionType, ModuleType
+from typing import Any, NamedTuple
+
+from truestep.events import Site
+from truestep.probes.context.local_variables import variables
+from truestep.probes.evaluation.loops import assignments, is_read, place_of
+from truestep.probes.forward.results import call_at
+
+_RESULT = "result"
+_LIBRARIES = frozenset({"torch", "numpy", "sklearn"})
+"""Libraries with functions that keep nothing."""
+_STORES = frozenset({"STORE_ATTR", "STORE_SUBSCR", "STORE_GLOBAL"})
+
+
+class LastPass(NamedTuple):
+    """A variable that each pass of a loop overwrites.
+
+    Attributes:
+        name: the variable.
+        place: the assignment.
+        parts: variables with the other parts of the batch.
+        called: functions and objects that the loop calls except for the model, each a variable and its attributes.
+    """
+
+    name: str
+    place: Site
+    parts: frozenset[str]
+    called: frozenset[tuple[str, ...]]
+
+    def is_metric(self, torch: Any, frame: FrameType) -> bool:
+        """Return True if the variable holds a single number, and nothing that the loop calls keeps a part of it.
+
+        Args:
+            torch: the module.
+            frame: a frame in the loop, after its first pass.
+        """
+        held = variables(frame)
+        if not _is_number(torch, held.get(self.name)) or all(_is_number(torch, held.get(one)) for one in self.parts):
+            return False
+        known = vars(builtins) | frame.f_globals | held
+        return all(_keeps_nothing(torch, _found(known, path)) for path in self.called)
+
+
+@functools.lru_cache(maxsize=256)
+def last_pass(site: Site) -> LastPass | None:
+    """Return the variable that the loop around the call at a site overwrites with a metric; None without one."""
+    found = call_at(site)
+    if found is None:
+        return None
+    call, parents = found
+    loop: ast.AST = call
+    while loop in parents and not isinstance(loop, ast.For | ast.FunctionDef | ast.Lambda | ast.While | ast.ClassDef):
+        loop = parents[loop]
+    if not isinstance(loop, ast.For) or _collects(loop) or _recurs(loop):
+        return None
+    function: ast.AST = loop
+    while function in parents and not isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
+        function = parents[function]
+    called = _called(loop, call)
+    sources = _Sources(loop, call)
+    statement = _metric(function, loop, sources)
+    if called is None or statement is None:
+        return None
+    parts = frozenset(re.split(r"\W", one)[0] for one in sources.of(statement.value) - sources.given - {_RESULT})
+    return LastPass(statement.targets[0].id, place_of(statement, site), parts, called)  # type: ignore[attr-defined]
+
+
+def _metric(function: ast.AST, loop: ast.For, sources: _Sources) -> ast.Assign | None:
+    """Return the assignment of a value that compares the result with the rest of the batch, and is read behind it."""
+    end = loop.end_lineno or 0
+    if not sources.given:
+        return None
+    for statement in assignments(loop.body):
+        name = statement.targets[0].id  # type: ignore[attr-defined]
+        made_of = sources.of(statement.value)
+        if is_read(name, loop) or _RESULT not in made_of or not made_of - sources.given - {_RESULT}:
+            continue
+        behind = [
+            one for one in ast.walk(function) if isinstance(one, ast.Name) and one.id == name and one.lineno > end
+        ]
+        if behind and isinstance(min(behind, key=lambda one: (one.lineno, one.col_offset)).ctx, ast.Load):
+            return statement
+    return None
+
+
+class _Sources:
+    """The parts of a batch, and the result of a model, that the values of a loop are made of."""
+
+    def __init__(self, loop: ast.For, call: ast.Call) -> None:
+        self._call = call
+        self._known = {one.id: {one.id} for one in ast.walk(loop.target) if isinstance(one, ast.Name)}
+        self.given: set[str] = set()
+        """Arguments of the model."""
+        for one in ast.walk(ast.Module(loop.body, [])):
+            if isinstance(one, ast.Assign):
+                self._assign(one)
+        for given in (*call.args, *(keyword.value for keyword in call.keywords)):
+            self.given |= self.of(given)
+
+    def _assign(self, statement: ast.Assign) -> None:
+        value, parts = statement.value, self.of(statement.value)
+        for target in statement.targets:
+            names = [one.id for one in ast.walk(target) if isinstance(one, ast.Name)]
+            apart = isinstance(target, ast.Tuple) and isinstance(value, ast.Name) and parts == {value.id}
+            each = value.elts if isinstance(value, ast.Tuple) and isinstance(target, ast.Tuple) else ()
+            for place, name in enumerate(names):
+                made_of = self.of(each[place]) if len(each) == len(names) else parts
+                self._known[name] = {f"{name} of a batch"} if apart else made_of
+
+    def of(self, node: ast.AST) -> set[str]:
+        """Return the sources of an expression."""
+        if node is self._call:
+            return {_RESULT}
+        if isinstance(node, ast.Name):
+            return self._known.get(node.id, set())
+        if (
+            isinstance(node, ast.Subscript)
+            and isinstance(node.slice, ast.Constant)
+            and isinstance(node.value, ast.Name)
+        ):
+            whole = self.of(node.value)
+            return {f"{node.value.id}[{node.slice.value!r}]"} if whole == {node.value.id} else whole
+        return set().union(*(self.of(one) for one in ast.iter_child_nodes(node)))
+
+
+def _called(loop: ast.For, call: ast.Call) -> frozenset[tuple[str, ...]] | None:
+    """Return all that a loop calls but the model and methods of its values; None if names do not lead to it."""
+    made = {one.id for one in ast.walk(loop) if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store)}
+    paths = set()
+    for node in (one for part in loop.body for one in ast.walk(part) if isinstance(one, ast.Call) and one is not call):
+        path: list[str] = []
+        owner: ast.expr = node.func
+        while isinstance(owner, ast.Attribute):
+            path.insert(0, owner.attr)
+            owner = owner.value
+        while isinstance(owner, ast.Subscript):
+            owner, path = owner.value, ["[]"]
+        if isinstance(owner, ast.Name):
+            paths.add((owner.id,) if owner.id in made else (owner.id, *path))
+        elif not path or isinstance(owner, ast.Attribute):
+            return None
+    return frozenset(paths)
+
+
+def _found(known: Mapping[str, Any], path: tuple[str, ...]) -> Any:
+    """Return the function or object that has this name and attributes; None if it is not found."""
+    value = known.get(path[0])
+    for name in path[1:]:
+        try:
+            held = object.__getattribute__(value, "__dict__")  # without code of the object
+        except AttributeError:
+            return None
+        value = held.get(name, held.get("_modules", {}).get(name, vars(type(value)).get(name)))
+    return value
+
+
+def _keeps_nothing(torch: Any, called: Any) -> bool:
+    """Return True if a call leaves nothing behind: of a function, or of a module that computes a loss."""
+    if type(called) is functools.partial:
+        called = called.func
+    kind = type(called)  # without code of the object
+    if issubclass(kind, torch.Tensor | type | int | float) or _is_library(kind):
+        return True
+    if issubclass(kind, torch.nn.Module):
+        called = kind.forward
+    if type(called) is BuiltinFunctionType:
+        return issubclass(type(called.__self__), ModuleType | type | None)
+    return type(called) is FunctionType and (_is_library(called) or not _stores(called.__code__))
+
+
+def _is_library(made: Any) -> bool:
+    return str(getattr(made, "__module__", "")).partition(".")[0] in _LIBRARIES
+
+
+@functools.lru_cache(maxsize=256)
+def _stores(code: CodeType) -> bool:
+    """Return True if a function writes to anything but its local variables."""
+    free = code.co_freevars
+    instructions = dis.get_instructions(code)
+    return any(one.opname in _STORES or (one.opname == "STORE_DEREF" and one.argval in free) for one in instructions)
+
+
+def _is_number(torch: Any, value: Any) -> bool:
+    if issubclass(type(value), torch.Tensor) or type(value).__module__ == "numpy":
+        return getattr(value, "ndim", 1) == 0
+    return type(value) in (int, float)
+
+
+def _collects(loop: ast.For) -> bool:
+    """Return True if a loop keeps or shows something of each pass, or may end early."""
+    for node in ast.walk(loop):
+        match node:
+            case ast.AugAssign() | ast.Yield() | ast.Return() | ast.Break() | ast.NamedExpr():
+                return True
+            case ast.Subscript(ctx=ast.Store()) | ast.Attribute(ctx=ast.Store()):
+                return True
+            case ast.Expr(value=inner) if not isinstance(inner, ast.Constant):
+                return True
+    return False
+
+
+def _recurs(loop: ast.For) -> bool:
+    """Return True if a pass reads a value that the pass before has written."""
+    names = [one for part in loop.body for one in ast.walk(part) if isinstance(one, ast.Name)]
+    for name in {one.id for one in names if isinstance(one.ctx, ast.Store)}:
+        uses = [one for one in names if one.id == name]
+        first = min(one.lineno for one in uses if isinstance(one.ctx, ast.Store))
+        if any(one.lineno <= first for one in uses if isinstance(one.ctx, ast.Load)):
+            return True
+    return False

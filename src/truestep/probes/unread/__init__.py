@@ -1,0 +1,6 @@
+"""Results that a training step makes and nothing reads.
+
+statements: variables and expressions in the source of a function
+effects: is the value of an expression its only effect?
+values: their values in the frames of the training
+"""

@@ -1,0 +1,114 @@
+from __future__ import annotations
+
+from truestep.events import Event, LabelsRead, RunEnded
+from truestep.findings import Confidence, Mark, Severity
+from truestep.rules._rule import Progress, Rule
+
+_LEAST_STEPS = 3
+_LEAST_SHARE = 0.05
+_ONE_OF_MOST = 0.9
+"""Share of a class in the training above which an evaluation on this class alone is representative."""
+_SHOWN = 5
+
+
+class EvaluationOnOtherClasses(Rule):
+    """The labels of the evaluation are not those of the training.
+
+    What it does
+    ------------
+    Finds the columns of labels that the targets of a loss in training, and those that an evaluation compares with
+    results, were taken from: tensors, arrays and lists that variables of the program hold, with DataLoaders or without.
+    Reports an evaluation with classes that are nowhere in the column of the training (data sorted by class that are cut
+    in two, labels that begin at 1 in one of the two), and runs with evaluations on one class only while the training
+    has others.
+
+    Why it matters
+    --------------
+    The metric measures nothing: classes that were not trained are always wrong, and a model that knows one answer gets
+    100 % of an evaluation on that class. In the proof, the data are sorted by class, and the accuracy on fresh points
+    is 0.80 instead of 1.00.
+
+    Example
+    -------
+    ::
+
+        train, test = x[:800], x[800:]          # sorted by class: the last two are in the test only
+
+    Fix
+    ---
+    Permute the rows before they are cut::
+
+        order = torch.randperm(len(x))
+        train, test = x[order[:800]], x[order[800:]]
+
+    Known false alarms
+    ------------------
+    Classes that a model is to recognise without a sample (zero-shot learning). Not reported: runs that train on several
+    columns of labels (tasks one after another, clients, folds), labels that are made for each batch, and rare classes.
+
+    References
+    ----------
+    - https://docs.pytorch.org/docs/stable/data.html#torch.utils.data.random_split
+    """
+
+    id = "evaluation-on-other-classes"
+    since = "0.1"
+    severity = Severity.ERROR
+    confidence = Confidence.MEDIUM
+    account = "samples"
+    watches = (LabelsRead,)
+    needs = (LabelsRead,)
+    asks = "the evaluation has the classes of the training"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._trained: dict[tuple[tuple[int, int], ...], int] = {}
+        """Classes with their counts, in a column of the training, to the number of times that it was read."""
+        self._evaluated: dict[tuple[tuple[int, int], ...], LabelsRead] = {}
+
+    def unobserved(self, run: Progress) -> str:
+        return super().unobserved(run) or ("" if self._trained and self._evaluated else LabelsRead.absent)
+
+    def observe(self, event: Event, run: Progress) -> None:
+        if isinstance(event, LabelsRead) and event.training:
+            self._trained[event.classes] = self._trained.get(event.classes, 0) + 1
+        elif isinstance(event, LabelsRead):
+            self._evaluated.setdefault(event.classes, event)
+
+    def ended(self, event: RunEnded, run: Progress) -> None:
+        if len(self._trained) != 1 or event.how not in ("finished", "exited", "stopped"):
+            return
+        ((trained, reads),) = self._trained.items()
+        counts = dict(trained)
+        if reads < _LEAST_STEPS or len(counts) < 2:
+            return
+        for classes, read in self._evaluated.items():
+            total = sum(count for _, count in classes)
+            absent = [(number, count) for number, count in classes if number not in counts]
+            rows = sum(count for _, count in absent)
+            if rows >= _LEAST_SHARE * total:
+                names = ", ".join(str(number) for number, _ in absent[:_SHOWN])
+                names += ", ..." if len(absent) > _SHOWN else ""
+                noun = "class" if len(absent) == 1 else "classes"
+                message = f"the training has no sample of {noun} {names}, which the evaluation counts"
+                self._tell(read, run, message, f"{rows:,} of {total:,} labels of the evaluation")
+        only = {number for classes in self._evaluated for number, _ in classes}
+        alone = only.pop() if len(only) == 1 else None
+        if alone in counts and counts[alone] <= _ONE_OF_MOST * sum(counts.values()):
+            read = next(iter(self._evaluated.values()))
+            total = sum(count for _, count in read.classes)
+            message = f"the evaluation has samples of class {alone} only, and the training has {len(counts)} classes"
+            self._tell(read, run, message, f"all {total:,} labels are equal")
+
+    def _tell(self, read: LabelsRead, run: Progress, message: str, cost: str) -> None:
+        self.report(
+            read.made or read.site,
+            message,
+            run=run,
+            label=f"stores `{read.table}`",
+            related=(Mark(read.site, "the comparison"),) if read.made else (),
+            cost=cost,
+            help="split the samples at random, and give both parts the same numbers of classes",
+            unit="evaluations",
+            key=read.table,
+        )

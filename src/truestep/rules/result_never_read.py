@@ -1,0 +1,80 @@
+from __future__ import annotations
+
+from truestep.events import BackwardEnded, Event, ValueUnread
+from truestep.findings import Confidence, Severity
+from truestep.rules._rule import Progress, Rule
+
+_LABELS = {
+    "mask": "true for some elements and false for others, and not applied",
+    "graph": "computed from parameters, with a graph for gradients",
+    "values": "stored, and not used",
+    "sampler": "no loader draws from it",
+    "weights": "a number for each class of the loss, which gets none",
+}
+
+
+class ResultNeverRead(Rule):
+    """A training step makes a result, and nothing reads it.
+
+    What it does
+    ------------
+    Finds, in the source of the functions that run a training step, variables that are stored and never read, and reads
+    their values in the frames at sampled steps. Reports a mask with both values, a result with a graph and other
+    tensors that each step makes; of those that are made once before the training, masks, samplers, and weights with a
+    number for each class of the loss. Also reports a statement that is
+    only an operation on a tensor, such as ``scores.masked_fill(mask, -1e9)``: the operation returns a new tensor, which
+    is dropped.
+
+    Why it matters
+    --------------
+    The step goes on with another value: a loss without its mask, a batch without its augmentation, an outer loss with
+    the weights before their adaptation. In the proof, the loss counts the missing readings that its mask leaves out,
+    and the squared error is 4.8 instead of 0.03.
+
+    Example
+    -------
+    ::
+
+        mask = targets != 0
+        loss = F.cross_entropy(logits, targets, reduction="none").mean()      # without the mask
+
+    Fix
+    ---
+    Use the result::
+
+        losses = F.cross_entropy(logits, targets, reduction="none")
+        loss = (losses * mask).sum() / mask.sum()
+
+    Known false alarms
+    ------------------
+    A result that is left over from an earlier version of the script and has no effect. Not reported: variables that
+    another function or a string names, other names of a value that is read, parts of a result that is unpacked, calls
+    that also change an object, and names that begin with an underscore.
+
+    References
+    ----------
+    - https://docs.pytorch.org/docs/stable/generated/torch.Tensor.masked_fill.html
+    """
+
+    id = "result-never-read"
+    since = "0.1"
+    severity = Severity.WARNING
+    confidence = Confidence.MEDIUM
+    account = "samples"
+    watches = (ValueUnread,)
+    needs = (BackwardEnded,)
+
+    def observe(self, event: Event, run: Progress) -> None:
+        if not isinstance(event, ValueUnread):
+            return
+        if event.kind == "weights" and event.size != run.losses.classes:
+            return
+        if event.name:
+            made = "each step makes" if event.again else "the program makes"
+            message = f"{made} `{event.name}`, and nothing reads it"
+            label, help = _LABELS[event.kind], f"use `{event.name}` in the step, or remove the line"
+        else:
+            what = f"of `{event.kind}` " if event.kind != "expression" else "of an expression "
+            message = f"the result {what}is dropped: the tensor itself does not change"
+            label, help = "returns a new tensor", "store the result in a variable that the step uses"
+        self.report(event.site, message, run=run, label=label, help=help, unit="steps read")

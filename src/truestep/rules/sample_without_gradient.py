@@ -1,0 +1,82 @@
+from __future__ import annotations
+
+from collections import Counter
+
+from truestep.events import Event, SampleUsed, Site, TapeRead
+from truestep.findings import Confidence, Mark, Severity
+from truestep.rules._rule import Progress, Rule
+
+_LEAST = 3
+
+
+class SampleWithoutGradient(Rule):
+    """A module is trained on samples of a distribution with trained parameters, and the samples have no gradient.
+
+    What it does
+    ------------
+    Follows the values that ``sample()`` of torch's distributions returns at sampled steps. Reports those that a module
+    gets, if the distribution has ``rsample()``, and if one loss reaches both the module and, by another way, the
+    parameters of the distribution: an encoder by its KL divergence, and its decoder by the reconstruction.
+
+    Why it matters
+    --------------
+    ``sample()`` runs without gradients. The encoder learns from the other terms only: a KL divergence alone makes its
+    distribution the prior, and the decoder gets noise. The loss falls all the same. In the proof, the squared error of
+    the reconstruction stays that of the mean of the data.
+
+    Example
+    -------
+    ::
+
+        posterior = Normal(mean, scale)
+        decoded = decoder(posterior.sample())
+        loss = mse_loss(decoded, x) + kl_divergence(posterior, prior).mean()
+
+    Fix
+    ---
+    Draw with the reparametrisation, which has a gradient::
+
+        decoded = decoder(posterior.rsample())
+
+    Known false alarms
+    ------------------
+    A part that is trained on samples of another part on purpose, with the terms of both in one loss. Not reported:
+    samples or distributions with a ``log_prob()`` in the step (policy gradients, likelihoods), modules that get their
+    own predictions, distributions that the loss does not reach, and samples that a module gets in other forms than
+    alone or beside other columns.
+
+    References
+    ----------
+    - https://docs.pytorch.org/docs/stable/distributions.html#pathwise-derivative
+    """
+
+    id = "sample-without-gradient"
+    since = "0.1"
+    severity = Severity.ERROR
+    confidence = Confidence.MEDIUM
+    account = "gradients"
+    watches = (SampleUsed,)
+    needs = (TapeRead,)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._reads: Counter[Site | None] = Counter()
+
+    def observe(self, event: Event, run: Progress) -> None:
+        if not isinstance(event, SampleUsed):
+            return
+        self._reads[event.site] += 1
+        if self._reads[event.site] < _LEAST:
+            return
+        draft = self.report(
+            event.site,
+            f"`sample()` of {event.kind} drops the gradient, and a loss behind the sample cannot train its parameters",
+            run=run,
+            label="drawn without a gradient",
+            related=(Mark(event.loss, "the backward pass of the loss"),) if event.loss else (),
+            help="draw with `rsample()`",
+            cost=f"the loss behind the sample trains {run.parameter_names(event.parameters)} only",
+            unit="backward passes read",
+            key=event.site,
+        )
+        draft.count, draft.first_step = self._reads[event.site], 0

@@ -1,0 +1,56 @@
+"""Samples without a gradient of distributions that the loss reaches by another way."""
+
+import pytest
+import torch
+from torch import nn
+from torch.distributions import Independent, Normal, kl_divergence
+
+from truestep.events import SampleUsed
+from truestep.testing import capture_events
+
+
+def used(draw, given=lambda z, x: z, loss=lambda q, z: kl_divergence(q, Normal(0.0, 1.0)).mean(), wide=3):
+    """Return the events of three steps of an autoencoder."""
+    torch.manual_seed(0)
+    encoder, decoder = nn.Linear(5, 6), nn.Linear(wide, 5)
+    optimizer = torch.optim.SGD([*encoder.parameters(), *decoder.parameters()], lr=0.01)
+    with capture_events() as events:
+        for _ in range(3):
+            x = torch.randn(8, 5)
+            mean, scale = encoder(x).chunk(2, dim=1)
+            q = Normal(mean, scale.exp())
+            z = draw(q)
+            total = (decoder(given(z, x)) - x).square().mean() + loss(q, z)
+            optimizer.zero_grad()
+            total.backward()
+            optimizer.step()
+    return [event for event in events if isinstance(event, SampleUsed)]
+
+
+def test_a_sample_that_a_decoder_gets_is_told_at_each_sampled_pass():
+    events = used(lambda q: q.sample())
+    assert len(events) == 3
+    assert (events[0].kind, len(events[0].parameters)) == ("Normal", 2)
+
+
+def test_a_sample_beside_other_columns():
+    assert len(used(lambda q: q.sample(), given=lambda z, x: torch.cat([z, x], dim=1), wide=8)) == 3
+
+
+def test_the_distribution_of_independent_rows():
+    events = used(lambda q: Independent(q, 1).sample())
+    assert {event.kind for event in events} == {"Independent"}
+
+
+@pytest.mark.parametrize(
+    ("draw", "loss"),
+    [
+        (lambda q: q.rsample(), lambda q, z: kl_divergence(q, Normal(0.0, 1.0)).mean()),
+        (lambda q: q.sample(), lambda q, z: -q.log_prob(z).mean()),
+        (lambda q: q.sample(), lambda q, z: 0.0),
+        (lambda q: Normal(q.loc.detach(), q.scale.detach()).sample(), lambda q, z: q.loc.square().mean()),
+    ],
+    ids=["with a gradient", "a probability", "a loss of the decoder only", "detached on purpose"],
+)
+def test_other_samples(draw, loss):
+    assert used(draw, loss=loss) == []

@@ -1,0 +1,267 @@
+# ruff: noqa: F841, RUF059
+"""Results that nothing reads: the source of the functions on the stack, and the values in their frames."""
+
+from __future__ import annotations
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from torch import nn
+from torch.nn import functional as F
+
+from truestep import events as ev
+from truestep.testing import capture_events
+
+MODEL = nn.Linear(6, 3)
+OPTIMIZER = torch.optim.SGD(MODEL.parameters(), lr=0.01)
+X, Y = torch.randn(40, 6), torch.randint(0, 3, (40,))
+KEPT = []
+
+
+def step(loss):
+    OPTIMIZER.zero_grad()
+    loss.backward()
+    OPTIMIZER.step()
+
+
+def noisy(x):
+    return x + 0.1 * torch.randn_like(x)
+
+
+def kept(x):
+    KEPT.append(x)
+    return x * 2
+
+
+def reads(train):
+    with capture_events() as events:
+        train()
+    return [(event.name, event.kind, event.again) for event in events if isinstance(event, ev.ValueUnread)]
+
+
+def mask_of_each_step():
+    for _ in range(8):
+        known = Y > 0
+        losses = F.cross_entropy(MODEL(X), Y, reduction="none")
+        step(losses.mean())
+
+
+def mask_made_once():
+    trained = torch.zeros(40, dtype=torch.bool)
+    trained[:20] = True
+    for _ in range(8):
+        step(F.cross_entropy(MODEL(X), Y))
+
+
+def view_of_each_step():
+    for _ in range(8):
+        one, two = noisy(X), noisy(X)
+        step(F.cross_entropy(MODEL(one), Y))
+
+
+def result_with_a_graph():
+    for _ in range(8):
+        out = MODEL(X)
+        penalty = out.square().mean()
+        step(F.cross_entropy(out, Y))
+
+
+def weights_by_name():
+    for _ in range(8):
+        fast = {name: value - 0.1 * value for name, value in MODEL.named_parameters()}
+        step(F.cross_entropy(MODEL(X), Y))
+
+
+def losses_masked_in_vain():
+    for _ in range(8):
+        losses = F.cross_entropy(MODEL(X), Y, reduction="none")
+        total = losses.mean()
+        scaled = losses * 2
+        scaled = scaled * (Y > 0)
+        step(total)
+
+
+def loss_of_a_function():
+    def loss_of(x, y):
+        weights = torch.rand(len(x))
+        return F.cross_entropy(MODEL(x), y)
+
+    for _ in range(8):
+        step(loss_of(X, Y))
+
+
+def sampler_without_a_loader():
+    sampler = torch.utils.data.WeightedRandomSampler(torch.rand(40), 40)
+    for _ in range(8):
+        step(F.cross_entropy(MODEL(X), Y))
+
+
+def weights_of_classes():
+    weights = torch.tensor([0.2, 0.3, 0.5])
+    for _ in range(8):
+        step(F.cross_entropy(MODEL(X), Y))
+
+
+def fill_that_is_dropped():
+    for _ in range(8):
+        out = MODEL(X)
+        out.masked_fill(Y[:, None] > 0, 0.0)
+        step(F.cross_entropy(out, Y))
+
+
+def division_that_is_dropped():
+    for _ in range(8):
+        loss = F.cross_entropy(MODEL(X), Y)
+        loss / 4
+        step(loss)
+
+
+class Masked(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer, self.head = nn.Linear(6, 6), nn.Linear(6, 3)
+
+    def forward(self, x):
+        hidden = self.layer(x)
+        gate = hidden > 0
+        return self.head(hidden)
+
+
+def mask_inside_of_a_model():
+    model = Masked()
+    for _ in range(8):
+        F.cross_entropy(model(X), Y).backward()
+        with torch.no_grad():
+            for parameter in model.parameters():
+                parameter -= 0.01 * parameter.grad
+                parameter.grad = None
+
+
+@pytest.mark.parametrize(
+    ("train", "expected"),
+    [
+        (mask_of_each_step, ("known", "mask", True)),
+        (mask_made_once, ("trained", "mask", False)),
+        (view_of_each_step, ("two", "values", True)),
+        (result_with_a_graph, ("penalty", "graph", True)),
+        (weights_by_name, ("fast", "graph", True)),
+        (losses_masked_in_vain, ("scaled", "graph", True)),
+        (loss_of_a_function, ("weights", "values", True)),
+        (sampler_without_a_loader, ("sampler", "sampler", False)),
+        (weights_of_classes, ("weights", "weights", False)),
+        (fill_that_is_dropped, ("", "masked_fill", True)),
+        (division_that_is_dropped, ("", "expression", True)),
+        (mask_inside_of_a_model, ("gate", "mask", True)),
+    ],
+)
+def test_a_result_that_nothing_reads_is_seen(train, expected):
+    assert reads(train) == [expected]
+
+
+def read_by_a_function():
+    for _ in range(8):
+        known = Y > 0
+
+        def loss():
+            return F.cross_entropy(MODEL(X), Y, reduction="none")[known].mean()
+
+        step(loss())
+
+
+def read_as_text():
+    for _ in range(8):
+        known = Y > 0
+        step(F.cross_entropy(MODEL(X), Y))
+        assert len(locals()["known"]) == 40
+
+
+def parts_of_a_result():
+    for _ in range(8):
+        values, places = MODEL(X).max(1)
+        step(values.mean())
+
+
+def another_name():
+    for _ in range(8):
+        x = noisy(X)
+        same = x.view(40, 6)
+        step(F.cross_entropy(MODEL(x), Y))
+
+
+def with_an_effect():
+    for _ in range(8):
+        doubled = kept(noisy(X))
+        step(F.cross_entropy(MODEL(X), Y))
+    KEPT.clear()
+
+
+def written_through():
+    for _ in range(8):
+        x = noisy(X)
+        part = x[:20]
+        part[:] = 0
+        step(F.cross_entropy(MODEL(x), Y))
+
+
+def named_as_unused():
+    for _ in range(8):
+        _known = Y > 0
+        step(F.cross_entropy(MODEL(X), Y))
+
+
+def a_choice():
+    for _ in range(8):
+        out = MODEL(X)
+        best = out.argmax(1)
+        step(F.cross_entropy(out, Y))
+
+
+def by_hooks():
+    features = []
+    handle = MODEL.register_forward_hook(lambda module, args, out: features.append(out))
+    for _ in range(8):
+        out = MODEL(X)
+        step(features.pop().square().mean())
+    handle.remove()
+
+
+def measured_in_one_step():
+    def measure():
+        loss = F.cross_entropy(MODEL(X), Y)
+
+    for number in range(8):
+        if number == 2:
+            for _ in range(10):
+                measure()
+        step(F.cross_entropy(MODEL(X), Y))
+
+
+def steps_of_a_function():
+    def once():
+        loss = F.cross_entropy(MODEL(X), Y)
+        step(loss)
+        return loss
+
+    for _ in range(8):
+        loss = once()
+
+
+@pytest.mark.parametrize(
+    "train",
+    [
+        read_by_a_function,
+        read_as_text,
+        parts_of_a_result,
+        another_name,
+        with_an_effect,
+        written_through,
+        named_as_unused,
+        a_choice,
+        by_hooks,
+        measured_in_one_step,
+        steps_of_a_function,
+    ],
+)
+def test_a_result_that_may_be_read_is_not(train):
+    assert reads(train) == []
