@@ -92,6 +92,7 @@ class EvaluationOnOtherClasses(Rule):
                 noun = "class" if len(absent) == 1 else "classes"
                 message = f"the training has no sample of {noun} {names}, which the evaluation counts"
                 self._tell(read, run, message, f"{rows:,} of {total:,} labels of the evaluation")
+                return  # the others are compared with the same training
         only = {number for classes in self._evaluated for number, _ in classes}
         alone = only.pop() if len(only) == 1 else None
         if alone in counts and counts[alone] <= _ONE_OF_MOST * sum(counts.values()):

@@ -75,7 +75,7 @@ class LossNeverDifferentiated(Rule):
     account = "loss"
     watches = (LossComputed, LossFollowed, ModelCalled, TapeRead)
     needs = (LossFollowed, OptimizerStepped)
-    explains = ("graph-cut", "no-grad-missing", "step-without-backward")
+    explains = ("graph-cut", "no-grad-missing", "result-never-read", "step-without-backward")
 
     def __init__(self) -> None:
         super().__init__()

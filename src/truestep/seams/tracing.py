@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import sys
 from collections.abc import Callable, Iterable
 from types import CodeType, FunctionType, ModuleType
@@ -12,6 +13,8 @@ from truestep.seams.patch import patched_codes
 _NAMES = ("probes", "seams", "supervision", "rules", "events", "findings", "source", "debugging", "experiments")
 _OURS = tuple(f"truestep.{name}" for name in _NAMES)
 F = TypeVar("F", bound=Callable[..., Any])
+
+_CACHED = type(functools.lru_cache(lambda: None))
 
 _marked: dict[str, ModuleType] = {}
 """Modules of which the code is marked: it stays so for the whole process."""
@@ -32,14 +35,31 @@ def mark_untraced(hook: F) -> F:
     return hook
 
 
+class Aside:
+    """Context manager in which TorchDynamo looks at no frame, also of Python's own library."""
+
+    __slots__ = ("_callback",)
+
+    def __enter__(self) -> None:
+        self._callback = _eval_frame().set_eval_frame(None)
+
+    def __exit__(self, *failure: object) -> None:
+        _eval_frame().set_eval_frame(self._callback)
+
+
+def _eval_frame() -> Any:
+    from torch._C._dynamo import eval_frame
+
+    return eval_frame
+
+
 def leave_uncompiled(alone: Iterable[CodeType] = ()) -> None:
     """Keep TorchDynamo from compiling the code of this package, which runs when a hook fires below a graph break.
 
     Args:
         alone: code that does not call the user's code: its callees are not compiled either.
     """
-    from torch._C._dynamo import eval_frame
-
+    eval_frame = _eval_frame()
     try:
         action = eval_frame._FrameAction
         strategy = eval_frame._FrameExecStrategy(action.SKIP, action.DEFAULT)
@@ -68,6 +88,7 @@ def leave_uncompiled(alone: Iterable[CodeType] = ()) -> None:
 def _codes(module: Any) -> list[CodeType]:
     found: list[CodeType] = []
     for value in vars(module).values():
+        value = getattr(value, "__wrapped__", value) if type(value) is _CACHED else value
         if isinstance(value, FunctionType):
             found.append(value.__code__)
         elif isinstance(value, type) and value.__module__ == module.__name__:

@@ -183,6 +183,7 @@ def leave(hidden: Hidden, status: int) -> None:
     """
     if "threading" in sys.modules:
         vars(sys.modules["threading"])["_shutdown"]()
+    flush = ctypes.CDLL(None).fflush  # now, while the program's audit hooks have their modules
     hidden.leave()
     try:
         for stream in (sys.stdout, sys.stderr):
@@ -190,7 +191,7 @@ def leave(hidden: Hidden, status: int) -> None:
                 stream.flush()
     except OSError:
         raise SystemExit(status) from None  # Python says what is lost, and has another status
-    ctypes.CDLL(None).fflush(None)
+    flush(None)
     os._exit(status & 0xFF)
 
 

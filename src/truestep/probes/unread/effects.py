@@ -7,7 +7,7 @@ import builtins
 import dis
 import functools
 import inspect
-from types import CodeType, FunctionType, MethodType, ModuleType
+from types import BuiltinFunctionType, CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
 
 from truestep.probes.active.rows.origins import resolved
@@ -17,6 +17,7 @@ _BUILTINS = {
     zip,
 }  # fmt: skip
 _LIBRARIES = ("torch", "numpy", "math", "einops", "random", "itertools", "functools", "copy")
+_NATIVE = ("builtins", *_LIBRARIES)
 _ACTS = {
     "add", "append", "appendleft", "backward", "clear", "extend", "insert", "load", "load_state_dict", "manual_seed",
     "pop", "popitem", "popleft", "print", "push", "put", "remove", "save", "seed", "send", "setdefault", "step",
@@ -53,51 +54,75 @@ def _is_pure_call(node: ast.Call, names: dict[str, Any], torch: Any) -> bool:
     if not isinstance(called, ast.Attribute) or called.attr.endswith("_"):
         return False
     owner = resolved(called.value, names)
-    if owner is None or isinstance(owner, torch.Tensor):
+    if owner is None or _is_a(owner, torch.Tensor):
         plain = hasattr(torch.Tensor, called.attr) or called.attr in ("items", "keys", "values", "get")
         return plain and (owner is not None or called.attr != "add") and called.attr != "backward"
     if called.attr in _ACTS:
         return False
-    if isinstance(owner, dict | list | tuple | str):
+    if _is_a(owner, dict, list, tuple, str):
         return True
-    if isinstance(owner, ModuleType):
-        if owner.__name__.partition(".")[0] in _LIBRARIES:
+    if _is_a(owner, ModuleType):
+        if _is_library(owner):
             return True
         return _is_pure_object(vars(owner).get(called.attr), torch, _DEEP)
-    if isinstance(owner, torch.nn.Module) and called.attr in ("parameters", "named_parameters", "state_dict"):
+    if _is_a(owner, torch.nn.Module) and called.attr in ("parameters", "named_parameters", "state_dict"):
         return True
     if type(owner).__module__.partition(".")[0] == "torch":
-        return not isinstance(owner, torch.nn.Module) or not _has_hooks(owner)
+        return not _is_a(owner, torch.nn.Module) or not _has_hooks(owner)
     return _is_pure_object(resolved(called, names), torch, _DEEP)
 
 
 def _is_pure_object(called: Any, torch: Any, depth: int) -> bool:
-    called = called.__func__ if isinstance(called, MethodType) else called
-    if isinstance(called, torch.nn.Module):
-        kinds = {type(module) for module in called.modules()}
+    called = called.__func__ if type(called) is MethodType else called
+    if _is_a(called, torch.nn.Module):
+        kinds = {type(module) for module in _parts(called)}
         own = [inspect.getattr_static(kind, "forward", None) for kind in kinds if not _is_library(kind)]
         return not _has_hooks(called) and all(_is_pure_object(one, torch, depth) for one in own)
-    if isinstance(called, FunctionType) and not _is_library(called):
+    if type(called) is FunctionType and not _is_library(called):
         inner = [called.__globals__.get(name) for name in called.__code__.co_names]
-        functions = [one for one in inner if isinstance(one, FunctionType) and not _is_library(one)]
+        functions = [one for one in inner if type(one) is FunctionType and not _is_library(one)]
         below = depth > 0 and all(one is called or _is_pure_object(one, torch, depth - 1) for one in functions)
         return _is_pure_code(called.__code__) and below
-    if isinstance(called, type):
+    if _is_a(called, type):
         return called in _BUILTINS or _is_library(called)
-    name = getattr(called, "__name__", "_")
-    return (
-        called in _BUILTINS
-        if inspect.isbuiltin(called) and called.__module__ == "builtins"
-        else (_is_library(called) and not name.endswith("_") and name not in _ACTS)
-    )
+    if type(called) is BuiltinFunctionType and called.__module__ == "builtins":
+        return called in _BUILTINS
+    name = _static(called, "__name__") or "_"
+    return _is_library(called) and not name.endswith("_") and name not in _ACTS
+
+
+def _is_a(value: Any, *kinds: type) -> bool:
+    """Return True for an instance of a class; `isinstance` can run ``__class__`` of a proxy."""
+    return issubclass(type(value), kinds)
+
+
+def _parts(module: Any) -> list[Any]:
+    """Return a module and those below it, without methods that a program can replace."""
+    found, queue = {}, [module]
+    while queue:
+        one = queue.pop()
+        if one is not None and id(one) not in found:
+            found[id(one)] = one
+            queue += one.__dict__["_modules"].values()
+    return list(found.values())
 
 
 def _has_hooks(module: Any) -> bool:
-    return any(one._forward_hooks or one._forward_pre_hooks for one in module.modules())
+    return any(one.__dict__["_forward_hooks"] or one.__dict__["_forward_pre_hooks"] for one in _parts(module))
+
+
+def _static(thing: Any, name: str) -> str:
+    """Return an attribute of a class, or of an object of Python or a library; "" if it is not a string."""
+    if _is_a(thing, type):
+        value = type.__getattribute__(thing, name)
+    else:
+        value = getattr(thing, name, "") if type(thing).__module__.partition(".")[0] in _NATIVE else ""
+    return value if type(value) is str else ""
 
 
 def _is_library(thing: Any) -> bool:
-    return str(getattr(thing, "__module__", None) or type(thing).__module__).partition(".")[0] in _LIBRARIES
+    home = _static(thing, "__name__" if type(thing) is ModuleType else "__module__") or type(thing).__module__
+    return home.partition(".")[0] in _LIBRARIES
 
 
 @functools.lru_cache(maxsize=256)

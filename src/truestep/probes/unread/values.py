@@ -19,6 +19,7 @@ from truestep.probes.context.values import has_values
 from truestep.probes.unread.effects import is_pure
 from truestep.probes.unread.statements import Unread, unread
 from truestep.seams.refs import Ref
+from truestep.seams.tracing import Aside
 
 if TYPE_CHECKING:
     from truestep.probes.context.scene import Scene
@@ -64,11 +65,12 @@ class UnreadValues:
             backward: True at a backward pass: a statement that is under way then trains.
         """
         scene = self._scene
-        while frame is not None and depth:
-            if scene.sites.kind(frame.f_code) == 0:
-                depth -= 1
-                self._frame(frame, backward)
-            frame = frame.f_back
+        with Aside():
+            while frame is not None and depth:
+                if scene.sites.kind(frame.f_code) == 0:
+                    depth -= 1
+                    self._frame(frame, backward)
+                frame = frame.f_back
 
     def _frame(self, frame: FrameType, backward: bool) -> None:
         function = bool(frame.f_code.co_flags & inspect.CO_OPTIMIZED)
@@ -129,7 +131,7 @@ class UnreadValues:
         if one.guarded or one.written or not isinstance(product, ast.BinOp) or not isinstance(product.op, ast.Mult):
             return
         sides = [names.get(node.id) for node in ast.walk(product) if isinstance(node, ast.Name)]
-        wide = any(isinstance(side, tensor) and side.numel() > 1 for side in sides)
+        wide = any(side is not None and issubclass(type(side), tensor) and side.numel() > 1 for side in sides)
         if step == watched.step or not wide:
             return
         watched.same = watched.same + 1 if is_pure(product, names, self._scene.torch) else 0

@@ -64,8 +64,8 @@ def _maker(node: ast.AST, names: dict[str, Any]) -> CodeType | None:
     """Return the code that makes the value of an expression: of a function that it calls, or of a data set."""
     if isinstance(node, ast.Call):
         called = resolved(node.func, names)
-        called = called.__func__ if isinstance(called, MethodType) else called
-        if isinstance(called, type):  # a data set that is built in the expression
+        called = called.__func__ if type(called) is MethodType else called
+        if issubclass(type(called), type):  # a data set that is built in the expression
             called = inspect.getattr_static(called, "__getitem__", None)
         return called.__code__ if isinstance(called, FunctionType) else None
     return _of_loader(resolved(node, names)) if isinstance(node, ast.Name | ast.Attribute) else None
@@ -172,7 +172,7 @@ def target_made_at(scene: Scene, frame: FrameType | None, site: Site | None) -> 
 
 def _followed(scene: Scene, frames: list[FrameType], name: str) -> Site | None:
     value, tensor = (frames[0].f_globals | variables(frames[0])).get(name), scene.torch.Tensor
-    if not isinstance(value, tensor) and type(value).__module__ != "numpy":
+    if not issubclass(type(value), tensor) and type(value).__module__ != "numpy":
         return None
     for holder in frames:
         for other, held in variables(holder).items():
