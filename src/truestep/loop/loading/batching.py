@@ -17,9 +17,9 @@ class Batching:
     """Assignment of samples to batches and ranks.
 
     A global batch has `batch_size * world_size` samples. The ranks take consecutive parts of it, so the samples of a
-    step depend only on the product. All ranks get equally many samples of the last, incomplete one: if it does not
-    divide evenly, it is filled with its own first samples. With `even=False` no sample is repeated, and a rank may get
-    fewer samples, or one batch fewer.
+    step depend only on the product. Of the last, incomplete one, no sample is given twice: the last ranks get fewer
+    samples, and `weight` is the factor of their mean in the mean of all. A rank that gets no sample repeats those of
+    rank 0, with weight 0, since all ranks must make the same steps; with `even=False` it gets one batch fewer.
 
     Args:
         batch_size: samples in a batch of one rank, at least 1.
@@ -29,7 +29,7 @@ class Batching:
         name: name of the loader; loaders with the same seed and other names have other orders.
         rank: rank of this process, 0 ... world_size - 1.
         world_size: number of processes that share the epoch.
-        even: give all ranks equally many samples.
+        even: give all ranks equally many batches.
     """
 
     batch_size: int
@@ -53,6 +53,21 @@ class Batching:
             return full
         return full + (self.even or self.rank * -(-rest // self.world_size) < rest)
 
+    def weight(self, samples: int, position: int) -> float:
+        """Return the factor of this rank's mean of a batch in the mean over ranks, 1 for a complete batch.
+
+        Args:
+            samples: samples in an epoch.
+            position: number of the batch.
+
+        Example:
+            >>> [Batching(2, rank=rank, world_size=2).weight(7, position=1) for rank in range(2)]
+            [1.3333333333333333, 0.6666666666666666]
+        """
+        whole = min(self.global_size, samples - position * self.global_size)
+        size = -(-whole // self.world_size)
+        return max(0, min(size, whole - self.rank * size)) * self.world_size / whole
+
     def order(self, samples: int, epoch: int) -> torch.Tensor:
         """Return the indices of the samples of an epoch in their order, the same on every rank.
 
@@ -70,7 +85,7 @@ class Batching:
         Example:
             >>> last = Batching(2, rank=1, world_size=2)
             >>> [part.tolist() for part in last.parts(torch.arange(7))]
-            [[2, 3], [6, 4]]
+            [[2, 3], [6]]
         """
         count = self.batches(len(order))
         if start >= count:
@@ -85,10 +100,8 @@ class Batching:
     def share(self, whole: Sequence[Any]) -> list[Any]:
         """Return this rank's part of a global batch, or of the incomplete last one."""
         size = -(-len(whole) // self.world_size)
-        places = range(self.rank * size, (self.rank + 1) * size)
-        if self.even:
-            return [whole[place % len(whole)] for place in places]
-        return [whole[place] for place in places if place < len(whole)]
+        own = list(whole[self.rank * size : (self.rank + 1) * size])
+        return list(whole[:size]) if self.even and not own else own
 
     def batch_seed(self, epoch: int, position: int) -> int:
         """Return the seed for the collation and the transform of a batch."""

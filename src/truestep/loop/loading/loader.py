@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
 from difflib import get_close_matches
 from inspect import signature
 from itertools import islice
@@ -60,8 +61,7 @@ class Loader:
         timeout: seconds to wait for a worker's batch; 0 for no limit.
         rank: rank of this process, 0 ... world_size - 1.
         world_size: number of processes that share each epoch, in parts of batches of `batch_size * world_size` samples.
-        even: give ranks equally many samples of an incomplete last batch, some of them twice; False gives each sample
-            once, for evaluation.
+        even: give all ranks equally many batches, as training needs it; False leaves out those that repeat samples.
         multiprocessing_context: start method of workers; None for torch's default.
 
     Raises:
@@ -108,14 +108,14 @@ class Loader:
         pinned = device.type == "cuda" if pin_memory == "auto" else bool(pin_memory)
         workers = Workers(num_workers, pinned, persistent_workers, prefetch_factor, timeout, multiprocessing_context)
         assembly = Assembly(collate_fn, transform)
-        self._seed = seed
+        self._seed, self._batching = seed, batching
         self._reader: MemoryReader | SampleReader | StreamReader
         data = in_memory(dataset) if collate_fn is None else None
         iterable = data is None and _is_iterable(dataset, name, shuffle=shuffle)
         if data is not None:
             self._reader = MemoryReader(data, batching, assembly, device)
-        elif iterable:
-            self._reader = StreamReader(dataset, batching, assembly, workers, device)
+        elif iterable:  # the end of a stream is not known ahead: a run asks all ranks whether they have a batch
+            self._reader = StreamReader(dataset, replace(batching, even=False), assembly, workers, device)
         else:
             self._reader = SampleReader(dataset, batching, assembly, workers, device)
         least = batching.global_size if drop_last else 1
@@ -135,6 +135,28 @@ class Loader:
     def __len__(self) -> int:
         """Return the number of batches in an epoch; raise TypeError if the data set has no length."""
         return len(self._reader)
+
+    @property
+    def streams(self) -> bool:
+        """Return True for an iterable data set."""
+        return isinstance(self._reader, StreamReader)
+
+    def weight(self, position: int) -> float:
+        """Return the factor of this rank's mean of a batch in the mean over ranks; 1 for a complete batch.
+
+        Args:
+            position: number of the batch in an epoch.
+        """
+        if self._batching.world_size == 1 or self.streams:
+            return 1.0
+        return self._batching.weight(len(self.dataset), position)
+
+    def own_batches(self) -> Iterator[Any]:
+        """Return an iterator over the batches of epoch 0, without those that only repeat samples of another rank."""
+        batches = self.epoch(0)
+        if self._batching.world_size == 1 or self.streams:
+            return batches
+        return islice(batches, sum(self.weight(position) > 0 for position in range(len(self))))
 
     def __iter__(self) -> Iterator[Any]:
         """Return the batches of epoch 0, the next time those of epoch 1, and so on."""

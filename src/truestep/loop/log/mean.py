@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -19,6 +20,7 @@ class Mean:
 
     Args:
         device: device of the values.
+        total: returns the sum of a tensor over ranks; None for a single process.
 
     Example:
         >>> loss = Mean()
@@ -30,7 +32,12 @@ class Mean:
         3.0 67%
     """
 
-    def __init__(self, device: torch.device | str = "cpu") -> None:
+    def __init__(
+        self, device: torch.device | str = "cpu", total: Callable[[torch.Tensor], torch.Tensor] | None = None
+    ) -> None:
+        self._total = total
+        self._of_all: torch.Tensor | None = None
+        """Sums of all ranks, until the next update: a second reading, which not all ranks may make, waits for none."""
         kind = torch.float32 if torch.device(device).type == "mps" else torch.float64
         with torch.inference_mode(False):
             self._sums = torch.zeros(2, dtype=kind, device=device)
@@ -57,7 +64,7 @@ class Mean:
                 expected="expected the number of samples that it is the mean of",
                 remedy="write mean.update(loss, len(x)), or pass one value per sample",
             )
-        self._updated = True
+        self._updated, self._of_all = True, None
         if not isinstance(value, torch.Tensor) and not isinstance(weight, torch.Tensor):
             assert weight is not None
             self._sum += value * weight
@@ -80,9 +87,19 @@ class Mean:
     def compute(self) -> torch.Tensor:
         """Return the mean so far, a tensor of shape () on the device; NaN if all weights are 0.
 
+        In a run of several ranks it is the mean over all of them, and all must call this.
+
         Raises:
             NothingMeasured: `update` was not called.
         """
+        if self._total is not None:
+            if self._of_all is None:
+                own = torch.tensor([self._sum, self._weight, self._updated], dtype=self._sums.dtype)
+                self._of_all = self._total(torch.cat((self._sums, own.to(self._sums.device))))
+            total, weights, numbers, counted, updated = self._of_all
+            if updated:
+                mean: torch.Tensor = (total + numbers) / (weights + counted)
+                return mean
         if not self._updated:
             raise NothingMeasured(
                 "Mean.compute() was called before any update()",
@@ -95,7 +112,7 @@ class Mean:
         """Reset to the initial state."""
         self._sums.zero_()
         self._sum = self._weight = 0.0
-        self._updated = False
+        self._updated, self._of_all = False, None
 
     def state_dict(self) -> dict[str, Any]:
         """Return the sums."""
@@ -106,6 +123,7 @@ class Mean:
         """Restore the sums of another mean."""
         self._sums.copy_(state["sums"])
         self._sum, self._weight, self._updated = state["own"]
+        self._of_all = None
 
     def __float__(self) -> float:
         return float(self.compute())

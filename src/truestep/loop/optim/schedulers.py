@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import inspect
 import warnings
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -98,8 +98,13 @@ def planned(name: str, scheduler: Any, every: str, metric: str) -> Schedule:
     )
 
 
-def step_after_epoch(schedules: Iterable[Schedule], logs: Logs) -> None:
+def step_after_epoch(schedules: Iterable[Schedule], logs: Logs, of_first: Callable[[Any], Any]) -> None:
     """Step the schedules with `every="epoch"`, those of a metric with its last logged value.
+
+    Args:
+        schedules: of the run.
+        logs: with the metrics.
+        of_first: returns the value of rank 0, which all ranks use.
 
     Raises:
         MetricMissing: a metric was not logged in this epoch.
@@ -111,7 +116,7 @@ def step_after_epoch(schedules: Iterable[Schedule], logs: Logs) -> None:
         if not schedule.metric:
             schedule.scheduler.step()
         elif schedule.metric in logs.last:
-            schedule.scheduler.step(logs.last[schedule.metric])
+            schedule.scheduler.step(of_first(logs.last[schedule.metric]))
         else:
             raise MetricMissing(
                 f'the schedule "{schedule.name}" follows "{schedule.metric}", which was not logged in this epoch',

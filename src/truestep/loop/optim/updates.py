@@ -17,6 +17,7 @@ from truestep.loop.process.stacklevel import outside
 
 if TYPE_CHECKING:
     from truestep.loop.optim.schedulers import Schedule
+    from truestep.loop.ranks.strategy import Strategy
 
 
 class Updates:
@@ -31,6 +32,7 @@ class Updates:
         clips_alone: True if `clip_norm` limits its gradients alone, also where a loss updates several optimizers.
         count: called with the window after it was closed.
         applied: called after every update that changed parameters.
+        strategy: averages gradients over ranks.
     """
 
     def __init__(
@@ -44,10 +46,12 @@ class Updates:
         clips_alone: bool = False,
         count: Callable[[Window], object],
         applied: Callable[[Updates], None] = lambda updates: None,
+        strategy: Strategy | None = None,
     ) -> None:
         self.name = name
         self.optimizer = optimizer
-        self.window = Window(accumulate)
+        self._strategy = strategy if strategy is not None and strategy.world_size > 1 else None
+        self.window = Window(accumulate) if self._strategy is None else Window(accumulate, self._strategy.mean)
         self.clip_norm = clip_norm
         self.scaler = scaler
         self.clips_alone = clips_alone
@@ -102,6 +106,8 @@ class Updates:
         if self._prepared:
             return
         self._prepared = True
+        if self._strategy is not None and not self.window.averaged:
+            self._strategy.average(self)
         scaler = self.group[0].scaler
         if scaler is not None:
             scaler.unscale_(self.optimizer)
@@ -219,6 +225,8 @@ class Updates:
             self._check_gradients()
         self._note_lr()
         if not self.window.is_open:
+            if self._strategy is not None:
+                self._strategy.average(self)  # of backward passes by hand
             return
         scaler = self.group[0].scaler
         if scaler is not None:

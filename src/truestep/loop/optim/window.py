@@ -10,6 +10,7 @@ every loss by `accumulate`.
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from math import inf, nan
 from typing import TYPE_CHECKING
 
@@ -23,11 +24,16 @@ if TYPE_CHECKING:
     Divided = float | torch.Tensor
 
 
+def _alone(value: Divided) -> Divided:
+    return value
+
+
 class Window:
     """Counts the micro-steps of one update and their weights.
 
     Args:
         accumulate: micro-steps in a full window, at least 1.
+        mean: returns the mean of a number over ranks.
 
     Example:
         >>> window = Window(4)
@@ -42,7 +48,10 @@ class Window:
 
     __slots__ = (
         "_before_body",
+        "_mean",
+        "_typical",
         "accumulate",
+        "averaged",
         "closed_early",
         "each_body",
         "micro_steps",
@@ -51,8 +60,13 @@ class Window:
         "total",
     )
 
-    def __init__(self, accumulate: int = 1) -> None:
+    def __init__(self, accumulate: int = 1, mean: Callable[[Divided], Divided] = _alone) -> None:
         self.accumulate = accumulate
+        self.averaged = False
+        """True if a backward pass averaged the gradients over ranks."""
+        self._mean = mean
+        self._typical: Divided | None = None
+        """Mean weight of a micro-step in the last window, the same on all ranks; None before its end."""
         self.micro_steps = 0
         """Backward passes since the window opened."""
         self.micro_steps_ever = 0
@@ -123,10 +137,12 @@ class Window:
             weight = _number(weight)
         self.micro_steps += 1
         self.micro_steps_ever += 1
+        self.averaged = False
         if weight is None:
             return self.accumulate
-        if self.reference is None:
-            self.reference = _at_least_one(weight) * self.accumulate
+        if self.reference is None:  # any number does, if all ranks have the same
+            first = self._first(weight)
+            self.reference = _at_least_one(first) * self.accumulate
             self.total = 0.0
         self.total = self.total + weight
         return self.reference
@@ -145,14 +161,26 @@ class Window:
             if self.micro_steps >= self.accumulate:
                 return None
             return self.accumulate / self.micro_steps
-        if isinstance(self.total, float) and isinstance(self.reference, float):
-            return None if self.total == self.reference else self.reference / (self.total or 1.0)
-        return self.reference / _at_least_one(self.total)
+        total = self._mean(self.total)  # gradients are means over ranks, and so divided by the number of ranks already
+        if self._mean is not _alone:
+            self._typical = total / self.micro_steps
+        if isinstance(total, float) and isinstance(self.reference, float):
+            return None if total == self.reference else self.reference / (total or 1.0)
+        return self.reference / _at_least_one(total)
 
     def close(self) -> None:
         """Reset to the initial state."""
         self.micro_steps = 0
         self.reference = None
+        self.averaged = False
+
+    def _first(self, weight: Divided) -> Divided:
+        """Return the weight that losses of the window are divided by: its first, or what all ranks know."""
+        if self._mean is _alone:
+            return weight
+        if self._typical is None:
+            self._typical = self._mean(weight)
+        return self._typical
 
 
 def _number(weight: Number) -> float:

@@ -1,7 +1,6 @@
 """The process around a run.
 
 device      `pick` a device, and move batches to it
-strategy    single process or several ranks
 signals     SIGTERM, SIGINT and SIGUSR1: save the run, then end
 terminal    messages and the status line on a terminal shared with the program
 at_exit     generators that are closed before the interpreter exits

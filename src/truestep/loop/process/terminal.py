@@ -14,8 +14,14 @@ from typing import Any, TextIO
 _WIPE = "\r\x1b[2K"
 
 
+spoken = True
+"""False on ranks other than 0."""
+
+
 def say(text: str) -> None:
     """Write a line to stderr; a closed terminal is ignored, so that training continues."""
+    if not spoken:
+        return
     with contextlib.suppress(OSError, ValueError, AttributeError):
         sys.stderr.write(text + "\n")
         sys.stderr.flush()

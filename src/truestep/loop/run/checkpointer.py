@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from truestep.loop.position.starts import Starts
-from truestep.loop.process.strategy import check_one_process
 from truestep.loop.process.terminal import say
 from truestep.loop.rng.seed import rng_state, set_rng_state
 from truestep.loop.settings.limits import Clock
@@ -17,6 +16,7 @@ if TYPE_CHECKING:
     from truestep.loop.position.position import Place
     from truestep.loop.position.progress import RunProgress
     from truestep.loop.process.signals import Signals
+    from truestep.loop.ranks.strategy import Strategy
     from truestep.loop.run.registry import Parts, State
     from truestep.loop.run.run_state import RunState
     from truestep.loop.run.stepper import Stepper
@@ -33,6 +33,7 @@ class Checkpointer:
         contents: writes and reads the contents of checkpoints.
         signals: handlers of signals.
         line: the progress line, cleared before the program ends.
+        strategy: all ranks save and end after the same step.
 
     Attributes:
         starts: states at the beginning of each stretch of an epoch's body outside of its loops.
@@ -47,17 +48,18 @@ class Checkpointer:
         contents: RunState,
         signals: Signals,
         line: ProgressLine,
+        strategy: Strategy,
     ) -> None:
         self.signals = signals
         self.saves = contents.saves
         """True if the run has a folder."""
         self.starts = Starts(parts, user)
         self._progress, self._stepper, self._parts, self._contents = progress, stepper, parts, contents
-        self._line = line
+        self._line, self._strategy = line, strategy
         self._clock = Clock(progress.limits)
         self._requested: tuple[float | None, str] | None = None
         """Metric and mode of a requested checkpoint."""
-        self._begun = False
+        self._begun = self._asked = False
         self._epoch_rng: dict[str, Any] = {}
         self._examined: set[str] = set()
         """Names of the loaders that were checked for samples that a resumed run cannot repeat."""
@@ -77,7 +79,8 @@ class Checkpointer:
         if self._begun:
             return
         self._begun = True
-        check_one_process()  # a process group may have been made after the run
+        averages = [followed.average.model for followed in self._parts.averaging.shelf.values()]
+        self._strategy.begin([*self._parts.models.values(), *averages], resumed=self._progress.is_resuming)
         if self._progress.is_resuming:
             self._epoch_rng = self._contents.restore(finally_=False)["epoch"]
 
@@ -163,12 +166,13 @@ class Checkpointer:
     def save_and_stop(self, place: Place) -> None:
         """Save if a checkpoint was requested or is due; raise SystemExit on a signal or after `max_time`."""
         step, signals = self._progress.global_step, self.signals
-        if self._clock.is_save_due and self._requested is None:
+        due, received, is_over = self._strategy.agreed(self._flags)
+        if due and self._requested is None:
             self._requested = (None, "min")
         self._save_requested(place)
-        is_over = self._clock.is_over and step > self._first_step
-        if not signals.received and not is_over:
+        if not received and not is_over:
             return
+        signals.received = received
         if self.saves and self._saved_step != step:
             self._save(place, None, "min")
         self._contents.wait()
@@ -178,6 +182,13 @@ class Checkpointer:
             self._line.close()
             say(f'truestep: max_time is over: saved at step {step}; resume="auto" goes on from there')
             raise SystemExit(0)
+
+    def _flags(self) -> tuple[int, int, int]:
+        """Return whether a save is due, the number of a signal, and whether the time is over."""
+        due = self._clock.is_save_due and not self._asked
+        self._asked = self._asked or due
+        is_over = self._clock.is_over and self._progress.global_step > self._first_step
+        return int(due), self.signals.received, int(is_over)
 
     def _save_requested(self, place: Place) -> None:
         if self._requested is not None:
@@ -209,6 +220,7 @@ class Checkpointer:
         )
         self._saved_step = progress.global_step
         self._clock.saved()
+        self._asked = False
 
     @property
     def _own_limits(self) -> list[int | None]:

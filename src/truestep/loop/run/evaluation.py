@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager
+from itertools import zip_longest
 from typing import Any
 
 import torch
@@ -16,9 +17,13 @@ from truestep.loop.loading.loader import Loader, check_loader
 from truestep.loop.log.mean import Mean
 from truestep.loop.optim.precision import Precision
 from truestep.loop.process.device import to_device
+from truestep.loop.ranks.sampler import check_sampler
+from truestep.loop.ranks.strategy import Strategy
 from truestep.loop.run.stepper import Stepper
 from truestep.model.boundary import WithPostMortem
 from truestep.model.modes import evaluating
+
+_NO_PART = object()
 
 
 class Evaluation:
@@ -29,21 +34,33 @@ class Evaluation:
         precision: of the forward passes of predictions.
         stepper: has no open window when an evaluation begins outside of a loop.
         means: of the run, by name; they are part of its checkpoints.
+        strategy: the ranks, each of which reads a part of the samples.
     """
 
-    def __init__(self, device: torch.device, precision: Precision, stepper: Stepper, means: dict[str, Mean]) -> None:
+    def __init__(
+        self,
+        device: torch.device,
+        precision: Precision,
+        stepper: Stepper,
+        means: dict[str, Mean],
+        strategy: Strategy,
+    ) -> None:
         self._device, self._precision, self._stepper, self._means = device, precision, stepper, means
+        self._strategy = strategy
 
     def batches(self, loader: Loader | GivenLoader | DataLoader[Any]) -> Iterator[Any]:
         """Yield the batches of a loader on the device of the run; see `Run.batches`."""
-        own = isinstance(loader, DataLoader | GivenLoader)
-        batches = iter(loader) if own else check_loader(loader).epoch(0)
+        given = loader.loader if isinstance(loader, GivenLoader) else loader
+        if isinstance(given, DataLoader) and self._strategy.world_size > 1:
+            check_sampler(given)
+        batches = iter(loader) if isinstance(given, DataLoader) else check_loader(loader).own_batches()
         for batch in batches:
             yield to_device(batch, self._device, non_blocking=True)
 
     def evaluate(self, *models: nn.Module, inference_mode: bool) -> AbstractContextManager[None]:
         """Return a context with models in eval mode and without gradients; see `Run.evaluate`."""
         self._stepper.no_open_window("run.evaluate()")
+        self._strategy.share_buffers(models)
         return WithPostMortem(evaluating(*models, inference_mode=inference_mode))
 
     def mean(self, name: str) -> Mean:
@@ -51,7 +68,8 @@ class Evaluation:
         if name in self._means:
             self._means[name].reset()
         else:
-            self._means[name] = Mean(self._device)
+            strategy = self._strategy
+            self._means[name] = Mean(self._device, strategy.sum if strategy.world_size > 1 else None)
         return self._means[name]
 
     def predict(
@@ -70,7 +88,11 @@ class Evaluation:
                 with self._precision.autocast():
                     output = forward(batch) if forward is not None else model(_first(batch))
                 outputs.append(to_device(output, torch.device("cpu")))
-        return _joined(outputs) if join else outputs
+        if self._strategy.world_size > 1:  # each rank has a part of each batch
+            every = self._strategy.gathered(outputs)
+            outputs = [part for batch in zip_longest(*every, fillvalue=_NO_PART) for part in batch]
+            outputs = [part for part in outputs if part is not _NO_PART]
+        return joined(outputs) if join else outputs
 
 
 def _check_order(loader: Loader | GivenLoader) -> None:
@@ -95,8 +117,8 @@ def _first(batch: Any) -> Any:
     )
 
 
-def _joined(outputs: list[Any]) -> Any:
-    """Return the outputs of all batches as one, along the first dimension."""
+def joined(outputs: list[Any]) -> Any:
+    """Return the outputs of all batches, or the values of all ranks, as one along the first dimension."""
     first = outputs[0]
     if isinstance(first, torch.Tensor):
         if first.dim() == 0 or len({(output.shape[1:], output.dtype) for output in outputs}) > 1:
@@ -108,9 +130,9 @@ def _joined(outputs: list[Any]) -> Any:
             )
         return torch.cat(outputs)
     if isinstance(first, Mapping):
-        return {key: _joined([output[key] for output in outputs]) for key in first}
+        return {key: joined([output[key] for output in outputs]) for key in first}
     if isinstance(first, tuple | list):
-        parts = [_joined(list(column)) for column in zip(*outputs, strict=True)]
+        parts = [joined(list(column)) for column in zip(*outputs, strict=True)]
         return type(first)(*parts) if hasattr(first, "_fields") else type(first)(parts)
     if first is None:
         return None

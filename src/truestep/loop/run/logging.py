@@ -25,6 +25,7 @@ from truestep.loop.optim.precision import Precision
 from truestep.loop.position.passes import LoopPass
 from truestep.loop.position.progress import RunProgress
 from truestep.loop.process.terminal import say
+from truestep.loop.ranks.strategy import Strategy
 from truestep.loop.run.registry import Parts
 from truestep.loop.settings.settings import Settings
 from truestep.trackers.tracking import Tracking
@@ -69,6 +70,7 @@ class RunLog:
         precision: of the run.
         parts: of the run.
         progress: of the run.
+        strategy: rank 0 decides whether a value has stopped improving.
 
     Attributes:
         logs: lines and alerts.
@@ -77,8 +79,15 @@ class RunLog:
     """
 
     def __init__(
-        self, folder: Path | None, settings: Settings, precision: Precision, parts: Parts, progress: RunProgress
+        self,
+        folder: Path | None,
+        settings: Settings,
+        precision: Precision,
+        parts: Parts,
+        progress: RunProgress,
+        strategy: Strategy,
     ) -> None:
+        self._strategy = strategy
         self.logs = open_logs(folder, settings, self._measured)
         self.pace = Throughput(precision.device, peak_flops(precision.device, precision.name))
         self.line = ProgressLine(shown=settings.progress, pace=self.pace, last=lambda: self.logs.last)
@@ -114,9 +123,10 @@ class RunLog:
         if logs.waits(name):
             logs.flush()
         last, epoch = logs.last.get(name), self._progress.epoch
-        return logs.early_stopping.stalled(
+        stalled = logs.early_stopping.stalled(
             name, patience=patience, min_delta=min_delta, mode=mode, last=last, epoch=epoch
         )
+        return self._strategy.of_first(stalled)
 
     def count_flops(self, model: torch.nn.Module, inputs: tuple[Any, ...], options: Mapping[str, Any]) -> float:
         """Count the operations of a training step for one sample, and report their share of the peak from now on."""

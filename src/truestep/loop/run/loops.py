@@ -24,11 +24,13 @@ from truestep.loop.position.next_calls import requested_by_next
 from truestep.loop.position.passes import LoopPass, early_again, length_of, numbers
 from truestep.loop.process.at_exit import closed_at_exit
 from truestep.loop.process.device import to_device
+from truestep.loop.ranks.sampler import begin_epoch, check_sampler
 
 if TYPE_CHECKING:
     import torch
 
     from truestep.loop.position.progress import RunProgress
+    from truestep.loop.ranks.strategy import Strategy
     from truestep.loop.run.checkpointer import Checkpointer
     from truestep.loop.run.logging import RunLog
     from truestep.loop.run.registry import Parts
@@ -48,6 +50,7 @@ class Loops:
         log: counts batches and draws the progress line.
         parts: with the loaders and schedules of the run.
         device: receives the batches.
+        strategy: the ranks of the run, which must have equally many batches.
 
     Attributes:
         around: wraps the iterator of each loop, as a profile does; None for the plain iterator.
@@ -61,10 +64,11 @@ class Loops:
         log: RunLog,
         parts: Parts,
         device: torch.device,
+        strategy: Strategy,
     ) -> None:
         self.around: Callable[[Iterator[Any]], Iterator[Any]] | None = None
         self._progress, self._stepper, self._checkpointer, self._log = progress, stepper, checkpointer, log
-        self._parts, self._device = parts, device
+        self._parts, self._device, self._strategy = parts, device, strategy
         self._given = GivenLoaders(parts)
         self._introduced = False
         self._empty_passes = 0
@@ -105,9 +109,12 @@ class Loops:
         return self._train(part)
 
     def _train(self, loader: Loader | GivenLoader) -> Iterator[Any]:
-        position = self._progress.position
+        position, several = self._progress.position, self._strategy.world_size > 1
         self._enter("run.train()")
-        current, length = position.claim(loader.name), length_of(loader)
+        if several and isinstance(loader, GivenLoader):
+            check_sampler(loader.loader)
+        streams = several and isinstance(loader, Loader) and loader.streams
+        current, length = position.claim(loader.name), None if streams else length_of(loader)
         if current is not None and position.is_spent(current, length):
             position.leave(current)
             current = position.claim(loader.name)
@@ -119,11 +126,14 @@ class Loops:
         if current.resumed:
             self._checkpointer.examine(loader)
             loader.load_state_dict(current.loader_state())
+        if isinstance(loader, GivenLoader):
+            begin_epoch(loader.loader, current.number)
         batches = loader.epoch(current.number, current.finished)
         if current.resumed and current.early[1] > current.early[0] and position.is_resuming and length is not None:
             batches = early_again(current, loader, current.early, current.finished)
             current.finished = current.given = current.early[0]
-        return self._shown(current, self._iterate(current, batches, length, loader.batch_size))
+        weight = loader.weight if several and isinstance(loader, Loader) else None
+        return self._shown(current, self._iterate(current, batches, length, loader.batch_size, weight))
 
     def steps(self, count: int | None = None) -> Iterator[int]:
         """Return an iterator over the numbers of `count` steps, or up to `max_steps`, from the position of the run.
@@ -162,7 +172,14 @@ class Loops:
         return batches if self.around is None else self.around(batches)
 
     @closed_at_exit
-    def _iterate(self, current: LoopPass, batches: Iterator[Any], length: int | None, size: int) -> Iterator[Any]:
+    def _iterate(
+        self,
+        current: LoopPass,
+        batches: Iterator[Any],
+        length: int | None,
+        size: int,
+        weight: Callable[[int], float] | None = None,
+    ) -> Iterator[Any]:
         """Yield the batches of a pass; end a step between two of them if the pass is the leading one.
 
         Args:
@@ -170,24 +187,28 @@ class Loops:
             batches: its batches from its position, or step numbers.
             length: their number; None if unknown, in which case the next batch is read before the body runs.
             size: samples in a batch; 0 for step numbers.
+            weight: returns the factor of this rank's mean loss of a batch; None for a single process.
         """
-        progress, stepper = self._progress, self._stepper
+        progress, stepper, strategy = self._progress, self._stepper, self._strategy
         position = progress.position
         self._checkpointer.signals.install()
         try:
             self._begin_pass(current, by_hand=requested_by_next())
-            batch = next(batches, _END)
+            batch = self._next(batches, length)
             while batch is not _END and not progress.has_all_steps:
                 following: Any = None
                 if length is None:
-                    following = next(batches, _END)
+                    following = self._next(batches, length)
                 current.last = following is _END if length is None else current.finished == length - 1
                 current.given = current.finished + 1
                 moved = to_device(batch, self._device, non_blocking=True)
                 if not self._introduced:
                     self._introduce(moved if size else None)
                 step, waiting = progress.global_step, 0 if size else stepper.index.waiting_micro_steps
+                if weight is not None and position.is_first(current):
+                    strategy.weight = weight(current.finished)
                 yield moved
+                strategy.weight = 1.0
                 # A body of `run.steps()` that only added to a window which is still open has not completed its step.
                 complete = bool(size) or progress.global_step > step or stepper.index.waiting_micro_steps <= waiting
                 if complete:
@@ -201,7 +222,7 @@ class Loops:
                     if current.last or size == VARIES:
                         held = samples_in(moved)
                         samples = min(size, held) if size != VARIES else held % sys.maxsize
-                    self._log.count_batch(samples, current, length)
+                    self._log.count_batch(samples * strategy.world_size, current, length)
                     stepper.end_body(complete=complete)
                     if current.last or progress.has_all_steps:
                         stepper.close_rest()
@@ -215,6 +236,13 @@ class Loops:
                 stepper.cadence.loop_ended(in_epoch=position.in_epoch)
         finally:
             self._end_pass(current)
+
+    def _next(self, batches: Iterator[Any], length: int | None) -> Any:
+        """Return the next batch; the end, for all ranks of a pass without a length, if one of them has no batch."""
+        batch = next(batches, _END)
+        if length is None and not self._strategy.all_have(batch is not _END):
+            return _END
+        return batch
 
     def _begin_pass(self, current: LoopPass, *, by_hand: bool) -> None:
         """Begin a pass at the request for its first batch."""
@@ -258,7 +286,7 @@ class Loops:
         stepper.no_open_window("the end of the epoch")
         progress.position.end_epoch()
         stepper.end_epoch()
-        step_after_epoch(self._parts.schedules.values(), log.logs)
+        step_after_epoch(self._parts.schedules.values(), log.logs, self._strategy.of_first)
         self._parts.averaging.end_epoch()
         log.end_epoch()
         self._checkpointer.save_and_stop("epochs")

@@ -10,7 +10,7 @@ from torch import nn
 
 from truestep.errors import BadPart, BadSettings
 from truestep.loop.optim.averaging import Followed
-from truestep.loop.process.strategy import Strategy
+from truestep.loop.ranks.strategy import Strategy
 from truestep.loop.run.registry import Parts
 from truestep.model.compiling import compile_in_place, compile_options
 from truestep.model.ema import EMA

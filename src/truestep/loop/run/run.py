@@ -26,6 +26,8 @@ import torch
 
 from truestep.config import Options
 from truestep.errors import BadSettings
+from truestep.loop.checkpoint.checkpoint import Checkpoint
+from truestep.loop.checkpoint.checkpoints import find
 from truestep.loop.checkpoint.declared import facts_of_settings
 from truestep.loop.checkpoint.run_folder import RunFolder
 from truestep.loop.optim.cadence import Cadence
@@ -34,7 +36,10 @@ from truestep.loop.position.progress import RunProgress
 from truestep.loop.process import provenance
 from truestep.loop.process.device import pick
 from truestep.loop.process.signals import Signals
-from truestep.loop.process.strategy import SingleProcess, check_one_process
+from truestep.loop.ranks.launch import device_of, place
+from truestep.loop.ranks.quiet import quiet
+from truestep.loop.ranks.start import only_first, started
+from truestep.loop.ranks.strategy import Strategy
 from truestep.loop.rng.deterministic import deterministic
 from truestep.loop.rng.seed import seed_everything
 from truestep.loop.run.checkpointer import Checkpointer
@@ -44,6 +49,7 @@ from truestep.loop.run.logging import RunLog
 from truestep.loop.run.loops import Loops
 from truestep.loop.run.models import RunModels
 from truestep.loop.run.observation_methods import ObservationMethods
+from truestep.loop.run.rank_methods import RankMethods
 from truestep.loop.run.registry import Parts, State
 from truestep.loop.run.run_state import RunState
 from truestep.loop.run.setup_methods import SetupMethods
@@ -56,7 +62,7 @@ from truestep.supervision.session import Session, watching
 from truestep.trackers.tracking import Ending
 
 
-class Run(SetupMethods, TrainingMethods, ObservationMethods):
+class Run(SetupMethods, TrainingMethods, ObservationMethods, RankMethods):
     """One training run.
 
     Args:
@@ -68,7 +74,7 @@ class Run(SetupMethods, TrainingMethods, ObservationMethods):
         UnknownPrecision: an unknown precision, or one that the device lacks.
         FolderHoldsRun: `out` holds the checkpoints of another run, and `resume` was not given.
         FolderInUse: another process trains into `out`.
-        SeveralProcesses: this is one of several processes, as under torchrun. Rank 0 raises it; the others exit with 1.
+        SeveralProcesses: the environment says that this is one of several processes, and not how to find the others.
 
     Example:
         >>> from torch import nn
@@ -85,41 +91,51 @@ class Run(SetupMethods, TrainingMethods, ObservationMethods):
 
     def __init__(self, settings: Settings | None = None, **changes: Any) -> None:
         self.settings = settings = (settings or Settings()).changed(**changes).sealed()
-        self.precision = Precision(settings.precision, pick(settings.device))
+        here = place(settings.strategy)
+        device = settings.device if here is None else device_of(settings.device, here.local_rank)
+        self.precision = Precision(settings.precision, pick(device))
         self.device = self.precision.device
-        check_one_process()
-        self.strategy = SingleProcess()
+        self.strategy = strategy = started(here, self.device, settings.seed)
         self.state = State()
         self._parts = Parts()
         self._closed = False
         self._session: Session | None = None
         with ExitStack() as stack:
+            stack.callback(strategy.close)
+            if strategy.rank:
+                stack.enter_context(quiet())
+                settings = settings.changed(progress=False, trackers=(), watch=False)
             stack.enter_context(self.precision)
             if settings.deterministic:
                 stack.enter_context(deterministic())
             seed_everything(settings.seed)
-            self._folder = folder = RunFolder.open(Path(settings.out), settings) if settings.out is not None else None
+            folder = only_first(strategy, lambda: _opened(settings, stack))
+            resumed = _resumed(strategy, folder)
             if folder is not None:
-                stack.callback(folder.close)
-                provenance.write(
-                    folder.path, asdict(settings), self.device, folder.resumed if folder.continues else None
-                )
-            self._signals = signals = Signals(handled=folder is not None, warning=settings.on_sigusr1)
+                provenance.write(folder.path, asdict(settings), self.device, resumed if folder.continues else None)
+            self._signals = signals = Signals(handled=settings.out is not None, warning=settings.on_sigusr1)
             stack.callback(signals.restore)
             stack.callback(self._parts.end_workers)
-            self._connect(folder, signals, stack)
+            self._connect(settings, folder, resumed, signals, stack)
             if settings.watch and not watching():
                 self._session = Session(Options(), script=sys.argv[0])
                 self._session.start()
             self._stack = stack.pop_all()
         atexit.register(self._at_exit)
 
-    def _connect(self, folder: RunFolder | None, signals: Signals, stack: ExitStack) -> None:
+    def _connect(
+        self,
+        settings: Settings,
+        folder: RunFolder | None,
+        resumed: Checkpoint | None,
+        signals: Signals,
+        stack: ExitStack,
+    ) -> None:
         """Build the parts, each from those below it."""
-        settings, parts, device = self.settings, self._parts, self.device
+        parts, device, strategy = self._parts, self.device, self.strategy
         path = None if folder is None else folder.path
         self._progress = progress = RunProgress(_limits(settings))
-        self._log = log = RunLog(path, settings, self.precision, parts, progress)
+        self._log = log = RunLog(path, settings, self.precision, parts, progress, strategy)
         stack.callback(log.logs.close, "crashed")  # unless the run was closed before
         stack.callback(log.line.close)
         self._contents = contents = RunState(
@@ -127,10 +143,12 @@ class Run(SetupMethods, TrainingMethods, ObservationMethods):
             self.state,
             log.logs,
             folder.checkpoints if folder else None,
-            folder.resumed if folder else None,
+            resumed,
+            strategy,
             device,
-            settings.init_from,
-            facts_of_settings(settings, self.precision.name, device.type),
+            saves=settings.out is not None,
+            init_from=settings.init_from,
+            facts=facts_of_settings(settings, self.precision.name, device.type),
         )
         if contents.loops is not None:
             progress.load_state_dict(contents.loops)
@@ -139,11 +157,11 @@ class Run(SetupMethods, TrainingMethods, ObservationMethods):
         self._stepper = stepper = Stepper(
             parts.updates, parts.models, progress, parts.averaging, cadence, self.precision, self.strategy, log.logs
         )
-        self._checkpointer = Checkpointer(progress, stepper, parts, self.state, contents, signals, log.line)
+        self._checkpointer = Checkpointer(progress, stepper, parts, self.state, contents, signals, log.line, strategy)
         stack.callback(self._checkpointer.starts.end_all)
-        self._loops = Loops(progress, stepper, self._checkpointer, log, parts, device)
-        self._models = RunModels(parts, contents, settings, device, self.strategy)
-        self._evaluation = Evaluation(device, self.precision, stepper, parts.means)
+        self._loops = Loops(progress, stepper, self._checkpointer, log, parts, device, strategy)
+        self._models = RunModels(parts, contents, settings, device, strategy)
+        self._evaluation = Evaluation(device, self.precision, stepper, parts.means, strategy)
         self._inspecting = Inspecting(parts.models, parts.updates, self._loops, progress, path)
 
     # --- checkpoints and the end ---
@@ -159,7 +177,7 @@ class Run(SetupMethods, TrainingMethods, ObservationMethods):
             BadSettings: the run has no folder, or `mode` is invalid.
             OpenWindow: gradients of a loop that was left wait for an update.
         """
-        if self._folder is None:
+        if self.settings.out is None:
             raise BadSettings(
                 "the run has no folder to save into", expected="expected out=", remedy='pass out="runs/name" to Run'
             )
@@ -218,6 +236,22 @@ class Run(SetupMethods, TrainingMethods, ObservationMethods):
                 self._stack.close()
                 if self._session is not None:
                     write(self._session.stop(how), Options())
+
+
+def _opened(settings: Settings, stack: ExitStack) -> RunFolder | None:
+    """Open the folder of a run; None if it has none."""
+    if settings.out is None:
+        return None
+    folder = RunFolder.open(Path(settings.out), settings)
+    stack.callback(folder.close)
+    return folder
+
+
+def _resumed(strategy: Strategy, folder: RunFolder | None) -> Checkpoint | None:
+    """Return the checkpoint that all ranks start from; it must be readable on every machine."""
+    own = None if folder is None else folder.resumed
+    path = strategy.of_first(None if own is None else str(own.path.resolve()))
+    return own if own is not None or path is None else find(path)
 
 
 def _limits(settings: Settings) -> Limits:

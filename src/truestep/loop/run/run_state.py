@@ -16,6 +16,7 @@ from truestep.loop.checkpoint.checkpoint import Checkpoint
 from truestep.loop.checkpoint.comparison import apply_changes, compare, refuse, renew_lr, table
 from truestep.loop.checkpoint.content import Content, Evaluated, stamp_of
 from truestep.loop.checkpoint.declared import DeclaredChange, Facts, facts_of_loader
+from truestep.loop.checkpoint.of_ranks import for_rank, own_state, rng_for
 from truestep.loop.checkpoint.unsaved_models import check_all_kept, warn_of_left_out
 from truestep.loop.checkpoint.weight_files import source_of_weights
 from truestep.loop.checkpoint.weights import load_weights
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from truestep.loop.log.logs import Logs
     from truestep.loop.optim.averaging import Followed
     from truestep.loop.position.carried_passes import CarriedPasses
+    from truestep.loop.ranks.strategy import Strategy
     from truestep.loop.run.registry import Parts, State
 
 
@@ -44,9 +46,11 @@ class RunState:
         parts: of the run.
         state: the user's own values.
         logs: truncated on resume to their length at the checkpoint.
-        checkpoints: where to write; None for a run without folder.
+        checkpoints: where to write; None for a run without folder, and on ranks other than 0.
         resumed: the checkpoint to start from; None for a new run.
+        strategy: gathers the states of the ranks.
         device: where tensors are loaded to.
+        saves: True if the run has a folder for checkpoints.
         init_from: source of the initial weights of a new run's models; None to keep their values.
         facts: the settings that results depend on, from `facts_of_settings`.
     """
@@ -58,7 +62,10 @@ class RunState:
         logs: Logs,
         checkpoints: Checkpoints | None,
         resumed: Checkpoint | None,
+        strategy: Strategy,
         device: torch.device,
+        *,
+        saves: bool,
         init_from: str | Path | None = None,
         facts: Facts | None = None,
     ) -> None:
@@ -71,15 +78,13 @@ class RunState:
         self._facts = facts or {}
         self._evaluated: Evaluated | None = None
         self._init_from = None if init_from is None or resumed is not None else source_of_weights(init_from)
-        self._loaded: dict[str, Any] = {} if resumed is None else resumed.state(device=None)
+        self._strategy = strategy
+        self.saves = saves
+        """True if the run has a folder for checkpoints."""
+        self._loaded: dict[str, Any] = {} if resumed is None else self._state_of(resumed)
         if self._loaded:
             state.update(self._loaded["user"])
             self._load_series(self._loaded)
-
-    @property
-    def saves(self) -> bool:
-        """Return True if the run has a folder for checkpoints."""
-        return self._checkpoints is not None
 
     @property
     def _is_own(self) -> bool:
@@ -107,9 +112,12 @@ class RunState:
             metric: determines the best checkpoint; None for no comparison.
             mode: "min" or "max".
         """
-        assert self._checkpoints is not None
-        parts = self._parts
+        parts, strategy = self._parts, self._strategy
         check_all_kept(parts, self._user)
+        ranks = strategy.gathered(own_state(parts, loops, rng)) if strategy.world_size > 1 else []
+        if self._checkpoints is None:
+            return
+        all_rng = [own.pop("rng") for own in ranks]
         models = self._models()
         evaluated, self._evaluated = self._evaluated, None
         if evaluated is not None and evaluated.stamp == self._stamp():
@@ -131,13 +139,14 @@ class RunState:
             "means": {name: mean.state_dict() for name, mean in parts.means.items()},
             "declared": _declared(parts, self._facts),
             "starts": {name: schedule.start for name, schedule in parts.schedules.items()},
+            "ranks": ranks,
         }
         self._checkpoints.save(
             step,
             epoch=epoch,
             models=models,
             state=state,
-            rng=rng,
+            rng=all_rng or rng,
             metric=metric,
             mode=mode,
             evaluated=None if evaluated is None or evaluated.content is None else evaluated,
@@ -152,7 +161,8 @@ class RunState:
             metric: metric of the current weights.
             mode: "min" or "max".
         """
-        assert self._checkpoints is not None
+        if self._checkpoints is None:
+            return
         best = self._checkpoints.would_be_best(metric, mode)
         content = Content.of(self._models(), {}, (), copies=True) if best else None
         self._evaluated = Evaluated(step, epoch, metric, mode, content, self._stamp())
@@ -238,7 +248,7 @@ class RunState:
         """
         resumed, parts = self._resumed, self._parts
         assert resumed is not None
-        loaded = resumed.state(device=None)  # read again: the program may have changed earlier values in place
+        loaded = self._state_of(resumed)  # read again: the program may have changed earlier values in place
         changes = self._changes(loaded, resumed)
         if finally_:
             changes += self._compare()
@@ -273,10 +283,14 @@ class RunState:
         self._logs.last.clear()
         self._logs.last.update(loaded["logged"])
         self._load_series(loaded)
-        rng = resumed.rng()
+        rng = rng_for(resumed, self._strategy.rank, self._strategy.world_size)
         if finally_:
             self._resumed, self._loaded = None, {}
         return rng
+
+    def _state_of(self, resumed: Checkpoint) -> dict[str, Any]:
+        """Return the state of a checkpoint for this rank."""
+        return for_rank(resumed.state(device=None), self._strategy.rank, self._strategy.world_size, resumed.path)
 
     def _load_series(self, loaded: dict[str, Any]) -> None:
         """Restore alerts and early stopping, also before the first loop, where the program may call them."""

@@ -19,7 +19,7 @@ from truestep.loop.rng.stateful_generators import stateful
 
 if TYPE_CHECKING:
     from truestep.loop.position.progress import RunProgress
-    from truestep.loop.process.strategy import Strategy
+    from truestep.loop.ranks.strategy import Strategy
     from truestep.loop.run.models import Model, RunModels
     from truestep.loop.run.registry import Parts
     from truestep.loop.run.run_state import RunState

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from truestep.loop.optim.precision import Precision
     from truestep.loop.optim.updates_index import Optimizers
     from truestep.loop.position.progress import RunProgress
-    from truestep.loop.process.strategy import Strategy
+    from truestep.loop.ranks.strategy import Strategy
 
 Closure = Callable[[], torch.Tensor]
 Weight = int | float | torch.Tensor | None
@@ -42,7 +42,7 @@ class Stepper:
         averaging: the averages of weights, updated after each optimizer step.
         cadence: compares the number of updates with the plan.
         precision: makes the scalers of fp16.
-        strategy: distributes backward passes over processes.
+        strategy: averages gradients over ranks.
         logs: keeps losses and norms for the alerts.
 
     Attributes:
@@ -99,6 +99,7 @@ class Stepper:
             clips_alone=clips_alone,
             count=self._progress.count,
             applied=self._averaging.applied,
+            strategy=self._strategy,
         )
 
     # --- the step ---
@@ -201,20 +202,24 @@ class Stepper:
             own = self._prepare(loss, group)
         elif not window.is_open and first.has_new_groups():
             first.optimizer.zero_grad()  # clears gradients of steps before a parameter was added
+        share = self._strategy.weight
+        if share != 1:
+            loss, weight = _shared(loss, weight, share)
         divisor = window.divisor(weight)
         if isinstance(divisor, torch.Tensor) or divisor != 1:  # comparing a tensor would wait for the device
             loss = loss / divisor
         if first.scaler is not None:
             loss = first.scaler.scale(loss)
-        with self._strategy.accumulating(closing=window.is_full or self._progress.ends(window)):
-            try:
-                torch.autograd.backward(loss, inputs=own)
-            except RuntimeError as error:
-                if several and "backward through the graph a second time" in str(error):
-                    error.add_note(
-                        "truestep: pass a loss of several optimizers to one step: run.step(loss, optimizer=[...])"
-                    )
-                raise
+        if window.is_full or self._progress.ends(window):
+            self._strategy.before_backward(group, loss)
+        try:
+            torch.autograd.backward(loss, inputs=own)
+        except RuntimeError as error:
+            if several and "backward through the graph a second time" in str(error):
+                error.add_note(
+                    "truestep: pass a loss of several optimizers to one step: run.step(loss, optimizer=[...])"
+                )
+            raise
         if several:
             for updates in group[1:]:
                 updates.window.follow(window)
@@ -318,6 +323,17 @@ class Stepper:
             updates.schedule()
         self._progress.end_body()
         self.cadence.epoch_ended(self._progress.epoch, self._progress.global_step)
+
+
+def _shared(loss: torch.Tensor, weight: Weight, share: float) -> tuple[torch.Tensor, Weight]:
+    """Return the loss and the weight of an incomplete batch of several ranks.
+
+    The mean of each rank counts by its number of samples. Sums count by their weights already; those of a rank that
+    only repeats samples of another one count as nothing.
+    """
+    if weight is None:
+        return loss * share, None
+    return (loss, weight) if share else (loss * 0, weight * 0)
 
 
 def _check_loss(loss: object) -> None:

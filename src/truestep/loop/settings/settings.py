@@ -33,7 +33,8 @@ class Settings:
         precision: "auto", "fp32", "bf16" or "fp16" (also "32", "bf16-mixed", "16-mixed").
         accumulate: micro-steps per optimizer step (gradient accumulation).
         clip_norm: largest norm of the gradients of one optimizer; None for no limit.
-        device: "auto", "cpu", "cuda", "cuda:1", "mps".
+        device: "auto", "cpu", "cuda", "cuda:1", "mps". Under torchrun, "auto" and "cuda" are one GPU for each process.
+        strategy: "auto" for all processes that torchrun started, else one; "ddp" to refuse a start without torchrun.
         deterministic: use deterministic kernels only; some are slower, and operations without one raise an error.
         resume: "auto" to resume from the newest complete checkpoint in `out`, if there is one; the path of another run
             or checkpoint to start from its step, epoch and optimizer states (if restarted, the run resumes from its
@@ -73,6 +74,7 @@ class Settings:
     accumulate: int = 1
     clip_norm: float | None = None
     device: str = "auto"
+    strategy: str = "auto"
     deterministic: bool = False
     resume: str | Path | None = None
     init_from: str | Path | None = None
@@ -113,6 +115,11 @@ class Settings:
             )
         if self.max_time is not None:
             seconds(self.max_time, "max_time")
+        if self.strategy not in ("auto", "ddp"):
+            raise BadSettings(
+                f'strategy must be "auto" or "ddp", got {self.strategy!r}',
+                remedy="leave strategy out, and start the program with torchrun for several processes",
+            )
         if self.on_sigusr1 not in ("end", "requeue", "save"):
             raise BadSettings(
                 f'on_sigusr1 must be "end", "requeue" or "save", got {self.on_sigusr1!r}',

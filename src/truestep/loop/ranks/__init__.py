@@ -1,0 +1,9 @@
+"""Several processes of one run, started by torchrun: the engine is PyTorch's.
+
+strategy       operations that differ between one process and several ranks; those of a single process
+launch         the process group: joined, or made from the environment of torchrun
+data_parallel  every rank has the whole model, and gradients are averaged by the reducer of DistributedDataParallel
+reducer        that reducer, for the parameters of one optimizer
+agreement      signals and time limits, on which all ranks agree one step later
+quiet          ranks other than 0 print nothing
+"""

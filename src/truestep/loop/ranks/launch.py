@@ -1,0 +1,113 @@
+"""The process group of a run: the one that the program made, or one made from the environment of torchrun."""
+
+from __future__ import annotations
+
+import os
+import time
+from datetime import timedelta
+from typing import Any, NamedTuple
+
+import torch
+
+from truestep.errors import BadSettings, SeveralProcesses
+
+_NEEDED = ("RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
+_RANK_0_FIRST_S = 5.0
+"""Seconds that other ranks wait before they exit: a launcher kills all ranks when one fails, also rank 0."""
+
+
+class Place(NamedTuple):
+    """Place of this process among those of a run."""
+
+    rank: int
+    world_size: int
+    local_rank: int
+
+
+def place(strategy: str) -> Place | None:
+    """Return the place of this process; None if it trains alone.
+
+    Args:
+        strategy: "auto" or "ddp".
+
+    Raises:
+        BadSettings: "ddp" was given, and this process was not started by torchrun.
+    """
+    distributed: Any = torch.distributed
+    local = int(os.environ.get("LOCAL_RANK", "0") or 0)
+    if distributed.is_available() and distributed.is_initialized():
+        found = Place(distributed.get_rank(), distributed.get_world_size(), local)
+    else:
+        try:
+            found = Place(int(os.environ.get("RANK", "0")), int(os.environ.get("WORLD_SIZE", "1")), local)
+        except ValueError:
+            found = Place(0, 1, local)
+    if strategy == "ddp" and not _is_launched():
+        raise BadSettings(
+            'strategy is "ddp", and this process was not started as one of several',
+            expected="expected a process group, or the environment of torchrun: " + ", ".join(_NEEDED),
+            remedy="start the program with torchrun --nproc-per-node N, or leave strategy out for one process",
+        )
+    return found if found.world_size > 1 or strategy == "ddp" else None
+
+
+def _is_launched() -> bool:
+    distributed: Any = torch.distributed
+    if distributed.is_available() and distributed.is_initialized():
+        return True
+    return all(name in os.environ for name in _NEEDED)
+
+
+def device_of(name: str, local_rank: int) -> str:
+    """Return the name of the device of one rank: "cuda:1" for the second process of a machine with GPUs.
+
+    Args:
+        name: the setting.
+        local_rank: number of this process on its machine.
+
+    Raises:
+        BadSettings: the machine has fewer GPUs than processes.
+    """
+    if name not in ("auto", "cuda") or not torch.cuda.is_available():
+        return name
+    count = torch.cuda.device_count()
+    if local_rank >= count:
+        raise BadSettings(
+            f"process {local_rank} of this machine has no GPU: it has {count}",
+            expected="expected at most one process for each GPU",
+            remedy=f'start torchrun with --nproc-per-node {count}, or pass device="cpu"',
+        )
+    torch.cuda.set_device(local_rank)
+    return f"cuda:{local_rank}"
+
+
+def join(found: Place, device: torch.device, timeout_s: float | None = None) -> bool:
+    """Make the process group if the program has not made one; return True if it was made here.
+
+    Args:
+        found: the place of this process.
+        device: device of the tensors; NCCL for CUDA, gloo for others.
+        timeout_s: seconds after which an operation fails because a rank is missing; None for torch's default.
+
+    Raises:
+        SeveralProcesses: the environment of the launcher is incomplete. Rank 0 raises it; the others exit with code 1.
+    """
+    distributed: Any = torch.distributed
+    if distributed.is_initialized():
+        return False
+    if not _is_launched():
+        if found.rank != 0:
+            time.sleep(_RANK_0_FIRST_S)
+            raise SystemExit(1)
+        missing = [name for name in _NEEDED if name not in os.environ]
+        raise SeveralProcesses(
+            f"WORLD_SIZE is {found.world_size}, but the processes cannot find each other",
+            expected=f"expected the environment of torchrun, got no {' and no '.join(missing)}",
+            remedy="start the program with torchrun, or unset WORLD_SIZE for one process",
+        )
+    backend = "cpu:gloo,cuda:nccl" if device.type == "cuda" else "gloo"
+    options: dict[str, Any] = {} if timeout_s is None else {"timeout": timedelta(seconds=timeout_s)}
+    if device.type == "cuda":
+        options["device_id"] = device
+    distributed.init_process_group(backend, **options)
+    return True
