@@ -5,13 +5,7 @@ The launcher is torchrun where healthy ranks and a dead one are tested; it start
 
 from __future__ import annotations
 
-import contextlib
 import json
-import os
-import signal
-import socket
-import subprocess
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +13,7 @@ from typing import Any
 
 import pytest
 from programs import expected
+from several_ranks import torchrun, warm_ranks
 
 PROGRAMS = Path(__file__).parent / "programs"
 Launcher = Callable[[list[str], Path], tuple[int, str, str]]
@@ -35,56 +30,6 @@ class Run:
     def found(self) -> set[tuple[str, int]]:
         sure = [finding for finding in self.report["findings"] if finding["confidence"] != "low"]
         return {(finding["rule"], finding["primary"]["site"]["line"]) for finding in sure}
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
-def torchrun(command: list[str], folder: Path, *, limit_s: float = 120) -> tuple[int, str, str]:
-    """Run a command on two ranks; leave no process behind."""
-    launcher = ["-m", "torch.distributed.run", "--nproc-per-node", "2", "--master-port", str(free_port())]
-    process = subprocess.Popen(
-        [sys.executable, *launcher, *command],
-        cwd=folder,
-        env={**os.environ, "OMP_NUM_THREADS": "1", "TMPDIR": str(folder), "TORCHELASTIC_ERROR_FILE": ""},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-    )
-    try:
-        out, err = process.communicate(timeout=limit_s)
-    finally:
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
-    return process.returncode, out, err
-
-
-def warm_ranks(command: list[str], folder: Path, *, limit_s: float = 120) -> tuple[int, str, str]:
-    """Run a command on two ranks with the environment of torchrun, each started warm; leave no process behind."""
-    together = {**os.environ, "WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port())}
-    ranks = [
-        subprocess.Popen(
-            [sys.executable, *command],
-            cwd=folder,
-            env={**together, "RANK": rank, "LOCAL_RANK": rank, "TMPDIR": str(folder)},
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        for rank in "01"
-    ]
-    try:
-        outs, errs = zip(*(rank.communicate(timeout=limit_s) for rank in ranks), strict=True)
-    finally:
-        for rank in ranks:
-            rank.kill()
-            rank.wait()
-    return max(rank.returncode for rank in ranks), "".join(outs), "".join(errs)
 
 
 def watch(name: str, folder: Path, *arguments: str, options: tuple[str, ...] = (), launch: Launcher = torchrun) -> Run:

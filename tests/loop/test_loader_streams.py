@@ -3,6 +3,7 @@
 import itertools
 import logging
 import random
+from itertools import zip_longest
 
 import datasets
 import pytest
@@ -71,14 +72,13 @@ def test_a_stream_without_state_is_read_again_and_says_so(workers, start):
 
 @pytest.mark.parametrize("length", [1, 5, 8, 16, 23])
 @pytest.mark.parametrize("workers", [0, 2])
-def test_ranks_share_every_global_batch_of_a_stream_evenly(length, workers):
+def test_ranks_share_every_global_batch_of_a_stream(length, workers):
     alone = numbers(Loader(Range(length), batch_size=8))
     parts = [
         numbers(Loader(Range(length), batch_size=4, num_workers=workers, rank=rank, world_size=2)) for rank in (0, 1)
     ]
-    for whole, left, right in zip(alone, *parts, strict=True):
-        assert len(left) == len(right)
-        assert (left + right)[: len(whole)] == whole
+    for whole, left, right in zip_longest(alone, *parts, fillvalue=[]):
+        assert left + right == whole, "no item comes twice, so the last batch of a rank may be missing"
 
 
 class Range(IterableDataset):

@@ -9,4 +9,5 @@ rng         seeds and random states
 log         logged values, alerts, progress
 settings    settings and limits
 process     device, signals, terminal, exit
+ranks       several processes of one run
 """

@@ -83,7 +83,7 @@ def facts_of_loader(loader: Loader | GivenLoader) -> Facts:
         samples = None
     return {
         "class": type(loader).__name__,
-        "batch_size": loader.batch_size,
+        "batch_size": getattr(loader, "global_batch_size", loader.batch_size),
         "shuffle": loader.shuffle,
         "drop_last": loader.drop_last,
         "samples": samples,

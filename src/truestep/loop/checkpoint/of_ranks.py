@@ -37,7 +37,7 @@ def own_state(parts: Parts, loops: dict[str, Any], rng: dict[str, Any]) -> dict[
 def for_rank(state: dict[str, Any], rank: int, world_size: int, path: Path) -> dict[str, Any]:
     """Return the state of a checkpoint as one rank resumes it.
 
-    With another number of ranks, the positions in data sets are converted to batches of the new size.
+    With another number of ranks, positions stay the same if the batches of all ranks together do.
 
     Args:
         state: of the checkpoint, which is changed.
@@ -46,7 +46,7 @@ def for_rank(state: dict[str, Any], rank: int, world_size: int, path: Path) -> d
         path: of the checkpoint, for the message.
 
     Raises:
-        BadCheckpoint: the position in an epoch is within a batch of the new size.
+        BadCheckpoint: another number of ranks, in the middle of a stream.
     """
     saved = state.get("ranks") or []
     size = max(len(saved), 1)
@@ -58,18 +58,24 @@ def for_rank(state: dict[str, Any], rank: int, world_size: int, path: Path) -> d
             state["loops"] = {**state["loops"], "walks": own["walks"], "starts": starts}
             state.update(registered=state["registered"] | own["registered"], means=own["means"])
         return state
-    for current in state["loops"]["walks"]["active"]:
-        if current["name"] == "steps":
-            continue
-        done, rest = divmod(current["finished"] * size, world_size)
-        if rest or current["stream"] is not None:
-            raise BadCheckpoint(
-                f"{path} was saved by {size} processes within an epoch, and its position fits no batch of {world_size}",
-                expected=f"expected {size} processes, got {world_size}",
-                remedy=f"resume with {size} processes, or from a checkpoint at the end of an epoch",
-            )
-        current["finished"] = done
+    streams = [current["name"] for current in state["loops"]["walks"]["active"] if current["stream"] is not None]
+    if streams:
+        raise BadCheckpoint(
+            f'{path} was saved by {size} processes, each with another part of the stream of loader "{streams[0]}"',
+            expected=f"expected {size} processes, got {world_size}",
+            remedy=f"resume with {size} processes, or from a checkpoint between two epochs",
+        )
+    if saved:
+        state["means"] = {name: _joined([own["means"][name] for own in saved], rank) for name in state["means"]}
     return state
+
+
+def _joined(means: list[dict[str, Any]], rank: int) -> dict[str, Any]:
+    """Return the sums of a mean over all ranks for rank 0, and none for the others."""
+    share = 1 if rank == 0 else 0
+    sums = sum(mean["sums"] for mean in means) * share
+    total, weight, updated = (sum(mean["own"][at] for mean in means) * share for at in range(3))
+    return {"sums": sums, "own": [total, weight, bool(updated)]}
 
 
 def rng_for(checkpoint: Checkpoint, rank: int, world_size: int) -> dict[str, Any]:

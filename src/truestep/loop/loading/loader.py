@@ -137,6 +137,11 @@ class Loader:
         return len(self._reader)
 
     @property
+    def global_batch_size(self) -> int:
+        """Return the number of samples in a batch of all ranks together."""
+        return self._batching.global_size
+
+    @property
     def streams(self) -> bool:
         """Return True for an iterable data set."""
         return isinstance(self._reader, StreamReader)

@@ -2,8 +2,10 @@
 
 strategy       operations that differ between one process and several ranks; those of a single process
 launch         the process group: joined, or made from the environment of torchrun
+start          the strategy of a run; actions of rank 0 that the others wait for
 data_parallel  every rank has the whole model, and gradients are averaged by the reducer of DistributedDataParallel
 reducer        that reducer, for the parameters of one optimizer
 agreement      signals and time limits, on which all ranks agree one step later
+sampler        DataLoaders of the program must divide their samples
 quiet          ranks other than 0 print nothing
 """

@@ -4,6 +4,7 @@
     setup_methods            its methods before the loops: model, optimizer, scheduler, loader, ...
     training_methods         its methods in the loops: epochs, train, step, backward, ...
     observation_methods      its methods for evaluation, logging and debugging
+    rank_methods             its methods about processes: rank, gather, barrier
 
     loops                    Loops: the generators of epochs, batches and steps
     checkpointer             Checkpointer: saves, restores and stops between two steps

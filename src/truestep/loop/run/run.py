@@ -18,7 +18,7 @@ from __future__ import annotations
 import atexit
 import sys
 from contextlib import ExitStack
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, Literal, Self, SupportsFloat
 
@@ -235,7 +235,8 @@ class Run(SetupMethods, TrainingMethods, ObservationMethods, RankMethods):
                 self._log.logs.close(how)
                 self._stack.close()
                 if self._session is not None:
-                    write(self._session.stop(how), Options())
+                    others = tuple(rank for rank in range(self.world_size) if rank != self.rank)
+                    write(replace(self._session.stop(how), missing_ranks=others), Options())
 
 
 def _opened(settings: Settings, stack: ExitStack) -> RunFolder | None:
