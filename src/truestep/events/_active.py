@@ -268,7 +268,7 @@ class RowsRead(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class RowsPaired(Event):
-    """At a sampled step, rows of a batch and of another argument or a target were found in tables of equal length."""
+    """At a sampled step, rows of a batch and of another argument or a target were found in two tables or parts."""
 
     absent: ClassVar[str] = "no training on rows of two tables that variables hold"
     costly: ClassVar[bool] = True
@@ -280,8 +280,14 @@ class RowsPaired(Event):
     rows: int
     equal: bool = True
     """Whether both are of the same rows."""
+    batch: bool = False
+    """True for parts of one batch of a loader, False for tables that variables hold."""
+    chance: float = -9.0
+    """Logarithm of the probability that unequal rows are in their order by chance."""
     site: Site | None = None
     """Line of the call or loss."""
+    made: Site | None = None
+    """Line that makes the target."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -1,10 +1,12 @@
 from __future__ import annotations
 
 from truestep.events import Event, RowsPaired, Site
-from truestep.findings import Confidence, Severity
+from truestep.findings import Confidence, Mark, Severity
 from truestep.rules._rule import Progress, Rule
 
 _LEAST_STEPS = 3
+_LOG_CHANCE = -12.0
+"""Logarithm of the largest probability that all these rows differ by chance."""
 
 
 class TargetsOfOtherSamples(Rule):
@@ -58,11 +60,13 @@ class TargetsOfOtherSamples(Rule):
         super().__init__()
         self._equal: set[str] = set()
         """Tables with targets that were once those of the inputs."""
-        self._differ: dict[tuple[Site | None, str], int] = {}
-        """Line and table to the number of sampled steps at which rows differed."""
+        self._differ: dict[tuple[Site | None, str], tuple[int, float]] = {}
+        """Line and table to the sampled steps at which rows differed: their number, and the probability by chance."""
 
     def suspected(self) -> bool:
-        return super().suspected() or any(0 < count < _LEAST_STEPS for count in self._differ.values())
+        return super().suspected() or any(
+            count and not _is_enough(count, chance) for count, chance in self._differ.values()
+        )
 
     def observe(self, event: Event, run: Progress) -> None:
         if not isinstance(event, RowsPaired):
@@ -71,21 +75,31 @@ class TargetsOfOtherSamples(Rule):
         if event.equal:
             self._equal.add(event.other)
             for site, other in [one for one in self._differ if one[1] == event.other]:
-                self._differ[site, other] = 0
+                self._differ[site, other] = 0, 0.0
                 self.withdraw((site, other))
         if event.other in self._equal:
             return
-        self._differ[key] = self._differ.get(key, 0) + 1
-        if self._differ[key] < _LEAST_STEPS:
+        count, chance = self._differ.get(key, (0, 0.0))
+        count, chance = self._differ[key] = count + 1, chance + event.chance
+        if not _is_enough(count, chance):
             return
+        if event.batch:
+            where, share = "in another order than", "each target is that of another sample of its batch"
+        else:
+            where, share = "not", "each batch has the rows of other samples"
         draft = self.report(
             event.site,
-            f"the rows of `{event.other}` in a batch are not those of `{event.table}`",
+            f"the rows of `{event.other}` in a batch are {where} those of `{event.table}`",
             run=run,
             label="not the rows of the model's input" if not event.model else "arguments of different rows",
-            cost=f"both have {event.rows:,} rows, and each batch has the rows of other samples",
+            cost=f"both have {event.rows:,} rows, and {share}",
             help=f"index `{event.other}` and `{event.table}` with the same indices",
+            related=(Mark(event.made, "makes the targets"),) if event.made not in (None, event.site) else (),
             unit="steps read",
             key=key,
         )
-        draft.count = draft.total = self._differ[key]
+        draft.count = draft.total = count
+
+
+def _is_enough(count: int, chance: float) -> bool:
+    return count >= _LEAST_STEPS and chance <= _LOG_CHANCE

@@ -37,6 +37,7 @@ from truestep.probes.active.data_sets.reads import read_again, shared
 from truestep.probes.active.derivatives import functions_of
 from truestep.probes.active.grounds import fit, hindrance
 from truestep.probes.active.rows.columns import TargetColumns
+from truestep.probes.active.rows.pairing import Pairing
 from truestep.probes.active.rows.parts import Parts
 from truestep.probes.active.rows.reads import RowReads
 from truestep.probes.active.sequences.targets import TargetsRead
@@ -78,6 +79,7 @@ class ActiveProbe(Probe):
         self._targets = TargetsRead(scene, self._aside)
         self._columns = TargetColumns(scene, self._aside)
         self._rows = RowReads(scene, self._aside)
+        self._pairing = Pairing(scene, self._aside)
         self._comparisons = Comparisons(scene, self._aside, self._rows.compared)
         self._parts = Parts(scene)
         self._plain = Unsaved(scene)
@@ -110,6 +112,9 @@ class ActiveProbe(Probe):
             self._trained.drawn(loader, iterator)
         by_torch = type(batch) in (tuple, list) and getattr(iterator, "_collate_fn", None) is self._collate
         self._batch.drawn(loader, batch if by_torch else ())
+        if self._reads_closely():
+            with contextlib.suppress(Refused):
+                self._pairing.drawn(batch)
 
     @sees
     def met(self, module: Any, model: int) -> None:
@@ -148,7 +153,7 @@ class ActiveProbe(Probe):
                 return
             if not scene.sampling.on:
                 self._targets.forget()
-            self._read_rows(module, model.number, site, frame, tracked=tracked)
+            self._read_rows(module, model.number, site, frame, result, tracked=tracked)
             self._read_parts(module, model.number, site, frame, result)
             if not model.trainable:
                 return
@@ -171,13 +176,16 @@ class ActiveProbe(Probe):
     def computed(self, kind: str, site: Site | None, input: Any, target: Any) -> None:
         """Handle a loss of training at a sampled step."""
         with contextlib.suppress(Refused):
-            self._rows.targets(site, sys._getframe(2), target, self._part())
+            self._pairing.computed(site, sys._getframe(2), input, target)
+            self._rows.targets(site, sys._getframe(2), target, self._pairing.tables(input), self._part())
         if self.scene.sampling.step >= _TRAINED:
             self._targets.computed(kind, site, sys._getframe(2), input, target)
             self._columns.computed(site, sys._getframe(2), target)
 
     @sees
-    def _read_rows(self, module: Any, model: int, site: Site | None, frame: FrameType, *, tracked: bool) -> None:
+    def _read_rows(
+        self, module: Any, model: int, site: Site | None, frame: FrameType, result: Any, *, tracked: bool
+    ) -> None:
         """Read the rows that a model was called on: at sampled steps of the training, and in evaluations."""
         scene = self.scene
         if scene.coast.on or (tracked and not scene.sampling.on) or scene.sampling.given_up:
@@ -185,10 +193,16 @@ class ActiveProbe(Probe):
         with contextlib.suppress(Refused):
             call = called(module, frame)
             given = (*call.args, *call.kwargs.values())
-            if tracked:
-                self._rows.training(model, site, frame, given)
+            made = self._pairing.returned(model, site, call, frame, result) if scene.sampling.on else None
+            if tracked and made is not None:
+                before = self._pairing.before(given)
+                made.found = self._rows.training(model, site, frame, given, before)
             elif given and not scene.torch.is_grad_enabled():
                 self._rows.evaluation(model, site, frame, given, self._part())
+
+    def _reads_closely(self) -> bool:
+        scene = self.scene
+        return scene.sampling.on and not scene.coast.on and not scene.sampling.given_up
 
     def _part(self) -> Sequence[int] | None:
         """Return the rows that the loader of the latest batch reads of its data set; None for all of them."""

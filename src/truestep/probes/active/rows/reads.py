@@ -89,20 +89,35 @@ class RowReads:
 
     # --- training ----------------------------------------------------------------------------------------------
 
-    def training(self, model: int, site: Site | None, frame: FrameType, given: tuple[Any, ...]) -> None:
-        """Handle a call in training, at a sampled step."""
+    def training(
+        self,
+        model: int,
+        site: Site | None,
+        frame: FrameType,
+        given: tuple[Any, ...],
+        before: list[Found] | None = None,
+    ) -> list[Found]:
+        """Handle a call in training, at a sampled step. Return the tables with the rows of its input.
+
+        Args:
+            model: number of the model.
+            site: line of the call.
+            frame: torch's frame of it.
+            given: its arguments.
+            before: tables of the call that made its input, if there is one.
+        """
         scene = self._scene
         self._inputs = []
         key = model, scene.sampling.step
         self._reads = {key: self._reads.get(key, 0) + 1}
         if self._reads[key] > _MOST_READS:
-            return
+            return []
         with self._aside(), scene.sampling.timed(None):
             frames = frames_of(scene, frame)
             held = arrays(scene, frames)
-            found, batch = self._batch(frames, held, given)
+            found, batch = self._batch(frames, held, given) if before is None else (before, None)
             if not found:
-                return
+                return []
             self._inputs = found
             self._remember(model, found)
             least = min(found, key=lambda one: one.table.rows)
@@ -123,9 +138,15 @@ class RowReads:
             )
         for pair in pairs:
             scene.emit(RowsPaired(model=model, site=site, **pair))
+        return found
 
     def targets(
-        self, site: Site | None, frame: FrameType | None, target: Any, part: Sequence[int] | None = None
+        self,
+        site: Site | None,
+        frame: FrameType | None,
+        target: Any,
+        found: list[Found],
+        part: Sequence[int] | None = None,
     ) -> None:
         """Handle the targets of a loss that follows a call of training.
 
@@ -133,6 +154,7 @@ class RowReads:
             site: line of the loss.
             frame: a frame within it.
             target: the targets.
+            found: tables with the rows of the call that made the input of the loss.
             part: rows of the data set that the loader reads; None for all.
         """
         scene = self._scene
@@ -141,7 +163,7 @@ class RowReads:
         with self._aside(), scene.sampling.timed(None):
             frames = frames_of(scene, frame)
             held = arrays(scene, frames)
-            pair = Pairs(scene, held, self._inputs).target(target)
+            pair = Pairs(scene, held, found).target(target)
             labels = self._labels.read(held, self._inputs, target, frames, part=part, training=True, site=site)
         if pair is not None:
             scene.emit(RowsPaired(model=0, site=site, **pair))

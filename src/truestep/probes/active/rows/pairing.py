@@ -1,0 +1,210 @@
+"""Targets of a loss next to the batch that its inputs were fetched in: the same samples, or others."""
+
+from __future__ import annotations
+
+from types import FrameType
+from typing import TYPE_CHECKING, Any
+
+from truestep.events import RowsPaired, Site
+from truestep.probes.active.call import Call
+from truestep.probes.active.rows.calls import Calls, Made
+from truestep.probes.active.rows.fetched import LEAST_ROWS, Batches, Field, Located, sampled
+from truestep.probes.active.rows.orders import Order, compare
+from truestep.probes.active.rows.origins import target_made_at
+from truestep.probes.active.rows.tables import arrays, as_tensor, frames_of, shape_of
+from truestep.probes.context.scene import Scene
+from truestep.probes.context.values import has_values
+
+if TYPE_CHECKING:
+    from truestep.probes.active.rows.reads import Found
+
+_MOST_CELLS = 1 << 24
+_MOST_ARGUMENTS = 8
+_MOST_INDICES = 16
+_LEAST_VARIED = 3
+"""Numbers of samples of each class, from which they are not the same in all batches by design."""
+
+
+class Pairing:
+    """Emits `RowsPaired` for targets of batches of DataLoaders.
+
+    Args:
+        scene: the scene.
+        aside: returns the context manager in which values are read.
+    """
+
+    def __init__(self, scene: Scene, aside: Any) -> None:
+        self._scene = scene
+        self._aside: Any = aside
+        self._batches = Batches(scene)
+        self.calls = Calls(scene)
+        self._inside: list[tuple[Site | None, Any, int]] = []
+        """Losses in the call under way: line, values of the targets, and rows."""
+        self._unlike: set[tuple[Site | None, str]] = set()
+        """Lines of losses with targets that were once neither in the order of a part of a batch nor in another one."""
+        self._counts: dict[tuple[Site | None, str], set[tuple[int, ...]]] = {}
+
+    def drawn(self, batch: Any) -> None:
+        """Handle a batch of a DataLoader, at a sampled step."""
+        with self._aside(), self._scene.sampling.timed(None):
+            self._batches.drawn(batch)
+
+    def returned(self, model: int, site: Site | None, call: Call, frame: FrameType, result: Any) -> Made:
+        """Record a call at a sampled step, with the rows of its arguments."""
+        inside, self._inside = self._inside, []
+        with self._aside(), self._scene.sampling.timed(None):
+            made = self.calls.returned(model, site, result)
+            if not self._batches.any():
+                return made
+            torch = self._scene.torch
+            arguments = [value for value in call.tensors(torch).values() if value.dim()][:_MOST_ARGUMENTS]
+            located = [one for one in (self._located(value) for value in arguments) if one is not None]
+            made.given = [value for value in map(self._values, arguments) if value is not None]
+            if located and all(_agree(one, located[0]) for one in located):
+                made.located = max(located, key=lambda one: one.field.width)
+            found = []
+            for line, values, rows in inside:
+                if made.located is not None and len(made.located.places) == rows and _is_among(values, made.given):
+                    found.append((line, self._compare(line, made.located, values, frame)))
+        for line, event in found:
+            if event is not None:
+                self._scene.emit(event)
+        return made
+
+    def computed(self, site: Site | None, frame: FrameType, input: Any, target: Any) -> None:
+        """Handle a loss of training at a sampled step."""
+        if not self._batches.any() or not self._is_target(target):
+            return
+        with self._aside(), self._scene.sampling.timed(None):
+            if self._scene.depth.inside:
+                rows = len(target)
+                self._inside.append((site, sampled(self._scene, target, rows), rows))
+                return
+            located = self.calls.order(input)
+            if located is None:
+                return
+            rows = len(located.places)
+            if rows < LEAST_ROWS or target.numel() % rows or (len(target) != rows and target.dim() > 1):
+                return
+            values = sampled(self._scene, target, rows)
+            given = [one for made in self.calls.kept for one in made.given]
+            event = self._compare(site, located, values, frame)
+            if event is not None and not event.equal and _is_among(values, given):
+                return
+        if event is not None:
+            self._scene.emit(event)
+
+    def tables(self, value: Any) -> list[Found]:
+        """Return the tables with the rows that the input of a loss was computed from; none if that is uncertain."""
+        made = None if self._scene.depth.inside else self.calls.of(value)
+        if made == [] and len(self.calls.kept) == 1:
+            made = self.calls.kept
+        if made is None or len(made) != 1:
+            return []
+        return made[0].found
+
+    def before(self, given: tuple[Any, ...]) -> list[Found] | None:
+        """Return the tables of the call that made the first argument of another one; None if no call made it."""
+        first = given[0] if given else None
+        if type(first) is not self._scene.torch.Tensor or not first.requires_grad:
+            return None
+        made = self.calls.of(first)
+        if made is None or len(made) > 1:
+            return []
+        return made[0].found if made else None
+
+    def _compare(self, site: Site | None, located: Located, values: Any, frame: FrameType | None) -> RowsPaired | None:
+        """Return the event of a target: of the same samples, or of others, in the part that it is most like."""
+        torch, batch = self._scene.torch, located.batch
+        indices = self._indices(frame, len(values))
+        found: list[tuple[Order, Field]] = []
+        for field in batch.fields:
+            expected = field.values[located.places]
+            order = compare(torch, expected, values, indices) if _is_comparable(field, values) else None
+            if order is None:
+                self._unlike.add((site, field.name))
+            elif order.equal or (field is not located.field and not _is_number(torch, field)):
+                found.append((order, field))
+        if not found:
+            return None
+        order, field = min(found, key=lambda one: (not one[0].equal, one[0].chance))
+        chance = 0.0 if order.equal else self._chance(order, site, field)
+        return RowsPaired(
+            model=0,
+            table=located.field.name,
+            other=field.name,
+            rows=batch.rows,
+            equal=order.equal,
+            batch=True,
+            chance=round(chance, 1),
+            site=site,
+            made=None if order.equal else target_made_at(self._scene, frame, site),
+        )
+
+    def _chance(self, order: Order, site: Site | None, field: Field) -> float:
+        """Return the probability of an order by chance: 1 for one that an equal number of each class can explain."""
+        if order.known:
+            return order.chance
+        seen = self._counts.setdefault((site, field.name), set())
+        varied = len(seen) >= _LEAST_VARIED
+        if (site, field.name) in self._unlike or (order.counts in seen and not varied):
+            return 0.0
+        seen.add(order.counts)
+        return order.chance
+
+    def _located(self, value: Any) -> Located | None:
+        """Return the rows of an argument: of a batch, or of the calls that it is a result of."""
+        if value.requires_grad or any(ref() is value for made in self.calls.kept for ref in made.results):
+            return self.calls.order(value)
+        return self._batches.locate(value)
+
+    def _values(self, value: Any) -> Any:
+        return sampled(self._scene, value, len(value)) if self._is_target(value) else None
+
+    def _is_target(self, value: Any) -> bool:
+        return (
+            type(value) is self._scene.torch.Tensor
+            and value.is_cpu
+            and not value.requires_grad
+            and not value.is_complex()
+            and not value.is_quantized
+            and value.dim() > 0
+            and len(value) >= LEAST_ROWS
+            and 0 < value.numel() <= _MOST_CELLS
+            and has_values(value)
+        )
+
+    def _indices(self, frame: FrameType | None, rows: int) -> list[Any]:
+        """Return the permutations that variables of the program hold."""
+        torch, scene = self._scene.torch, self._scene
+        found: list[Any] = []
+        for held in arrays(scene, frames_of(scene, frame)):
+            if shape_of(torch, held.value) != (rows,) or len(found) == _MOST_INDICES:
+                continue
+            index = as_tensor(scene, held.value)
+            if index is None or index.dtype not in (torch.int64, torch.int32):
+                continue
+            if bool((index.sort()[0] == torch.arange(rows)).all()):
+                found.append(index.long())
+        return found
+
+
+def _agree(one: Located, other: Located) -> bool:
+    return (
+        one.batch is other.batch and len(one.places) == len(other.places) and bool((one.places == other.places).all())
+    )
+
+
+def _is_among(values: Any, given: list[Any]) -> bool:
+    """Return True if values are those of an argument: a model that reads its targets."""
+    return any(one.shape == values.shape and bool((one == values).all()) for one in given)
+
+
+def _is_comparable(field: Field, values: Any) -> bool:
+    return field.whole or field.values.shape == values.shape
+
+
+def _is_number(torch: Any, field: Field) -> bool:
+    """Return True for whole numbers that are all different: numbers of samples, not targets."""
+    values = field.values
+    return field.width == 1 and bool((values == values.round()).all()) and len(torch.unique(values)) == len(values)
