@@ -22,6 +22,8 @@ _ALONG = ("Gather", "Sort", "Topk", "Cat", "Stack", "IndexSelect", "Unbind", "Fl
 """Those that keep the rows if they are along another dimension than the first."""
 _LAST = (1 << 64) - 1
 """The dimension -1 of an operation."""
+_FAR = 1 << 32
+"""Dimensions beyond it are negative ones."""
 _MOST_CHAIN = 20
 
 Node = tuple[int, str]
@@ -145,7 +147,7 @@ def _moves(node: Any) -> bool:
     name = str(node.name())
     if name.startswith(_ALONG):
         dims = getattr(node, "_saved_dims", None) or (getattr(node, "_saved_dim", 0),)
-        return any(dim == 0 or _NEGATIVE <= dim < _LAST or dim < 0 for dim in dims)
+        return any(dim == 0 or _FAR < dim < _LAST for dim in dims)
     return name.startswith(_MOVING)
 
 

@@ -150,26 +150,23 @@ def _of_codes(torch: Any, one: Any, two: Any, indices: list[Any]) -> Order | Non
     numbers = tuple(sorted(int(count) for count in counts.tolist()))
     if len(levels) >= _DISTINCT * rows:
         return Order(False, _CERTAIN, known=True, counts=numbers)
-    tried = 0
-    for other in _orders(torch, one, indices):
-        tried += 1
+    for tried, other in enumerate(_orders(torch, one, indices)):
         if bool((other == two).all()):
-            return Order(False, math.log(tried + rows) - orders, known=True, counts=numbers)
+            return Order(False, math.log(tried + 1 + rows) - orders, known=True, counts=numbers)
     alike = orders + float((counts * shares.log()).sum())
     return Order(False, alike, counts=numbers)
 
 
 def _orders(torch: Any, one: Any, indices: list[Any]) -> Iterator[Any]:
-    """Yield the codes in the orders that programs write: permutations, rolls, a flip, halves exchanged, regroupings."""
+    """Yield the codes in the orders that programs write: permutations, rolls, a flip, regroupings."""
     rows = len(one)
     for index in indices:
         yield one[index]
-    for places in (one.flip(0), *(one.roll(by) for by in (1, -1, rows // 2))):
-        yield places
+    yield one.flip(0)
     for group in range(2, rows // 2 + 1):
         if rows % group == 0:
             yield one.reshape(group, -1).T.reshape(-1)
             yield one.reshape(group, -1).flip(1).reshape(-1)
             yield one.reshape(group, -1).flip(0).reshape(-1)
-    for by in range(2, rows - 1):
+    for by in range(1, rows):
         yield one.roll(by)

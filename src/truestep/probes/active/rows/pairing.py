@@ -65,8 +65,8 @@ class Pairing:
             found = []
             for line, values, rows in inside:
                 if made.located is not None and len(made.located.places) == rows and _is_among(values, made.given):
-                    found.append((line, self._compare(line, made.located, values, frame)))
-        for line, event in found:
+                    found.append(self._compare(line, made.located, values, frame))
+        for event in found:
             if event is not None:
                 self._scene.emit(event)
         return made
@@ -105,10 +105,9 @@ class Pairing:
 
     def before(self, given: tuple[Any, ...]) -> list[Found] | None:
         """Return the tables of the call that made the first argument of another one; None if no call made it."""
-        first = given[0] if given else None
-        if type(first) is not self._scene.torch.Tensor or not first.requires_grad:
+        if not given or type(given[0]) is not self._scene.torch.Tensor or not given[0].requires_grad:
             return None
-        made = self.calls.of(first)
+        made = self.calls.of(given[0])
         if made is None or len(made) > 1:
             return []
         return made[0].found if made else None
