@@ -176,8 +176,9 @@ class ActiveProbe(Probe):
     def computed(self, kind: str, site: Site | None, input: Any, target: Any) -> None:
         """Handle a loss of training at a sampled step."""
         with contextlib.suppress(Refused):
-            self._pairing.computed(site, sys._getframe(2), input, target)
-            self._rows.targets(site, sys._getframe(2), target, self._pairing.tables(input), self._part())
+            others = self._pairing.computed(site, sys._getframe(2), input, target)
+            found = [] if others else self._pairing.tables(input)
+            self._rows.targets(site, sys._getframe(2), target, found, self._part())
         if self.scene.sampling.step >= _TRAINED:
             self._targets.computed(kind, site, sys._getframe(2), input, target)
             self._columns.computed(site, sys._getframe(2), target)

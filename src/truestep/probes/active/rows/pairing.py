@@ -18,6 +18,8 @@ from truestep.probes.context.values import has_values
 if TYPE_CHECKING:
     from truestep.probes.active.rows.reads import Found
 
+_IN_A_MODEL = 2
+"""Depth of calls inside a trainable model in a sampled step; inside a module that computes a loss it is 1."""
 _MOST_CELLS = 1 << 24
 _MOST_ARGUMENTS = 8
 _MOST_INDICES = 16
@@ -71,32 +73,33 @@ class Pairing:
                 self._scene.emit(event)
         return made
 
-    def computed(self, site: Site | None, frame: FrameType, input: Any, target: Any) -> None:
-        """Handle a loss of training at a sampled step."""
+    def computed(self, site: Site | None, frame: FrameType, input: Any, target: Any) -> bool:
+        """Handle a loss of training at a sampled step. Return True if its targets are those of other samples."""
         if not self._batches.any() or not self._is_target(target):
-            return
+            return False
         with self._aside(), self._scene.sampling.timed(None):
-            if self._scene.depth.inside:
+            if self._scene.depth.inside == _IN_A_MODEL:
                 rows = len(target)
                 self._inside.append((site, sampled(self._scene, target, rows), rows))
-                return
+                return False
             located = self.calls.order(input)
             if located is None:
-                return
+                return False
             rows = len(located.places)
             if rows < LEAST_ROWS or target.numel() % rows or (len(target) != rows and target.dim() > 1):
-                return
+                return False
             values = sampled(self._scene, target, rows)
             given = [one for made in self.calls.kept for one in made.given]
             event = self._compare(site, located, values, frame)
             if event is not None and not event.equal and _is_among(values, given):
-                return
+                return False
         if event is not None:
             self._scene.emit(event)
+        return event is not None and not event.equal
 
     def tables(self, value: Any) -> list[Found]:
         """Return the tables with the rows that the input of a loss was computed from; none if that is uncertain."""
-        made = None if self._scene.depth.inside else self.calls.of(value)
+        made = None if self._scene.depth.inside == _IN_A_MODEL else self.calls.of(value)
         if made == [] and len(self.calls.kept) == 1:
             made = self.calls.kept
         if made is None or len(made) != 1:

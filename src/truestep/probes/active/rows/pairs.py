@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
+from truestep.probes.active.rows.orders import compare
 from truestep.probes.active.rows.tables import Held, as_tensor, differ, shape_of
 from truestep.probes.context.scene import Scene
 
@@ -54,10 +55,16 @@ class Pairs:
                     continue
                 column = column.reshape(len(column), -1).double()
                 fields = {"table": one.name, "other": held.name, "rows": one.table.rows}
-                if bool((_rounded(column[one.places], value) == given).all()):
+                column = _rounded(column, value)
+                if bool((column[one.places] == given).all()):
                     return {**fields, "equal": True}
                 if other is None and held.value is not one.table.ref():
-                    if self._is_from(_rounded(column, value), given, one.places):
+                    order = compare(torch, column[one.places], given, [])
+                    if order is not None and order.equal:
+                        return {**fields, "equal": True}
+                    if order is not None and order.known:
+                        other = {**fields, "equal": False, "chance": round(order.chance, 1)}
+                    elif self._is_from(column, given, one.places):
                         other = {**fields, "equal": False}
         return other
 
