@@ -9,6 +9,12 @@ def pair(*, equal=False, other="y", site=LOSS, model=0):
     return RowsPaired(model=model, table="x", other=other, rows=450, equal=equal, site=site)
 
 
+def order(*, chance=-30.0, **given):
+    return RowsPaired(
+        model=0, table="x", other="y", rows=32, batch=True, chance=chance, **{"equal": False, "site": LOSS} | given
+    )
+
+
 def found(*events):
     return judge(TargetsOfOtherSamples, events)
 
@@ -37,3 +43,15 @@ def test_targets_that_are_paired_anywhere_are_quiet():
 def test_each_table_counts_for_itself():
     (finding,) = found(*[pair(other="weights", equal=True), pair()] * 3)
     assert "`y`" in finding.message
+
+
+def test_another_order_within_the_batches_of_a_loader():
+    (finding,) = found(*[order(made=Site("train.py", 10))] * 3)
+    assert finding.message == "the rows of `y` in a batch are in another order than those of `x`"
+    assert [mark.site.line for mark in finding.related] == [10]
+
+
+def test_orders_that_come_by_chance_need_more_steps():
+    assert found(*[order(chance=-2.0)] * 4) == []
+    assert len(found(*[order(chance=-2.0)] * 6)) == 1
+    assert found(*[order(chance=-2.0)] * 4, order(equal=True)) == []

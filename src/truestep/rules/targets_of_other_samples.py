@@ -14,9 +14,9 @@ class TargetsOfOtherSamples(Rule):
 
     What it does
     ------------
-    Looks up, at sampled steps, the rows of a batch in the tables that variables of the program hold, and those of the
-    targets of its loss, or of another argument of the model, in the tables beside them with as many rows. Reports a
-    line if the rows differ at three sampled steps: the targets are those of other rows, by other indices or a slice.
+    Compares, at sampled steps, the rows of the model's input and of the targets of its loss, by value, with the
+    batch that a DataLoader gave, and with the tables that variables hold. Reports a line if the targets are
+    those of other samples at three sampled steps, and not by chance: another order of the batch, or other indices.
 
     Why it matters
     --------------
@@ -40,7 +40,8 @@ class TargetsOfOtherSamples(Rule):
     Known false alarms
     ------------------
     None known. Not reported: targets that another loss of the run pairs with their own rows (mixtures of samples,
-    shuffled negatives), targets that are made for each batch, two parts of one table, and tables of different length.
+    shuffled negatives), targets that the model reads, results that are reordered before the loss, targets that are
+    made for each batch, two parts of one table, and tables of different length.
 
     References
     ----------

@@ -178,7 +178,8 @@ class ActiveProbe(Probe):
         with contextlib.suppress(Refused):
             others = self._pairing.computed(site, sys._getframe(2), input, target)
             found = [] if others else self._pairing.tables(input)
-            self._rows.targets(site, sys._getframe(2), target, found, self._part())
+            read = bool(found) and self._pairing.reads(target)
+            self._rows.targets(site, sys._getframe(2), target, found, self._part(), read=read)
         if self.scene.sampling.step >= _TRAINED:
             self._targets.computed(kind, site, sys._getframe(2), input, target)
             self._columns.computed(site, sys._getframe(2), target)

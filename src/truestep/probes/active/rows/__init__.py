@@ -2,6 +2,11 @@
 
 tables           tensors, arrays and lists of samples that variables hold, and the places of a batch's rows in them
 reads            rows of inputs and targets, in training and in evaluation
+pairs            inputs and targets of the same rows of tables
+fetched          batches as a loader gave them, and the places of rows in them
+pairing          targets next to the fetched batch
+calls            calls of a step, and those that the input of a loss was computed from
+orders           the same rows in another order, and its probability by chance
 parts            parts of a batch that are equal: two inputs, two halves, all rows
 labels           classes in the columns that targets are taken from, in training and in evaluation
 columns          a target that is a feature of the input

@@ -28,6 +28,8 @@ _DISTINCT = 0.9
 _MOST_ALIKE = 512
 """Largest number of rows that are matched by their likeness."""
 _LEAST_COLUMNS = 8
+_NEARER = 0.4
+"""Largest distance of a row to its origin, relative to that of the next one."""
 _LIKE = 0.6
 _BEYOND = 0.15
 """Least correlation of a row with its origin, and its distance to that with the next one."""
@@ -144,19 +146,27 @@ class Batches:
     def _by_likeness(self, values: Any, known: Any, floating: bool) -> Any:
         """Return the places of rows with added noise, or with changed parts."""
         torch, rows = self._scene.torch, len(values)
-        if values.shape != known.shape or known.shape[1] < _LEAST_COLUMNS or rows > _MOST_ALIKE:
+        if values.shape != known.shape or known.shape[1] < 2 or rows > _MOST_ALIKE:
             return None
         if floating:
             one, two = _standard(values), _standard(known)
-            alike = one @ two.T
+            near = torch.cdist(one, two).topk(2, dim=1, largest=False)
+            places = near.indices[:, 0]
+            if self._is_clear(near.values[:, 0] <= _NEARER * near.values[:, 1], places):
+                return places
+            alike = _normed(one) @ _normed(two).T
         else:
             alike = torch.stack([(known == row).float().mean(1) for row in values])
+        if known.shape[1] < _LEAST_COLUMNS:
+            return None
         best = alike.topk(2, dim=1)
         clear = (best.values[:, 0] >= _LIKE) & (best.values[:, 0] - best.values[:, 1] >= _BEYOND)
         places = best.indices[:, 0]
-        if float(clear.float().mean()) < _DISTINCT or len(torch.unique(places)) < rows:
-            return None
-        return places
+        return places if self._is_clear(clear, places) else None
+
+    def _is_clear(self, clear: Any, places: Any) -> bool:
+        """Return True if nearly all rows have one origin, and no two the same."""
+        return float(clear.float().mean()) >= _DISTINCT and len(self._scene.torch.unique(places)) == len(places)
 
 
 def sampled(scene: Scene, value: Any, rows: int) -> Any:
@@ -170,7 +180,10 @@ def sampled(scene: Scene, value: Any, rows: int) -> Any:
 
 def _standard(table: Any) -> Any:
     table = table - table.mean(0)
-    table = table / table.std(0).clamp_min(1e-6)
+    return table / table.std(0).clamp_min(1e-6)
+
+
+def _normed(table: Any) -> Any:
     return table / table.norm(dim=1, keepdim=True).clamp_min(1e-6)
 
 

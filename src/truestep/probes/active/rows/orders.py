@@ -51,6 +51,20 @@ def compare(torch: Any, expected: Any, given: Any, indices: list[Any]) -> Order 
     return min(found, key=lambda order: order.chance, default=None)
 
 
+def is_read(torch: Any, values: Any, given: list[Any]) -> bool:
+    """Return True if one of some arguments has values among its columns, also as one column for each class."""
+    forms = [values]
+    if values.shape[1] == 1:
+        forms.append((values == torch.unique(values)).to(values.dtype))
+    for table in given:
+        for form in forms:
+            wide, width = table.shape[1], form.shape[1]
+            if (len(table) == len(form) and wide >= width <= _MOST_NARROW) or table.shape == form.shape:
+                if all(bool((table == column[:, None]).all(0).any()) for column in form.T):
+                    return True
+    return False
+
+
 def codes_of(torch: Any, *tables: Any) -> list[Any]:
     """Return a number for each row of some tables of equal width: equal rows have equal ones."""
     whole = torch.cat(tables)

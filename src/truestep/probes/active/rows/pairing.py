@@ -9,7 +9,7 @@ from truestep.events import RowsPaired, Site
 from truestep.probes.active.call import Call
 from truestep.probes.active.rows.calls import Calls, Made
 from truestep.probes.active.rows.fetched import LEAST_ROWS, Batches, Field, Located, sampled
-from truestep.probes.active.rows.orders import Order, compare
+from truestep.probes.active.rows.orders import Order, compare, is_read
 from truestep.probes.active.rows.origins import target_made_at
 from truestep.probes.active.rows.tables import arrays, as_tensor, frames_of, shape_of
 from truestep.probes.context.scene import Scene
@@ -56,17 +56,17 @@ class Pairing:
         inside, self._inside = self._inside, []
         with self._aside(), self._scene.sampling.timed(None):
             made = self.calls.returned(model, site, result)
-            if not self._batches.any():
-                return made
             torch = self._scene.torch
             arguments = [value for value in call.tensors(torch).values() if value.dim()][:_MOST_ARGUMENTS]
-            located = [one for one in (self._located(value) for value in arguments) if one is not None]
             made.given = [value for value in map(self._values, arguments) if value is not None]
+            if not self._batches.any():
+                return made
+            located = [one for one in (self._located(value) for value in arguments) if one is not None]
             if located and all(_agree(one, located[0]) for one in located):
                 made.located = max(located, key=lambda one: one.field.width)
             found = []
             for line, values, rows in inside:
-                if made.located is not None and len(made.located.places) == rows and _is_among(values, made.given):
+                if made.located is not None and len(made.located.places) == rows and is_read(torch, values, made.given):
                     found.append(self._compare(line, made.located, values, frame))
         for event in found:
             if event is not None:
@@ -89,13 +89,22 @@ class Pairing:
             if rows < LEAST_ROWS or target.numel() % rows or (len(target) != rows and target.dim() > 1):
                 return False
             values = sampled(self._scene, target, rows)
-            given = [one for made in self.calls.kept for one in made.given]
             event = self._compare(site, located, values, frame)
-            if event is not None and not event.equal and _is_among(values, given):
+            if event is not None and not event.equal and self._is_read(values):
                 return False
         if event is not None:
             self._scene.emit(event)
         return event is not None and not event.equal
+
+    def reads(self, target: Any) -> bool:
+        """Return True if a model reads a target as a part of its input: both are of the same sample by design."""
+        if not self._is_target(target):
+            return False
+        with self._aside(), self._scene.sampling.timed(None):
+            return self._is_read(sampled(self._scene, target, len(target)))
+
+    def _is_read(self, values: Any) -> bool:
+        return is_read(self._scene.torch, values, [one for made in self.calls.kept for one in made.given])
 
     def tables(self, value: Any) -> list[Found]:
         """Return the tables with the rows that the input of a loss was computed from; none if that is uncertain."""
@@ -195,11 +204,6 @@ def _agree(one: Located, other: Located) -> bool:
     return (
         one.batch is other.batch and len(one.places) == len(other.places) and bool((one.places == other.places).all())
     )
-
-
-def _is_among(values: Any, given: list[Any]) -> bool:
-    """Return True if values are those of an argument: a model that reads its targets."""
-    return any(one.shape == values.shape and bool((one == values).all()) for one in given)
 
 
 def _is_comparable(field: Field, values: Any) -> bool:

@@ -147,6 +147,8 @@ class RowReads:
         target: Any,
         found: list[Found],
         part: Sequence[int] | None = None,
+        *,
+        read: bool = False,
     ) -> None:
         """Handle the targets of a loss that follows a call of training.
 
@@ -156,6 +158,7 @@ class RowReads:
             target: the targets.
             found: tables with the rows of the call that made the input of the loss.
             part: rows of the data set that the loader reads; None for all.
+            read: True if a model reads the targets as a part of its input.
         """
         scene = self._scene
         if not self._inputs or frame is None:
@@ -165,7 +168,7 @@ class RowReads:
             held = arrays(scene, frames)
             pair = Pairs(scene, held, found).target(target)
             labels = self._labels.read(held, self._inputs, target, frames, part=part, training=True, site=site)
-        if pair is not None:
+        if pair is not None and (pair["equal"] or not read):
             scene.emit(RowsPaired(model=0, site=site, **pair))
         if labels is not None:
             scene.emit(labels)
