@@ -131,3 +131,36 @@ def test_a_target_among_the_columns_of_an_argument_is_read() -> None:
     assert not is_read(torch, table[:, 2:4].flip(0), [table])
     classes = column(*([0.0, 1.0, 2.0] * 3))
     assert is_read(torch, classes, [F.one_hot(classes[:, 0].long(), 3).float()])
+
+
+def log_p(model: nn.Module, x: torch.Tensor) -> torch.Tensor:
+    return model(x).log_softmax(1)
+
+
+WRITTEN: dict[str, Loss] = {
+    "difference": lambda model, x, y: ((model(x) - F.one_hot(y, 4)) ** 2).mean(),
+    "difference of an activation": lambda model, x, y: (F.one_hot(y, 4) - model(x).sigmoid()).abs().mean(),
+    "product": lambda model, x, y: -(F.one_hot(y, 4) * log_p(model, x)).sum(1).mean(),
+    "index": lambda model, x, y: -log_p(model, x)[range(len(y)), y].mean(),
+    "gather": lambda model, x, y: -log_p(model, x).gather(1, y[:, None]).mean(),
+    "loss of each sample": lambda model, x, y: F.cross_entropy(model(x), y, reduction="none").mean(),
+}
+
+
+@pytest.mark.parametrize("name", WRITTEN)
+def test_targets_of_losses_that_are_written_by_hand(name: str) -> None:
+    loss = WRITTEN[name]
+    assert pairs(loss) == [("x", "y", True)]
+    assert pairs(lambda model, x, y: loss(model, x, y.roll(1, 0))) == [("x", "y", False)]
+
+
+def test_no_hook_of_the_program_restores_a_target() -> None:
+    restored: list[int] = []
+
+    def loss(model: nn.Module, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        out = model(x)
+        with torch.autograd.graph.saved_tensors_hooks(lambda it: it, lambda it: (restored.append(1), it)[1]):
+            return ((out - F.one_hot(y, 4)) ** 2).mean()
+
+    train(loss)
+    assert len(restored) == len(range(0, 160, ROWS))

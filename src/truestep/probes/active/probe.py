@@ -112,9 +112,8 @@ class ActiveProbe(Probe):
             self._trained.drawn(loader, iterator)
         by_torch = type(batch) in (tuple, list) and getattr(iterator, "_collate_fn", None) is self._collate
         self._batch.drawn(loader, batch if by_torch else ())
-        if self._reads_closely():
-            with contextlib.suppress(Refused):
-                self._pairing.drawn(batch)
+        with contextlib.suppress(Refused):
+            self._pairing.drawn(batch)
 
     @sees
     def met(self, module: Any, model: int) -> None:
@@ -173,16 +172,22 @@ class ActiveProbe(Probe):
             scene.fail()
 
     @sees
-    def computed(self, kind: str, site: Site | None, input: Any, target: Any) -> None:
-        """Handle a loss of training at a sampled step."""
+    def computed(self, kind: str, site: Site | None, input: Any, target: Any, *, whole: bool) -> None:
+        """Handle a loss of training at a sampled step; ``whole`` is False for a loss of each sample."""
         with contextlib.suppress(Refused):
             others = self._pairing.computed(site, sys._getframe(2), input, target)
             found = [] if others else self._pairing.tables(input)
             read = bool(found) and self._pairing.reads(target)
             self._rows.targets(site, sys._getframe(2), target, found, self._part(), read=read)
-        if self.scene.sampling.step >= _TRAINED:
+        if whole and self.scene.sampling.step >= _TRAINED:
             self._targets.computed(kind, site, sys._getframe(2), input, target)
             self._columns.computed(site, sys._getframe(2), target)
+
+    @sees
+    def differentiated(self, root: Any, site: Site | None) -> None:
+        """Handle a backward pass at a sampled step, before it runs."""
+        with contextlib.suppress(Refused):
+            self._pairing.differentiated(root, site, self.scene.sites.own(1))
 
     @sees
     def _read_rows(
@@ -201,10 +206,6 @@ class ActiveProbe(Probe):
                 made.found = self._rows.training(model, site, frame, given, before)
             elif given and not scene.torch.is_grad_enabled():
                 self._rows.evaluation(model, site, frame, given, self._part())
-
-    def _reads_closely(self) -> bool:
-        scene = self.scene
-        return scene.sampling.on and not scene.coast.on and not scene.sampling.given_up
 
     def _part(self) -> Sequence[int] | None:
         """Return the rows that the loader of the latest batch reads of its data set; None for all of them."""

@@ -194,6 +194,8 @@ class BackwardProbe(Probe):
             read_tape(scene, [o for o in outputs if hasattr(o, "grad_fn")], site)
             self.terms.look(node, scene.sites.own(1), site)
             self.unread.look(scene.sites.frame(1), backward=True)
+            if scene.checks is not None:
+                scene.checks.differentiated(node, site)
             if node is not None and self._begun.get(site, 0) + _CHAINS_FOR > scene.sampling.step:
                 look_for_chains(scene, node, site)
             self.anomaly.look(site)

@@ -7,7 +7,9 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from truestep.events import Site
+from truestep.probes.active.rows.fetched import sampled
 from truestep.probes.context.scene import Scene
+from truestep.probes.context.values import has_values
 from truestep.seams.refs import Ref
 
 if TYPE_CHECKING:
@@ -15,6 +17,7 @@ if TYPE_CHECKING:
     from truestep.probes.active.rows.reads import Found
 
 _MOST_CALLS = 16
+_MOST_CELLS = 1 << 20
 _MOST_NODES = 2_000
 _MOVING = ("IndexBackward", "TakeBackward", "MaskedSelect", "Repeat", "Scatter", "IndexPut")
 """Operations that can give the rows another order."""
@@ -44,6 +47,8 @@ class Made:
     """Rows of a fetched batch that its input has."""
     given: list[Any] = field(default_factory=list)
     """Values of its arguments."""
+    values: dict[Node, Any] = field(default_factory=dict)
+    """Values of its results, by their operation."""
 
 
 class Calls:
@@ -69,6 +74,10 @@ class Calls:
         results = list(_tensors(self._scene.torch, result, 0))
         nodes = frozenset(key_of(one.grad_fn) for one in results if one.grad_fn is not None)
         made = Made(model, site, nodes, [Ref(one) for one in results])
+        for one in results:
+            plain = one.is_cpu and one.grad_fn is not None and one.dim() and 1 < one.numel() <= _MOST_CELLS
+            if plain and has_values(one) and not one.is_complex():
+                made.values[key_of(one.grad_fn)] = sampled(self._scene, one, len(one))
         self.kept = [*self.kept[-_MOST_CALLS + 1 :], made]
         return made
 
@@ -82,6 +91,11 @@ class Calls:
         """Return the rows of a fetched batch that a tensor was computed from, one for each of its own."""
         made = self.of(value)
         return self._joined(value.grad_fn) if made is None else _common(made)
+
+    def order_of(self, node: Any) -> Located | None:
+        """Return the same for the tensor that an operation made."""
+        made = self._below(node)
+        return self._joined(node) if made is None else _common(made)
 
     def _below(self, node: Any) -> list[Made] | None:
         wanted = {last: made for made in self.kept for last in made.nodes}

@@ -16,6 +16,7 @@ from truestep import source
 from truestep.events import Site
 from truestep.probes.active.rows.tables import frames_of
 from truestep.probes.context.local_variables import variables
+from truestep.probes.context.names import call_at
 from truestep.probes.context.scene import Scene
 
 _DEEP = 3
@@ -179,3 +180,15 @@ def _followed(scene: Scene, frames: list[FrameType], name: str) -> Site | None:
             if held is value and stored_by(holder, other) is not None:
                 return made_at(scene, holder, other)
     return None
+
+
+def loss_made_at(scene: Scene, frame: FrameType | None, site: Site | None) -> Site | None:
+    """Return the line that makes the loss of a backward pass at a site: the one that stores its variable."""
+    call = call_at(site)
+    if call is None or frame is None or not isinstance(call.func, ast.Attribute):
+        return site
+    names = frame.f_globals | variables(frame)
+    for node in ast.walk(call):
+        if isinstance(node, ast.Name) and type(names.get(node.id)) is scene.torch.Tensor:
+            return made_at(scene, frame, node.id) or site
+    return site

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
@@ -10,8 +11,9 @@ from truestep.probes.active.call import Call
 from truestep.probes.active.rows.calls import Calls, Made
 from truestep.probes.active.rows.fetched import LEAST_ROWS, Batches, Field, Located, sampled
 from truestep.probes.active.rows.orders import Order, compare, is_read
-from truestep.probes.active.rows.origins import target_made_at
+from truestep.probes.active.rows.origins import loss_made_at, target_made_at
 from truestep.probes.active.rows.tables import arrays, as_tensor, frames_of, shape_of
+from truestep.probes.active.rows.written import Written, given_for, targets_of
 from truestep.probes.context.scene import Scene
 from truestep.probes.context.values import has_values
 
@@ -25,6 +27,9 @@ _MOST_ARGUMENTS = 8
 _MOST_INDICES = 16
 _LEAST_VARIED = 3
 """Numbers of samples of each class, from which they are not the same in all batches by design."""
+
+_Key = tuple[Site | None, int, str]
+"""Line of a loss, its target among several, and a part of the batch."""
 
 
 class Pairing:
@@ -42,12 +47,17 @@ class Pairing:
         self.calls = Calls(scene)
         self._inside: list[tuple[Site | None, Any, int]] = []
         """Losses in the call under way: line, values of the targets, and rows."""
-        self._unlike: set[tuple[Site | None, str]] = set()
+        self._unlike: set[_Key] = set()
         """Lines of losses with targets that were once neither in the order of a part of a batch nor in another one."""
-        self._counts: dict[tuple[Site | None, str], set[tuple[int, ...]]] = {}
+        self._counts: dict[_Key, set[tuple[int, ...]]] = {}
+        self._latest: Any = None
+        """Values of the latest target that was compared."""
 
     def drawn(self, batch: Any) -> None:
-        """Handle a batch of a DataLoader, at a sampled step."""
+        """Handle a batch of a DataLoader: keep some values of it at a sampled step."""
+        scene = self._scene
+        if scene.coast.on or not scene.sampling.on or scene.sampling.given_up:
+            return
         with self._aside(), self._scene.sampling.timed(None):
             self._batches.drawn(batch)
 
@@ -67,7 +77,7 @@ class Pairing:
             found = []
             for line, values, rows in inside:
                 if made.located is not None and len(made.located.places) == rows and is_read(torch, values, made.given):
-                    found.append(self._compare(line, made.located, values, frame))
+                    found.append(self._compare(line, made.located, Written(made.located, values), frame))
         for event in found:
             if event is not None:
                 self._scene.emit(event)
@@ -89,12 +99,32 @@ class Pairing:
             if rows < LEAST_ROWS or target.numel() % rows or (len(target) != rows and target.dim() > 1):
                 return False
             values = sampled(self._scene, target, rows)
-            event = self._compare(site, located, values, frame)
+            event = self._compare(site, located, Written(located, values), frame)
             if event is not None and not event.equal and self._is_read(values):
                 return False
         if event is not None:
             self._scene.emit(event)
         return event is not None and not event.equal
+
+    def differentiated(self, root: Any, site: Site | None, frame: FrameType | None) -> None:
+        """Handle a backward pass at a sampled step: the targets of losses that are written by hand.
+
+        Args:
+            root: the operation that made the loss.
+            site: line of the backward pass.
+            frame: the frame that called it.
+        """
+        if root is None or not self._batches.any() or all(made.located is None for made in self.calls.kept):
+            return
+        found = []
+        with self._aside(), self._scene.sampling.timed(None):
+            for slot, written in enumerate(targets_of(self._scene, self.calls, root)):
+                line = loss_made_at(self._scene, frame, site)
+                event = self._compare(line, written.located, written, frame, slot + 1)
+                if event is not None and (event.equal or not self._is_read(self._latest)):
+                    found.append(replace(event, made=None))
+        for event in found:
+            self._scene.emit(event)
 
     def reads(self, target: Any) -> bool:
         """Return True if a model reads a target as a part of its input: both are of the same sample by design."""
@@ -124,22 +154,26 @@ class Pairing:
             return []
         return made[0].found if made else None
 
-    def _compare(self, site: Site | None, located: Located, values: Any, frame: FrameType | None) -> RowsPaired | None:
+    def _compare(
+        self, site: Site | None, located: Located, given: Written, frame: FrameType | None, slot: int = 0
+    ) -> RowsPaired | None:
         """Return the event of a target: of the same samples, or of others, in the part that it is most like."""
         torch, batch = self._scene.torch, located.batch
-        indices = self._indices(frame, len(values))
-        found: list[tuple[Order, Field]] = []
+        indices = self._indices(frame, len(located.places))
+        found: list[tuple[Order, Field, Any]] = []
         for field in batch.fields:
-            expected = field.values[located.places]
-            order = compare(torch, expected, values, indices) if _is_comparable(field, values) else None
+            expected, order = field.values[located.places], None
+            values = given_for(torch, given, expected)
+            if values is not None and (field.whole or field.values.shape == values.shape):
+                order = compare(torch, expected, values, indices)
             if order is None:
-                self._unlike.add((site, field.name))
+                self._unlike.add((site, slot, field.name))
             elif order.equal or (field is not located.field and not _is_number(torch, field)):
-                found.append((order, field))
+                found.append((order, field, values))
         if not found:
             return None
-        order, field = min(found, key=lambda one: (not one[0].equal, one[0].chance))
-        chance = 0.0 if order.equal else self._chance(order, site, field)
+        order, field, self._latest = min(found, key=lambda one: (not one[0].equal, one[0].chance))
+        chance = 0.0 if order.equal else self._chance(order, (site, slot, field.name))
         return RowsPaired(
             model=0,
             table=located.field.name,
@@ -152,13 +186,13 @@ class Pairing:
             made=None if order.equal else target_made_at(self._scene, frame, site),
         )
 
-    def _chance(self, order: Order, site: Site | None, field: Field) -> float:
+    def _chance(self, order: Order, key: _Key) -> float:
         """Return the probability of an order by chance: 1 for one that an equal number of each class can explain."""
         if order.known:
             return order.chance
-        seen = self._counts.setdefault((site, field.name), set())
+        seen = self._counts.setdefault(key, set())
         varied = len(seen) >= _LEAST_VARIED
-        if (site, field.name) in self._unlike or (order.counts in seen and not varied):
+        if key in self._unlike or (order.counts in seen and not varied):
             return 0.0
         seen.add(order.counts)
         return order.chance
@@ -204,10 +238,6 @@ def _agree(one: Located, other: Located) -> bool:
     return (
         one.batch is other.batch and len(one.places) == len(other.places) and bool((one.places == other.places).all())
     )
-
-
-def _is_comparable(field: Field, values: Any) -> bool:
-    return field.whole or field.values.shape == values.shape
 
 
 def _is_number(torch: Any, field: Field) -> bool:

@@ -148,8 +148,8 @@ class LossProbe(Probe):
         # The target alone has a history where the two arguments are swapped.
         if sampled and grad and (origin or target.grad_fn is not None) and reduction in ("mean", "sum"):
             self._labels.look(kind, site, input, target, args, kwargs)
-            if origin and scene.checks is not None and has_values(target):
-                scene.checks.computed(kind, site, input, target)
+        if sampled and grad and origin and scene.checks is not None and has_values(target):
+            scene.checks.computed(kind, site, input, target, whole=reduction in ("mean", "sum"))
 
     def _broadcast(self, input: Any, target: Any) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
         """Return both shapes if the loss broadcasts them to a shape larger than either, else None.
