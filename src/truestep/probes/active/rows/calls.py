@@ -47,8 +47,8 @@ class Made:
     """Rows of a fetched batch that its input has."""
     given: list[Any] = field(default_factory=list)
     """Values of its arguments."""
-    values: dict[Node, Any] = field(default_factory=dict)
-    """Values of its results, by their operation."""
+    values: dict[tuple[Node, int], Any] = field(default_factory=dict)
+    """Values of its results, by their operation and its output."""
 
 
 class Calls:
@@ -77,7 +77,7 @@ class Calls:
         for one in results:
             plain = one.is_cpu and one.grad_fn is not None and one.dim() and 1 < one.numel() <= _MOST_CELLS
             if plain and has_values(one) and not one.is_complex():
-                made.values[key_of(one.grad_fn)] = sampled(self._scene, one, len(one))
+                made.values[key_of(one.grad_fn), int(one.output_nr)] = sampled(self._scene, one, len(one))
         self.kept = [*self.kept[-_MOST_CALLS + 1 :], made]
         return made
 

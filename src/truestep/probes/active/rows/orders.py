@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 _DISTINCT = 0.9
@@ -31,16 +31,18 @@ class Order(NamedTuple):
     """Number of rows of each value, sorted."""
 
 
-def compare(torch: Any, expected: Any, given: Any, indices: list[Any]) -> Order | None:
+def compare(torch: Any, expected: Any, given: Any, indices: Callable[[], list[Any]] = list) -> Order | None:
     """Compare rows with the expected ones; None if they are neither these nor the same ones in another order.
 
     Args:
         torch: the module.
         expected: a table of numbers.
         given: a table of as many rows.
-        indices: permutations that the program holds.
+        indices: returns the permutations that the program holds.
     """
     found: list[Order] = []
+    if expected.shape == given.shape and bool((expected == given).all()):
+        return Order(True) if bool((given != given[:1]).any()) else None
     if _is_function(torch, expected, given):
         return Order(True)
     for one, two in _forms(torch, expected, given):
@@ -144,7 +146,7 @@ def _is_function(torch: Any, expected: Any, given: Any) -> bool:
     return len(pairs) == levels
 
 
-def _of_codes(torch: Any, one: Any, two: Any, indices: list[Any]) -> Order | None:
+def _of_codes(torch: Any, one: Any, two: Any, indices: Callable[[], list[Any]]) -> Order | None:
     """Compare codes of rows."""
     rows, levels = len(one), torch.unique(one)
     if len(levels) < _LEAST_LEVELS:
@@ -164,7 +166,7 @@ def _of_codes(torch: Any, one: Any, two: Any, indices: list[Any]) -> Order | Non
     numbers = tuple(sorted(int(count) for count in counts.tolist()))
     if len(levels) >= _DISTINCT * rows:
         return Order(False, _CERTAIN, known=True, counts=numbers)
-    for tried, other in enumerate(_orders(torch, one, indices)):
+    for tried, other in enumerate(_orders(torch, one, indices())):
         if bool((other == two).all()):
             return Order(False, math.log(tried + 1 + rows) - orders, known=True, counts=numbers)
     alike = orders + float((counts * shares.log()).sum())

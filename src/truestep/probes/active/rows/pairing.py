@@ -159,13 +159,13 @@ class Pairing:
     ) -> RowsPaired | None:
         """Return the event of a target: of the same samples, or of others, in the part that it is most like."""
         torch, batch = self._scene.torch, located.batch
-        indices = self._indices(frame, len(located.places))
+        rows = len(located.places)
         found: list[tuple[Order, Field, Any]] = []
         for field in batch.fields:
             expected, order = field.values[located.places], None
             values = given_for(torch, given, expected)
             if values is not None and (field.whole or field.values.shape == values.shape):
-                order = compare(torch, expected, values, indices)
+                order = compare(torch, expected, values, lambda: self._indices(frame, rows))
             if order is None:
                 self._unlike.add((site, slot, field.name))
             elif order.equal or (field is not located.field and not _is_number(torch, field)):

@@ -59,7 +59,7 @@ class Pairs:
                 if bool((column[one.places] == given).all()):
                     return {**fields, "equal": True}
                 if other is None and held.value is not one.table.ref():
-                    order = compare(torch, column[one.places], given, [])
+                    order = compare(torch, column[one.places], given)
                     if order is not None and order.equal:
                         return {**fields, "equal": True}
                     if order is not None and order.known:

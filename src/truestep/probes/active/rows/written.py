@@ -25,6 +25,9 @@ _SAVED = {
 _SUBTRACTIONS = ("SubBackward0", "RsubBackward1", "RsubBackward0")
 _VIEWS = ("View", "Squeeze", "Unsqueeze", "Reshape", "UnsafeView", "Alias", "Clone", "Expand")
 _ACTIVATIONS = ("Sigmoid", "Tanh", "Exp", "Softmax", "Relu")
+_CHOOSING = ("Select", "Unbind")
+_COLUMNS = (1, (1 << 64) - 1)
+"""The second dimension, or the last one."""
 _MOST_VIEWS = 6
 _OF_SIZE = 1e-4
 _MOST_COLUMNS = 16
@@ -86,14 +89,14 @@ def _of_difference(scene: Scene, calls: Calls, node: Any, inner: Any) -> Iterato
     """Yield the target of a difference of a result and a target."""
     if str(inner.name()) not in _SUBTRACTIONS:
         return
-    tracked = [following for following, _ in inner.next_functions if following is not None]
+    tracked = [edge for edge in inner.next_functions if edge[0] is not None]
     difference = _plain(scene, _saved(node, "self"))
     if difference is None or len(tracked) != 1:
         return
-    located = calls.order_of(tracked[0])
+    located = calls.order_of(tracked[0][0])
     if located is None or not _fits(difference, located):
         return
-    value, table = _result(scene, calls, tracked[0]), sampled(scene, difference, len(located.places))
+    value, table = _result(scene, calls, *tracked[0]), sampled(scene, difference, len(located.places))
     if value is not None and table.shape == value.shape:
         yield Written(located, table, differs=True, predicted=value)
 
@@ -120,19 +123,24 @@ def given_for(torch: Any, written: Written, expected: Any) -> Any:
     return None
 
 
-def _result(scene: Scene, calls: Calls, node: Any) -> Any:
-    """Return the values of a result of a model, below operations that only change its shape, or of an activation."""
+def _result(scene: Scene, calls: Calls, node: Any, output: int) -> Any:
+    """Return the values of a result of a model, below operations that change its shape or choose a column of it."""
+    column: int | None = None
     for _ in range(_MOST_VIEWS):
         key, name = key_of(node), str(node.name())
-        for made in calls.kept:
-            if key in made.values:
-                return made.values[key]
-        if name.startswith(_ACTIVATIONS):
+        found = next((made.values[key, output] for made in calls.kept if (key, output) in made.values), None)
+        if found is None and name.startswith(_ACTIVATIONS) and column is None:
             result = _plain(scene, _saved(node, "result"))
             return None if result is None or not result.dim() else sampled(scene, result, len(result))
-        if not name.startswith(_VIEWS) or node.next_functions[0][0] is None:
+        if found is not None:
+            return found if column is None else found[:, column, None] if column < found.shape[1] else None
+        if name.startswith(_CHOOSING) and column is None and getattr(node, "_saved_dim", 0) in _COLUMNS:
+            column = output if name.startswith("Unbind") else int(getattr(node, "_saved_index", 0))
+        elif not name.startswith(_VIEWS):
             return None
-        node = node.next_functions[0][0]
+        node, output = node.next_functions[0]
+        if node is None:
+            return None
     return None
 
 
