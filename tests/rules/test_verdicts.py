@@ -362,6 +362,13 @@ TABLE: list[tuple[str, str, list[Event], str, str]] = [
         "finished",
         "no labels of a training and an evaluation in columns that variables hold",
     ),
+    (
+        "outputs-without-effect",
+        "2 steps",
+        [*step(), ev.ResultDifferentiated(model=1), *step()],
+        "finished",
+        "fewer than 20 optimizer steps",
+    ),
     ("result-never-read", "no backward pass", [*MET, CALLED], "finished", "no backward pass"),
     (
         "targets-of-other-samples",
