@@ -369,6 +369,14 @@ TABLE: list[tuple[str, str, list[Event], str, str]] = [
         "finished",
         "fewer than 20 optimizer steps",
     ),
+    (
+        "labels-all-equal",
+        "few labels",
+        [*MANY, ev.LabelsCounted(kind="cross_entropy", classes=3, labels=64, rows=64, only=0.0)],
+        "finished",
+        "too little evidence",
+    ),
+    ("class-weights-inverted", "no labels", MANY, "finished", "no labels of a classification loss"),
     ("result-never-read", "no backward pass", [*MET, CALLED], "finished", "no backward pass"),
     (
         "targets-of-other-samples",

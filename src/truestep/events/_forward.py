@@ -324,3 +324,28 @@ class OutputsCompared(Event):
     zero: bool = False
     """Whether that layer returned only zeros."""
     steps: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class LabelsCounted(Event):
+    """Labels of a classification loss with gradients were read, at sampled steps and in its first calls on the CPU.
+
+    A loss without weights is read until two of its labels differ.
+    """
+
+    absent: ClassVar[str] = "no labels of a classification loss"
+    kind: str
+    """"cross_entropy", "nll_loss", "binary_cross_entropy", "binary_cross_entropy_with_logits"."""
+    site: Site | None = None
+    classes: int = 1
+    """Number of classes; for a binary loss the number of its columns."""
+    labels: int = 0
+    rows: int = 0
+    only: float | None = None
+    """The one value of all these labels; None if they differ."""
+    weight: int | None = None
+    """Parameter with a row or column for each class that the input comes from directly; only for equal labels."""
+    counts: tuple[int, ...] = ()
+    """For a weighted loss: labels of each class, or positive labels of each column."""
+    weights: tuple[float, ...] = ()
+    """Weight of each class, or factor of the positive labels of each column."""

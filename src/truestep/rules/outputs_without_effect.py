@@ -86,10 +86,16 @@ class OutputsWithoutEffect(Rule):
 
     def observe(self, event: Event, run: Progress) -> None:
         """Collect the passes: a later stage of the run may use the other columns."""
+        self._add(event, 1)
+
+    def again(self, event: Event, times: int) -> None:
+        self._add(event, times)
+
+    def _add(self, event: Event, times: int) -> None:
         if not isinstance(event, ResultDifferentiated):
             return
         known = self._results.setdefault((event.model, event.part), _Result(event))
-        known.passes += 1
+        known.passes += times
         known.dead.add(event.dead)
         known.own |= event.own
         if known.first.place is None and event.place is not None:
@@ -98,7 +104,7 @@ class OutputsWithoutEffect(Rule):
             known.first, known.whole = event, 0
             known.unused.clear()
         if event.samples == known.first.samples:
-            known.whole += 1
+            known.whole += times
             known.unused.add(event.unused)
 
     def ended(self, event: RunEnded, run: Progress) -> None:

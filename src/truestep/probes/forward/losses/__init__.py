@@ -1,6 +1,7 @@
 """Calls of losses.
 
 loss: the probe of losses
+label_counts: labels by class, and weights of classes
 label_values: values of targets
 target_range: targets beyond the reach of predictions
 """

@@ -16,6 +16,7 @@ from truestep.probes.context.local_variables import argument
 from truestep.probes.context.names import arguments
 from truestep.probes.context.probe import Probe, sees
 from truestep.probes.context.values import has_values
+from truestep.probes.forward.losses.label_counts import LabelCounts
 from truestep.probes.forward.losses.label_values import Targets, is_transformed
 from truestep.probes.forward.losses.target_range import beyond
 from truestep.seams.patch import patch
@@ -49,6 +50,7 @@ class LossProbe(Probe):
         self._targets: dict[object, int] = {}
         """Step of the latest look at the targets, by site."""
         self._labels = Targets(self.scene)
+        self._counts = LabelCounts(self.scene)
         functions = self.scene.torch._C._nn
         for name, kind in _SEAMS.items():
             if hasattr(functions, name):
@@ -145,6 +147,8 @@ class LossProbe(Probe):
             follow(scene, kind, site, node)
             if scene.unread is not None:
                 scene.unread.look(scene.sites.frame(2))
+        if grad and node is not None and reduction in ("mean", "sum") and not is_transformed(input):
+            self._counts.look(kind, site, input, target, args, kwargs)
         # The target alone has a history where the two arguments are swapped.
         if sampled and grad and (origin or target.grad_fn is not None) and reduction in ("mean", "sum"):
             self._labels.look(kind, site, input, target, args, kwargs)
