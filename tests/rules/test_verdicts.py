@@ -377,6 +377,13 @@ TABLE: list[tuple[str, str, list[Event], str, str]] = [
         "too little evidence",
     ),
     ("class-weights-inverted", "no labels", MANY, "finished", "no labels of a classification loss"),
+    (
+        "target-is-the-result",
+        "2 steps",
+        [*FEW, ev.TargetsMatched(kind="cross_entropy", how="argmax", varied=True, labels=100)],
+        "finished",
+        "too little evidence",
+    ),
     ("result-never-read", "no backward pass", [*MET, CALLED], "finished", "no backward pass"),
     (
         "targets-of-other-samples",

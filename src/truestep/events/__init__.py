@@ -88,6 +88,7 @@ from truestep.events._forward import (
     PlainTensorKept,
     ProbabilitiesRead,
     SampleUsed,
+    TargetsMatched,
     UnregisteredModuleCalled,
 )
 from truestep.events._objects import (
@@ -225,6 +226,7 @@ __all__ = [
     "StateTaken",
     "TapeRead",
     "TargetsCompared",
+    "TargetsMatched",
     "TermsRead",
     "UnregisteredModuleCalled",
     "UpdateMeasured",

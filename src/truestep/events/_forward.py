@@ -349,3 +349,17 @@ class LabelsCounted(Event):
     """For a weighted loss: labels of each class, or positive labels of each column."""
     weights: tuple[float, ...] = ()
     """Weight of each class, or factor of the positive labels of each column."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class TargetsMatched(Event):
+    """At a sampled step: the targets of a loss were compared with its input; of a line until they are different."""
+
+    absent: ClassVar[str] = "no loss of torch with targets that could be compared with its input"
+    kind: str
+    site: Site | None = None
+    how: str = ""
+    """"detach" (the targets equal the input), "argmax", "round", "threshold" or "softmax" of it; else empty."""
+    varied: bool = False
+    """Whether two of these targets differ."""
+    labels: int = 0

@@ -18,6 +18,7 @@ from truestep.probes.context.probe import Probe, sees
 from truestep.probes.context.values import has_values
 from truestep.probes.forward.losses.label_counts import LabelCounts
 from truestep.probes.forward.losses.label_values import Targets, is_transformed
+from truestep.probes.forward.losses.own_targets import OwnTargets
 from truestep.probes.forward.losses.target_range import beyond
 from truestep.seams.patch import patch
 from truestep.seams.weaving import compiling, teach_script
@@ -51,6 +52,7 @@ class LossProbe(Probe):
         """Step of the latest look at the targets, by site."""
         self._labels = Targets(self.scene)
         self._counts = LabelCounts(self.scene)
+        self._own = OwnTargets(self.scene)
         functions = self.scene.torch._C._nn
         for name, kind in _SEAMS.items():
             if hasattr(functions, name):
@@ -145,6 +147,7 @@ class LossProbe(Probe):
         scene.emit(event)
         if sampled and grad and node is not None and not is_transformed(input):
             follow(scene, kind, site, node)
+            self._own.look(kind, site, input, target)
             if scene.unread is not None:
                 scene.unread.look(scene.sites.frame(2))
         if grad and node is not None and reduction in ("mean", "sum") and not is_transformed(input):
