@@ -280,16 +280,19 @@ class ProbabilitiesRead(Event):
 
     absent: ClassVar[str] = "no loss on logits with probabilities as targets"
     kind: str
-    """"cross_entropy" or "binary_cross_entropy_with_logits"."""
+    """"cross_entropy", "binary_cross_entropy_with_logits" or "kl_div"."""
     site: Site | None = None
     outside: int = 0
-    """Percentage of the targets outside of 0 to 1 by at least 0.5; for cross entropy only those below 0."""
+    """Percentage of the targets outside of 0 to 1 by at least 0.5; only those below 0 for cross entropy and KL
+    divergence, and those above 0 for logarithms."""
     lowest: float = 0.0
     highest: float = 1.0
     dense: bool = True
     """Whether most targets are not zero."""
     swapped: bool = False
     """Whether a model computed the targets, but not the input of the loss."""
+    logarithms: bool = False
+    """Whether the loss takes the targets for logarithms of probabilities (``log_target=True``)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -46,8 +46,8 @@ class TargetIsTheResult(Rule):
 
     Why it matters
     --------------
-    A model that is told its own answer learns nothing from the data. Against its detached result the loss is zero;
-    against its most probable class it becomes more certain of what it began with. In the proof, 0.21 of the samples
+    No label of the data reaches the model. Against its detached result the loss is zero; against its most probable
+    class the model becomes more certain of the answers of its random weights. In the proof, 0.21 of the samples
     are right instead of 0.99.
 
     Example

@@ -34,6 +34,7 @@ _TORCH_SEAMS = ("binary_cross_entropy_with_logits", "kl_div")
 """These C functions have no private name: ``torch.nn.functional`` looks them up in ``torch`` itself."""
 _OF_LOG_PROBABILITIES = ("nll_loss", "kl_div")
 _REDUCTIONS = {0: "none", 1: "mean", 2: "sum"}
+_REDUCED = ("mean", "sum", "batchmean")
 _ROUNDING = 1e-3
 _LOOKS = 3
 _CLOSE = 32
@@ -153,7 +154,7 @@ class LossProbe(Probe):
         if grad and node is not None and reduction in ("mean", "sum") and not is_transformed(input):
             self._counts.look(kind, site, input, target, args, kwargs)
         # The target alone has a history where the two arguments are swapped.
-        if sampled and grad and (origin or target.grad_fn is not None) and reduction in ("mean", "sum"):
+        if sampled and grad and (origin or target.grad_fn is not None) and reduction in _REDUCED:
             self._labels.look(kind, site, input, target, args, kwargs)
         if sampled and grad and origin and scene.checks is not None and has_values(target):
             scene.checks.computed(kind, site, input, target, whole=reduction in ("mean", "sum"))
