@@ -126,7 +126,7 @@ def without_create_graph():
         (in_a_block, "torch.no_grad()", "extra"),
         (as_a_number, ".item()", ""),
         (thresholded, "out > 0", ""),
-        (thresholded_by_name, "out.sigmoid() > 0.5", "both"),
+        (thresholded_by_name, "out.sigmoid() > 0.5", ""),
     ],
 )
 def test_a_term_that_is_cut(train, cut, name):
