@@ -1,5 +1,7 @@
 """Reading the tape disturbs nothing: no saved tensor is touched, nothing is kept."""
 
+from collections.abc import Callable
+
 import pytest
 import torch
 from torch import nn
@@ -161,6 +163,41 @@ def test_a_broadcast_in_a_term_of_a_sum() -> None:
         value = 0.5 * (critic(X) - returns).pow(2).mean()
         (policy - 0.01 * actor(X).mean() + value * 0.5).backward()
     assert [event.wide for event in events if isinstance(event, BroadcastOnTape)] == [(16, 16)]
+
+
+LOSSES = {
+    "huber": lambda d: torch.where(d.abs() < 1, 0.5 * d**2, d.abs() - 0.5).mean(),
+    "log-cosh": lambda d: (d + nn.functional.softplus(-2 * d) - 0.69).mean(),
+    "log of cosh": lambda d: torch.log(torch.cosh(d)).mean(),
+    "charbonnier": lambda d: torch.sqrt(d**2 + 1e-6).mean(),
+    "root": lambda d: d.pow(2).mean().sqrt(),
+    "norm": torch.norm,
+    "pinball": lambda d: torch.max(0.3 * d, -0.7 * d).mean(),
+    "clamped": lambda d: d.abs().clamp(max=3).mean(),
+    "gaussian": lambda d: (0.5 * d**2 / 0.3 + 0.1).mean(),
+    "cauchy": lambda d: torch.log1p(d**2).mean(),
+}
+
+
+@pytest.mark.parametrize("loss", LOSSES.values(), ids=LOSSES)
+@pytest.mark.parametrize("wrong", [True, False])
+def test_a_broadcast_below_operations_on_each_difference(loss: Callable[[torch.Tensor], torch.Tensor], wrong: bool):
+    layer = nn.Linear(4, 1)
+    target = torch.zeros(16) if wrong else torch.zeros(16, 1)
+    with capture_events() as events:
+        loss(layer(X) - target).backward()
+    assert [event.wide for event in events if isinstance(event, BroadcastOnTape)] == [(16, 16)] * wrong
+
+
+def test_kernels_and_energies_of_pairs_are_no_broadcast() -> None:
+    made = nn.Linear(4, 1)
+    real = torch.randn(16)
+    with capture_events() as events:
+        fake = made(X)
+        energy = (fake - real).abs().mean() - 0.5 * (fake - fake.t()).abs().mean()
+        kernel = torch.exp(-((fake - real) ** 2)).mean()
+        (energy - kernel).backward()
+    assert not [event for event in events if isinstance(event, BroadcastOnTape)]
 
 
 def test_differences_of_pairs_on_purpose_are_no_broadcast() -> None:

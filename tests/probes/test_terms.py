@@ -70,6 +70,39 @@ def of_a_model_on_detached_input():
     loss.backward()
 
 
+def overlap(chosen, label):
+    return 1 - 2 * (chosen * label).sum() / (chosen.sum() + label.sum() + 1)
+
+
+def thresholded():
+    out, label = MODEL(X), (X[:, :1] > 0.5).float()
+    loss = out.square().mean() + overlap((out > 0).float(), label)
+    loss.backward()
+
+
+def thresholded_by_name():
+    out, label = MODEL(X), X[:, :1]
+    chosen = (out.sigmoid() > 0.5).float()
+    both = (chosen * label).sum()
+    extra = 1 - both / label.sum()
+    loss = out.square().mean() + 0.5 * extra
+    loss.backward()
+
+
+def chosen_beside_a_gradient():
+    out = MODEL(X)
+    loss = nn.functional.mse_loss(out, (out > 0).float()) + X.mean()
+    loss.backward()
+
+
+def straight_through_a_threshold():
+    out = MODEL(X)
+    hard = (out > 0).float()
+    through = out.sigmoid() + (hard - out.sigmoid()).detach()
+    loss = overlap(through, X[:, :1]) + X.mean()
+    loss.backward()
+
+
 def penalty_of_gradients(model):
     x = torch.ones(2, 4, requires_grad=True)
     (gradient,) = torch.autograd.grad(model(x).sum(), x)
@@ -92,6 +125,8 @@ def without_create_graph():
         (by_function, "", "extra"),
         (in_a_block, "torch.no_grad()", "extra"),
         (as_a_number, ".item()", ""),
+        (thresholded, "out > 0", ""),
+        (thresholded_by_name, "out.sigmoid() > 0.5", ""),
     ],
 )
 def test_a_term_that_is_cut(train, cut, name):
@@ -145,7 +180,7 @@ def printed_only():
     "train",
     [
         value_replaced, of_another_network, without_inputs_that_have_gradients, weights_and_targets, a_constant,
-        printed_only,
+        printed_only, chosen_beside_a_gradient, straight_through_a_threshold,
     ],
 )  # fmt: skip
 def test_terms_that_need_no_gradient(train):

@@ -33,8 +33,19 @@ def test_a_mask_of_0_and_255_is_found_at_the_loss():
         (look(BINARY, 30, 1.0, 2.0), "give labels between 0 and 1"),
         (look(CLASSES, 40, -3.2, 4.1), "apply `softmax` to the labels"),
         (look(CLASSES, 100, -9.5, -0.1), "apply `softmax` to the labels"),
+        (look("kl_div", 40, -3.2, 4.1), "apply `softmax` to the targets"),
+        (look("kl_div", 100, -9.5, -0.1), "set `log_target=True`"),
+        (look("kl_div", 100, 0.001, 0.9, logarithms=True), "leave out `log_target=True`"),
     ],
-    ids=["signs", "counted from 1", "logits", "log-probabilities"],
+    ids=[
+        "signs",
+        "counted from 1",
+        "logits",
+        "log-probabilities",
+        "KL logits",
+        "KL log-probabilities",
+        "KL logarithms",
+    ],
 )
 def test_other_numbers_are_found(event, help):
     (finding,) = judge(LabelsNotProbabilities, [event, STEP] * 2)
@@ -50,8 +61,21 @@ def test_other_numbers_are_found(event, help):
         look(CLASSES, 0, 0.0, 3.0),
         look(CLASSES, 12, -1.0, 1.0, dense=False),
         look(CLASSES, 4, -1.0, 1.0),
+        look("kl_div", 0, 0.0, 1.0),
+        look("kl_div", 0, -9.0, -0.1, logarithms=True),
+        look("kl_div", 20, -9.0, 1.3, logarithms=True),
     ],
-    ids=["labels", "noisy labels", "a task without labels", "scaled one-hot", "rewards of actions", "few"],
+    ids=[
+        "labels",
+        "noisy labels",
+        "a task without labels",
+        "scaled one-hot",
+        "rewards of actions",
+        "few",
+        "KL probabilities",
+        "KL logarithms",
+        "KL densities",
+    ],
 )
 def test_healthy_labels_are_quiet(event):
     assert judge(LabelsNotProbabilities, [event, STEP] * 4) == []

@@ -362,6 +362,28 @@ TABLE: list[tuple[str, str, list[Event], str, str]] = [
         "finished",
         "no labels of a training and an evaluation in columns that variables hold",
     ),
+    (
+        "outputs-without-effect",
+        "2 steps",
+        [*step(), ev.ResultDifferentiated(model=1), *step()],
+        "finished",
+        "fewer than 20 optimizer steps",
+    ),
+    (
+        "labels-all-equal",
+        "few labels",
+        [*MANY, ev.LabelsCounted(kind="cross_entropy", classes=3, labels=64, rows=64, only=0.0)],
+        "finished",
+        "too little evidence",
+    ),
+    ("class-weights-inverted", "no labels", MANY, "finished", "no labels of a classification loss"),
+    (
+        "target-is-the-result",
+        "2 steps",
+        [*FEW, ev.TargetsMatched(kind="cross_entropy", how="argmax", varied=True, labels=100)],
+        "finished",
+        "too little evidence",
+    ),
     ("result-never-read", "no backward pass", [*MET, CALLED], "finished", "no backward pass"),
     (
         "targets-of-other-samples",

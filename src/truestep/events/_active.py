@@ -386,3 +386,33 @@ class RowsUnread(Event):
     """Name of the array."""
     unused: bool = False
     """Whether no statement of the file reads the name; else the array also holds rows of the training."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class ResultDifferentiated(Event):
+    """A backward pass of a sampled step went through a result of a model with eight or more samples.
+
+    Of a result with a gradient everywhere, only the first is emitted.
+    """
+
+    absent: ClassVar[str] = "no gradient of a result with eight or more samples"
+    costly: ClassVar[bool] = True
+    model: int
+    part: str = ""
+    """Place or name in the result; empty if the result is one tensor."""
+    columns: int = 1
+    """Size of the last dimension of two or three, else of the second."""
+    dead: tuple[tuple[int, int], ...] = ()
+    """Ranges of columns with a gradient of zero in all samples, if these are at least half, and if the other columns
+    have a gradient in the same samples."""
+    own: bool = False
+    """Whether weights of the model belong to these columns alone, and have gradients of zero as well."""
+    samples: int = 0
+    unused: tuple[tuple[int, int], ...] = ()
+    """Ranges of samples with a gradient of zero, if these are at least half of a whole batch of a DataLoader."""
+    place: Site | None = None
+    """First expression that takes a part of the result."""
+    site: Site | None = None
+    """Line that called the model."""
+    loss: Site | None = None
+    """Line of the backward pass."""

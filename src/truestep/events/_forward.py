@@ -280,16 +280,19 @@ class ProbabilitiesRead(Event):
 
     absent: ClassVar[str] = "no loss on logits with probabilities as targets"
     kind: str
-    """"cross_entropy" or "binary_cross_entropy_with_logits"."""
+    """"cross_entropy", "binary_cross_entropy_with_logits" or "kl_div"."""
     site: Site | None = None
     outside: int = 0
-    """Percentage of the targets outside of 0 to 1 by at least 0.5; for cross entropy only those below 0."""
+    """Percentage of the targets outside of 0 to 1 by at least 0.5; only those below 0 for cross entropy and KL
+    divergence, and those above 0 for logarithms."""
     lowest: float = 0.0
     highest: float = 1.0
     dense: bool = True
     """Whether most targets are not zero."""
     swapped: bool = False
     """Whether a model computed the targets, but not the input of the loss."""
+    logarithms: bool = False
+    """Whether the loss takes the targets for logarithms of probabilities (``log_target=True``)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -324,3 +327,42 @@ class OutputsCompared(Event):
     zero: bool = False
     """Whether that layer returned only zeros."""
     steps: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class LabelsCounted(Event):
+    """Labels of a classification loss with gradients were read, at sampled steps and in its first calls on the CPU.
+
+    A loss without weights is read until two of its labels differ.
+    """
+
+    absent: ClassVar[str] = "no labels of a classification loss"
+    kind: str
+    """"cross_entropy", "nll_loss", "binary_cross_entropy", "binary_cross_entropy_with_logits"."""
+    site: Site | None = None
+    classes: int = 1
+    """Number of classes; for a binary loss the number of its columns."""
+    labels: int = 0
+    rows: int = 0
+    only: float | None = None
+    """The one value of all these labels; None if they differ."""
+    weight: int | None = None
+    """Parameter with a row or column for each class that the input comes from directly; only for equal labels."""
+    counts: tuple[int, ...] = ()
+    """For a weighted loss: labels of each class, or positive labels of each column."""
+    weights: tuple[float, ...] = ()
+    """Weight of each class, or factor of the positive labels of each column."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class TargetsMatched(Event):
+    """At a sampled step: the targets of a loss were compared with its input; of a line until they are different."""
+
+    absent: ClassVar[str] = "no loss of torch with targets that could be compared with its input"
+    kind: str
+    site: Site | None = None
+    how: str = ""
+    """"detach" (the targets equal the input), "argmax", "round", "threshold" or "softmax" of it; else empty."""
+    varied: bool = False
+    """Whether two of these targets differ."""
+    labels: int = 0

@@ -28,8 +28,9 @@ class TermWithoutGradient(Rule):
     ------------
     Reads the sum that a backward pass starts from at sampled steps. Reports an operand without a gradient if the source
     shows that it is a term of the loss, and if it was computed from tensors that do have a gradient, to parameters that
-    the same loss trains: it was detached, read as a number, or computed under ``torch.no_grad()``, by the script or in
-    the sum that a function of the same file returns.
+    the same loss trains: it was detached, read as a number, computed under ``torch.no_grad()``, or computed from a
+    comparison or a choice such as ``out > 0.5`` or ``argmax``, by the script or in the sum that a function of the same
+    file returns.
 
     Why it matters
     --------------

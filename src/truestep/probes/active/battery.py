@@ -49,6 +49,12 @@ class Batch:
         self._tensors = [Ref(item) for item in tensors]
         self._shapes = [tuple(item.shape) for item in tensors]
 
+    def size(self) -> int:
+        """Return the number of samples of the latest batch of the current loop over a loader; 0 without one."""
+        sizes = {shape[0] if shape else 0 for shape in self._shapes}
+        known = self.loader is not None and self._scene.loader == self.loader and len(sizes) == 1
+        return sizes.pop() if known else 0
+
     def samples(self, call: Call) -> tuple[int, dict[Path, Any]]:
         """Return the number of samples of a call, and its arguments with a row for each: a batch with labels.
 

@@ -36,6 +36,7 @@ from truestep.probes.active.data_sets.overlap import Overlap, Trained
 from truestep.probes.active.data_sets.reads import read_again, shared
 from truestep.probes.active.derivatives import functions_of
 from truestep.probes.active.grounds import fit, hindrance
+from truestep.probes.active.result_gradients import ResultGradients
 from truestep.probes.active.rows.columns import TargetColumns
 from truestep.probes.active.rows.pairing import Pairing
 from truestep.probes.active.rows.parts import Parts
@@ -82,6 +83,7 @@ class ActiveProbe(Probe):
         self._pairing = Pairing(scene, self._aside)
         self._comparisons = Comparisons(scene, self._aside, self._rows.compared)
         self._parts = Parts(scene)
+        self._gradients = ResultGradients(scene)
         self._plain = Unsaved(scene)
         self._saves: set[tuple[int, tuple[str, ...], tuple[str, ...]]] = set()
         """Saves that were already emitted."""
@@ -160,6 +162,7 @@ class ActiveProbe(Probe):
                 self._comparisons.returned(model.number, site, frame, result)
             self._rows.forget()
             if tracked and scene.sampling.on:
+                self._follow(module, model.number, site, result)
                 self._in_training(module, model.number, site, frame, result)
                 if scene.sampling.step >= _TRAINED:
                     self._targets.returned(module, model.number, site, frame, result)
@@ -182,6 +185,18 @@ class ActiveProbe(Probe):
         if whole and self.scene.sampling.step >= _TRAINED:
             self._targets.computed(kind, site, sys._getframe(2), input, target)
             self._columns.computed(site, sys._getframe(2), target)
+
+    @sees
+    def _follow(self, module: Any, model: int, site: Site | None, result: Any) -> None:
+        """Follow the gradient of a result, at sampled steps."""
+        if not self.scene.coast.on:
+            self._gradients.returned(module, model, site, result, self._batch.size())
+
+    @sees
+    def passed_back(self, loss: Site | None) -> None:
+        """Handle the end of a backward pass of a sampled step."""
+        with self.scene.sampling.timed(None):
+            self._gradients.differentiated(loss)
 
     @sees
     def differentiated(self, root: Any, site: Site | None) -> None:

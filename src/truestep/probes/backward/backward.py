@@ -324,6 +324,8 @@ class BackwardProbe(Probe):
             counts = scene.ledger.after_backward()
             if scene.scales.in_use:
                 scene.scales.after_backward(site, seen=scene.sampling.on)
+        if scene.sampling.on and scene.checks is not None:
+            scene.checks.passed_back(site)
         scaled = scene.scales.scaled_by is not None
         if scaled:
             scene.scales.scaled_by = None

@@ -12,9 +12,24 @@ from truestep import source
 from truestep.events import Site
 
 _DEEPEST = 8
+_CHAIN = 4
+"""Assignments between a term and the comparison that it is computed from."""
+_DISCRETE = frozenset({
+    "argmax", "argmin", "gt", "ge", "lt", "le", "eq", "ne", "greater", "less", "long", "int", "bool", "multinomial",
+    "bernoulli",
+})  # fmt: skip
+"""Operations with results that have no gradient."""
 _METHODS = ("detach", "item")
 _WITHOUT_GRADIENTS = ("no_grad", "inference_mode")
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
+
+
+class Cut(NamedTuple):
+    """A comparison or a choice that a term is computed from."""
+
+    place: Site
+    text: str
+    names: tuple[str, ...]
 
 
 class Term(NamedTuple):
@@ -32,6 +47,10 @@ class Term(NamedTuple):
     """Names with parameters that the term is computed from."""
     factors: tuple[str, ...]
     """Names in the factors of the term."""
+    others: tuple[str, ...] = ()
+    """Names that the term is computed from beside a comparison or a choice, such as ``out > 0.5``."""
+    cuts: tuple[Cut, ...] = ()
+    """The comparisons and choices."""
     returned: bool = False
     """True for a term in the sum that a function of the file returns: its names have no values any more."""
 
@@ -150,6 +169,14 @@ class _Reader:
         match node:
             case ast.UnaryOp():
                 return self._term(node.operand, at, factors)
+            case ast.Call() | ast.BinOp() | ast.Name() if (found := self._discrete(node, at, _CHAIN)) is not None:
+                places, others = found
+                name = node.id if isinstance(node, ast.Name) else ""
+                cuts = tuple(Cut(self._where(one), ast.unparse(one), tuple(sorted(_read(one)))) for one in places)
+                names = tuple(sorted({one for cut in cuts for one in cut.names}))
+                return Term(
+                    cuts[0].place, cuts[0].text, name, names, (), factors, others=tuple(sorted(others)), cuts=cuts
+                )
             case ast.BinOp(op=ast.Mult() | ast.Div()):
                 left = self._term(node.left, at, (*factors, *_read(node.right)))
                 return left or self._term(node.right, at, (*factors, *_read(node.left)))
@@ -177,14 +204,41 @@ class _Reader:
                     return self._made(statement.value, statement.value, "", node.id, factors)
         return None
 
+    def _where(self, place: ast.expr) -> Site:
+        end_line, end_column = _end(place)
+        return Site(self._site.path, place.lineno, place.col_offset, end_line, end_column, function=self._site.function)
+
+    def _discrete(self, node: ast.expr, at: tuple[int, int], depth: int) -> tuple[list[ast.expr], set[str]] | None:
+        """Return the comparisons and choices that an expression is computed from, and the names beside them.
+
+        None without one. Names are followed to their assignments.
+        """
+        places: list[ast.expr] = []
+        others: set[str] = set()
+        waiting: list[ast.AST] = [node]
+        while waiting:
+            one = waiting.pop(0)
+            if isinstance(one, ast.expr) and _is_discrete(one):
+                places.append(one)
+            elif isinstance(one, ast.Name):
+                latest = self._latest(one.id, at) if depth else None
+                found = None
+                if latest is not None and isinstance(latest[0], ast.Assign) and not latest[1]:
+                    begins = (latest[0].lineno, latest[0].col_offset)
+                    found = self._discrete(latest[0].value, begins, depth - 1)
+                if found is None:
+                    others.add(one.id)
+                else:
+                    places, others = [*places, *found[0]], others | found[1]
+            else:
+                waiting += ast.iter_child_nodes(one)
+        return (places, others) if places else None
+
     def _made(self, place: ast.expr, inner: ast.expr, cut: str, name: str, factors: tuple[str, ...]) -> Term | None:
         """Return a term; None for a difference, which replaces a value and keeps a gradient on purpose."""
         if isinstance(inner, ast.BinOp) and isinstance(inner.op, ast.Sub):
             return None
-        end_line, end_column = _end(place)
-        where = Site(
-            self._site.path, place.lineno, place.col_offset, end_line, end_column, function=self._site.function
-        )
+        where = self._where(place)
         modules = tuple(
             one.func.value.id if isinstance(one.func.value, ast.Name) else next(iter(_read(one.func.value)), "")
             for one in ast.walk(inner)
@@ -193,6 +247,14 @@ class _Reader:
             and one.func.attr in ("parameters", "named_parameters")
         )
         return Term(where, cut, name, tuple(sorted(_read(inner))), modules, factors)
+
+
+def _is_discrete(node: ast.expr) -> bool:
+    """Return True for a comparison, and for a call of an operation without a gradient."""
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+        return node.func.attr in _DISCRETE
+    ordered = (ast.Lt, ast.LtE, ast.Gt, ast.GtE, ast.Eq, ast.NotEq)
+    return isinstance(node, ast.Compare) and all(isinstance(op, ordered) for op in node.ops)
 
 
 def _statements(node: ast.AST, aside: bool) -> Iterator[tuple[ast.Assign | ast.AugAssign, bool]]:

@@ -19,8 +19,16 @@ _RISKY = {
     "RsqrtBackward0", "ReciprocalBackward0", "PowBackward0", "PowBackward1", "ExpBackward0", "NormBackward0",
     "AcosBackward0", "AsinBackward0", "AtanhBackward0", "LogitBackward0", "StdBackward0",
 }  # fmt: skip
-_REDUCTIONS = {"MeanBackward0", "MeanBackward1", "SumBackward0", "SumBackward1"}
-_BETWEEN = {"PowBackward0", "AbsBackward0", "MulBackward0", "DivBackward0"}
+_REDUCTIONS = {
+    "MeanBackward0", "MeanBackward1", "SumBackward0", "SumBackward1", "LinalgVectorNormBackward0", "NormBackward0",
+    "NormBackward1",
+}  # fmt: skip
+_BETWEEN = {
+    "PowBackward0", "AbsBackward0", "MulBackward0", "DivBackward0", "SqrtBackward0", "LogBackward0", "Log1PBackward0",
+    "CoshBackward0", "WhereBackward0", "ClampBackward0", "ClampBackward1", "ClampMinBackward0", "ClampMaxBackward0",
+    "MaximumBackward0", "MinimumBackward0", "SoftplusBackward0", "ReluBackward0", "TanhBackward0",
+}  # fmt: skip
+"""Operations on the differences of a regression; not those of kernels, which are sums over pairs on purpose."""
 _DIFFERENCES = {"SubBackward0", "RsubBackward0"}
 _ELEMENTWISE = {"MulBackward0", "DivBackward0", *_DIFFERENCES}
 _PAIR = 2
@@ -122,10 +130,15 @@ def _shape(node: Any, index: int = 0) -> tuple[int, ...]:
 
 def _broadcast(scene: Scene, root: Any, site: Site | None) -> None:
     """Look for a prediction of shape (N, 1) or (N,) that a difference turned into (N, N) in a term of the loss."""
+    found = None
     for node in _differences(root):
         wide = _shape(node)
         inputs = [(following, index) for following, index in node.next_functions if following is not None]
-        if len(inputs) != 1 or len(wide) != 2 or wide[0] != wide[1] or wide[0] < 2:
+        if len(wide) != _PAIR or wide[0] != wide[1] or wide[0] < _PAIR:
+            continue
+        if len(inputs) == _PAIR and wide not in [_shape(*one) for one in inputs]:
+            return  # pairs of predictions on purpose, as in an energy distance
+        if len(inputs) != 1 or found is not None:
             continue
         child, index = inputs[0]
         if child.name().startswith(("Unsqueeze", "Expand", "View", "Reshape")):
@@ -133,8 +146,9 @@ def _broadcast(scene: Scene, root: Any, site: Site | None) -> None:
         shape = _shape(child, index)
         count = wide[0]
         if shape in ((count, 1), (count,), (1, count)):
-            scene.emit(BroadcastOnTape(site=site, shape=shape, wide=wide))
-            return
+            found = BroadcastOnTape(site=site, shape=shape, wide=wide)
+    if found is not None:
+        scene.emit(found)
 
 
 def _spread(scene: Scene, root: Any, site: Site | None) -> None:
@@ -155,17 +169,24 @@ def _spread(scene: Scene, root: Any, site: Site | None) -> None:
 
 
 def _differences(root: Any) -> Iterator[Any]:
-    """Yield the differences of tensors right before the means and sums that a loss is made of."""
+    """Yield the differences of tensors that a loss is made of by means, sums and operations on each element."""
     queue = deque([] if root is None else [root])
     for _ in range(_MOST_TERMS):
         if not queue:
             return
         node = queue.popleft()
         name = node.name()
-        if name in _DIFFERENCES and _shape(node):
+        shape = _shape(node)
+        if name in _DIFFERENCES and shape:
             yield node
-        elif name in _REDUCTIONS | _BETWEEN or (name in _OF_TERMS and not _shape(node)):
+        if name in _REDUCTIONS | _BETWEEN or (name in _OF_TERMS and (not shape or _is_of_pairs(node, shape))):
             queue.extend(following for following, _ in node.next_functions if following is not None)
+
+
+def _is_of_pairs(node: Any, shape: tuple[int, ...]) -> bool:
+    """Return True for a sum or a difference of square tables, such as the second case of a Huber loss."""
+    shapes = {_shape(following, index) for following, index in node.next_functions if following is not None}
+    return len(shape) == _PAIR and shape[0] == shape[1] and shapes == {shape}
 
 
 def risky_operations(node: Any) -> tuple[str, ...]:

@@ -7,7 +7,7 @@ of the terms, and the frame has the values of their names. A term is reported on
 from __future__ import annotations
 
 from collections.abc import Iterable
-from types import FrameType
+from types import BuiltinFunctionType, FrameType, FunctionType, ModuleType
 from typing import Any
 
 from truestep.events import Site, TermsRead
@@ -17,6 +17,7 @@ from truestep.probes.context.scene import Scene
 
 _SUMS = ("AddBackward0", "SubBackward0", "RsubBackward0")
 _SCALINGS = ("DivBackward0", "MulBackward0", "NegBackward0")
+_PLAIN = (int, float, FunctionType, BuiltinFunctionType, ModuleType)
 _MOST_TERMS = 64
 _MOST_NODES = 20_000
 
@@ -39,13 +40,15 @@ class Terms:
         """
         if site is None or frame is None:
             return
-        found = None
+        found, values = None, {}
         if _without_source(node):
             values = frame.f_globals | variables(frame)
             found = next((term for term in terms_of(site) if self._is_cut(term, values, node)), None)
         if found is not None:
             self._told.add(site)
-            self._scene.tell(TermsRead, site=site, place=found.place, cut=found.cut, name=found.name)
+            cut = next((cut for cut in found.cuts if any(map(self._has_gradient, map(values.get, cut.names)))), None)
+            place, text = (found.place, found.cut) if cut is None else (cut.place, cut.text)
+            self._scene.tell(TermsRead, site=site, place=place, cut=text, name=found.name)
         elif site in self._told:
             self._scene.tell(TermsRead, site=site)
 
@@ -60,6 +63,10 @@ class Terms:
                 return False
         if any(isinstance(value := values.get(name), tensor) and value.requires_grad for name in term.factors):
             return False
+        if any(self._has_gradient(values.get(name)) for name in term.others):
+            return False
+        if term.cuts and not term.name and not all(self._is_plain(values.get(name)) for name in term.others):
+            return False
         sources = [value for name in term.names if isinstance(value := values.get(name), tensor)]
         module = self._scene.torch.nn.Module
         called = () if term.cut == "torch.no_grad()" else term.names  # a block is often meant: targets, references
@@ -68,6 +75,16 @@ class Terms:
         held = (one.parameters() for one in modules if isinstance(one, module))
         leaves |= {id(parameter) for parameters in held for parameter in parameters if parameter.requires_grad}
         return bool(leaves) and not leaves.isdisjoint(_of_nodes([node]))
+
+    def _is_plain(self, value: Any) -> bool:
+        """Return True for a value that holds no other tensors: a collection can hold some with a gradient."""
+        return isinstance(value, (self._scene.torch.Tensor, self._scene.torch.nn.Module, *_PLAIN))
+
+    def _has_gradient(self, value: Any) -> bool:
+        """Return True for a tensor with a gradient, and for a module, which may have trained parameters."""
+        if isinstance(value, self._scene.torch.Tensor):
+            return bool(value.requires_grad)
+        return isinstance(value, self._scene.torch.nn.Module) and any(p.requires_grad for p in value.parameters())
 
 
 def _without_source(node: Any) -> bool:

@@ -1,6 +1,8 @@
 """Calls of losses.
 
 loss: the probe of losses
+label_counts: labels by class, and weights of classes
 label_values: values of targets
+own_targets: targets that are the input of their loss
 target_range: targets beyond the reach of predictions
 """

@@ -32,7 +32,8 @@ class Targets:
     ) -> None:
         """Examine the targets of a call and emit an event about their values."""
         scene, key = self._scene, (kind, id(site))
-        weight = args[0] if args else kwargs.get("weight")
+        divergence = kind == "kl_div"
+        weight = None if divergence else args[0] if args else kwargs.get("weight")
         swapped = target.grad_fn is not None and not input.requires_grad
         if (
             weight is not None
@@ -44,9 +45,10 @@ class Targets:
         event: Event | None = None
         with scene.sampling.timed(target):
             if target.is_floating_point():
-                own = kind == "cross_entropy" and input.shape == target.shape
+                own = (kind == "cross_entropy" or divergence) and input.shape == target.shape
+                logarithms = divergence and any(value is True for value in (*args, *kwargs.values()))
                 if own or kind == "binary_cross_entropy_with_logits":
-                    event = _probabilities(scene.torch, kind, site, target, swapped)
+                    event = _probabilities(scene.torch, kind, site, target, swapped, logarithms)
             elif kind in ("cross_entropy", "nll_loss") and key not in self._without:
                 ignored = [number for number in (*args, *kwargs.values()) if type(number) is int][1:2]
                 event = self._padding(kind, site, input, target, ignored)
@@ -79,10 +81,10 @@ def _is_readable(torch: Any, tensor: Any, swapped: bool) -> bool:
     return has_values(tensor) and 1 < tensor.numel() <= _LARGEST
 
 
-def _probabilities(torch: Any, kind: str, site: Site | None, target: Any, swapped: bool) -> Event:
+def _probabilities(torch: Any, kind: str, site: Site | None, target: Any, swapped: bool, logarithms: bool) -> Event:
     values = target.detach()
-    outside = values <= -_OUTSIDE
-    if kind != "cross_entropy":
+    outside = values > 0 if logarithms else values <= -_OUTSIDE
+    if kind == "binary_cross_entropy_with_logits":
         outside = outside | (values >= 1 + _OUTSIDE)
     measured = torch.stack([outside.float().mean(), (values != 0).float().mean(), *values.float().aminmax()])
     # Within a transform of torch.func the result is wrapped, and tolist() of it fails before torch 2.9.
@@ -95,6 +97,7 @@ def _probabilities(torch: Any, kind: str, site: Site | None, target: Any, swappe
         highest=_rounded(shares[3]),
         dense=shares[1] > _OUTSIDE,
         swapped=swapped,
+        logarithms=logarithms,
     )
 
 

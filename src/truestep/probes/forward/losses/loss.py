@@ -16,7 +16,9 @@ from truestep.probes.context.local_variables import argument
 from truestep.probes.context.names import arguments
 from truestep.probes.context.probe import Probe, sees
 from truestep.probes.context.values import has_values
+from truestep.probes.forward.losses.label_counts import LabelCounts
 from truestep.probes.forward.losses.label_values import Targets, is_transformed
+from truestep.probes.forward.losses.own_targets import OwnTargets
 from truestep.probes.forward.losses.target_range import beyond
 from truestep.seams.patch import patch
 from truestep.seams.weaving import compiling, teach_script
@@ -32,6 +34,7 @@ _TORCH_SEAMS = ("binary_cross_entropy_with_logits", "kl_div")
 """These C functions have no private name: ``torch.nn.functional`` looks them up in ``torch`` itself."""
 _OF_LOG_PROBABILITIES = ("nll_loss", "kl_div")
 _REDUCTIONS = {0: "none", 1: "mean", 2: "sum"}
+_REDUCED = ("mean", "sum", "batchmean")
 _ROUNDING = 1e-3
 _LOOKS = 3
 _CLOSE = 32
@@ -49,6 +52,8 @@ class LossProbe(Probe):
         self._targets: dict[object, int] = {}
         """Step of the latest look at the targets, by site."""
         self._labels = Targets(self.scene)
+        self._counts = LabelCounts(self.scene)
+        self._own = OwnTargets(self.scene)
         functions = self.scene.torch._C._nn
         for name, kind in _SEAMS.items():
             if hasattr(functions, name):
@@ -143,10 +148,13 @@ class LossProbe(Probe):
         scene.emit(event)
         if sampled and grad and node is not None and not is_transformed(input):
             follow(scene, kind, site, node)
+            self._own.look(kind, site, input, target)
             if scene.unread is not None:
                 scene.unread.look(scene.sites.frame(2))
+        if grad and node is not None and reduction in ("mean", "sum") and not is_transformed(input):
+            self._counts.look(kind, site, input, target, args, kwargs)
         # The target alone has a history where the two arguments are swapped.
-        if sampled and grad and (origin or target.grad_fn is not None) and reduction in ("mean", "sum"):
+        if sampled and grad and (origin or target.grad_fn is not None) and reduction in _REDUCED:
             self._labels.look(kind, site, input, target, args, kwargs)
         if sampled and grad and origin and scene.checks is not None and has_values(target):
             scene.checks.computed(kind, site, input, target, whole=reduction in ("mean", "sum"))

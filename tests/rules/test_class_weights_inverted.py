@@ -1,0 +1,58 @@
+"""Weights of classes that follow the frequencies of the labels."""
+
+import pytest
+
+from truestep.events import LabelsCounted, Site
+from truestep.rules.class_weights_inverted import ClassWeightsInverted
+from truestep.testing import judge
+
+LOSS = Site("train.py", 20, 14)
+
+
+def counted(counts, weights, kind="cross_entropy", labels=100):
+    return LabelsCounted(
+        kind=kind, site=LOSS, classes=len(counts), labels=labels, rows=100, counts=counts, weights=weights
+    )
+
+
+def binary(counts, weights):
+    return counted(counts, weights, "binary_cross_entropy_with_logits", 100 * len(counts))
+
+
+def test_weights_that_follow_the_counts_are_found():
+    (finding,) = judge(ClassWeightsInverted, [counted((70, 20, 10), (0.7, 0.2, 0.1))] * 4)
+    assert finding.primary.site == LOSS
+    assert "class 0: 280 labels, weight 0.7" in finding.primary.label
+
+
+def test_an_inverted_factor_of_positive_labels_is_found():
+    (finding,) = judge(ClassWeightsInverted, [binary((10,), (0.111,))] * 4)
+    assert "10%" in finding.primary.label
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        counted((70, 20, 10), (1 / 0.7, 1 / 0.2, 1 / 0.1)),
+        counted((70, 20, 10), (1.0, 1.0, 1.0)),
+        counted((70, 20, 10), (0.84, 0.45, 0.32)),
+        counted((34, 33, 33), (0.34, 0.33, 0.33)),
+        counted((80, 20), (0.1, 1.0)),
+        counted((80, 20), (1.0, 0.0)),
+        binary((10,), (9.0,)),
+        binary((10,), (1.0,)),
+        binary((10, 20), (9.0, 4.0)),
+        binary((45,), (0.82,)),
+    ],
+    ids=["inverse", "uniform", "roots", "balanced", "background", "one class", "factor", "one", "columns", "near half"],
+)
+def test_healthy_weights_are_quiet(event):
+    assert not judge(ClassWeightsInverted, [event] * 4)
+
+
+def test_few_labels_and_weights_that_change_are_quiet():
+    assert not judge(ClassWeightsInverted, [counted((70, 20, 10), (0.7, 0.2, 0.1))] * 2)
+    assert not judge(
+        ClassWeightsInverted,
+        [*[counted((70, 20, 10), (0.7, 0.2, 0.1))] * 4, counted((70, 20, 10), (0.7, 0.3, 0.1))],
+    )
