@@ -50,6 +50,17 @@ def test_columns_without_a_gradient_are_ranges_and_their_weights_are_known() -> 
     assert [(event.dead, event.own, event.columns) for event in events] == [(((0, 1), (2, 4)), True, 4)] * 3
 
 
+def beside_targets(columns: int) -> list[ResultDifferentiated]:
+    target = torch.randn(12, columns)
+    return seen(nn.Linear(3, 4), lambda out: (out[:, 0] - target[:, 0]).square().mean())
+
+
+def test_a_variable_with_a_value_for_each_column_is_seen_unless_the_model_gets_it() -> None:
+    assert {event.asked for event in beside_targets(4)} == {True}
+    assert {event.asked for event in beside_targets(3)} == {False}
+    assert {event.asked for event in seen(nn.Linear(3, 4), lambda out: out[:, 1].square().mean())} == {False}
+
+
 def test_heads_that_a_model_joins_are_weights_of_their_columns() -> None:
     events = seen(Joined(), lambda out: out[:, :2].square().mean())
     assert [(event.dead, event.own) for event in events] == [(((2, 5),), True)] * 3

@@ -11,6 +11,7 @@ from truestep.events import (
     Site,
     StateLoaded,
 )
+from truestep.findings import Confidence
 from truestep.rules.outputs_without_effect import OutputsWithoutEffect
 from truestep.testing import judge
 
@@ -25,7 +26,7 @@ PLACES = {"model": 1, "site": CALL, "loss": LOSS}
 
 
 def passed(**more):
-    facts = {"columns": 4, "dead": ((1, 4),), "own": True, "samples": 32, "place": PART}
+    facts = {"columns": 4, "dead": ((1, 4),), "own": True, "asked": True, "samples": 32, "place": PART}
     return ResultDifferentiated(**PLACES, **(facts | more))
 
 
@@ -46,6 +47,11 @@ def test_columns_are_found_at_the_expression_that_takes_a_part():
     assert finding.primary.label == "columns 1 to 3 never get a gradient"
     assert [mark.site for mark in finding.related] == [CALL, LOSS]
     assert (finding.seen.count, finding.seen.total) == (4, 4)
+
+
+def test_columns_that_no_variable_has_values_for_can_be_spare():
+    (finding,) = after(*[passed(asked=False)] * 4)
+    assert finding.confidence is Confidence.LOW
 
 
 def test_samples_are_found_at_the_call_without_such_an_expression():

@@ -407,6 +407,8 @@ class ResultDifferentiated(Event):
     have a gradient in the same samples."""
     own: bool = False
     """Whether weights of the model belong to these columns alone, and have gradients of zero as well."""
+    asked: bool = False
+    """Whether a variable next to the call has a value for each of the columns, and the model does not get it."""
     samples: int = 0
     unused: tuple[tuple[int, int], ...] = ()
     """Ranges of samples with a gradient of zero, if these are at least half of a whole batch of a DataLoader."""

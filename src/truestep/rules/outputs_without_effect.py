@@ -22,6 +22,7 @@ class _Result:
     passes: int = 0
     dead: set[Ranges] = field(default_factory=set)
     own: bool = False
+    asked: bool = False
     unused: set[Ranges] = field(default_factory=set)
     whole: int = 0
     """Passes through a result for the largest batch so far."""
@@ -35,8 +36,9 @@ class OutputsWithoutEffect(Rule):
     Reads, in the backward passes of sampled steps, the gradient that arrives at the result of a model. At the end of
     the run, reports a result with at least half of its columns (classes, channels, targets) at the same places and two
     of them or more without a gradient in all samples of all these passes, if weights of the model belong to these
-    columns alone, so that nothing trains them. Also reports a result for a whole batch of a ``DataLoader`` with at
-    least half of the samples, at the same places of every batch, without a gradient.
+    columns alone, so that nothing trains them. The confidence is low unless a variable next to the call, other than
+    the inputs, has a value for each column, as targets do. Also reports a result for a whole batch of a ``DataLoader``
+    with at least half of the samples, at the same places of every batch, without a gradient.
 
     Why it matters
     --------------
@@ -59,10 +61,10 @@ class OutputsWithoutEffect(Rule):
 
     Known false alarms
     ------------------
-    A network with spare outputs, of which a run uses only some by an index. Not reported: gradients at other places in
-    other batches or samples (actions that are gathered, masks, satisfied margins), columns that another loss or a
-    later stage of the run uses, positions of a sequence, parts of a tuple, columns of shared weights, models of
-    installed libraries, loaded weights, one of two columns, and samples of batches that the script joins itself.
+    A network with spare outputs, of which a run uses only some by an index: low confidence. Not reported: gradients at
+    other places in other batches or samples (actions that are gathered, masks, satisfied margins), columns that another
+    loss or a later stage of the run uses, positions of a sequence, parts of a tuple, columns of shared weights, models
+    of installed libraries, loaded weights, one of two columns, and samples of batches that the script joins itself.
 
     References
     ----------
@@ -98,6 +100,7 @@ class OutputsWithoutEffect(Rule):
         known.passes += times
         known.dead.add(event.dead)
         known.own |= event.own
+        known.asked |= event.asked
         if known.first.place is None and event.place is not None:
             known.first = event
         if event.samples > known.first.samples:
@@ -131,6 +134,7 @@ class OutputsWithoutEffect(Rule):
                 f"the weights behind {amount(count, 'column')} get no gradient either",
                 "compute the loss from all columns, or give the model fewer",
                 run,
+                Confidence.MEDIUM if known.asked else Confidence.LOW,
             )
 
     def _samples(self, known: _Result, unused: Ranges, run: Progress) -> None:
@@ -145,7 +149,16 @@ class OutputsWithoutEffect(Rule):
                 run,
             )
 
-    def _found(self, known: _Result, message: str, label: str, cost: str, help: str, run: Progress) -> None:
+    def _found(
+        self,
+        known: _Result,
+        message: str,
+        label: str,
+        cost: str,
+        help: str,
+        run: Progress,
+        confidence: Confidence = Confidence.MEDIUM,
+    ) -> None:
         first = known.first
         related = ((Mark(first.site, "the call of the model"),) if first.place is not None else ()) + (
             (Mark(first.loss, "the backward pass"),) if first.loss is not None else ()
@@ -158,6 +171,7 @@ class OutputsWithoutEffect(Rule):
             related=related,
             cost=cost,
             help=help,
+            confidence=confidence,
             unit="backward passes read",
             key=(first.model, first.part),
         )

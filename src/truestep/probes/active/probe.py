@@ -162,7 +162,7 @@ class ActiveProbe(Probe):
                 self._comparisons.returned(model.number, site, frame, result)
             self._rows.forget()
             if tracked and scene.sampling.on:
-                self._follow(module, model.number, site, result)
+                self._follow(module, model.number, site, frame, result)
                 self._in_training(module, model.number, site, frame, result)
                 if scene.sampling.step >= _TRAINED:
                     self._targets.returned(module, model.number, site, frame, result)
@@ -187,10 +187,10 @@ class ActiveProbe(Probe):
             self._columns.computed(site, sys._getframe(2), target)
 
     @sees
-    def _follow(self, module: Any, model: int, site: Site | None, result: Any) -> None:
+    def _follow(self, module: Any, model: int, site: Site | None, frame: FrameType, result: Any) -> None:
         """Follow the gradient of a result, at sampled steps."""
         if not self.scene.coast.on:
-            self._gradients.returned(module, model, site, result, self._batch.size())
+            self._gradients.returned(module, model, site, frame, result, self._batch.size())
 
     @sees
     def passed_back(self, loss: Site | None) -> None:

@@ -10,9 +10,12 @@ import ast
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from types import FrameType
 from typing import Any
 
 from truestep.events import ResultDifferentiated, Site
+from truestep.probes.active.call import called
+from truestep.probes.active.rows.tables import arrays, frames_of, shape_of
 from truestep.probes.context.scene import Scene
 from truestep.probes.context.values import has_values
 from truestep.probes.forward.losses.label_values import is_transformed
@@ -48,6 +51,8 @@ class _Followed:
     """True if it has a row for each sample of the latest batch of a DataLoader."""
     place: int
     """Number of the result among those of the operation."""
+    asked: bool = False
+    """True if a variable next to the call has a value for each column."""
     alive: Any = None
     """Rows and columns with a gradient that is not zero."""
 
@@ -63,13 +68,14 @@ class ResultGradients:
         self._told: dict[tuple[int, str], bool] = {}
         """Model and part to True if it lacked a gradient somewhere."""
 
-    def returned(self, module: Any, model: int, site: Site | None, result: Any, batch: int) -> None:
+    def returned(self, module: Any, model: int, site: Site | None, frame: FrameType, result: Any, batch: int) -> None:
         """Follow the result of a call with gradients.
 
         Args:
             module: the model.
             model: its number.
             site: line of the call.
+            frame: torch's frame of the call, with the arguments.
             result: the result.
             batch: number of samples of the latest batch of a DataLoader; 0 without one.
         """
@@ -78,11 +84,24 @@ class ResultGradients:
             self._step, self._passes, self._followed = step, 0, []
         if _is_compiled_backward():
             return
+        beside: list[tuple[int, ...]] | None = None
         for part, tensor in _parts(result, self._scene.torch.Tensor):
             if len(self._followed) < _MOST_RESULTS and _is_readable(tensor):
-                one = _Followed(Ref(module), model, part, site, step, len(tensor) == batch, int(tensor.output_nr))
+                beside = self._beside(module, frame) if beside is None else beside
+                asked = any(shape[1:] == tuple(tensor.shape[1:]) for shape in beside)
+                place = int(tensor.output_nr)
+                one = _Followed(Ref(module), model, part, site, step, len(tensor) == batch, place, asked)
                 self._followed.append(one)
                 tensor.grad_fn.register_prehook(self._hook(one, tuple(tensor.shape)))
+
+    def _beside(self, module: Any, frame: FrameType) -> list[tuple[int, ...]]:
+        """Return the shapes of the arrays in variables next to a call that can be targets: not of its inputs."""
+        torch, scene = self._scene.torch, self._scene
+        call = called(module, frame)
+        given = {shape_of(torch, value)[1:] for value in (*call.args, *call.kwargs.values())}
+        held = (one.value for one in arrays(scene, frames_of(scene, frame)))
+        plain = [value for value in held if getattr(value, "requires_grad", False) is False]
+        return [shape for value in plain if (shape := shape_of(torch, value))[1:] not in given]
 
     def _hook(self, one: _Followed, shape: tuple[int, ...]) -> Callable[[Any], None]:
         scene = self._scene
@@ -133,6 +152,7 @@ class ResultGradients:
             columns=len(columns),
             dead=dead,
             own=own,
+            asked=one.asked,
             samples=len(rows),
             unused=unused,
             place=_place(one.site) if one.site is not None and (own or unused) else None,
