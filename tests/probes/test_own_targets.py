@@ -45,6 +45,11 @@ def test_own_targets_are_told_at_each_sampled_step(loss: Callable[[Tensor], Tens
     assert all(event.varied for event in events)
 
 
+def test_places_of_pairs_in_a_matrix_of_scores_are_other_targets() -> None:
+    (event,) = seen(TargetsMatched, lambda out: F.cross_entropy(9 * torch.eye(16) + 0 * out.sum(), torch.arange(16)))
+    assert event.how == ""
+
+
 def test_other_targets_are_told_once() -> None:
     events = seen(TargetsMatched, lambda out: F.cross_entropy(out, torch.randint(3, (16,))))
     assert [event.how for event in events] == [""]

@@ -15,6 +15,7 @@ from typing import Any
 
 from truestep.events import ResultDifferentiated, Site
 from truestep.probes.active.call import called
+from truestep.probes.active.copies import Refused
 from truestep.probes.active.rows.tables import arrays, frames_of, shape_of
 from truestep.probes.context.scene import Scene
 from truestep.probes.context.values import has_values
@@ -97,7 +98,10 @@ class ResultGradients:
     def _beside(self, module: Any, frame: FrameType) -> list[tuple[int, ...]]:
         """Return the shapes of the arrays in variables next to a call that can be targets: not of its inputs."""
         torch, scene = self._scene.torch, self._scene
-        call = called(module, frame)
+        try:
+            call = called(module, frame)
+        except Refused:
+            return []  # its inputs are not known
         given = {shape_of(torch, value)[1:] for value in (*call.args, *call.kwargs.values())}
         held = (one.value for one in arrays(scene, frames_of(scene, frame)))
         plain = [value for value in held if getattr(value, "requires_grad", False) is False]
