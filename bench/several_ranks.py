@@ -1,4 +1,4 @@
-"""Time of a step on two ranks of this machine, next to DistributedDataParallel by hand and other frameworks.
+"""Time of a step on two ranks of this machine, next to DistributedDataParallel by hand.
 
 gloo on the CPU, one thread for each rank. All ways train the same model on the same batches in the same processes, in
 turns of some steps; the ratio of a way is the median over rounds of its time by that of the hand-written loop in the
@@ -19,7 +19,6 @@ import tempfile
 import time
 import warnings
 from collections.abc import Callable, Iterator
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -78,34 +77,7 @@ def truestep_run(model: nn.Module) -> Iterator[None]:
             yield
 
 
-def fabric(model: nn.Module) -> Iterator[None]:
-    from lightning.fabric import Fabric
-
-    own = Fabric(accelerator="cpu", strategy="ddp", devices=2)
-    own.launch()
-    wrapped, optimizer = own.setup(model, sgd(model))
-    while True:
-        for x, y in BATCHES:
-            optimizer.zero_grad()
-            own.backward(loss_of(wrapped(x), y))
-            optimizer.step()
-            yield
-
-
-def accelerate(model: nn.Module) -> Iterator[None]:
-    from accelerate import Accelerator
-
-    own = Accelerator(cpu=True)
-    wrapped, optimizer = own.prepare(model, sgd(model))
-    while True:
-        for x, y in BATCHES:
-            optimizer.zero_grad()
-            own.backward(loss_of(wrapped(x), y))
-            optimizer.step()
-            yield
-
-
-WAYS: dict[str, Way] = {"DDP by hand": by_hand, "TrueStep": truestep_run, "Fabric": fabric, "Accelerate": accelerate}
+WAYS: dict[str, Way] = {"DDP by hand": by_hand, "TrueStep": truestep_run}
 
 
 def measured(make: Callable[[], nn.Module], rounds: int, steps: int) -> dict[str, float]:
@@ -114,13 +86,9 @@ def measured(make: Callable[[], nn.Module], rounds: int, steps: int) -> dict[str
     for name, way in WAYS.items():
         torch.manual_seed(0)
         models[name] = make()
-        try:
-            loops[name] = way(models[name])
-            next(loops[name])
-        except ImportError:
-            loops.pop(name)
+        loops[name] = way(models[name])
     for loop in loops.values():
-        for _ in range(19):
+        for _ in range(20):
             next(loop)
     hand = [p.detach().clone() for p in models["DDP by hand"].parameters()]
     for name in loops:
@@ -186,8 +154,7 @@ def main() -> None:
         for way, ratio in ratios.items():
             print(f"  {way:12} {ratio:.3f}")
     if arguments.save:
-        packages = {name: version(name) for name in ("torch", "lightning", "accelerate")}
-        about = {"packages": packages, "machine": platform.machine(), "cores": 2, "ratios": found}
+        about = {"torch": torch.__version__, "machine": platform.machine(), "cores": 2, "ratios": found}
         RESULTS.write_text(json.dumps(about, indent=2) + "\n", encoding="utf-8")
 
 

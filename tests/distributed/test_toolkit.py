@@ -63,7 +63,9 @@ def test_a_run_that_is_stopped_on_one_rank_goes_on_as_if_it_was_not(tmp_path: Pa
     code, out, err = run_resumed(parts, "7", "1")
     assert (code, out) == (143, ""), err
     saved = parts / "run" / "checkpoints" / "last"
-    assert json.loads((saved / "manifest.json").read_text())["step"] in (8, 9), "all ranks save one step later"
+    assert json.loads((saved / "manifest.json").read_text())["step"] in (8, 9, 10), (
+        "at the latest at the end of the epoch"
+    )
     assert (saved / "rng-rank1.pt").exists()
     shutil.copytree(parts, tmp_path / "fewer", symlinks=True)
     code, out, err = run_resumed(parts)

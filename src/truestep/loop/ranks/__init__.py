@@ -5,7 +5,7 @@ launch         the process group: joined, or made from the environment of torchr
 start          the strategy of a run; actions of rank 0 that the others wait for
 data_parallel  every rank has the whole model, and gradients are averaged by the reducer of DistributedDataParallel
 reducer        that reducer, for the parameters of one optimizer
-agreement      signals and time limits, on which all ranks agree one step later
+agreement      signals and time limits, on which all ranks agree between two steps
 sampler        DataLoaders of the program must divide their samples
 quiet          ranks other than 0 print nothing
 """

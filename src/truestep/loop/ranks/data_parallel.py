@@ -148,9 +148,9 @@ class DataParallel:
         distributed.all_reduce(has, distributed.ReduceOp.MIN, group=self._group)
         return bool(has)
 
-    def agreed(self, flags: Callable[[], Sequence[int]]) -> Sequence[int]:
-        """Return the largest of each flag over ranks, those of the step before."""
-        return self._agreement.exchange(flags())
+    def agreed(self, flags: Callable[[], Sequence[int]], count: int, *, at_once: bool) -> Sequence[int]:
+        """Return the largest of each flag over ranks, some steps later unless `at_once`."""
+        return self._agreement.exchange(flags, count, at_once=at_once)
 
     def barrier(self) -> None:
         """Return when all ranks have called this."""

@@ -61,8 +61,14 @@ class Strategy(Protocol):
     def all_have(self, own: bool) -> bool:
         """Return True if all ranks have something."""
 
-    def agreed(self, flags: Callable[[], Sequence[int]]) -> Sequence[int]:
-        """Return the largest of each flag over ranks: the current ones, or those of the step before."""
+    def agreed(self, flags: Callable[[], Sequence[int]], count: int, *, at_once: bool) -> Sequence[int]:
+        """Return the largest of each flag over ranks; with several, those of a moment before unless `at_once`.
+
+        Args:
+            flags: returns the flags of this rank.
+            count: their number.
+            at_once: wait for the current flags of all ranks.
+        """
 
     def barrier(self) -> None:
         """Return when all ranks have called this."""
@@ -114,7 +120,7 @@ class SingleProcess:
         """Return the argument."""
         return own
 
-    def agreed(self, flags: Callable[[], Sequence[int]]) -> Sequence[int]:
+    def agreed(self, flags: Callable[[], Sequence[int]], count: int, *, at_once: bool) -> Sequence[int]:
         """Return the current flags."""
         return flags()
 

@@ -166,7 +166,7 @@ class Checkpointer:
     def save_and_stop(self, place: Place) -> None:
         """Save if a checkpoint was requested or is due; raise SystemExit on a signal or after `max_time`."""
         step, signals = self._progress.global_step, self.signals
-        due, received, is_over = self._strategy.agreed(self._flags)
+        due, received, is_over = self._strategy.agreed(self._flags, 3, at_once=place != "loop")
         if due and self._requested is None:
             self._requested = (None, "min")
         self._save_requested(place)
