@@ -175,7 +175,7 @@ class Window:
         self.averaged = False
 
     def _first(self, weight: Divided) -> Divided:
-        """Return the weight that losses of the window are divided by: its first, or what all ranks know."""
+        """Return the weight that divides the losses of the window: the first one, or one that is equal on all ranks."""
         if self._mean is _alone:
             return weight
         if self._typical is None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import time
-from datetime import timedelta
 from typing import Any, NamedTuple
 
 import torch
@@ -81,13 +80,12 @@ def device_of(name: str, local_rank: int) -> str:
     return f"cuda:{local_rank}"
 
 
-def join(found: Place, device: torch.device, timeout_s: float | None = None) -> bool:
+def join(found: Place, device: torch.device) -> bool:
     """Make the process group if the program has not made one; return True if it was made here.
 
     Args:
         found: the place of this process.
         device: device of the tensors; NCCL for CUDA, gloo for others.
-        timeout_s: seconds after which an operation fails because a rank is missing; None for torch's default.
 
     Raises:
         SeveralProcesses: the environment of the launcher is incomplete. Rank 0 raises it; the others exit with code 1.
@@ -106,8 +104,5 @@ def join(found: Place, device: torch.device, timeout_s: float | None = None) -> 
             remedy="start the program with torchrun, or unset WORLD_SIZE for one process",
         )
     backend = "cpu:gloo,cuda:nccl" if device.type == "cuda" else "gloo"
-    options: dict[str, Any] = {} if timeout_s is None else {"timeout": timedelta(seconds=timeout_s)}
-    if device.type == "cuda":
-        options["device_id"] = device
-    distributed.init_process_group(backend, **options)
+    distributed.init_process_group(backend, device_id=device if device.type == "cuda" else None)
     return True

@@ -88,7 +88,7 @@ class Calls:
         return direct[-1:] if direct else self._below(value.grad_fn)
 
     def order(self, value: Any) -> Located | None:
-        """Return the rows of a fetched batch that a tensor was computed from, one for each of its own."""
+        """Return the row of a fetched batch that each row of a tensor was computed from."""
         made = self.of(value)
         return self._joined(value.grad_fn) if made is None else _common(made)
 

@@ -71,7 +71,7 @@ class TargetColumns:
         self._call: _Called | None = None
         self._seen: dict[int, _Seen] = {}
         self._done: set[int] = set()
-        """Models with a target that is no feature, and models that were checked."""
+        """Models that were checked, or whose target is not a feature."""
 
     def returned(self, module: Any, model: int, site: Site | None, frame: FrameType) -> None:
         """Keep the arguments of a call in training that has returned."""
