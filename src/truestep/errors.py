@@ -39,6 +39,7 @@ TrueStepError
 ├── OpenWindow           a loop was left in the middle of an accumulation window
 ├── ScaledGradients      an optimizer was stepped by hand on gradients scaled for fp16
 ├── WorkerDied           a worker of a loader was killed or timed out
+├── RankDoesNotAnswer    a process of a run was killed, ended, or did not come to an operation over all ranks
 └── FindingsRaised       `truestep.testing.assert_clean` found a failure (also an AssertionError)
 """
 
@@ -241,6 +242,13 @@ class WorkerDied(TrueStepError):
     """A worker process of a loader was killed or timed out."""
 
     slug = "worker-died"
+
+
+class RankDoesNotAnswer(TrueStepError):
+    """Another process of the run was killed, has ended, or did not come to an operation over all ranks in time."""
+
+    slug = "rank-does-not-answer"
+    exit_code = 1
 
 
 class UnsavableState(UsageError):

@@ -56,7 +56,8 @@ class Seen:
     """The first step at which it was seen, counted from 0."""
 
     def __str__(self) -> str:
-        amount = f"{self.count} {self.unit if self.count != 1 else self.unit.removesuffix('s')}"
+        one = self.unit.removesuffix("es" if self.unit.endswith("passes") else "s")
+        amount = f"{self.count} {self.unit if self.count != 1 else one}"
         if self.total is not None and self.total >= self.count:
             amount = f"{self.count} of {self.total} {self.unit}"
         return amount if self.first_step is None else f"{amount}, first at step {self.first_step}"
@@ -152,7 +153,7 @@ class Coverage:
     error: str = ""
     """Type and first line of the exception that ended the run."""
     processes: int = 0
-    """Number of processes that the run started by multiprocessing; these are not watched."""
+    """Number of processes that the run started by multiprocessing and that were not supervised."""
     started: Site | None = None
     """Where the first of these processes was started."""
     chance: Chance | None = None
@@ -182,6 +183,8 @@ class Summary:
     coverage: Coverage = field(default_factory=Coverage)
     ledger: tuple[LedgerLine, ...] = ()
     """Accounts of the run in a fixed order; those without facts are absent."""
+    rank_facts: dict[str, Any] = field(default_factory=dict, hash=False)
+    """Facts of one rank that are compared with those of the others, in types of JSON: by rule, and "group"."""
 
     def shown(self, *, least: Confidence = Confidence.MEDIUM) -> tuple[Finding, ...]:
         """Return the findings that a report shows, see `truestep.findings.shown`."""

@@ -92,6 +92,47 @@ def test_a_second_run_in_the_folder_is_refused_once(tmp_path: Path) -> None:
     assert err.count("errors.FolderHoldsRun") == 1, err
 
 
+@pytest.mark.slow
+def test_torchrun_starts_a_run_again_after_a_rank_was_killed(tmp_path: Path) -> None:
+    (tmp_path / "whole").mkdir()
+    code, whole, err = run_resumed(tmp_path / "whole")
+    assert code == 0, err
+    program = tmp_path / "killed_once.py"
+    program.write_text(
+        "import os, pathlib, runpy, signal, sys, threading\n"
+        f"folder = pathlib.Path({str(tmp_path)!r})\n"
+        "def kill():\n"
+        "    while not (folder / 'run' / 'checkpoints' / 'step-000005').exists(): pass\n"
+        "    os.kill(os.getpid(), signal.SIGKILL)\n"
+        "if os.environ['RANK'] == '1' and os.environ['TORCHELASTIC_RESTART_COUNT'] == '0':\n"
+        "    threading.Thread(target=kill, daemon=True).start()\n"
+        f"sys.argv = ['toolkit_resume.py', {str(tmp_path / 'run')!r}]\n"
+        f"runpy.run_path({str(PROGRAMS / 'toolkit_resume.py')!r}, run_name='__main__')\n"
+    )
+    code, out, err = torchrun(["--max-restarts", "2", str(program)], tmp_path)
+    assert (code, out) == (0, whole), err
+    assert "Signal 9 (SIGKILL)" in err or "exitcode: -9" in err, err
+
+
+# --- ranks that do not answer ---
+
+
+@pytest.mark.parametrize(
+    ("how", "strategy", "ranks", "reason"),
+    [
+        ("killed", "ddp", 3, "rank 1 did not answer: killed, or stopped; this rank waited at .*silent_rank.py:32"),
+        ("killed", "fsdp", 2, "rank 1 did not answer: killed, or stopped; this rank waited at .*silent_rank.py:32"),
+        ("late", "ddp", 3, "rank 1 did not come: .* at .*silent_rank.py:22; this rank waited at .*silent_rank.py:32"),
+        ("raises", "ddp", 2, "rank 1 has ended with ValueError; this rank waited at .*silent_rank.py:32"),
+    ],
+    ids=["killed", "killed-with-parts", "late", "raises"],
+)
+def test_a_rank_that_does_not_answer_is_named(tmp_path: Path, how: str, strategy: str, ranks: int, reason: str) -> None:
+    code, out, err = warm_ranks([str(PROGRAMS / "silent_rank.py"), how, strategy], tmp_path, ranks=ranks)
+    assert (code, out) == (1, "")
+    assert len(re.findall(f"errors.RankDoesNotAnswer: {reason}", err)) == ranks - 1, err
+
+
 # --- the launch ---
 
 
@@ -132,7 +173,8 @@ def test_one_process_of_a_launcher_is_one_process(environment: Any, variables: d
 
 def test_ddp_needs_a_launcher(environment: Any) -> None:
     environment()
-    with pytest.raises(BadSettings, match=r"torchrun --nproc-per-node N"):
-        Run(device="cpu", watch=False, strategy="ddp")
-    with pytest.raises(BadSettings, match='strategy must be "auto" or "ddp"'):
-        Run(device="cpu", watch=False, strategy="fsdp")
+    for strategy in ("ddp", "fsdp"):
+        with pytest.raises(BadSettings, match=rf'strategy is "{strategy}".*\n.*\n.*torchrun --nproc-per-node N'):
+            Run(device="cpu", watch=False, strategy=strategy)
+    with pytest.raises(BadSettings, match='strategy must be "auto", "ddp" or "fsdp"'):
+        Run(device="cpu", watch=False, strategy="zero")

@@ -17,6 +17,7 @@ PAGES = {
     "prove": ["prove"],
     "overfit": ["overfit"],
     "profile": ["profile"],
+    "plan": ["plan"],
     "verify-resume": ["verify-resume"],
     "tune": ["tune"],
     "new": ["new"],

@@ -48,6 +48,8 @@ OWNERS: dict[str, Any] = {
     "_builtins": _builtins,
     "BaseProcess": multiprocessing.process.BaseProcess,
     "CUDAGraph": torch.cuda.CUDAGraph,
+    "DistributedDataParallel": nn.parallel.DistributedDataParallel,
+    "ProcessGroup": torch.distributed.ProcessGroup,
 }
 OWNERS |= {f"iterator {cls.__name__}": cls for cls in torch.utils.data.dataloader._BaseDataLoaderIter.__subclasses__()}
 OWNERS["iterator base"] = torch.utils.data.dataloader._BaseDataLoaderIter

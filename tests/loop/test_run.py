@@ -63,6 +63,7 @@ def test_the_user_state_is_a_mapping_with_attributes():
         ({"max_epochs": 1.5}, "max_epochs must be a positive integer, got 1.5"),
         ({"max_steps": True}, "max_steps must be a positive integer, got True"),
         ({"clip_norm": 0}, "clip_norm must be a positive number or None, got 0"),
+        ({"rank_timeout": 0}, "rank_timeout must be a positive number of seconds, got 0"),
         ({"resume": "auto"}, "no folder"),
         ({"save_every_n_steps": 5}, "no folder"),
         ({"max_epoch": 5}, "write max_epochs="),

@@ -46,8 +46,10 @@ def test_the_correct_program_is_quiet(proof: str, steps: int | None) -> None:
 @pytest.mark.parametrize("proof", EACH)
 def test_programs_are_short(proof: str) -> None:
     for name in ("bad.py", "good.py"):
-        lines = (PROOFS / proof / name).read_text(encoding="utf-8").splitlines()
-        assert len(lines) <= 40, f"{proof}/{name} has {len(lines)} lines"
+        text = (PROOFS / proof / name).read_text(encoding="utf-8")
+        most = 60 if "start_processes" in text else 40  # several processes need more lines
+        lines = text.splitlines()
+        assert len(lines) <= most, f"{proof}/{name} has {len(lines)} lines"
 
 
 @pytest.mark.slow

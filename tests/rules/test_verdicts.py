@@ -393,6 +393,18 @@ TABLE: list[tuple[str, str, list[Event], str, str]] = [
         "too little evidence",
     ),
     ("one-batch-per-epoch", "no loader", MANY, "finished", "no DataLoader"),
+    # Several ranks.
+    ("ranks-diverge", "one process", MANY, "finished", "one process only"),
+    ("ranks-see-same-data", "one process", MANY, "finished", "one process only"),
+    ("saved-by-every-rank", "one process", MANY, "finished", "one process only"),
+    ("no-sync-missing", "no wrapper", MANY, "finished", "no DistributedDataParallel"),
+    (
+        "sampler-epoch-not-set",
+        "no such sampler",
+        [*LOADER, *MANY],
+        "finished",
+        "no training on a loader with a sampler that shuffles by its epoch",
+    ),
     # Time and state.
     ("anomaly-mode-left-on", "2 steps", FEW, "finished", "fewer than 200 optimizer steps"),
     ("loss-kept-with-graph", "2 steps", FEW, "finished", "fewer than 24 backward passes"),

@@ -131,31 +131,103 @@ def test_forked_child_that_ends_by_itself_writes_no_report(tmp_path: Path) -> No
     assert (run.found, run.report["steps"]) == (set(), 7)
 
 
+@pytest.mark.parametrize("method", ["fork", pytest.param("spawn", marks=pytest.mark.slow)])
+def test_training_in_started_processes(method: str, tmp_path: Path) -> None:
+    """Processes that train are supervised, and their findings are in one report."""
+    run = both(
+        tmp_path,
+        f"""
+        def worker(rank):
+            torch.manual_seed(rank)
+            model, optimizer = build()
+            print(train(model, optimizer, 12, clear=False), flush=True)
+
+        if __name__ == "__main__":
+            process = mp.get_context("{method}").Process(target=worker, args=(0,))
+            process.start()
+            process.join()
+            print(process.exitcode, "_bootstrap" in vars(process))
+        """,
+    )
+    assert run.out.endswith("0 False\n")
+    assert run.found == {"missing-zero-grad"}
+    assert (run.report["steps"], run.report["ranks"]) == (12, 1)
+    assert run.report["coverage"]["processes"] == 0
+    assert run.report["internal_errors"] == []
+
+
 @pytest.mark.slow
-def test_mp_spawn_training(tmp_path: Path) -> None:
-    """The work of child processes is not observed, and the report does not call it clear."""
+def test_two_spawned_ranks_are_one_report(tmp_path: Path) -> None:
     run = both(
         tmp_path,
         """
-        def worker(rank, results):
+        def worker(rank, store):
+            torch.distributed.init_process_group("gloo", init_method=f"file://{store}", rank=rank, world_size=2)
             torch.manual_seed(rank)
-            model, optimizer = build()
-            results[rank] = train(model, optimizer, 12, clear=False)
-            assert "truestep" not in sys.modules
+            train(*build(), 12, clear=False)
 
         if __name__ == "__main__":
-            results = mp.get_context("spawn").Manager().dict()
-            mp.spawn(worker, (results,), nprocs=2)
-            print(sorted(results.items()))
+            mp.spawn(worker, (os.path.abspath(f"store-{os.getpid()}"),), nprocs=2)
         """,
     )
-    assert run.found == set()
-    assert run.report["steps"] == 0
-    outcomes = {verdict["rule"]: verdict["outcome"] for verdict in run.report["verdicts"]}
-    assert outcomes["missing-zero-grad"] == "not-observed"
-    line = (tmp_path / "train.py").read_text().splitlines().index("    mp.spawn(worker, (results,), nprocs=2)") + 1
-    started = f"and the 2 processes started at train.py:{line} are not watched"
-    assert run.report["headline"] == f"nothing was checked: no optimizer step in this process, {started}"
+    assert run.found == {"missing-zero-grad"}
+    (finding,) = run.report["findings"]
+    assert (finding["seen"]["total"], finding["rank"]) == (24, None)
+    assert (run.report["ranks"], run.report["missing_ranks"]) == (2, [])
+
+
+def test_killed_process_is_not_called_clear(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(
+        TRAINING
+        + textwrap.dedent(
+            """
+            def worker():
+                train(*build(), 3)
+                os._exit(4)
+
+            if __name__ == "__main__":
+                process = mp.get_context("fork").Process(target=worker)
+                process.start()
+                process.join()
+                print(process.exitcode)
+            """
+        )
+    )
+    watched = python(["-m", "truestep", "run", "--format", "json", "--output", "report.json", "train.py"], tmp_path)
+    assert watched[:2] == (0, "4\n")
+    report = json.loads((tmp_path / "report.json").read_text())
+    started = "the process started at train.py:33 is not watched"
+    assert report["headline"].endswith(started)
+    assert {verdict["outcome"] for verdict in report["verdicts"]} == {"not-observed"}
+
+
+def test_error_in_a_process_has_its_own_traceback(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(
+        TRAINING
+        + textwrap.dedent(
+            """
+            def worker():
+                model, optimizer = build()
+                train(model, optimizer, 3)
+                model(torch.randn(8, 5))
+
+            if __name__ == "__main__":
+                process = mp.get_context("fork").Process(target=worker)
+                process.start()
+                process.join()
+                print(process.exitcode)
+            """
+        )
+    )
+    plain = python(["train.py"], tmp_path)
+    watched = python(
+        ["-m", "truestep", "run", "--quiet", "--format", "json", "--output", "report.json", "train.py"], tmp_path
+    )
+    assert watched[:2] == plain[:2] == (0, "1\n")
+    assert "truestep" not in watched[2]
+    report = json.loads((tmp_path / "report.json").read_text())
+    assert report["post_mortem"]["primary"]["site"]["line"] == 30
+    assert report["ended"] == "finished"
 
 
 @pytest.mark.slow

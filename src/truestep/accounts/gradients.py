@@ -86,13 +86,15 @@ class Gradients(Account[_Key]):
         """Parameters that the passes of a line reach, as far as the tape was read; 0 for unknown ones."""
         self._owners: dict[Site | None, tuple[int, set[int]]] = {}
         """Number of optimizers when the tape of a line was read last, and those of them that hold some of these."""
+        self._waits = False
+        """True if the gradients of the last pass wait for the next one."""
         self.wasted = False
         """True if a pass was discarded."""
 
     def note(self, event: Event) -> None:
         """Enter an event."""
         match event:
-            case ev.BackwardEnded() if event.written or self._reaches_optimizers(event.site):
+            case ev.BackwardEnded() if event.written or event.waits or self._reaches_optimizers(event.site):
                 self._made(event)
             case ev.OptimizerBuilt():
                 self._follow(event.optimizer)
@@ -170,7 +172,8 @@ class Gradients(Account[_Key]):
         if event.in_step:
             self._add("used", event.site)
             return
-        if not event.onto_fresh and event.written == event.observed:
+        waited, self._waits = self._waits, event.waits
+        if not event.onto_fresh and event.written == event.observed and not waited:
             self._by_hand(onto_used=bool(event.onto_used))
         made = _Pass(event.site, self._open.keys() & self._owned(event.site) or set(self._open))
         for number in made.pending:

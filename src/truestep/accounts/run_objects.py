@@ -17,6 +17,8 @@ class Objects:
     schedulers: dict[int, ev.SchedulerBuilt] = field(default_factory=dict)
     loaders: dict[int, ev.LoaderMet] = field(default_factory=dict)
     parameters: dict[int, ev.ParameterMet] = field(default_factory=dict)
+    group: ev.GroupJoined | None = None
+    """The process group; None for a single process."""
     held_by: dict[int, set[int]] = field(default_factory=dict)
     """Parameter number to the optimizers that hold it, from construction or add_param_group."""
     holds: dict[int, set[int]] = field(default_factory=dict)
@@ -36,6 +38,8 @@ class Objects:
                 self._hold(event.optimizer, event.parameters)
             case ev.SchedulerBuilt():
                 self.schedulers[event.scheduler] = event
+            case ev.GroupJoined():
+                self.group = event
             case ev.LoaderMet():
                 self.loaders[event.loader] = event
 

@@ -69,6 +69,11 @@ COMMANDS: dict[str, Command] = {
         "Show where the time and the memory of a script's steps go.",
         _SCRIPTS_OWN,
     ),
+    "plan": Command(
+        "truestep.cli.plan:plan",
+        "Compute whether a training fits, and on how many devices.",
+        _SCRIPTS_OWN,
+    ),
     "verify-resume": Command(
         "truestep.cli.verify_resume:verify_resume",
         "Kill and resume a script, and show the first step that differs.",

@@ -105,6 +105,13 @@ from truestep.events._objects import (
     SchedulerBuilt,
     Seeded,
 )
+from truestep.events._ranks import (
+    CollectiveCalled,
+    GroupJoined,
+    ReplicaRead,
+    ReplicaWrapped,
+    WeightsRead,
+)
 from truestep.events._steps import (
     AverageMeasured,
     CopyUnchanged,
@@ -142,6 +149,7 @@ __all__ = [
     "CheckSkipped",
     "CheckpointLoaded",
     "CheckpointSaved",
+    "CollectiveCalled",
     "CopyUnchanged",
     "DerivativeCompared",
     "DrawsCompared",
@@ -160,6 +168,7 @@ __all__ = [
     "GraphsChained",
     "GraphsKept",
     "GraphsRetained",
+    "GroupJoined",
     "HandStepped",
     "InputsCompared",
     "InputsRead",
@@ -200,6 +209,8 @@ __all__ = [
     "PlainTensorKept",
     "ProbabilitiesRead",
     "ProcessStarted",
+    "ReplicaRead",
+    "ReplicaWrapped",
     "ResultCompared",
     "ResultDifferentiated",
     "RowsEqual",
@@ -232,5 +243,6 @@ __all__ = [
     "UpdateMeasured",
     "UpdateRounded",
     "ValueUnread",
+    "WeightsRead",
     "WindowMeasured",
 ]

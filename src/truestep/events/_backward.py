@@ -36,6 +36,8 @@ class BackwardEnded(Event):
     scaled: bool = False
     """Whether the loss was scaled by a GradScaler."""
     loader: int | None = None
+    waits: bool = False
+    """Whether no parameter received a gradient, because whole ones wait for a later pass (FSDP2)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -23,6 +23,8 @@ class LoaderStarted(Event):
     """First and last line of the loop."""
     sums: bool = False
     """Whether the loop accumulates a sum over its iterations."""
+    epoch: int = -1
+    """Epoch of a sampler that shuffles by it, as set by ``set_epoch``; -1 for any other order."""
     overwrites: bool = False
     """Whether ``next(iter(loader))`` replaces the batch of the loop around it before that batch is read."""
     site: Site | None = None

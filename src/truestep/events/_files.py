@@ -17,6 +17,8 @@ class CheckpointSaved(Event):
     holds: tuple[str, ...] = ()
     """Top-level keys or the kind of the object."""
     whole_model: bool = False
+    path: str = ""
+    """Absolute path of the file; empty for other targets."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

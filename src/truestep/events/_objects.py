@@ -29,7 +29,7 @@ class RunEnded(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ProcessStarted(Event):
-    """The program started an unwatched process by multiprocessing (workers of a DataLoader do not count)."""
+    """The program started a process by multiprocessing that is not supervised; workers of loaders do not count."""
 
     absent: ClassVar[str] = "no other process"
     site: Site | None = None
@@ -138,6 +138,12 @@ class LoaderMet(Event):
     iterable: bool = False
     """Whether it reads an IterableDataset."""
     workers: int = 0
+    parts: int = 1
+    """Number of parts into which the sampler divides the samples, as a DistributedSampler does for ranks."""
+    samples: int | None = None
+    """len(dataset); None if it has no length."""
+    content: str = ""
+    """With several ranks: equal for data sets that store the same values; empty if the values cannot be read."""
     site: Site | None = None
     """Line that created it; if unknown, line that first read it."""
 

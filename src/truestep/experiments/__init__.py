@@ -8,5 +8,6 @@ overfit: can the loop learn a single batch?
 tune: which speed-ups help?
 resume: does a resumed run equal the uninterrupted one?
 profile: where do time and memory go?
+plan: does it fit into memory, and on how many devices?
 reports: results as text, JSON and charts
 """

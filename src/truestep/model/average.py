@@ -14,6 +14,7 @@ from torch.nn.parameter import is_lazy
 
 from truestep.errors import BadPart
 from truestep.model.freeze import is_held
+from truestep.seams.divided import is_divided, local
 from truestep.seams.wrappers import wrapped_model
 
 Place = tuple[dict[str, Any], dict[str, Any], str]
@@ -105,6 +106,8 @@ class Average:
             self._meet(new)
         count = len(self._weights)
         averages = [target[name] for _, target, name in self._weights]
+        if any(map(is_divided, averages[:1])):  # each rank averages its parts
+            averages, new = list(map(local, averages)), list(map(local, new))
         if averages and share == 1.0:
             torch._foreach_copy_(averages, new[:count])
         elif averages:

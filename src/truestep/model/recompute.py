@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 from contextlib import nullcontext
 from types import MethodType
 from typing import Any
@@ -13,9 +13,8 @@ from torch import nn
 from torch.utils.checkpoint import checkpoint
 
 from truestep.errors import BadPart
-from truestep.seams.wrappers import bare
+from truestep.model.blocks import Kinds, blocks_of
 
-Kinds = type[nn.Module] | Sequence[type[nn.Module]]
 Buffer = tuple[nn.Module, str]
 
 _CHANGING = "_recompute_changing"
@@ -49,15 +48,7 @@ def recompute(model: nn.Module, kinds: Kinds) -> list[str]:
         >>> recompute(model, nn.Sequential)
         ['0']
     """
-    wanted = tuple(kinds) if isinstance(kinds, list | tuple | set) else (kinds,)
-    if not wanted or not all(isinstance(kind, type) and issubclass(kind, nn.Module) for kind in wanted):
-        raise BadPart(
-            f"recompute must be types of modules, got {kinds!r}",
-            remedy="pass the class of the blocks: recompute=[Block]",
-        )
-    blocks = dict(_outermost(model, wanted))
-    if not blocks:
-        raise _no_block(model, wanted)
+    blocks = blocks_of(model, kinds, "recompute")
     for block in blocks.values():
         if not is_recomputed(block):
             if "forward" in vars(block):
@@ -74,16 +65,6 @@ def recompute(model: nn.Module, kinds: Kinds) -> list[str]:
 def is_recomputed(block: nn.Module) -> bool:
     """Return True if a block recomputes its forward pass."""
     return _CHANGING in vars(block)
-
-
-def _outermost(
-    module: nn.Module, kinds: tuple[type[nn.Module], ...], above: str = ""
-) -> Iterator[tuple[str, nn.Module]]:
-    for name, child in module.named_children():
-        if isinstance(child, kinds):
-            yield bare(above + name), child
-        else:
-            yield from _outermost(child, kinds, f"{above}{name}.")
 
 
 @functools.cache
@@ -171,16 +152,3 @@ def _same(old: torch.Tensor | None, new: torch.Tensor | None) -> bool:
 
 def _copy(tensor: torch.Tensor | None) -> torch.Tensor | None:
     return None if tensor is None else tensor.detach().clone()
-
-
-def _no_block(model: nn.Module, kinds: tuple[type[nn.Module], ...]) -> BadPart:
-    counts: dict[str, int] = {}
-    for module in list(model.modules())[1:]:
-        if any(True for _ in module.parameters()):
-            counts[type(module).__name__] = counts.get(type(module).__name__, 0) + 1
-    most = [f"{name} ({count})" for name, count in sorted(counts.items(), key=lambda item: -item[1])[:6]]
-    return BadPart(
-        f"the model has no {' or '.join(kind.__name__ for kind in kinds)}",
-        expected=f"expected a type of blocks inside the model, which has {', '.join(most) or 'no submodules'}",
-        remedy="pass the class of its repeated blocks",
-    )

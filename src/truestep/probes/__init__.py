@@ -10,6 +10,7 @@ optimizer: optimizers and schedulers
 data: loaders, batches and processes
 files: checkpoints and state dicts
 active: active checks on copies
+ranks: processes that train one model together
 unread: results that a training step makes and nothing reads
 """
 
@@ -45,11 +46,12 @@ def all_probes() -> list[type[Probe]]:
     from truestep.probes.gradients.zero import ZeroProbe
     from truestep.probes.optimizer.optimizer import OptimizerProbe
     from truestep.probes.optimizer.scheduler import SchedulerProbe
+    from truestep.probes.ranks import RankProbe
 
     return [
         OptimizerProbe, ZeroProbe, BackwardProbe, ModuleProbe, ModeProbe, LossProbe, DropoutProbe,
         ClipProbe, ScalerProbe, SchedulerProbe, DataProbe, CheckpointProbe, ProcessProbe,
-        SwapProbe, CaptureProbe, SeedProbe, DrawProbe,
+        SwapProbe, CaptureProbe, SeedProbe, DrawProbe, RankProbe,
     ]  # fmt: skip
 
 

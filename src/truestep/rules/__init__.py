@@ -8,9 +8,10 @@ import importlib
 import pkgutil
 
 from truestep.errors import UnknownRule
+from truestep.rules._of_ranks import RankRule
 from truestep.rules._rule import Draft, Progress, Rule
 
-__all__ = ["Draft", "Progress", "Rule", "all_rules", "battery", "rule"]
+__all__ = ["Draft", "Progress", "RankRule", "Rule", "all_rules", "battery", "rule"]
 
 
 @functools.cache

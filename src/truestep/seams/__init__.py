@@ -7,8 +7,10 @@
 | `module_call`, `weaving` | calls of modules, and the code of torch that is rewritten for them |
 | `loader` | batches and passes of loaders |
 | `wrappers` | models inside torch.compile, DDP and others |
+| `divided` | tensors that are divided over ranks |
 | `tracing` | code that TorchDynamo leaves alone |
 | `saving` | files of state |
+| `ranks` | the process group, DistributedDataParallel, operations over ranks |
 | `refs` | weak references to tensors |
 """
 

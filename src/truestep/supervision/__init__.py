@@ -9,6 +9,7 @@ root_causes   order of findings, and findings that follow from another one
 uncalled      findings that point at a method named without parentheses
 record        the record of a run, and its replay
 first_evaluation  end of `truestep check`, after the first evaluation
+children      processes that the program starts, each with a session
 exchange      conversion of a summary to plain data and back
 ranks         one summary for the ranks of a distributed run
 

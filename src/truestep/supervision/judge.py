@@ -10,7 +10,7 @@ from truestep import events as ev
 from truestep.accounts import Changes, Entry
 from truestep.events import Event
 from truestep.findings import Confidence, Finding, Outcome, Severity, Verdict
-from truestep.rules import Draft, Progress, Rule
+from truestep.rules import Draft, Progress, RankRule, Rule
 from truestep.supervision.extent import Extent
 
 Key = tuple[int, int]
@@ -110,6 +110,23 @@ class Judge:
             if entry is not None:
                 made.append((account.name, entry))
         return made
+
+    def rank_facts(self) -> dict[str, Any]:
+        """Return the facts that the report compares with those of other ranks; empty for a single process."""
+        group = self.progress.group
+        if group is None:
+            return {}
+        facts: dict[str, Any] = {"group": {"rank": group.rank, "world_size": group.world_size, "host": group.host}}
+        for rule in self.rules:
+            if isinstance(rule, RankRule):
+                try:
+                    of_rule = rule.facts(self.progress)
+                except Exception:
+                    self._fail(rule)
+                    continue
+                if of_rule is not None:
+                    facts[rule.id] = of_rule
+        return facts
 
     def findings(self) -> list[Finding]:
         """Return all findings, rule by rule, in their order of time."""

@@ -22,7 +22,8 @@ from typing import Any
 
 from truestep.errors import BadRecord
 from truestep.findings import Confidence, Coverage, Finding, Outcome, Seen, Severity, Summary, Verdict
-from truestep.rules import all_rules
+from truestep.rules import RankRule, all_rules
+from truestep.source import suppressed
 from truestep.supervision.exchange import from_dict, to_dict
 from truestep.supervision.root_causes import rooted
 
@@ -131,18 +132,34 @@ def merge(summaries: Mapping[int, Summary], world_size: int) -> Summary:
     order = sorted(summaries)
     parts = [summaries[rank] for rank in order]
     first = parts[0]
+    compared, verdicts = comparison(summaries)
     return replace(
         first,
         how=max((part.how for part in parts), key=lambda how: _ENDS.index(how) if how in _ENDS else len(_ENDS)),
         steps=max(part.steps for part in parts),
-        findings=_findings(summaries, world_size),
-        verdicts=_verdicts(parts),
+        findings=_findings(summaries, world_size, compared),
+        verdicts=tuple(verdicts.get(verdict.rule, verdict) for verdict in strongest(parts)),
         internal_errors=tuple(f"rank {rank}: {error}" for rank in order for error in summaries[rank].internal_errors),
         ranks=world_size,
         missing_ranks=tuple(rank for rank in range(world_size) if rank not in summaries),
         post_mortem=next((part.post_mortem for part in parts if part.post_mortem is not None), None),
         coverage=_coverage([part.coverage for part in parts]),
     )
+
+
+def comparison(summaries: Mapping[int, Summary]) -> tuple[list[Finding], dict[str, Verdict]]:
+    """Return the findings and verdicts of the rules that compare ranks, for the rules with facts of two ranks."""
+    findings: list[Finding] = []
+    verdicts: dict[str, Verdict] = {}
+    for rule in all_rules().values():
+        facts = {rank: part.rank_facts[rule.id] for rank, part in summaries.items() if rule.id in part.rank_facts}
+        if not issubclass(rule, RankRule) or len(facts) < 2:
+            continue
+        found = [replace(finding, suppressed=suppressed(finding)) for finding in rule.compare(facts)]
+        certain = any(finding.confidence is not Confidence.LOW for finding in found)
+        verdicts[rule.id] = Verdict(rule.id, Outcome.FOUND if certain else Outcome.CLEAR)
+        findings += found
+    return findings, verdicts
 
 
 def _coverage(parts: list[Coverage]) -> Coverage:
@@ -157,7 +174,7 @@ def _coverage(parts: list[Coverage]) -> Coverage:
     )
 
 
-def _findings(summaries: Mapping[int, Summary], world_size: int) -> tuple[Finding, ...]:
+def _findings(summaries: Mapping[int, Summary], world_size: int, compared: list[Finding]) -> tuple[Finding, ...]:
     seen_by: dict[object, list[tuple[int, Finding]]] = {}
     for rank in sorted(summaries):
         times: Counter[object] = Counter()
@@ -166,7 +183,7 @@ def _findings(summaries: Mapping[int, Summary], world_size: int) -> tuple[Findin
             times[key] += 1  # a rule can have several findings at one line
             seen_by.setdefault((key, times[key]), []).append((rank, finding))
     merged = [_one_finding(found, world_size) for found in seen_by.values()]
-    return tuple(rooted(merged, all_rules()))
+    return tuple(rooted([*merged, *compared], all_rules()))
 
 
 def _one_finding(found: list[tuple[int, Finding]], world_size: int) -> Finding:
@@ -190,7 +207,8 @@ def _one_finding(found: list[tuple[int, Finding]], world_size: int) -> Finding:
     )
 
 
-def _verdicts(parts: Iterable[Summary]) -> tuple[Verdict, ...]:
+def strongest(parts: Iterable[Summary]) -> tuple[Verdict, ...]:
+    """Return for each rule the strongest verdict of several summaries: found, then clear, then not observed."""
     strength = [Outcome.FOUND, Outcome.CLEAR, Outcome.NOT_OBSERVED]
     best: dict[str, Verdict] = {}
     for part in parts:

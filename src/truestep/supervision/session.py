@@ -14,6 +14,7 @@ from truestep.errors import TorchMissing, UsageError
 from truestep.events import Event, RunStarted
 from truestep.findings import Finding, PostMortem, Summary, Verdict, shown
 from truestep.rules import Rule, all_rules, rule
+from truestep.supervision.children import Children
 from truestep.supervision.judge import Judge
 from truestep.supervision.launching.uncaught import described
 from truestep.supervision.record import Recorder
@@ -68,6 +69,7 @@ class Session:
         self.script = script
         self.how = ""
         self._judge = Judge(chosen(self.options), announce)
+        self._children = Children(self.options, script)
         self._also = also
         self._stack = ExitStack()
         self._scene: Any = None
@@ -106,6 +108,7 @@ class Session:
             ) from None
         from truestep import seams
         from truestep.probes import Listener, Scene, install
+        from truestep.probes.context.listener import left_alone
 
         self._started = RunStarted(
             script=self.script,
@@ -118,7 +121,9 @@ class Session:
             self._recorder = Recorder(self.options.record, self._started)
         self._stream = EventStream(self._judge, self._recorder)
         take = self._stream.take if self._also is None else self._emit
-        self._scene = scene = Scene(torch, Listener(take, self._step, self._stream.relieve, self._stop_here))
+        starts = self._children.enrol if self._also is None else left_alone  # events of children do not reach `also`
+        listener = Listener(take, self._step, self._stream.relieve, self._stop_here, starts)
+        self._scene = scene = Scene(torch, listener)
         self._in_engine = seams.backward.engine_state()
         scene.coast.until = self.options.steps
         scene.sampling.budget = self.options.budget
@@ -174,6 +179,7 @@ class Session:
                 post_mortem=self._post_mortem,
                 error=self._error,
             )
+        self._summary = self._children.merged(self._summary)
         return self._summary
 
     def examine(self, error: BaseException) -> None:

@@ -52,6 +52,7 @@ def summarise(
         post_mortem=post_mortem,
         coverage=judge.extent.coverage(judge.progress, error),
         ledger=tuple(ledger(judge, shown(findings))),
+        rank_facts=judge.rank_facts(),
     )
 
 

@@ -7,7 +7,7 @@ from torch.nn.parallel import DistributedDataParallel as DDP
 
 torch.set_num_threads(1)
 dist.init_process_group("gloo")
-torch.manual_seed(0)
+torch.manual_seed(dist.get_rank())
 model = DDP(nn.Sequential(nn.Linear(8, 32), nn.ReLU(), nn.Linear(32, 3)), gradient_as_bucket_view=True)
 optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)
 for _ in range(24):

@@ -8,7 +8,7 @@ from torch import nn
 
 torch.set_num_threads(1)
 dist.init_process_group("gloo")
-torch.manual_seed(0)
+torch.manual_seed(dist.get_rank())
 model = nn.parallel.DistributedDataParallel(nn.Linear(8, 1))
 optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)
 for step in range(20):

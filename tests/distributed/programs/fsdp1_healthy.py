@@ -35,6 +35,7 @@ for number, style in enumerate(styles):
     kernels = {key: style[key] for key in ("foreach", "fused") if key in style}
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-2, **kernels)
     window = style["window"]
+    torch.manual_seed(100 * number + dist.get_rank())
     for _ in range(25):
         optimizer.zero_grad(set_to_none=style["to_none"])
         for micro_step in range(window):

@@ -9,7 +9,7 @@ from torch.distributed.fsdp import FullyShardedDataParallel as FSDP
 
 torch.set_num_threads(1)
 dist.init_process_group("gloo")
-torch.manual_seed(0)
+torch.manual_seed(dist.get_rank())
 cpu = torch.device("cpu")
 layers = nn.Sequential(nn.Linear(8, 32), nn.ReLU(), nn.Linear(32, 3))
 early = torch.optim.SGD(layers.parameters(), lr=1e-3) if "early" in sys.argv else None

@@ -11,7 +11,7 @@ dist.init_process_group("gloo")
 mesh = init_device_mesh("cpu", (dist.get_world_size(),))
 losses = []
 for number, (options, to_none, accumulate) in enumerate(
-    [({"fused": True}, False, 1), ({"foreach": True}, False, 1), ({}, True, 1), ({"fused": True}, False, 2)]
+    [({"fused": True}, False, 1), ({"foreach": True}, False, 1), ({}, True, 1), ({"fused": True}, False, 2), ({}, True, 3)]
 ):
     torch.manual_seed(number)
     model = nn.Sequential(nn.Linear(8, 32), nn.ReLU(), nn.Linear(32, 32), nn.ReLU(), nn.Linear(32, 3))
@@ -19,6 +19,7 @@ for number, (options, to_none, accumulate) in enumerate(
         fully_shard(layer, mesh=mesh)
     fully_shard(model, mesh=mesh)
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-2, **options)
+    torch.manual_seed(100 * number + dist.get_rank())
     for step in range(25):
         optimizer.zero_grad(set_to_none=to_none)
         for micro_step in range(accumulate):

@@ -8,7 +8,7 @@ from torch.distributed.fsdp import fully_shard
 
 torch.set_num_threads(1)
 dist.init_process_group("gloo")
-torch.manual_seed(0)
+torch.manual_seed(dist.get_rank())
 model = nn.Sequential(nn.Linear(8, 32), nn.ReLU(), nn.Linear(32, 3))
 fully_shard(model, mesh=init_device_mesh("cpu", (dist.get_world_size(),)))
 optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3, fused=True)

@@ -1,4 +1,4 @@
-"""Loops of the toolkit on the ranks of one group; prints the results of each as JSON.
+"""Loops of the toolkit on the ranks of one group: `[STRATEGY]`; prints the results of each as JSON.
 
 Global batches have 8 samples with any number of ranks, so the results do not depend on it.
 """
@@ -19,12 +19,15 @@ from truestep.errors import BadLoader
 
 torch.set_num_threads(1)
 GLOBAL = 8
+STRATEGY = sys.argv[1] if len(sys.argv) > 1 else "auto"
 GENERATOR = torch.Generator().manual_seed(5)
 X = torch.randn(37, 6, generator=GENERATOR)
 Y = X @ torch.randn(6, 1, generator=GENERATOR) + 0.1 * torch.randn(37, 1, generator=GENERATOR)
 DATA = TensorDataset(X, Y)
 Loop = Callable[[], dict[str, Any]]
 LOOPS: dict[str, Loop] = {}
+WITHOUT_PARTS = ("losses_of_a_closure", "sparse_gradients", "parameters_out_of_use")
+"""Loops that are refused if the model is divided over the ranks."""
 
 
 def loop(function: Loop) -> Loop:
@@ -33,7 +36,7 @@ def loop(function: Loop) -> Loop:
 
 
 def new_run(**settings: Any) -> Run:
-    return Run(**{"seed": 3, "max_epochs": 2, "device": "cpu", "watch": False, "progress": False} | settings)
+    return Run(**{"seed": 3, "max_epochs": 2, "device": "cpu", "watch": False, "progress": False, "strategy": STRATEGY} | settings)
 
 
 def network(size: int = 16) -> nn.Sequential:
@@ -41,7 +44,11 @@ def network(size: int = 16) -> nn.Sequential:
 
 
 def weights(*modules: nn.Module) -> list[float]:
-    return [float(value) for module in modules for p in module.parameters() for value in p.detach().reshape(-1)[:3]]
+    return [float(value) for module in modules for p in module.parameters() for value in full(p).reshape(-1)[:3]]
+
+
+def full(tensor: Any) -> torch.Tensor:
+    return (tensor.full_tensor() if STRATEGY == "fsdp" and hasattr(tensor, "full_tensor") else tensor).detach()
 
 
 def local_size(run: Run) -> int:
@@ -179,6 +186,34 @@ def parameters_out_of_use() -> dict[str, Any]:
         return {"weights": weights(net), "unused": [p.grad is None for p in net[3].parameters()]}
 
 
+class Branches(nn.Module):
+    """A branch that each other step uses, one that only the samples of some ranks use, and one that none uses."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.always, self.sometimes, self.somewhere, self.never = (nn.Linear(6, 1) for _ in range(4))
+
+    def forward(self, x: torch.Tensor, step: int) -> torch.Tensor:
+        result = self.always(x)
+        if step % 2:
+            result = result + self.sometimes(x)
+        if bool((x[:, 0] > 1).any()):
+            result = result + (x[:, :1] > 1) * self.somewhere(x)
+        return result
+
+
+@loop
+def branches_of_a_model() -> dict[str, Any]:
+    with new_run() as run:
+        train = run.loader(DATA, local_size(run))
+        net = run.model(Branches())
+        run.optimizer(torch.optim.AdamW(net.parameters(), lr=0.01))  # would change parameters with a gradient of zero
+        for _ in run.epochs():
+            for x, y in run.train(train, net):
+                run.step((net(x, run.global_step) - y).square().mean())
+        return {"weights": weights(net), "unused": [p.grad is None for p in net.never.parameters()]}
+
+
 @loop
 def parameters_that_are_unfrozen() -> dict[str, Any]:
     with new_run(max_epochs=3) as run:
@@ -232,6 +267,83 @@ def sparse_gradients() -> dict[str, Any]:
         return {"weights": weights(net)}
 
 
+class Block(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.norm, self.inner, self.outer = nn.LayerNorm(8), nn.Linear(8, 12), nn.Linear(12, 8)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x + self.outer(self.inner(self.norm(x)).tanh())
+
+
+class Blocks(nn.Module):
+    """Three blocks, a frozen part, and an embedding whose weight is that of the head too."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.frozen = nn.Linear(6, 8)
+        self.blocks = nn.ModuleList([Block() for _ in range(3)])
+        self.words, self.head = nn.Embedding(5, 8), nn.Linear(8, 5)
+        self.head.weight = self.words.weight
+        self.register_buffer("scale", torch.tensor(0.5))
+        self.frozen.requires_grad_(False)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        x = self.frozen(x) + self.scale * self.words((x[:, 0] > 0).long())
+        for block in self.blocks:
+            x = block(x)
+        return self.head(x).sum(1, keepdim=True)
+
+
+@loop
+def blocks() -> dict[str, Any]:
+    with new_run(accumulate=2, clip_norm=1.0) as run:
+        train = run.loader(DATA, local_size(run), shuffle=True)
+        torch.manual_seed(3 + run.rank)  # rank 0 gives its weights to the others
+        net = run.model(Blocks())
+        run.optimizer(torch.optim.AdamW((p for p in net.parameters() if p.requires_grad), lr=1e-2))
+        average = run.ema(net, 0.9)
+        for _ in run.epochs():
+            for x, y in run.train(train, net):
+                run.step(squared(net, x, y).mean())
+            with run.evaluate(average.model):
+                average.model(X)
+        few = run.loader(TensorDataset(X[:9], Y[:9]), local_size(run), name="few")
+        predicted = run.predict(average.model, few)
+        return {"weights": weights(net, average.model), "predicted": predicted.flatten().tolist()}
+
+
+@loop
+def scaled_losses() -> dict[str, Any]:
+    """Gradients of the first rows overflow, which one rank may hold alone: all ranks skip the step."""
+    with new_run(precision="fp16", clip_norm=0.5, alerts=False) as run:
+        train = run.loader(DATA, local_size(run))
+        net = run.model(nn.Linear(6, 4))
+        run.optimizer(torch.optim.SGD(net.parameters(), lr=0.1))
+        for _ in run.epochs():
+            for x, y in run.train(train, net):
+                factor = torch.tensor([float("inf") if run.global_step in (0, 3) else 1.0, 1.0, 1.0, 1.0])
+                run.step(((net(x) - y).square() * factor).sum(1).mean())
+        return {"weights": weights(net), "skipped": run.skipped_steps, "steps": run.global_step}
+
+
+@loop
+def weighted_blocks() -> dict[str, Any]:
+    """A window that is left, one that is dropped, and sums with weights that differ between ranks."""
+    with new_run(accumulate=3, max_epochs=1) as run:
+        train = run.loader(DATA, local_size(run), shuffle=True)
+        net = run.model(Blocks(), shard=Block)
+        run.optimizer(torch.optim.SGD((p for p in net.parameters() if p.requires_grad), lr=0.002))
+        for part in range(3):
+            for number, (x, y) in enumerate(run.train(train, net)):
+                mask = (y > 0).float()
+                run.step((squared(net, x, y) * mask).sum(), weight=mask.sum())
+                if number == 1 + part:
+                    break
+            (run.flush if part < 2 else run.discard)()
+        return {"weights": weights(net), "steps": run.global_step}
+
+
 @loop
 def evaluations() -> dict[str, Any]:
     """Each sample counts once; statistics of batch normalisation are those of rank 0 on all ranks."""
@@ -264,15 +376,20 @@ def more_ranks_than_samples() -> dict[str, Any]:
         train = run.loader(few, local_size(run))
         net = run.model(network())
         run.optimizer(torch.optim.SGD(net.parameters(), lr=0.1))
+        means = []
         for _ in run.epochs():
+            seen = run.mean("seen")
             for x, y in run.train(train, net):
                 run.step(squared(net, x, y).mean())
+                seen.update(x[:, 0])
+                seen.update(float(x[0, 0]), 0.0)
+            means.append(float(seen))
         weighted = weights(net)
         tokens = run.loader(few, local_size(run), name="tokens")
         for _ in range(2):
             for x, y in run.train(tokens, net):
                 run.step(squared(net, x, y).sum(), weight=len(x))
-        return {"weights": weighted + weights(net), "steps": run.global_step}
+        return {"weights": weighted + weights(net), "steps": run.global_step, "means": means}
 
 
 class Stream(IterableDataset[Any]):
@@ -320,7 +437,7 @@ def random_numbers() -> dict[str, Any]:
         net = run.model(network())
         run.optimizer(torch.optim.SGD(net.parameters(), lr=0.1))
         next(run.steps(1))
-        first, drawn = run.gather(net[0].weight.detach()[None]), run.gather(torch.rand(1))
+        first, drawn = run.gather(full(net[0].weight)[None]), run.gather(torch.rand(1))
         return {"same": bool((first == first[0]).all()), "differ": len(drawn.unique()) == run.world_size}
 
 
@@ -343,7 +460,8 @@ def data_loaders() -> dict[str, Any]:
 if __name__ == "__main__":
     distributed: Any = torch.distributed
     distributed.init_process_group("gloo")
-    results = {name: function() for name, function in LOOPS.items()}
+    left_out = WITHOUT_PARTS if STRATEGY == "fsdp" else ()
+    results = {name: function() for name, function in LOOPS.items() if name not in left_out}
     if distributed.get_rank() == 0:
         sys.stdout.write(json.dumps(results) + "\n")
     distributed.destroy_process_group()

@@ -1,6 +1,7 @@
 """The measurements of a variant of a run: one instrument per file.
 
 learning: learning rates, trained weights and targets
+needs: memory that a step needs
 losses: loss and gradient norm of every step
 watched: findings and report of a supervised run
 profiling: time by line, module and operation, and memory
@@ -16,6 +17,7 @@ from __future__ import annotations
 from truestep.experiments.instruments.instrument import Instrument
 from truestep.experiments.instruments.learning import Learning
 from truestep.experiments.instruments.losses import Losses
+from truestep.experiments.instruments.needs.needs import StepNeeds
 from truestep.experiments.instruments.profiling.profile import StepProfile
 from truestep.experiments.instruments.state.fingerprints import Fingerprints
 from truestep.experiments.instruments.timing.phases import Phases
@@ -23,7 +25,17 @@ from truestep.experiments.instruments.timing.survey import Survey
 from truestep.experiments.instruments.timing.turns import Turns
 from truestep.experiments.instruments.watched import Watched
 
-_ALL: tuple[type[Instrument], ...] = (Fingerprints, Learning, Losses, Phases, StepProfile, Survey, Turns, Watched)
+_ALL: tuple[type[Instrument], ...] = (
+    Fingerprints,
+    Learning,
+    Losses,
+    Phases,
+    StepNeeds,
+    StepProfile,
+    Survey,
+    Turns,
+    Watched,
+)
 
 INSTRUMENTS: dict[str, type[Instrument]] = {instrument.name: instrument for instrument in _ALL}
 """All instruments by name."""

@@ -6,6 +6,7 @@ content         the content of one checkpoint, collected before it is written
 snapshot        copies of tensors on the CPU
 safe_state      conversion of state to types that load with `weights_only=True`
 of_ranks        the states that differ between ranks
+parts           tensors of optimizers that are divided over ranks
 stateful        the protocol of objects with `state_dict` and `load_state_dict`
 run_folder      the folder of a run, and the checkpoint that the run starts from
 declared        the declared settings, loaders, optimizers and schedules of a run

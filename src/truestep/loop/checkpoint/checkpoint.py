@@ -64,7 +64,7 @@ class Checkpoint:
             BadCheckpoint: a file is damaged; the message names it.
         """
         for name in self.manifest.files:
-            self._file(name)
+            self.file(name)
 
     def model(self, name: str, device: torch.device | str = "cpu") -> dict[str, Any]:
         """Return the `state_dict` of a model: plain keys, the same dtypes and bits, tied weights as one tensor.
@@ -82,7 +82,7 @@ class Checkpoint:
                 expected=f"expected one of {', '.join(map(repr, self.models)) or 'none'}",
                 remedy="pass the name under which the model was saved",
             )
-        tensors = read_tensors(self._file(self.manifest.models[name]), device)
+        tensors = read_tensors(self.file(self.manifest.models[name]), device)
         beside = self._load(BESIDE)[name]
         state: OrderedDict[str, Any] = OrderedDict()
         extra = restored(beside["extra"], torch.device(device))
@@ -129,8 +129,15 @@ class Checkpoint:
         """Number of processes with saved random states."""
         return sum(name.startswith("rng-rank") for name in self.manifest.files)
 
-    def _file(self, name: str) -> Path:
+    def file(self, name: str) -> Path:
+        """Return the path of a file, after its checksum was compared with the manifest once.
+
+        Raises:
+            BadCheckpoint: the file is damaged, or does not belong to the checkpoint.
+        """
         path = self.path / name
+        if name not in self.manifest.files:
+            raise _bad(self.path, f"{name} is not a part of it")
         if name not in self._sound:
             size, expected = self.manifest.files[name]
             try:
@@ -143,7 +150,7 @@ class Checkpoint:
         return path
 
     def _load(self, name: str) -> Any:
-        path = self._file(name)
+        path = self.file(name)
         try:
             return torch.load(path, map_location="cpu", weights_only=True)
         except (pickle.UnpicklingError, RuntimeError, EOFError, ValueError, KeyError, AttributeError) as error:

@@ -4,6 +4,7 @@ checkpoints/step-000123/    model.safetensors     one for each model
                             models.pt             state of the models that is not a dense tensor
                             state.pt              all other state; loads with `torch.load(weights_only=True)`
                             rng-rank0.pt          one for each process
+                            parts-rank0.safetensors   its rows of the tensors of optimizers, if they are divided
                             manifest.json         written last: sizes and checksums of all files
 checkpoints/evaluated-000120/   weights with the best metric, if they changed between the evaluation and the save
 checkpoints/last, best      links for users; only the manifests are read
@@ -26,6 +27,7 @@ from truestep.loop.checkpoint.content import Content, Evaluated
 from truestep.loop.checkpoint.disk import files as files
 from truestep.loop.checkpoint.disk.manifest import NAME, Manifest
 from truestep.loop.checkpoint.disk.writer_thread import Background
+from truestep.loop.checkpoint.parts import Written, check_present
 from truestep.loop.process.stacklevel import outside
 
 _NAME_OF_ONE = re.compile(r"step-\d{6,}")
@@ -221,6 +223,7 @@ class Checkpoints:
         metric: float | None = None,
         mode: Literal["min", "max"] | str = "min",
         evaluated: Evaluated | None = None,
+        parts: Written | None = None,
     ) -> Path:
         """Write a checkpoint; then remove those that are neither among the last nor the best.
 
@@ -234,6 +237,7 @@ class Checkpoints:
                 same step, None keeps its metric.
             mode: "min" if the lowest metric is best, "max" if the highest.
             evaluated: earlier weights with their metric, saved in a folder beside it while they are the best.
+            parts: files that the ranks have written into the folder of `begin`.
 
         Returns:
             The folder of the checkpoint; if asynchronous, it exists after `wait()`.
@@ -266,10 +270,27 @@ class Checkpoints:
         )
         final = self.folder / f"step-{manifest.step:06d}"
         if self.asynchronous:
-            self._background.start(lambda: self._write(final, content, manifest, evaluated))
+            self._background.start(lambda: self._write(final, content, manifest, evaluated, parts))
         else:
-            self._write(final, content, manifest, evaluated)
+            self._write(final, content, manifest, evaluated, parts)
         return final
+
+    def begin(self, step: int, size: int) -> Path:
+        """Return the folder of an unfinished checkpoint, in which ranks write their parts; `save` completes it.
+
+        Errors are those of `save`.
+
+        Args:
+            step: number of optimizer steps.
+            size: of all parts, in bytes.
+        """
+        self.wait()
+        fresh = files.temporary(self.folder / f"step-{step:06d}")
+        with files.failures_of(self.folder):
+            files.require_space(self.folder, size)
+            files.discard(fresh)
+            fresh.mkdir()
+        return fresh
 
     def would_be_best(self, metric: float, mode: str) -> bool:
         """Return True if no checkpoint has a better metric."""
@@ -336,7 +357,14 @@ class Checkpoints:
         """Remember the metric of the checkpoint that the run resumes from, as after `save`."""
         self._judged = (manifest.step, manifest.metric, manifest.mode)
 
-    def _write(self, final: Path, content: Content, manifest: Manifest, weights: Evaluated | None) -> None:
+    def _write(
+        self,
+        final: Path,
+        content: Content,
+        manifest: Manifest,
+        weights: Evaluated | None,
+        parts: Written | None,
+    ) -> None:
         with files.failures_of(self.folder):
             beside = None if weights is None else weights.content
             files.require_space(self.folder, content.bytes + (0 if beside is None else beside.bytes))
@@ -348,7 +376,7 @@ class Checkpoints:
                     "mode": weights.mode,
                 }
                 self._publish(self.folder / f"evaluated-{weights.step:06d}", beside, replace(manifest, **of))
-            self._publish(final, content, manifest)
+            self._publish(final, content, manifest, parts)
             whole, judged = listed(self.folder), evaluated(self.folder)
             best = next(iter(_judged([*whole, *judged])), None)
             files.relink(self.folder / "last", final.name)
@@ -358,11 +386,14 @@ class Checkpoints:
                 if best is None or checkpoint.path != best.path:
                     files.remove(checkpoint.path)
 
-    def _publish(self, final: Path, content: Content, manifest: Manifest) -> None:
+    def _publish(self, final: Path, content: Content, manifest: Manifest, parts: Written | None = None) -> None:
         fresh = files.temporary(final)
         try:
-            fresh.mkdir()
-            content.write(fresh, manifest, proving=not self._proved)
+            if parts is None:
+                fresh.mkdir()
+            else:
+                check_present(fresh, parts)
+            content.write(fresh, manifest, proving=not self._proved, parts=parts)
             files.publish(fresh, final)
         except BaseException:
             files.discard(fresh)

@@ -106,7 +106,7 @@ def _settings(
             ends = now[name] != "None" and passed[name] >= int(now[name])
             if ends:
                 taken = f"taken: the run is over, at {passed[name]} {name.removeprefix('max_')}"
-        elif name in ("precision", "deterministic", "device"):
+        elif name in ("precision", "deterministic", "device", "strategy"):
             taken = "taken"
         yield DeclaredChange(name, before, now[name], taken, refused, ends)
 

@@ -76,19 +76,22 @@ class Content:
         snapshot.finish()
         return cls(tensors, others, snapshot.bytes)
 
-    def write(self, folder: Path, manifest: Manifest, *, proving: bool) -> None:
+    def write(
+        self, folder: Path, manifest: Manifest, *, proving: bool, parts: Mapping[str, tuple[int, str]] | None = None
+    ) -> None:
         """Write every file into a folder, the manifest last, each flushed to the disk.
 
         Args:
-            folder: an empty folder.
+            folder: an empty folder, or one with the files of `parts`.
             manifest: the manifest without sizes and checksums, which are added here.
             proving: read the files of other state back and compare them, before the manifest is written.
+            parts: size and checksum of the files that the ranks have written there.
 
         Raises:
             OSError: a file could not be written.
             UnsavableState: the state read back differs from the state written.
         """
-        written: dict[str, tuple[int, str]] = {}
+        written = dict(parts or {})
         names = {name: f"{quote(name, safe='')}.safetensors" for name in self.models}
         for name, tensors in self.models.items():
             with DurableFile(folder / names[name]) as file:

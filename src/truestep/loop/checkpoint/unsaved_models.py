@@ -12,6 +12,7 @@ from torch import nn
 
 from truestep.errors import NotInCheckpoint, UnsavableState
 from truestep.loop.process.stacklevel import outside
+from truestep.seams.divided import local
 
 if TYPE_CHECKING:
     from truestep.loop.run.registry import Parts
@@ -66,7 +67,8 @@ def _first_left_out(parts: Parts, state: Mapping[str, Any]) -> str | None:
 
 
 def _storage(tensor: torch.Tensor) -> int:
-    return tensor.untyped_storage().data_ptr()
+    part: torch.Tensor = local(tensor)
+    return part.untyped_storage().data_ptr()
 
 
 def _tensors(value: Any) -> Iterator[torch.Tensor]:

@@ -16,6 +16,7 @@ from torch.nn.parameter import is_lazy
 from truestep.errors import KeysDoNotMatch
 from truestep.loop.checkpoint.checkpoint import Checkpoint
 from truestep.loop.checkpoint.weight_files import SHOWN, read_weights, some
+from truestep.seams.divided import divide, local
 from truestep.seams.wrappers import bare
 
 
@@ -95,6 +96,7 @@ def load_weights(
     said = "the given mapping" if isinstance(source, Mapping) else str(getattr(source, "path", source))
     state = read_weights(source, name=name, device=device)
     own = model.state_dict()
+    local_own = {key: local(value) for key, value in own.items()}
     places = _places(state, own)
     loaded: dict[str, Any] = {}
     reshaped: dict[str, tuple[tuple[int, ...], tuple[int, ...]]] = {}
@@ -103,9 +105,9 @@ def load_weights(
         if file is not None and mine is not None and file != mine:
             reshaped[target] = (file, mine)
         else:
-            loaded[target] = state[key]
+            loaded[target] = divide(state[key], own[target])
     named = loaded.keys() | reshaped.keys()
-    missing = [key for key in own if key not in named and not _comes_along(key, own, loaded, state)]
+    missing = [key for key in own if key not in named and not _comes_along(key, local_own, loaded, state)]
     unexpected = [key for key in state if key not in places]
     report = Report([key for key in own if key in loaded], missing, unexpected, reshaped)
     if not report.complete and not (partial and loaded):

@@ -9,6 +9,7 @@ import torch
 from torch import nn
 from torch.nn.parameter import is_lazy
 
+from truestep.seams.divided import is_divided
 from truestep.seams.wrappers import uncompiled
 
 
@@ -45,7 +46,10 @@ def _model(model: nn.Module) -> str:
     frozen = sum(parameter.numel() for parameter in parameters if not parameter.requires_grad)
     if frozen:
         words.insert(1, f"{_count(frozen)} frozen")
-    return f"{type(inner).__name__} ({', '.join(words)})"
+    name = type(inner).__name__
+    if any(map(is_divided, parameters[:1])):
+        name = name.removeprefix("FSDP")  # the class that fully_shard derives from that of the model
+    return f"{name} ({', '.join(words)})"
 
 
 def _tensors(batch: Any) -> Any:

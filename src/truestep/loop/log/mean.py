@@ -21,6 +21,7 @@ class Mean:
     Args:
         device: device of the values.
         total: returns the sum of a tensor over ranks; None for a single process.
+        repeats: returns True while this rank repeats samples of another one, which count there.
 
     Example:
         >>> loss = Mean()
@@ -33,9 +34,12 @@ class Mean:
     """
 
     def __init__(
-        self, device: torch.device | str = "cpu", total: Callable[[torch.Tensor], torch.Tensor] | None = None
+        self,
+        device: torch.device | str = "cpu",
+        total: Callable[[torch.Tensor], torch.Tensor] | None = None,
+        repeats: Callable[[], bool] | None = None,
     ) -> None:
-        self._total = total
+        self._total, self._repeats = total, repeats
         self._of_all: torch.Tensor | None = None
         """Sums of all ranks, until the next update: a second reading, which not all ranks may make, waits for none."""
         kind = torch.float32 if torch.device(device).type == "mps" else torch.float64
@@ -64,6 +68,8 @@ class Mean:
                 expected="expected the number of samples that it is the mean of",
                 remedy="write mean.update(loss, len(x)), or pass one value per sample",
             )
+        if self._repeats is not None and self._repeats():
+            return
         self._updated, self._of_all = True, None
         if not isinstance(value, torch.Tensor) and not isinstance(weight, torch.Tensor):
             assert weight is not None

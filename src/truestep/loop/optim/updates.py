@@ -14,6 +14,7 @@ import torch
 from truestep.errors import BadCheckpoint, BadSettings, OpenWindow, OptimizerNotStepped, ScaledGradients
 from truestep.loop.optim.window import Window
 from truestep.loop.process.stacklevel import outside
+from truestep.seams.divided import divide, full, is_divided
 
 if TYPE_CHECKING:
     from truestep.loop.optim.schedulers import Schedule
@@ -148,6 +149,8 @@ class Updates:
         applied = self.applied
         scaler = self.group[0].scaler
         if not self.made and closure is None:
+            if self._strategy is not None:
+                self.unscale_()  # gathers gradients that wait
             self._check_gradients()
         self._note_lr()
         self._stepping = True
@@ -162,6 +165,10 @@ class Updates:
                 scaler.step(self.optimizer)
                 if last:
                     scaler.update()
+        except RuntimeError as error:
+            if self._strategy is not None:
+                self._strategy.explain(error)
+            raise
         finally:
             self._stepping = False
         if self.applied == applied:
@@ -189,6 +196,8 @@ class Updates:
         """Drop the gradients of the window, for all optimizers of its losses."""
         for updates in self.group if self.window.is_open else (self,):
             updates.optimizer.zero_grad()
+            if updates._strategy is not None:
+                updates._strategy.discard(updates)
             updates.window.close()
             updates._prepared = False
 
@@ -278,7 +287,8 @@ def clipped(parameters: Iterable[torch.Tensor], max_norm: float) -> torch.Tensor
     """
     given = list(parameters)
     try:
-        return torch.nn.utils.clip_grad_norm_(given, max_norm)
+        norm: torch.Tensor = full(torch.nn.utils.clip_grad_norm_(given, max_norm))
+        return norm
     except NotImplementedError as error:
         sparse = next((p for p in given if p.grad is not None and p.grad.is_sparse), None)
         if sparse is None:
@@ -324,6 +334,7 @@ def load_optimizer(name: str, optimizer: torch.optim.Optimizer, state: dict[str,
             remedy="add the groups of completed epochs before the loop: if run.epoch > 1: add_param_group(...)",
         )
     groups = optimizer.param_groups
+    state = _divided(optimizer, state)
     optimizer.load_state_dict(state)
     for group, loaded_group in zip(groups, optimizer.param_groups, strict=True):
         group.clear()
@@ -335,6 +346,23 @@ def load_optimizer(name: str, optimizer: torch.optim.Optimizer, state: dict[str,
         loaded = optimizer.state.get(parameter, {})
         for key, value in state["state"].get(number, {}).items():
             loaded[key] = _as_saved(loaded[key], value)
+
+
+def _divided(optimizer: torch.optim.Optimizer, state: dict[str, Any]) -> dict[str, Any]:
+    """Return a state with tensors that are divided over ranks where the parameters are."""
+    parameters = [parameter for group in optimizer.param_groups for parameter in group["params"]]
+    if not any(map(is_divided, parameters)):
+        return state
+    numbers = [number for group in state["param_groups"] for number in group["params"]]
+    own = dict(zip(numbers, parameters, strict=True))
+    parts = {
+        number: {
+            key: divide(value, own[number]) if isinstance(value, torch.Tensor) and value.dim() else value
+            for key, value in held.items()
+        }
+        for number, held in state["state"].items()
+    }
+    return {**state, "state": parts}
 
 
 def _as_saved(loaded: Any, saved: Any) -> Any:

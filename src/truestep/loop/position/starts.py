@@ -23,6 +23,7 @@ from truestep.loop.checkpoint.snapshot import Snapshot
 from truestep.loop.process.stacklevel import outside
 from truestep.loop.rng.seed import numpy, rng_state, set_rng_state
 from truestep.probes import Called
+from truestep.seams.divided import is_divided
 from truestep.seams.wrappers import uncompiled
 
 if TYPE_CHECKING:
@@ -94,6 +95,8 @@ class Starts:
         if now is not None and self._called.seen and "models" not in now:
             if step != self._step:
                 self._inexact = "it also takes steps there"
+            elif any(is_divided(one) for model in self._models().values() for one in model.parameters()):
+                self._inexact = "parameters that are divided over ranks are not copied"
             elif len(self._kept) >= MOST:
                 self._inexact = f"it does so between more than {MOST} loops"
             else:

@@ -2,24 +2,46 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+import functools
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 from weakref import WeakKeyDictionary
 
 import torch
 from torch import nn
 
 from truestep.loop.ranks.agreement import Agreement
+from truestep.loop.ranks.heartbeat import REGULAR, Heartbeat
 from truestep.loop.ranks.launch import Place
 from truestep.loop.ranks.reducer import Reducer, can_reduce
+from truestep.loop.ranks.silence import GAVE_UP, explained, is_of_ranks
 from truestep.loop.rng.seed import mix, seed_everything
 
 if TYPE_CHECKING:
     from truestep.loop.optim.updates import Updates
     from truestep.loop.ranks.strategy import Number
+    from truestep.model.blocks import Kinds
 
 T = TypeVar("T")
+Args = ParamSpec("Args")
 distributed: Any = torch.distributed
+
+
+def together(function: Callable[Args, T]) -> Callable[Args, T]:
+    """Return a method for an operation over all ranks, which names those that do not answer."""
+
+    @functools.wraps(function)
+    def method(*args: Args.args, **kwargs: Args.kwargs) -> T:
+        strategy: Any = args[0]
+        strategy._heartbeat.begin()
+        try:
+            return function(*args, **kwargs)
+        except RuntimeError as error:
+            strategy.explain(error)
+            raise
+
+    return method
 
 
 class DataParallel:
@@ -32,25 +54,33 @@ class DataParallel:
         place: rank and number of processes.
         device: device of this rank.
         seed: of the run.
+        timeout_s: time that ranks wait for one another.
         owns_group: True to destroy the process group at the end.
     """
 
-    def __init__(self, place: Place, device: torch.device, seed: int, *, owns_group: bool) -> None:
+    shards = False
+
+    def __init__(self, place: Place, device: torch.device, seed: int, timeout_s: float, *, owns_group: bool) -> None:
         self.rank, self.world_size = place.rank, place.world_size
         self.weight = 1.0
         self._device, self._seed, self._owns_group = device, seed, owns_group
-        self._group = distributed.new_group(backend="gloo")
+        self._heartbeat = Heartbeat(place.rank, place.world_size)
+        self._group = distributed.new_group(backend="gloo", timeout=timedelta(seconds=timeout_s))
         self._agreement = Agreement(self._group)
         self._reducers: WeakKeyDictionary[Updates, Reducer] = WeakKeyDictionary()
         self._sparse: set[nn.Parameter] = set()
         """Parameters with sparse gradients, which the reducer does not take."""
 
-    def prepare(self, model: nn.Module, device: torch.device) -> None:
+    def prepare(self, model: nn.Module, device: torch.device, kinds: Kinds | None = None) -> None:
         """Move the model to the device."""
         model.to(device)
         sparse = [module for module in model.modules() if getattr(module, "sparse", False) is True]
         self._sparse.update(p for module in sparse for p in module.parameters(recurse=False))
 
+    def check_optimizer(self, optimizer: torch.optim.Optimizer) -> None:
+        """Do nothing: gradients of any optimizer are averaged."""
+
+    @together
     def begin(self, models: Iterable[nn.Module], *, resumed: bool) -> None:
         """Give all ranks the weights and buffers of rank 0, and each rank other random numbers."""
         with torch.no_grad():
@@ -60,6 +90,7 @@ class DataParallel:
         if self.rank and not resumed:
             seed_everything(mix(self._seed, self.world_size, self.rank))
 
+    @together
     def share_buffers(self, models: Iterable[nn.Module]) -> None:
         """Give all ranks the buffers of rank 0."""
         with torch.no_grad():
@@ -73,10 +104,31 @@ class DataParallel:
         if whole.data_ptr() != tensor.data_ptr():
             tensor.copy_(whole)
 
+    # --- ranks that do not answer ---
+
+    def explain(self, error: BaseException) -> None:
+        """Raise an error that names the ranks that did not answer, if `error` of torch is about these.
+
+        Raises:
+            RankDoesNotAnswer: with the reason, and the line of the script.
+        """
+        if not is_of_ranks(error):
+            return
+        reason = explained(error, self._heartbeat)
+        self._heartbeat.end(GAVE_UP)
+        raise reason from error
+
+    def ended(self, how: str) -> None:
+        """Write for the other ranks how the run of this one has ended."""
+        self._heartbeat.end(how)
+
     # --- gradients ---
 
-    def before_backward(self, group: Sequence[Updates], loss: torch.Tensor) -> None:
-        """Average the gradients of some optimizers in the next backward pass."""
+    def before_backward(self, group: Sequence[Updates], loss: torch.Tensor, *, last: bool) -> None:
+        """Average the gradients of some optimizers in the next backward pass if it is the last of a window."""
+        if not last:
+            return
+        self._heartbeat.begin()
         for updates in group:
             reducer = self._reducer(updates)
             if reducer is not None:
@@ -95,6 +147,18 @@ class DataParallel:
         self._reducers[updates] = made = Reducer(parameters)
         return made
 
+    def leaves(self, parameters: list[torch.Tensor]) -> list[torch.Tensor]:
+        """Return the parameters."""
+        return parameters
+
+    def discard(self, updates: Updates) -> None:
+        """Do nothing: gradients that wait are those of the parameters."""
+
+    def even(self, batches: Iterator[T]) -> Iterator[T]:
+        """Return the batches: ranks call their whole models alone."""
+        return batches
+
+    @together
     def average(self, updates: Updates) -> None:
         """Average the gradients of an optimizer; one that only some ranks have counts as zero on the others."""
         parameters = [parameter for parameter in updates.parameters() if parameter.requires_grad]
@@ -124,40 +188,47 @@ class DataParallel:
             return self.sum(value) / self.world_size
         return float(self.sum(torch.tensor(value, dtype=torch.float64))) / self.world_size
 
+    @together
     def sum(self, values: torch.Tensor) -> torch.Tensor:
         """Return the sum of a tensor over ranks."""
         total = values.detach().clone()
         distributed.all_reduce(total, group=None if total.is_cuda else self._group)
         return total
 
+    @together
     def of_first(self, value: T) -> T:
         """Return the value of rank 0."""
         held = [value]
         distributed.broadcast_object_list(held, 0, group=self._group)
         return held[0]
 
+    @together
     def gathered(self, value: T) -> list[T]:
         """Return the values of all ranks, by rank."""
         held: list[Any] = [None] * self.world_size
         distributed.all_gather_object(held, value, group=self._group)
         return held
 
+    @together
     def all_have(self, own: bool) -> bool:
         """Return True if all ranks have something."""
         has = torch.tensor([own], dtype=torch.uint8)
         distributed.all_reduce(has, distributed.ReduceOp.MIN, group=self._group)
         return bool(has)
 
+    @together
     def agreed(self, flags: Callable[[], Sequence[int]], count: int, *, at_once: bool) -> Sequence[int]:
         """Return the largest of each flag over ranks, some steps later unless `at_once`."""
         return self._agreement.exchange(flags, count, at_once=at_once)
 
+    @together
     def barrier(self) -> None:
         """Return when all ranks have called this."""
         distributed.barrier(group=self._group)
 
     def close(self) -> None:
         """Destroy the groups that were made here; the flags under way are dropped."""
+        self._heartbeat.end(REGULAR)
         self._reducers.clear()
         self._agreement.drop()
         if not distributed.is_initialized():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from datetime import timedelta
 from typing import Any, NamedTuple
 
 import torch
@@ -27,10 +28,10 @@ def place(strategy: str) -> Place | None:
     """Return the place of this process; None if it trains alone.
 
     Args:
-        strategy: "auto" or "ddp".
+        strategy: "auto", "ddp" or "fsdp".
 
     Raises:
-        BadSettings: "ddp" was given, and this process was not started by torchrun.
+        BadSettings: "ddp" or "fsdp" was given, and this process was not started by torchrun.
     """
     distributed: Any = torch.distributed
     local = int(os.environ.get("LOCAL_RANK", "0") or 0)
@@ -41,13 +42,13 @@ def place(strategy: str) -> Place | None:
             found = Place(int(os.environ.get("RANK", "0")), int(os.environ.get("WORLD_SIZE", "1")), local)
         except ValueError:
             found = Place(0, 1, local)
-    if strategy == "ddp" and not _is_launched():
+    if strategy != "auto" and not _is_launched():
         raise BadSettings(
-            'strategy is "ddp", and this process was not started as one of several',
+            f'strategy is "{strategy}", and this process was not started as one of several',
             expected="expected a process group, or the environment of torchrun: " + ", ".join(_NEEDED),
             remedy="start the program with torchrun --nproc-per-node N, or leave strategy out for one process",
         )
-    return found if found.world_size > 1 or strategy == "ddp" else None
+    return found if found.world_size > 1 or strategy != "auto" else None
 
 
 def _is_launched() -> bool:
@@ -80,12 +81,13 @@ def device_of(name: str, local_rank: int) -> str:
     return f"cuda:{local_rank}"
 
 
-def join(found: Place, device: torch.device) -> bool:
+def join(found: Place, device: torch.device, timeout_s: float) -> bool:
     """Make the process group if the program has not made one; return True if it was made here.
 
     Args:
         found: the place of this process.
         device: device of the tensors; NCCL for CUDA, gloo for others.
+        timeout_s: time that ranks wait for one another.
 
     Raises:
         SeveralProcesses: the environment of the launcher is incomplete. Rank 0 raises it; the others exit with code 1.
@@ -104,5 +106,25 @@ def join(found: Place, device: torch.device) -> bool:
             remedy="start the program with torchrun, or unset WORLD_SIZE for one process",
         )
     backend = "cpu:gloo,cuda:nccl" if device.type == "cuda" else "gloo"
-    distributed.init_process_group(backend, device_id=device if device.type == "cuda" else None)
+    own_device = device if device.type == "cuda" else None
+    timeout = timedelta(seconds=timeout_s)
+    store = _store_of_restart(found, timeout)
+    own = {} if store is None else {"store": store, "rank": found.rank, "world_size": found.world_size}
+    distributed.init_process_group(backend, timeout=timeout, device_id=own_device, **own)
     return True
+
+
+def _store_of_restart(found: Place, timeout: timedelta) -> Any:
+    """Return the store of torchrun for this start of the processes; None if torch makes the right one.
+
+    On one machine, torchrun keeps one store for all restarts, which still has the addresses of the ranks that were
+    killed (torch 2.13): a restarted rank would connect to these.
+    """
+    count = os.environ.get("TORCHELASTIC_RESTART_COUNT", "")
+    is_kept = os.environ.get("TORCHELASTIC_USE_AGENT_STORE") == "True"
+    if not is_kept or not count.isdigit() or os.environ.get("LOCAL_WORLD_SIZE") != str(found.world_size):
+        return None
+    distributed: Any = torch.distributed
+    address, port = os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"])
+    store = distributed.TCPStore(address, port, found.world_size, is_master=False, timeout=timeout)
+    return distributed.PrefixStore(f"truestep/start-{count}", store)

@@ -8,24 +8,28 @@ from typing import TypeVar
 import torch
 
 from truestep.loop.ranks.data_parallel import DataParallel
+from truestep.loop.ranks.fully_sharded import FullySharded
 from truestep.loop.ranks.launch import Place, join
 from truestep.loop.ranks.strategy import SingleProcess, Strategy
 
 T = TypeVar("T")
 
 
-def started(here: Place | None, device: torch.device, seed: int) -> Strategy:
+def started(strategy: str, here: Place | None, device: torch.device, seed: int, timeout_s: float) -> Strategy:
     """Return the strategy of a run, after its process group has been made.
 
     Args:
+        strategy: "auto", "ddp" or "fsdp".
         here: the place of this process; None if it trains alone.
         device: of this process.
         seed: of the run.
+        timeout_s: time that ranks wait for one another.
     """
     if here is None:
         return SingleProcess()
-    made = join(here, device)
-    return DataParallel(here, device, seed, owns_group=made)
+    made = join(here, device, timeout_s)
+    kind = FullySharded if strategy == "fsdp" and here.world_size > 1 else DataParallel
+    return kind(here, device, seed, timeout_s, owns_group=made)
 
 
 def only_first(strategy: Strategy, action: Callable[[], T]) -> T | None:

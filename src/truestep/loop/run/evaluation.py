@@ -54,14 +54,14 @@ class Evaluation:
         if isinstance(given, DataLoader) and self._strategy.world_size > 1:
             check_sampler(given)
         batches = iter(loader) if isinstance(given, DataLoader) else check_loader(loader).own_batches()
-        for batch in batches:
+        for batch in self._strategy.even(batches):
             yield to_device(batch, self._device, non_blocking=True)
 
     def evaluate(self, *models: nn.Module, inference_mode: bool) -> AbstractContextManager[None]:
         """Return a context with models in eval mode and without gradients; see `Run.evaluate`."""
         self._stepper.no_open_window("run.evaluate()")
         self._strategy.share_buffers(models)
-        return WithPostMortem(evaluating(*models, inference_mode=inference_mode))
+        return WithPostMortem(evaluating(*models, inference_mode=inference_mode and not self._strategy.shards))
 
     def mean(self, name: str) -> Mean:
         """Return the mean with a name, empty; see `Run.mean`."""
@@ -69,7 +69,10 @@ class Evaluation:
             self._means[name].reset()
         else:
             strategy = self._strategy
-            self._means[name] = Mean(self._device, strategy.sum if strategy.world_size > 1 else None)
+            several = strategy.world_size > 1
+            self._means[name] = Mean(
+                self._device, strategy.sum if several else None, (lambda: strategy.weight == 0) if several else None
+            )
         return self._means[name]
 
     def predict(

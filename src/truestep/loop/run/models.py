@@ -12,9 +12,9 @@ from truestep.errors import BadPart, BadSettings
 from truestep.loop.optim.averaging import Followed
 from truestep.loop.ranks.strategy import Strategy
 from truestep.loop.run.registry import Parts
+from truestep.model.blocks import Kinds, blocks_of
 from truestep.model.compiling import compile_in_place, compile_options
 from truestep.model.ema import EMA
-from truestep.model.recompute import Kinds
 from truestep.model.recompute import recompute as recompute_blocks
 from truestep.model.swa import SWA
 
@@ -47,6 +47,7 @@ class RunModels:
         model: Model,
         compile: bool | str | Mapping[str, Any],
         recompute: Kinds | None,
+        shard: Kinds | None,
         name: str | None,
     ) -> Model:
         """Add a model; see `Run.model`."""
@@ -54,9 +55,11 @@ class RunModels:
         compile_options(compile)  # raises errors before the model belongs to the run
         if recompute:
             recompute_blocks(model, recompute)
+        if shard is not None:
+            blocks_of(model, shard, "shard")
         name = self._parts.add(self._parts.models, "model", name, model)
         compile_in_place(model, compile)  # at the first call, with everything that is done to the model here
-        self._strategy.prepare(model, self._device)
+        self._strategy.prepare(model, self._device, shard)
         self._contents.load_model(name, model)
         return model
 
@@ -86,6 +89,12 @@ class RunModels:
         return average
 
     def _check_place(self, model: nn.Module, call: str) -> None:
+        if self._strategy.shards and not any(model is one for one in self._parts.models.values()):
+            raise BadPart(
+                f"run.{call}() was given a {type(model).__name__} that is not a model of the run",
+                expected='expected the result of run.model(): with strategy="fsdp", no part of it can be copied alone',
+                remedy=f"write run.{call}(model), with the whole model",
+            )
         devices = {parameter.device.type for parameter in model.parameters()}
         if not devices or devices != {self._device.type}:
             raise BadPart(

@@ -25,7 +25,7 @@ from typing import Any, Literal, Self, SupportsFloat
 import torch
 
 from truestep.config import Options
-from truestep.errors import BadSettings
+from truestep.errors import BadSettings, RankDoesNotAnswer
 from truestep.loop.checkpoint.checkpoint import Checkpoint
 from truestep.loop.checkpoint.checkpoints import find
 from truestep.loop.checkpoint.declared import facts_of_settings
@@ -36,6 +36,8 @@ from truestep.loop.position.progress import RunProgress
 from truestep.loop.process import provenance
 from truestep.loop.process.device import pick
 from truestep.loop.process.signals import Signals
+from truestep.loop.process.terminal import say
+from truestep.loop.ranks.heartbeat import REGULAR
 from truestep.loop.ranks.launch import device_of, place
 from truestep.loop.ranks.quiet import quiet
 from truestep.loop.ranks.start import only_first, started
@@ -95,7 +97,7 @@ class Run(SetupMethods, TrainingMethods, ObservationMethods, RankMethods):
         device = settings.device if here is None else device_of(settings.device, here.local_rank)
         self.precision = Precision(settings.precision, pick(device))
         self.device = self.precision.device
-        self.strategy = strategy = started(here, self.device, settings.seed)
+        self.strategy = strategy = started(settings.strategy, here, self.device, settings.seed, settings.rank_timeout)
         self.state = State()
         self._parts = Parts()
         self._closed = False
@@ -202,7 +204,9 @@ class Run(SetupMethods, TrainingMethods, ObservationMethods, RankMethods):
         if error is None:
             self.close()
         else:
-            self._break_off(error)
+            reason = self._break_off(error)
+            if reason is not None:
+                raise reason from error
 
     def _at_exit(self) -> None:
         """End a run that is still open; an exception saves nothing, since the body of its loop did not end."""
@@ -210,15 +214,26 @@ class Run(SetupMethods, TrainingMethods, ObservationMethods, RankMethods):
         if error is None:
             self.close()
         else:
-            self._break_off(error)
+            reason = self._break_off(error)
+            if reason is not None:
+                say(f"truestep: {reason}")
 
-    def _break_off(self, error: BaseException) -> None:
-        """End after an exception, with its diagnosis in the report."""
-        if self._session is not None and not self._closed and isinstance(error, Exception):
+    def _break_off(self, error: BaseException) -> RankDoesNotAnswer | None:
+        """End after an exception, with its diagnosis in the report; return the reason if it lies in another process."""
+        if self._closed:
+            return None
+        if self._session is not None and isinstance(error, Exception):
             self._session.examine(error)
+        reason = None
+        try:
+            self.strategy.explain(error)
+        except RankDoesNotAnswer as found:
+            reason = found
         regular = isinstance(error, SystemExit) and error.code in (None, 0)  # as at the end of max_time
         stopped = self._signals.received or isinstance(error, KeyboardInterrupt)
+        self.strategy.ended(REGULAR if regular or stopped else f"with {type(error).__name__}")
         self._release("finished" if regular else "interrupted" if stopped else "crashed")
+        return reason
 
     def _release(self, how: Ending) -> None:
         if self._closed:

@@ -11,24 +11,27 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
+import torch
+
 from truestep.errors import BadCheckpoint, KeysDoNotMatch
 from truestep.loop.checkpoint.checkpoint import Checkpoint
 from truestep.loop.checkpoint.comparison import apply_changes, compare, refuse, renew_lr, table
 from truestep.loop.checkpoint.content import Content, Evaluated, stamp_of
 from truestep.loop.checkpoint.declared import DeclaredChange, Facts, facts_of_loader
 from truestep.loop.checkpoint.of_ranks import for_rank, own_state, rng_for
+from truestep.loop.checkpoint.parts import put_back, taken_out, write_parts
 from truestep.loop.checkpoint.unsaved_models import check_all_kept, warn_of_left_out
 from truestep.loop.checkpoint.weight_files import source_of_weights
 from truestep.loop.checkpoint.weights import load_weights
 from truestep.loop.optim.updates import has_groups_of, load_optimizer
 from truestep.loop.process.terminal import say
 from truestep.model.freeze import frozen_state, load_frozen_state
+from truestep.seams.divided import gathered
 from truestep.seams.wrappers import uncompiled
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    import torch
     from torch import nn
 
     from truestep.loop.checkpoint.checkpoints import Checkpoints
@@ -74,7 +77,9 @@ class RunState:
         self._logs = logs
         self._checkpoints = checkpoints
         self._resumed = resumed
-        self._device = device
+        self._to = (
+            torch.device("cpu") if strategy.shards else device
+        )  # parts are taken from whole tensors one at a time
         self._facts = facts or {}
         self._evaluated: Evaluated | None = None
         self._init_from = None if init_from is None or resumed is not None else source_of_weights(init_from)
@@ -115,10 +120,17 @@ class RunState:
         parts, strategy = self._parts, self._strategy
         check_all_kept(parts, self._user)
         ranks = strategy.gathered(own_state(parts, loops, rng)) if strategy.world_size > 1 else []
+        if self._checkpoints is None and not strategy.shards:
+            return
+        models, written = self._models(), None
+        optimizers = {name: updates.optimizer.state_dict() for name, updates in parts.updates.items()}
+        if strategy.shards:
+            rows: dict[str, torch.Tensor] = {}
+            optimizers = {name: self._whole(taken_out(held, name, rows)) for name, held in optimizers.items()}
+            written = write_parts(strategy, self._checkpoints, step, rows)
         if self._checkpoints is None:
             return
         all_rng = [own.pop("rng") for own in ranks]
-        models = self._models()
         evaluated, self._evaluated = self._evaluated, None
         if evaluated is not None and evaluated.stamp == self._stamp():
             evaluated = None  # the weights of this checkpoint are those that were evaluated
@@ -130,7 +142,7 @@ class RunState:
             "log_bytes": self._logs.secure(),
             "logged": dict(self._logs.last),
             "series": self._logs.state_dict(),
-            "optimizers": {name: updates.optimizer.state_dict() for name, updates in parts.updates.items()},
+            "optimizers": optimizers,
             "updates": {name: updates.state_dict() for name, updates in parts.updates.items()},
             "schedules": {name: schedule.scheduler.state_dict() for name, schedule in parts.schedules.items()},
             "registered": {name: part.state_dict() for name, part in parts.registered.items()},
@@ -150,6 +162,7 @@ class RunState:
             metric=metric,
             mode=mode,
             evaluated=None if evaluated is None or evaluated.content is None else evaluated,
+            parts=written,
         )
 
     def keep_evaluated(self, step: int, epoch: int, metric: float, mode: str) -> None:
@@ -161,19 +174,29 @@ class RunState:
             metric: metric of the current weights.
             mode: "min" or "max".
         """
-        if self._checkpoints is None:
+        shards, checkpoints = self._strategy.shards, self._checkpoints
+        if checkpoints is None and not shards:
             return
-        best = self._checkpoints.would_be_best(metric, mode)
-        content = Content.of(self._models(), {}, (), copies=True) if best else None
+        best = checkpoints is not None and checkpoints.would_be_best(metric, mode)
+        if shards:
+            best = self._strategy.of_first(best)  # all ranks give their parts, or none
+        models = self._models() if best else None
+        if checkpoints is None:
+            return
+        content = None if models is None else Content.of(models, {}, (), copies=not shards)
         self._evaluated = Evaluated(step, epoch, metric, mode, content, self._stamp())
 
     def _models(self) -> dict[str, Any]:
         """Return the state of each model and each average."""
-        models = {name: uncompiled(model).state_dict() for name, model in self._parts.models.items()}
+        models = {name: self._whole(uncompiled(model).state_dict()) for name, model in self._parts.models.items()}
         for name, followed in self._parts.averaging.shelf.items():
             followed.average.check()
-            models[name] = followed.average.model.state_dict()
+            models[name] = self._whole(followed.average.model.state_dict())
         return models
+
+    def _whole(self, state: Any) -> Any:
+        """Return a state with whole tensors, on rank 0."""
+        return gathered(state, kept=self._checkpoints is not None) if self._strategy.shards else state
 
     def _stamp(self) -> object:
         parts = self._parts
@@ -201,7 +224,7 @@ class RunState:
             if name not in self._resumed.models:
                 return  # a new model, or a new name of one that is then missing
             try:
-                load_weights(uncompiled(model), self._resumed, name=name, device=self._device)
+                load_weights(uncompiled(model), self._resumed, name=name, device=self._to)
             except KeysDoNotMatch as error:
                 error.remedy = (
                     "resume with the model that was saved, or begin a run from the weights that fit: another out=, and "
@@ -211,7 +234,7 @@ class RunState:
         elif self._init_from is not None:
             source = self._init_from
             known = isinstance(source, Checkpoint) and (name in source.models or len(source.models) > 1)
-            load_weights(uncompiled(model), source, name=name if known else None, device=self._device)
+            load_weights(uncompiled(model), source, name=name if known else None, device=self._to)
             say(f"truestep: {name} begins with the weights of {getattr(source, 'path', source)}")
 
     def load_registered(self, name: str) -> None:
@@ -223,7 +246,7 @@ class RunState:
         """Load an average of weights, if the run is resumed and its checkpoint has it."""
         state = self._loaded.get("averages", {}).get(name)
         if state is not None and self._resumed is not None:
-            load_weights(followed.average.model, self._resumed, name=name, device=self._device)
+            load_weights(followed.average.model, self._resumed, name=name, device=self._to)
             followed.load_state_dict(state)
 
     def start_of(self, name: str, passed: int) -> int:
@@ -272,6 +295,8 @@ class RunState:
         for name, updates in parts.updates.items():
             state = loaded["optimizers"].get(name)
             if state is not None and (finally_ or has_groups_of(updates.optimizer, state)):
+                if has_groups_of(updates.optimizer, state):
+                    state = put_back(state, updates.optimizer, resumed)
                 load_optimizer(name, updates.optimizer, state)
                 updates.load_state_dict(loaded["updates"][name])
         if finally_:

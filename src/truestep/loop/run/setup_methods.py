@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from truestep.loop.run.run_state import RunState
     from truestep.loop.run.stepper import Stepper
     from truestep.loop.settings.settings import Settings
+    from truestep.model.blocks import Kinds
     from truestep.model.ema import EMA
-    from truestep.model.recompute import Kinds
     from truestep.model.swa import SWA
 
 AnyOptimizer = TypeVar("AnyOptimizer", bound=torch.optim.Optimizer)
@@ -52,6 +52,7 @@ class SetupMethods:
         *,
         compile: bool | str | Mapping[str, Any] = False,
         recompute: Kinds | None = None,
+        shard: Kinds | None = None,
         name: str | None = None,
     ) -> Model:
         """Move a model to the device, and add it to the checkpoints; a resumed run loads its weights here.
@@ -65,13 +66,16 @@ class SetupMethods:
                 ("reduce-overhead", "max-autotune"), or torch.compile's options by name. Keys stay plain.
             recompute: types of blocks that only store their inputs and recompute the rest in the backward pass: less
                 memory, more time, the same gradients.
+            shard: types of blocks that `strategy="fsdp"` gathers one at a time; None for the repeated blocks, the
+                children of containers with several of one class. Other strategies ignore it.
             name: its name in the checkpoint; "model", "model_2", ... by default.
 
         Raises:
             BadSettings: an unknown mode or option of torch.compile.
-            BadPart: it has no block of these types, no values (on the meta device), or already belongs to the run.
+            BadPart: it has no block of these types, no values (on the meta device), already belongs to the run, or
+                cannot be divided over ranks.
         """
-        return self._models.add(model, compile, recompute, name)
+        return self._models.add(model, compile, recompute, shard, name)
 
     def ema(self, model: nn.Module, decay: float = 0.999, *, warmup: bool = False, name: str | None = None) -> EMA:
         """Keep an exponential moving average of the weights of a model, as part of the checkpoints.
@@ -131,7 +135,11 @@ class SetupMethods:
             name: its name in the checkpoint; "optimizer", "optimizer_2", ... by default.
             accumulate: micro-steps in its window, if not those of the run.
             clip_norm: largest norm of its gradients alone, if not that of the run.
+
+        Raises:
+            BadPart: it belongs to the run already, or with `strategy="fsdp"` was built before `run.model()`.
         """
+        self.strategy.check_optimizer(optimizer)
         settings = self.settings
         clips_alone = clip_norm is not None
         accumulate = accumulate if accumulate is not None else settings.accumulate

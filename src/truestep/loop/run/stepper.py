@@ -210,15 +210,16 @@ class Stepper:
             loss = loss / divisor
         if first.scaler is not None:
             loss = first.scaler.scale(loss)
-        if window.is_full or self._progress.ends(window):
-            self._strategy.before_backward(group, loss)
+        strategy = self._strategy
+        strategy.before_backward(group, loss, last=window.is_full or self._progress.ends(window))
         try:
-            torch.autograd.backward(loss, inputs=own)
+            torch.autograd.backward(loss, inputs=None if own is None else strategy.leaves(own))
         except RuntimeError as error:
             if several and "backward through the graph a second time" in str(error):
                 error.add_note(
                     "truestep: pass a loss of several optimizers to one step: run.step(loss, optimizer=[...])"
                 )
+            strategy.explain(error)
             raise
         if several:
             for updates in group[1:]:

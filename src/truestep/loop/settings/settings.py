@@ -34,7 +34,10 @@ class Settings:
         accumulate: micro-steps per optimizer step (gradient accumulation).
         clip_norm: largest norm of the gradients of one optimizer; None for no limit.
         device: "auto", "cpu", "cuda", "cuda:1", "mps". Under torchrun, "auto" and "cuda" are one GPU for each process.
-        strategy: "auto" for all processes that torchrun started, else one; "ddp" to refuse a start without torchrun.
+        strategy: "auto" for all processes that torchrun started, else one, each with the whole model; "ddp" to refuse a
+            start without torchrun; "fsdp" to divide parameters, gradients and optimizer states over the processes.
+        rank_timeout: seconds that processes wait for one another; then the run ends with an error that names those that
+            did not come.
         deterministic: use deterministic kernels only; some are slower, and operations without one raise an error.
         resume: "auto" to resume from the newest complete checkpoint in `out`, if there is one; the path of another run
             or checkpoint to start from its step, epoch and optimizer states (if restarted, the run resumes from its
@@ -75,6 +78,7 @@ class Settings:
     clip_norm: float | None = None
     device: str = "auto"
     strategy: str = "auto"
+    rank_timeout: float = 600.0
     deterministic: bool = False
     resume: str | Path | None = None
     init_from: str | Path | None = None
@@ -113,11 +117,17 @@ class Settings:
                 f"save_every_n_minutes must be a positive number or None, got {self.save_every_n_minutes!r}",
                 remedy="pass save_every_n_minutes=10",
             )
+        number = isinstance(self.rank_timeout, int | float) and not isinstance(self.rank_timeout, bool)
+        if not (number and 0 < self.rank_timeout < float("inf")):
+            raise BadSettings(
+                f"rank_timeout must be a positive number of seconds, got {self.rank_timeout!r}",
+                remedy="leave rank_timeout out for ten minutes",
+            )
         if self.max_time is not None:
             seconds(self.max_time, "max_time")
-        if self.strategy not in ("auto", "ddp"):
+        if self.strategy not in ("auto", "ddp", "fsdp"):
             raise BadSettings(
-                f'strategy must be "auto" or "ddp", got {self.strategy!r}',
+                f'strategy must be "auto", "ddp" or "fsdp", got {self.strategy!r}',
                 remedy="leave strategy out, and start the program with torchrun for several processes",
             )
         if self.on_sigusr1 not in ("end", "requeue", "save"):

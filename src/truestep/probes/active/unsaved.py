@@ -77,7 +77,6 @@ class Unsaved:
         return (
             type(value) is torch.Tensor
             and value.is_floating_point()
-            and value.is_leaf
             and not value.requires_grad
             and value.layout is torch.strided
             and 0 < value.numel() <= _LARGEST

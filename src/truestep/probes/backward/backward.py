@@ -20,6 +20,7 @@ from truestep.probes.backward.tape import read_tape, risky_operations
 from truestep.probes.backward.terms import Terms
 from truestep.probes.context.probe import Probe, sees
 from truestep.probes.context.values import has_values
+from truestep.probes.optimizer.fsdp import gradients_wait
 from truestep.probes.unread.values import UnreadValues
 from truestep.seams.refs import Ref
 
@@ -332,8 +333,9 @@ class BackwardProbe(Probe):
             for panel in scene.ledger.panels.values():
                 panel.scaled = True
         in_step = scene.depth.step > 0
+        waits = not counts[1] and counts[0] > 0 and gradients_wait()
         # At every step: by this key without the cost of `tell`.
-        key = (id(site), root, divided, retained, same, counts, in_step, scaled, scene.loader)
+        key = (id(site), root, divided, retained, same, counts, in_step, scaled, scene.loader, waits)
         event = self._events.get(key)
         if event is None:
             event = self._events[key] = BackwardEnded(
@@ -349,6 +351,7 @@ class BackwardProbe(Probe):
                 in_step=in_step,
                 scaled=scaled,
                 loader=scene.loader,
+                waits=waits,
             )
         scene.emit(event)
         if self._coast.learning and len(outputs) == 1:

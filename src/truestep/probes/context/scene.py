@@ -24,6 +24,7 @@ from truestep.probes.gradients.scales import Scales
 if TYPE_CHECKING:
     from truestep.probes.active.probe import ActiveProbe
     from truestep.probes.data.seeds import SeedProbe
+    from truestep.probes.ranks.probe import RankProbe
     from truestep.probes.unread.values import UnreadValues
 
 E = TypeVar("E", bound=Event)
@@ -70,6 +71,7 @@ class Scene:
         errors: tracebacks of the errors of probes.
         loader: number of the loader of the latest batch, None without one.
         seeds: the probe of seeds, None before it is installed.
+        ranks: the probe of ranks, None before it is installed.
         checks: the active checks, None if they are off.
         unread: the results that nothing reads, None before the probe of backward passes is installed.
     """
@@ -92,6 +94,7 @@ class Scene:
         self.losses = Losses()
         self.loader: int | None = None
         self.seeds: SeedProbe | None = None
+        self.ranks: RankProbe | None = None
         self.checks: ActiveProbe | None = None
         self.unread: UnreadValues | None = None
         self.coast = Coast(self)

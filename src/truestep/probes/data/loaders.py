@@ -21,6 +21,8 @@ from truestep.probes.context.probe import Probe, sees
 from truestep.probes.data.batches import describe
 from truestep.probes.data.loader_times import MOST, Pass, Wait
 from truestep.probes.data.loop_source import leaving
+from truestep.probes.data.stored_values import content
+from truestep.seams import ranks
 from truestep.seams.patch import patch
 
 _PASSES = 3
@@ -123,7 +125,7 @@ class DataProbe(Probe):
             iterator._truestep_loader = number
         except AttributeError:
             return
-        scene.tell(LoaderStarted, loader=number, **self._leaving(site)._asdict(), site=site)
+        scene.tell(LoaderStarted, loader=number, **self._leaving(site)._asdict(), epoch=_epoch(loader), site=site)
         dataset = self._datasets[number]
         self._passes[dataset] = passes = self._passes.get(dataset, 0) + 1
         reads = passes <= _PASSES and self._reads < _READS and not scene.sampling.given_up
@@ -155,6 +157,10 @@ class DataProbe(Probe):
         sampler = type(getattr(loader, "sampler", None)).__name__
         iterable = bool(getattr(loader, "_dataset_kind", 1))
         dataset = loader.dataset
+        try:
+            samples: int | None = None if iterable else len(dataset)
+        except (TypeError, NotImplementedError):
+            samples = None
         base = dataset
         for _ in range(4):
             base = getattr(base, "dataset", base)
@@ -175,6 +181,9 @@ class DataProbe(Probe):
                 sampler=_order(loader),
                 iterable=iterable,
                 workers=int(loader.num_workers),
+                parts=int(getattr(_sampler(loader), "num_replicas", 1) or 1),
+                samples=samples,
+                content=content(self.scene.torch, dataset) if samples and ranks.group() is not None else "",
                 site=made or site,
             )
         )
@@ -216,6 +225,20 @@ class DataProbe(Probe):
             self._places[number] = iterator._truestep_places = iterator._truestep_places | {1, 2}
         elif (read is None or not read.labels) and iterator._num_workers < 2:
             self._places[number] = iterator._truestep_places = frozenset()
+
+
+def _sampler(loader: Any) -> Any:
+    """Return the sampler of a loader; that of its sampler of batches, if it has such a sampler."""
+    return getattr(getattr(loader, "batch_sampler", None), "sampler", None) or getattr(loader, "sampler", None)
+
+
+def _epoch(loader: Any) -> int:
+    """Return the epoch of a sampler that shuffles by it, or -1."""
+    sampler = _sampler(loader)
+    epoch = vars(sampler).get("epoch") if hasattr(sampler, "__dict__") else None
+    if type(epoch) is not int or not hasattr(type(sampler), "set_epoch") or not vars(sampler).get("shuffle"):
+        return -1
+    return epoch
 
 
 def _order(loader: Any) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import itertools
+import os
 import sys
 from collections.abc import Mapping
 from contextlib import ExitStack
@@ -46,7 +47,7 @@ class CheckpointProbe(Probe):
         def _save(obj: Any, *args: Any, **kwargs: Any) -> Any:
             result = original_save(obj, *args, **kwargs)
             if scene.active:
-                probe.saved(obj)
+                probe.saved(obj, sys._getframe(1))
             return result
 
         def _load(*args: Any, **kwargs: Any) -> Any:
@@ -131,10 +132,13 @@ class CheckpointProbe(Probe):
         patch(stack, cls, "state_dict", state_dict)
 
     @sees
-    def saved(self, obj: Any) -> None:
+    def saved(self, obj: Any, caller: FrameType) -> None:
+        """Emit that an object was saved, with the file that ``torch.save`` got."""
+        file = _target(caller)
         keys = tuple(str(key) for key in list(obj)[:20]) if isinstance(obj, dict) else (type(obj).__name__,)
         whole = isinstance(obj, self.scene.torch.nn.Module)
-        self.scene.tell(CheckpointSaved, site=self.scene.site(2), holds=keys, whole_model=whole)
+        path = os.path.abspath(file) if isinstance(file, str | os.PathLike) else ""
+        self.scene.tell(CheckpointSaved, site=self.scene.site(2), holds=keys, whole_model=whole, path=path)
 
     @sees
     def file_loaded(self, loaded: Any) -> None:
@@ -257,3 +261,12 @@ def _rough(number: int) -> int:
     (7, 1000)
     """
     return int(float(f"{number:.0e}"))
+
+
+def _target(frame: FrameType | None) -> Any:
+    """Return the first argument after the object of the ``torch.save`` that called; other wrappers may be between."""
+    for _ in range(4):
+        if frame is None or frame.f_code.co_name == "save":
+            break
+        frame = frame.f_back
+    return None if frame is None else frame.f_locals.get("f")

@@ -3,14 +3,27 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 from typing import Any
 
 
 def shards() -> dict[int, Any]:
     """Return the shard that the optimizer holds (FSDP2), by the identity of the gathered parameter."""
+    return {id(gathered): parameter.sharded_param for parameter, gathered in _gathered()}
+
+
+def gradients_wait() -> bool:
+    """Return True if gradients of gathered parameters wait for the pass that reduces them (FSDP2)."""
+    return any(
+        gathered.grad is not None or parameter.unsharded_accumulated_grad is not None
+        for parameter, gathered in _gathered()
+    )
+
+
+def _gathered() -> Iterator[tuple[Any, Any]]:
+    """Yield torch's record of each parameter that was gathered, and the gathered one."""
     module = sys.modules.get("torch.distributed._composable_state")
     mapping = getattr(module, "_module_state_mapping", None)
-    found: dict[int, Any] = {}
     for reference in list(mapping.values()) if mapping else ():
         state = reference()
         groups = getattr(state, "_fsdp_param_groups", None) or (getattr(state, "_fsdp_param_group", None),)
@@ -18,8 +31,7 @@ def shards() -> dict[int, Any]:
             for parameter in getattr(group, "fsdp_params", ()):
                 gathered = getattr(parameter, "_unsharded_param", None)
                 if gathered is not None:
-                    found[id(gathered)] = parameter.sharded_param
-    return found
+                    yield parameter, gathered
 
 
 def is_freed(tensor: Any) -> bool:

@@ -242,6 +242,8 @@ class OptimizerProbe(Probe):
     def _copy(self, optimizer: Any, panel: Panel, counts: Counts, site: Site | None, closure: bool) -> None:
         """Copy values to compare after the step; the step counts even if this fails."""
         with self.scene.sampling.timed(_one_of(panel)):
+            if self.scene.ranks is not None:
+                self.scene.ranks.before_step(panel)
             self._averages.measure()
             self._stepped.before(optimizer, panel, counts, site, closure=closure)
             self._rows.meet()
@@ -318,6 +320,8 @@ class OptimizerProbe(Probe):
     def _compare(self, panel: Panel, site: Site | None) -> None:
         """Read values closely at a sampled step; the step counts even if this fails."""
         with self.scene.sampling.timed(_one_of(panel)):
+            if self.scene.ranks is not None:
+                self.scene.ranks.after_step(panel, site)
             self._stepped.after(panel, site)
             self._unchanged.look()
             self._copies.look(self._unchanged.moved, self._unchanged.stayed)

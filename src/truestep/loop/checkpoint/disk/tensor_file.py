@@ -76,6 +76,34 @@ def write_tensors(sink: Sink, tensors: Mapping[str, torch.Tensor]) -> None:
             sink.write(tensor.contiguous().reshape(-1).view(torch.uint8).numpy().data)
 
 
+def read_rows(path: Path, name: str, begin: int, end: int) -> torch.Tensor:
+    """Return rows of one tensor in a safetensors file, on the CPU; the others are not read.
+
+    Args:
+        path: the file.
+        name: of the tensor.
+        begin: the first row.
+        end: the row after the last one.
+
+    Raises:
+        BadCheckpoint: the file has no such tensor or rows, or cannot be read.
+    """
+    from safetensors import SafetensorError, safe_open
+
+    try:
+        with safe_open(path, framework="pt", device="cpu") as file:
+            rows: torch.Tensor = file.get_slice(name)[begin:end]
+    except (SafetensorError, OSError) as error:
+        raise BadCheckpoint(f"cannot read {path}: {error}", remedy="use another checkpoint") from error
+    if len(rows) != end - begin:
+        raise BadCheckpoint(
+            f"{path} has too few rows of {name}",
+            expected=f"expected rows {begin} to {end}, got {len(rows)}",
+            remedy="use another checkpoint",
+        )
+    return rows
+
+
 def read_tensors(path: Path, device: torch.device | str = "cpu") -> dict[str, torch.Tensor]:
     """Return the tensors in a safetensors file, by name; tied weights are one tensor under several names.
 

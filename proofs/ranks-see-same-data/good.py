@@ -1,0 +1,52 @@
+"""Two ranks train a classifier for 200 steps; the model is tested."""
+
+import sys
+import tempfile
+from pathlib import Path
+
+import torch
+import torch.distributed as dist
+import torch.multiprocessing as mp
+import torch.nn.functional as F
+from torch import nn
+from torch.nn.parallel import DistributedDataParallel
+from torch.utils.data import DataLoader, DistributedSampler, TensorDataset
+
+seed = int(sys.argv[1]) if len(sys.argv) > 1 else 0
+torch.set_num_threads(1)
+
+
+def samples(count: int) -> tuple[torch.Tensor, torch.Tensor]:
+    """Points in 20 dimensions, and the class that a fixed random network gives them."""
+    drawn = torch.Generator().manual_seed(seed)
+    teacher = torch.randn(20, 40, generator=drawn), torch.randn(40, 4, generator=drawn)
+    points = torch.randn(count, 20, generator=drawn)
+    return points, (torch.tanh(points @ teacher[0]) @ teacher[1]).argmax(1)
+
+
+def train(rank: int, store: str) -> None:
+    dist.init_process_group("gloo", init_method=f"file://{store}", rank=rank, world_size=2)
+    points, labels = samples(6000)
+    data = TensorDataset(points[:4000], labels[:4000])
+    torch.manual_seed(seed)
+    sampler = DistributedSampler(data, seed=seed)
+    loader = DataLoader(data, batch_size=3, sampler=sampler)
+    net = nn.Sequential(nn.Linear(20, 64), nn.ReLU(), nn.Linear(64, 4))
+    model = DistributedDataParallel(net)
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-2)
+    for (inputs, targets), _step in zip(loader, range(200), strict=False):
+        loss = F.cross_entropy(model(inputs), targets)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    net.eval()
+    with torch.no_grad():
+        accuracy = (net(points[4000:]).argmax(1) == labels[4000:]).float().mean().item()
+    if rank == 0:
+        print(f"result: {accuracy:.4f}", flush=True)
+    dist.destroy_process_group()
+
+
+if __name__ == "__main__":
+    with tempfile.TemporaryDirectory() as folder:
+        mp.start_processes(train, args=(str(Path(folder, "store")),), nprocs=2, start_method="fork")

@@ -1,0 +1,37 @@
+"""Broken: without a loader: each rank draws the same indices."""
+
+import tempfile
+from pathlib import Path
+
+import torch
+import torch.distributed as dist
+import torch.multiprocessing as mp
+import torch.nn.functional as F
+from torch import nn
+from torch.nn.parallel import DistributedDataParallel as DDP
+from torch.utils.data import DataLoader, TensorDataset
+
+torch.set_num_threads(1)
+
+
+def train(rank, folder):
+    dist.init_process_group("gloo", init_method=f"file://{folder}/store", rank=rank, world_size=2)
+    torch.manual_seed(0)
+    points = torch.randn(640, 8)
+    data = TensorDataset(points[:512], points[:512, :3].argmax(1))
+    net = nn.Sequential(nn.Linear(8, 32), nn.ReLU(), nn.Linear(32, 3))
+    model = DDP(net)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05, momentum=0.9)
+    for _epoch in range(3):
+        for _step in range(20):
+            rows = torch.randint(0, 512, (16,))
+            inputs, labels = data[rows]
+            optimizer.zero_grad()
+            F.cross_entropy(model(inputs), labels).backward()  # error: ranks-see-same-data
+            optimizer.step()
+    dist.destroy_process_group()
+
+
+if __name__ == "__main__":
+    with tempfile.TemporaryDirectory() as folder:
+        mp.start_processes(train, args=(folder,), nprocs=2, start_method="fork")
