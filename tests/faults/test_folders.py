@@ -12,8 +12,9 @@ import torch
 
 from truestep.errors import FolderInUse, UnwritableFolder
 from truestep.loop.checkpoint import content
-from truestep.loop.checkpoint.checkpoints import Checkpoints, find
+from truestep.loop.checkpoint.checkpoints import Checkpoints
 from truestep.loop.checkpoint.disk.lock import FolderLock
+from truestep.loop.checkpoint.listing import find
 
 RUN = """
 import sys

@@ -7,7 +7,8 @@ import torch
 
 from truestep.errors import BadCheckpoint, BrokenCheckpoint
 from truestep.loop.checkpoint.checkpoint import Checkpoint
-from truestep.loop.checkpoint.checkpoints import Checkpoints, find
+from truestep.loop.checkpoint.checkpoints import Checkpoints
+from truestep.loop.checkpoint.listing import find
 
 FILES = ["model.safetensors", "models.pt", "state.pt", "rng-rank0.pt", "manifest.json"]
 

@@ -6,7 +6,7 @@ from torch import nn
 
 from truestep import Run, load_weights
 from truestep.errors import BadCheckpoint
-from truestep.loop.checkpoint.checkpoints import find
+from truestep.loop.checkpoint.listing import find
 
 X = torch.randn(64, 3, generator=torch.Generator().manual_seed(0))
 DATA = torch.utils.data.TensorDataset(X, X.sum(1, keepdim=True))

@@ -16,7 +16,8 @@ from torch import nn
 import truestep
 from truestep.errors import BadCheckpoint, BadSettings, BrokenCheckpoint, DiskFull, UnsavableState, UnwritableFolder
 from truestep.loop.checkpoint.checkpoint import Checkpoint
-from truestep.loop.checkpoint.checkpoints import Checkpoints, find
+from truestep.loop.checkpoint.checkpoints import Checkpoints
+from truestep.loop.checkpoint.listing import find
 
 
 class Net(nn.Module):

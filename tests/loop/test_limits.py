@@ -10,7 +10,7 @@ from torch import nn
 
 from truestep import Run
 from truestep.errors import BadSettings
-from truestep.loop.checkpoint.checkpoints import find
+from truestep.loop.checkpoint.listing import find
 from truestep.loop.log.logs import Logs
 from truestep.loop.settings.limits import seconds
 

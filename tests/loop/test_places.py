@@ -11,7 +11,7 @@ from torch import nn
 
 from truestep import Run
 from truestep.errors import BadCheckpoint, BadLogValue, BadPart, FolderInUse, OpenWindow, UnknownPrecision
-from truestep.loop.checkpoint.checkpoints import find
+from truestep.loop.checkpoint.listing import find
 
 
 def data(size=8):

@@ -14,7 +14,7 @@ from torch import nn
 
 from truestep import Run
 from truestep.errors import InexactResume
-from truestep.loop.checkpoint.checkpoints import find
+from truestep.loop.checkpoint.listing import find
 from truestep.loop.position import starts
 
 

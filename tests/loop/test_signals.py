@@ -13,7 +13,7 @@ import torch
 from torch import nn
 
 from truestep import Run
-from truestep.loop.checkpoint.checkpoints import find
+from truestep.loop.checkpoint.listing import find
 
 PROGRAMS = Path(__file__).parent / "programs"
 _spec = importlib.util.spec_from_file_location("training_program", PROGRAMS / "training.py")

@@ -9,7 +9,7 @@ from torch import nn
 
 from truestep import Run
 from truestep.errors import BadCheckpoint, BadSettings, FolderHoldsRun, KeysDoNotMatch
-from truestep.loop.checkpoint.checkpoints import find
+from truestep.loop.checkpoint.listing import find
 
 
 def data(size=8):

@@ -17,18 +17,12 @@ from truestep.events._active import (
     DerivativeCompared,
     DrawsCompared,
     InputsCompared,
-    LabelsRead,
     PaddingCompared,
     PartsCompared,
     PlainStateCompared,
     PlainStateSaved,
     ResultCompared,
     ResultDifferentiated,
-    RowsEqualled,
-    RowsEvaluated,
-    RowsPaired,
-    RowsRead,
-    RowsUnread,
     SampleReadAgain,
     SamplesCompared,
     SamplesShared,
@@ -111,6 +105,14 @@ from truestep.events._ranks import (
     ReplicaRead,
     ReplicaWrapped,
     WeightsRead,
+)
+from truestep.events._rows import (
+    LabelsRead,
+    RowsEqualled,
+    RowsEvaluated,
+    RowsPaired,
+    RowsRead,
+    RowsUnread,
 )
 from truestep.events._steps import (
     AverageMeasured,

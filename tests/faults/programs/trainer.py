@@ -22,8 +22,9 @@ from pathlib import Path
 
 import torch
 
-from truestep.loop.checkpoint.checkpoints import Checkpoints, listed
+from truestep.loop.checkpoint.checkpoints import Checkpoints
 from truestep.loop.checkpoint.disk.lock import FolderLock
+from truestep.loop.checkpoint.listing import listed
 
 BECOME_REAPER = 36  # prctl(2): workers of a killed parent become children of this process
 PATIENCE_S = 60

@@ -1,7 +1,8 @@
 """Checkpoints: crash-safe writing, verified reading, comparison on resume, and weights from files.
 
 checkpoint      one finished checkpoint, read from the disk
-checkpoints     the folder of checkpoints: save, keep the newest and the best, find
+checkpoints     the folder of checkpoints: save, keep the newest and the best
+listing         the checkpoints in a folder, newest or best first; `find`
 content         the content of one checkpoint, collected before it is written
 snapshot        copies of tensors on the CPU
 safe_state      conversion of state to types that load with `weights_only=True`

@@ -50,6 +50,38 @@ def compare(was: Facts, now: Facts, loops: Mapping[str, Any]) -> list[DeclaredCh
     return found
 
 
+def compare_parts(
+    shelves: Mapping[str, tuple[Iterable[str], Iterable[str]]], dropped: set[str], path: Path
+) -> list[DeclaredChange]:
+    """Return the new and the dropped parts of a run.
+
+    Args:
+        shelves: names of the present and of the saved parts, by kind.
+        dropped: names of the parts that the program has dropped.
+        path: the checkpoint.
+
+    Raises:
+        BadCheckpoint: a part is missing, and its saved state would be lost.
+    """
+    changes: list[DeclaredChange] = []
+    for kind, (present, saved) in shelves.items():
+        if missing := set(saved) - set(present) - dropped:
+            raise BadCheckpoint(
+                f"the checkpoint {path} was made by a run with other parts",
+                expected=f"{kind}s {sorted(saved)}, got {sorted(present)}",
+                remedy=f"give the run {sorted(missing)[0]!r} too, also where an earlier epoch had added it; "
+                "run.drop() then lets it go",
+            )
+        changes += [
+            DeclaredChange(f'{kind} "{name}"', "", "new", "begins here") for name in sorted({*present} - {*saved})
+        ]
+        changes += [
+            DeclaredChange(f'{kind} "{name}"', "saved", "", "dropped")
+            for name in sorted(dropped & set(saved) - set(present))
+        ]
+    return changes
+
+
 def refuse(changes: Iterable[DeclaredChange], path: Path, step: int) -> None:
     """Raise an error if the run cannot resume with one of the changes.
 

@@ -15,9 +15,10 @@ from typing import NamedTuple, Self
 
 from truestep.errors import BadCheckpoint, FolderHoldsRun
 from truestep.loop.checkpoint.checkpoint import Checkpoint
-from truestep.loop.checkpoint.checkpoints import Checkpoints, find, listed, numbered
+from truestep.loop.checkpoint.checkpoints import Checkpoints
 from truestep.loop.checkpoint.disk.files import failures_of
 from truestep.loop.checkpoint.disk.lock import FolderLock
+from truestep.loop.checkpoint.listing import find, listed, numbered
 from truestep.loop.process.terminal import say
 from truestep.loop.settings.settings import Settings
 

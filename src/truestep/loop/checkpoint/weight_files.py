@@ -14,9 +14,9 @@ from torch.serialization import safe_globals
 
 from truestep.errors import BadCheckpoint
 from truestep.loop.checkpoint.checkpoint import Checkpoint
-from truestep.loop.checkpoint.checkpoints import find
 from truestep.loop.checkpoint.disk.manifest import NAME
 from truestep.loop.checkpoint.disk.tensor_file import read_tensors
+from truestep.loop.checkpoint.listing import find
 
 _NESTS = ("state_dict", "model_state_dict", "model", "module", "net", "weights", "params")
 _NEEDS_CODE = re.compile("Unsupported global|unsupported GLOBAL|Can only create|Can only build")

@@ -27,8 +27,8 @@ import torch
 from truestep.config import Options
 from truestep.errors import BadSettings, RankDoesNotAnswer
 from truestep.loop.checkpoint.checkpoint import Checkpoint
-from truestep.loop.checkpoint.checkpoints import find
 from truestep.loop.checkpoint.declared import facts_of_settings
+from truestep.loop.checkpoint.listing import find
 from truestep.loop.checkpoint.run_folder import RunFolder
 from truestep.loop.optim.cadence import Cadence
 from truestep.loop.optim.precision import Precision

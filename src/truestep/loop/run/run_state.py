@@ -8,14 +8,13 @@ optimizers, because building a schedule writes learning rates into its optimizer
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import torch
 
-from truestep.errors import BadCheckpoint, KeysDoNotMatch
+from truestep.errors import KeysDoNotMatch
 from truestep.loop.checkpoint.checkpoint import Checkpoint
-from truestep.loop.checkpoint.comparison import apply_changes, compare, refuse, renew_lr, table
+from truestep.loop.checkpoint.comparison import apply_changes, compare, compare_parts, refuse, renew_lr, table
 from truestep.loop.checkpoint.content import Content, Evaluated, stamp_of
 from truestep.loop.checkpoint.declared import DeclaredChange, Facts, facts_of_loader
 from truestep.loop.checkpoint.of_ranks import for_rank, own_state, rng_for
@@ -274,7 +273,16 @@ class RunState:
         loaded = self._state_of(resumed)  # read again: the program may have changed earlier values in place
         changes = self._changes(loaded, resumed)
         if finally_:
-            changes += self._compare()
+            changes += compare_parts(
+                {
+                    "model": ([*parts.models, *parts.averaging.shelf], resumed.models),
+                    "optimizer": (parts.updates, self._loaded["optimizers"]),
+                    "schedule": (parts.schedules, self._loaded["schedules"]),
+                    "registered object": (parts.registered, self._loaded["registered"]),
+                },
+                {name for _, name in parts.dropped},
+                resumed.path,
+            )
             self._user.restore(loaded["user"])
             for name, part in parts.registered.items():
                 if name in loaded["registered"]:
@@ -334,39 +342,6 @@ class RunState:
             return []
         changes = compare(loaded["declared"], _declared(self._parts, self._facts), loaded["loops"])
         refuse(changes, resumed.path, resumed.step)
-        return changes
-
-    def _compare(self) -> list[DeclaredChange]:
-        """Return the new and the dropped parts; raise an error if a saved part is missing.
-
-        Raises:
-            BadCheckpoint: a part is missing, and its saved state would be lost.
-        """
-        assert self._resumed is not None
-        parts, loaded = self._parts, self._loaded
-        shelves: dict[str, tuple[Iterable[str], Iterable[str]]] = {
-            "model": ([*parts.models, *parts.averaging.shelf], self._resumed.models),
-            "optimizer": (parts.updates, loaded["optimizers"]),
-            "schedule": (parts.schedules, loaded["schedules"]),
-            "registered object": (parts.registered, loaded["registered"]),
-        }
-        dropped = {name for _, name in parts.dropped}
-        changes: list[DeclaredChange] = []
-        for kind, (present, saved) in shelves.items():
-            if missing := set(saved) - set(present) - dropped:
-                raise BadCheckpoint(
-                    f"the checkpoint {self._resumed.path} was made by a run with other parts",
-                    expected=f"{kind}s {sorted(saved)}, got {sorted(present)}",
-                    remedy=f"give the run {sorted(missing)[0]!r} too, also where an earlier epoch had added it; "
-                    "run.drop() then lets it go",
-                )
-            changes += [
-                DeclaredChange(f'{kind} "{name}"', "", "new", "begins here") for name in sorted({*present} - {*saved})
-            ]
-            changes += [
-                DeclaredChange(f'{kind} "{name}"', "saved", "", "dropped")
-                for name in sorted(dropped & set(saved) - set(present))
-            ]
         return changes
 
     def _begin_new_schedules(self, loaded: dict[str, Any]) -> None:

@@ -9,6 +9,10 @@ from typing import Any
 from truestep.probes.active.copies import Refused
 from truestep.probes.context.scene import Scene
 
+_ATTEMPTS = 3
+_MOST = 8
+"""Models or loaders with attempts, for each kind of check."""
+
 
 def hindrance(scene: Scene) -> str:
     """Return the reason why the program's code cannot be called again now; empty if it can."""
@@ -45,3 +49,31 @@ def fit(module: Any) -> None:
     """
     if any(part.training for part in module.modules()):
         raise Refused("a part of it is in train mode")
+
+
+class Attempts:
+    """Numbers of attempts of checks that can be refused: some for each model or loader, and for some of these."""
+
+    def __init__(self) -> None:
+        self._left: dict[tuple[str, int], int] = {}
+        """Kind of check and its model or loader, to the number of attempts left."""
+
+    def due(self, what: str, number: int) -> bool:
+        """Return True if a check may be tried."""
+        left = self._left.get((what, number))
+        return left > 0 if left is not None else sum(kind == what for kind, _ in self._left) < _MOST
+
+    def begin(self, what: str, number: int) -> None:
+        """Count an attempt."""
+        self._left[what, number] = self._left.get((what, number), _ATTEMPTS) - 1
+
+    def settle(self, what: str, number: int) -> None:
+        """End the attempts of a check that has a result."""
+        self._left[what, number] = 0
+
+    def open(self, what: str, number: int) -> bool:
+        """Return True at the first call for a check, which counts as no attempt."""
+        if (what, number) in self._left:
+            return False
+        self._left[what, number] = _ATTEMPTS
+        return True

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import ExitStack
 from types import FrameType
 from typing import Any
@@ -23,19 +23,16 @@ from truestep.events import (
     PlainStateCompared,
     PlainStateSaved,
     RowsUnread,
-    SampleReadAgain,
     SamplesCompared,
-    SamplesShared,
     Site,
 )
 from truestep.probes.active import restored_states
 from truestep.probes.active.battery import Batch, battery
 from truestep.probes.active.call import called
 from truestep.probes.active.copies import Refused, copy_of
-from truestep.probes.active.data_sets.overlap import Overlap, Trained
-from truestep.probes.active.data_sets.reads import read_again, shared
+from truestep.probes.active.data_sets.checks import DataSetChecks
 from truestep.probes.active.derivatives import functions_of
-from truestep.probes.active.grounds import fit, hindrance
+from truestep.probes.active.grounds import Attempts, fit, hindrance
 from truestep.probes.active.result_gradients import ResultGradients
 from truestep.probes.active.rows.columns import TargetColumns
 from truestep.probes.active.rows.pairing import Pairing
@@ -48,12 +45,8 @@ from truestep.probes.context.probe import Probe, sees
 from truestep.probes.evaluation.comparisons import Comparisons
 from truestep.probes.forward.model import Model
 from truestep.probes.forward.results import Use, use_of
-from truestep.seams.refs import Ref
 
-_ATTEMPTS = 3
-_MOST = 8
 _MOST_DATA = 64
-_MOST_COMPARED = 32
 _TRAINED = 3
 """Step from which a model without an evaluation is checked in training."""
 
@@ -67,16 +60,10 @@ class ActiveProbe(Probe):
         scene = self.scene
         self._collate = default_collate
         self._batch = Batch(scene)
-        self._data: dict[int, Ref] = {}
-        """Loader to its data set, which can outlive it."""
         self._training: dict[int, int] = {}
         """Model to the step in which its training was checked."""
-        self._left: dict[tuple[str, int], int] = {}
-        """Kind of check and its model or loader, to the number of attempts left."""
-        self._trained = Trained(scene)
-        self._compared: dict[int, tuple[tuple[int, int], Overlap | None]] = {}
-        """Loader of an evaluation to the state of the training at its comparison, and the result."""
-
+        self._attempts = Attempts()
+        self._data = DataSetChecks(scene, self._aside, self._attempts)
         self._targets = TargetsRead(scene, self._aside)
         self._columns = TargetColumns(scene, self._aside)
         self._rows = RowReads(scene, self._aside)
@@ -109,9 +96,8 @@ class ActiveProbe(Probe):
     def drawn(self, iterator: Any, batch: Any) -> None:
         """Record the shapes of a batch, with weak references to its tensors."""
         loader = self.scene.loader
-        self._note_data(loader, iterator._dataset)
         if loader is not None:
-            self._trained.drawn(loader, iterator)
+            self._data.drawn(loader, iterator)
         by_torch = type(batch) in (tuple, list) and getattr(iterator, "_collate_fn", None) is self._collate
         self._batch.drawn(loader, batch if by_torch else ())
         with contextlib.suppress(Refused):
@@ -130,12 +116,6 @@ class ActiveProbe(Probe):
             if (model, missing, held) not in self._saves and len(self._saves) < _MOST_DATA:
                 self._saves.add((model, missing, held))
                 scene.emit(PlainStateSaved(model=model, missing=missing, held=held, site=scene.site()))
-
-    def _note_data(self, loader: int | None, data: Any) -> None:
-        """Record the data set of a loader; skips objects without weak references, such as lists."""
-        if loader is not None and loader not in self._data and len(self._data) < _MOST_DATA:
-            with contextlib.suppress(TypeError):
-                self._data[loader] = Ref(data)
 
     def returned(self, model: Model, site: Site | None, tracked: bool, frame: FrameType, result: Any) -> None:
         """Handle an outermost call of a model that has returned.
@@ -181,7 +161,7 @@ class ActiveProbe(Probe):
             others = self._pairing.computed(site, sys._getframe(2), input, target)
             found = [] if others else self._pairing.tables(input)
             read = bool(found) and self._pairing.reads(target)
-            self._rows.targets(site, sys._getframe(2), target, found, self._part(), read=read)
+            self._rows.targets(site, sys._getframe(2), target, found, self._data.part(), read=read)
         if whole and self.scene.sampling.step >= _TRAINED:
             self._targets.computed(kind, site, sys._getframe(2), input, target)
             self._columns.computed(site, sys._getframe(2), target)
@@ -220,14 +200,7 @@ class ActiveProbe(Probe):
                 before = self._pairing.before(given)
                 made.found = self._rows.training(model, site, frame, given, before)
             elif given and not scene.torch.is_grad_enabled():
-                self._rows.evaluation(model, site, frame, given, self._part())
-
-    def _part(self) -> Sequence[int] | None:
-        """Return the rows that the loader of the latest batch reads of its data set; None for all of them."""
-        loader = self.scene.loader
-        data = self._data[loader]() if loader in self._data else None
-        part = vars(data).get("indices") if isinstance(data, self.scene.torch.utils.data.Subset) else None
-        return part if isinstance(part, list | range) else None
+                self._rows.evaluation(model, site, frame, given, self._data.part())
 
     @sees
     def _read_parts(self, module: Any, model: int, site: Site | None, frame: FrameType, result: Any) -> None:
@@ -246,40 +219,29 @@ class ActiveProbe(Probe):
 
     def _in_training(self, module: Any, model: int, site: Site | None, frame: FrameType, result: Any) -> None:
         step = self.scene.sampling.step
-        if step >= _TRAINED and self._training.get(model) != step and self._due("training", model):
+        if step >= _TRAINED and self._training.get(model) != step and self._attempts.due("training", model):
             self._training[model] = step
             self._check_model(module, model, site, frame, result)
 
     def _without_gradients(self, module: Any, model: int, site: Site | None) -> None:
         """Handle a call in train mode, which may be an evaluation all the same."""
         scene, loader = self.scene, self.scene.loader
-        self._trained.evaluated(module, loader)
+        self._data.evaluated(module, loader)
         if loader is not None and scene.sampling.step and not scene.coast.on and not scene.coast.learning:
-            self._check_overlap(loader, model, site)
+            self._data.check_overlap(loader, model, site)
 
     def _in_evaluation(self, module: Any, model: int, site: Site | None, frame: FrameType, result: Any) -> None:
         scene, loader = self.scene, self.scene.loader
-        self._trained.evaluated(module, loader)
+        self._data.evaluated(module, loader)
         if not scene.sampling.step or scene.coast.on or scene.coast.learning:
             return
-        if self._due("model", model):
+        if self._attempts.due("model", model):
             self._check_model(module, model, site, frame, result, evaluated=True)
-        if loader is not None and self._due("loader", loader):
-            self._check_reads(loader, model, site)
         if loader is not None:
-            self._check_overlap(loader, model, site)
-        if self._due("state", model):
+            self._data.check_reads(loader, model, site)
+            self._data.check_overlap(loader, model, site)
+        if self._attempts.due("state", model):
             self._check_state(module, model, frame)
-
-    def _due(self, what: str, number: int) -> bool:
-        left = self._left.get((what, number))
-        return left > 0 if left is not None else sum(kind == what for kind, _ in self._left) < _MOST
-
-    def _attempt(self, what: str, number: int) -> None:
-        self._left[what, number] = self._left.get((what, number), _ATTEMPTS) - 1
-
-    def _settled(self, what: str, number: int) -> None:
-        self._left[what, number] = 0
 
     @contextlib.contextmanager
     def _aside(self) -> Iterator[None]:
@@ -308,7 +270,7 @@ class ActiveProbe(Probe):
         self, module: Any, model: int, site: Site | None, frame: FrameType, result: Any, *, evaluated: bool = False
     ) -> None:
         scene = self.scene
-        self._attempt("model" if evaluated else "training", model)
+        self._attempts.begin("model" if evaluated else "training", model)
         events: list[Event] = []
         try:
             with self._aside():
@@ -322,80 +284,21 @@ class ActiveProbe(Probe):
             events = [CheckSkipped(check="samples", reason=f"the model was not checked: {refused}")]
         dead = any(isinstance(event, ArgumentsCompared) and event.dead for event in events)
         if any(isinstance(event, SamplesCompared) for event in events) and not dead:
-            self._settled("training", model)
+            self._attempts.settle("training", model)
             if evaluated:
-                self._settled("model", model)
+                self._attempts.settle("model", model)
         for event in events:
             scene.emit(event)
-
-    # --- check: samples change ---------------------------------------------------------------------------------
-
-    def _check_reads(self, loader: int, model: int, site: Site | None) -> None:
-        scene = self.scene
-        self._attempt("loader", loader)
-        try:
-            with self._aside():
-                met = {number: ref() for number, ref in self._data.items()}
-                data = met.pop(loader, None)
-                if not hasattr(data, "__getitem__") or not hasattr(data, "__len__"):
-                    raise Refused("the data set has no indices or no length")
-                beside = shared(data, [pair for pair in met.items() if pair[1] is not None])
-                with restored_states.kept(scene.torch):
-                    reads = read_again(data, scene)
-        except Refused as refused:
-            scene.emit(CheckSkipped(check="reads", reason=f"the evaluation data were not checked: {refused}"))
-            return
-        self._settled("loader", loader)
-        event = SampleReadAgain(loader=loader, model=model, differ=reads.differ, beside=beside, site=site)
-        scene.emit(event)
-
-    # --- check: samples are shared with the training -----------------------------------------------------------
-
-    def _check_overlap(self, loader: int, model: int, site: Site | None) -> None:
-        scene, trained = self.scene, self._trained
-        now = trained.beginnings, trained.changes
-        if not (trained.changes or trained.unknown) or loader in trained.loaders:
-            return
-        if len(self._compared) >= _MOST_COMPARED or self._compared.get(loader, ((0, 0), None))[0] == now:
-            return
-        found: list[tuple[int, Overlap]] = []
-        try:
-            with self._aside():
-                found = [(loader, trained.compare(loader))]
-                for other, ((begun, _), before) in self._compared.items():
-                    if other == loader or before is None or begun != trained.beginnings:
-                        continue
-                    if not before.shared and not before.by_value:
-                        after = trained.again(other, before)
-                        found += [(other, after)] if after.shared else []
-        except Refused as refused:
-            self._compared[loader] = now, None
-            reason = f"the evaluation data were not compared with the training: {refused}"
-            scene.emit(CheckSkipped(check="overlap", reason=reason))
-            return
-        for number, overlap in found:
-            self._compared[number] = now, overlap
-            facts = {name: getattr(overlap, name) for name in Overlap.__slots__}
-            shared = SamplesShared(
-                loader=number,
-                model=model,
-                later=number != loader,
-                trained=tuple(sorted(trained.loaders)),
-                **facts,
-                site=site,
-            )
-            scene.emit(shared)
 
     # --- check: a state dict leaves out state ------------------------------------------------------------------
 
     def _check_state(self, module: Any, model: int, frame: FrameType) -> None:
         scene = self.scene
         if not (self._plain.is_due(model, scene.sampling.step) and self._plain.changed(model)):
-            if ("state", model) not in self._left:
-                self._left["state", model] = _ATTEMPTS
+            if self._attempts.open("state", model):
                 scene.emit(PlainStateCompared(model=model))
             return
-        self._attempt("state", model)
+        self._attempts.begin("state", model)
         try:
             with self._aside():
                 fit(module)
@@ -406,5 +309,5 @@ class ActiveProbe(Probe):
             scene.emit(CheckSkipped(check="state", reason=f"the state of the model was not checked: {refused}"))
             return
         if depends:
-            self._settled("state", model)
+            self._attempts.settle("state", model)
         scene.emit(PlainStateCompared(model=model, depends=depends))

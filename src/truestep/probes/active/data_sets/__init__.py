@@ -1,5 +1,6 @@
 """Checks of data sets, on copies and by the indices of samples.
 
+checks           `DataSetChecks`: runs the checks of data sets
 reads            check: a sample of the evaluation data differs when it is read again
 overlap          check: the training uses samples of the evaluation
 drawn            the samples that a loader draws

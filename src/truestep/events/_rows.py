@@ -1,0 +1,132 @@
+"""Rows of batches that were found in tables which variables of the program hold; none with ``--passive``."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from truestep.events._event import Event, Site
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class RowsRead(Event):
+    """At a sampled step, the rows of a batch of training were found in a larger table that a variable holds."""
+
+    absent: ClassVar[str] = "no training on rows of a table that a variable holds"
+    costly: ClassVar[bool] = True
+    model: int
+    table: str
+    """Name of the smallest such table, such as "X_train" or "buffer.obs"."""
+    rows: int
+    """Number of its rows."""
+    read: int
+    """Number of rows of the batch."""
+    least: int
+    most: int
+    """Least and largest place of a row of the batch in the table."""
+    site: Site | None = None
+    """Line that called the model."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class RowsPaired(Event):
+    """At a sampled step, rows of a batch and of another argument or a target were found in two tables or parts."""
+
+    absent: ClassVar[str] = "no training on rows of two tables that variables hold"
+    costly: ClassVar[bool] = True
+    model: int = 0
+    """Model with the argument; 0 for the target of a loss."""
+    table: str
+    other: str
+    """Names of the table of the batch, and of that of the argument or target, which has as many rows."""
+    rows: int
+    equal: bool = True
+    """Whether both are of the same rows."""
+    batch: bool = False
+    """True for parts of one batch of a loader, False for tables that variables hold."""
+    chance: float = -9.0
+    """Logarithm of the probability that unequal rows are in their order by chance."""
+    site: Site | None = None
+    """Line of the call or loss."""
+    made: Site | None = None
+    """Line that makes the target."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class RowsEqualled(Event):
+    """At a sampled step, the rows of the arguments of a model in training were compared with each other.
+
+    Of a model with different rows in each batch, only the first is emitted.
+    """
+
+    absent: ClassVar[str] = "no batch with rows that could be compared"
+    costly: ClassVar[bool] = True
+    model: int
+    rows: int
+    equal: bool = True
+    """Whether all rows have equal values."""
+    moved: bool = False
+    """Whether the common row differs from that of the previous sampled step."""
+    name: str = ""
+    made: Site | None = None
+    """Line that makes the batch."""
+    site: Site | None = None
+    """Line that called the model."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class RowsEvaluated(Event):
+    """A model was called without gradients, and the rows were compared with those of the training."""
+
+    absent: ClassVar[str] = "no evaluation on rows of a table that a variable holds"
+    costly: ClassVar[bool] = True
+    model: int
+    table: str = ""
+    """Name of the smallest table with the rows; empty if they are from no table."""
+    samples: int = 0
+    hits: int = 0
+    """Rows that were read in a sampled step of the training."""
+    inside: int = 0
+    """Rows that are in the table of the training."""
+    trained: str = ""
+    """Name of the table of the training with most of these rows, with its number of rows."""
+    rows: int = 0
+    seen: int = 0
+    """Number of different rows that were read in sampled steps of the training."""
+    windows: bool = False
+    """Whether rows are windows of a sequence; those near to a window of the training count as read."""
+    own: bool = False
+    """Whether the rows of the evaluation are held in another array than those of the training."""
+    site: Site | None = None
+    """Line that called the model."""
+    made: Site | None = None
+    """Statement that first stores the table."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class LabelsRead(Event):
+    """The labels beside the rows of a call were found in a column that a variable of the program holds."""
+
+    absent: ClassVar[str] = "no labels of a training and an evaluation in columns that variables hold"
+    costly: ClassVar[bool] = True
+    training: bool = True
+    """True for targets of a loss in training, False for those that an evaluation compares with results."""
+    table: str = ""
+    """Name of the column."""
+    classes: tuple[tuple[int, int], ...] = ()
+    """Each class in the whole column, with its number of rows."""
+    site: Site | None = None
+    """Line of the loss or the comparison."""
+    made: Site | None = None
+    """Statement that first stores the column."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class RowsUnread(Event):
+    """At the end of a run, no call of a model has read some rows of an array, and an evaluation reads trained rows."""
+
+    absent: ClassVar[str] = "no rows of a table were left unread"
+    table: str
+    """Name of the array."""
+    unused: bool = False
+    """Whether no statement of the file reads the name; else the array also holds rows of the training."""
