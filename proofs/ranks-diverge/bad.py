@@ -44,6 +44,7 @@ def train(rank: int, store: str) -> None:
         accuracy = (net(points[300:]).argmax(1) == labels[300:]).float().mean().item()
     if rank == 0:
         print(f"result: {accuracy:.4f}", flush=True)
+    del model  # before the group, or torch 2.13 can hang
     dist.destroy_process_group()
 
 

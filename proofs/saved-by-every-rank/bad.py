@@ -30,6 +30,7 @@ def train(rank: int, folder: str) -> None:
         state = {"model": net.state_dict(), "rank": rank, "noise": noise(step, rank)}
         torch.save(state, f"{folder}/step-{step}.pt")  # error: saved-by-every-rank
         dist.barrier()
+    del model  # before the group, or torch 2.13 can hang
     dist.destroy_process_group()
 
 

@@ -31,6 +31,7 @@ def train(rank: int, folder: str) -> None:
         if rank == 0:
             torch.save(state, f"{folder}/step-{step}.pt")
         dist.barrier()
+    del model  # before the group, or torch 2.13 can hang
     dist.destroy_process_group()
 
 

@@ -10,7 +10,6 @@ import pytest
 from truestep.cli import overfit as overfit_command
 from truestep.cli import prove as prove_command
 from truestep.cli import verify_resume as resume_command
-from truestep.cli._errors import of_experiment
 from truestep.cli._stopping import Exit
 from truestep.errors import NoExperiment, TrueStepError
 from truestep.experiments.changes.speedups import SPEEDUPS
@@ -31,6 +30,7 @@ from truestep.experiments.running import absent
 from truestep.experiments.running.outcome import RunOutcome, Step, Variant
 from truestep.experiments.tune.speedup_statistics import Judged, SpeedVerdict
 from truestep.experiments.tune.tuned import SpeedupRow, Tuned
+from truestep.report.error_text import of_experiment
 from truestep.rules import all_rules
 
 DOCS = Path(__file__).parents[2] / "docs" / "reference"

@@ -12,7 +12,7 @@ LISTED = ("data", "debugging", "doctor", "experiments", "loop", "model", "postmo
 FOUND = ("remedies", "speedups")
 """Rooms below these folders, with files that are found by listing."""
 FILES = 16
-ONE_PER_FILE = ("cli", "rules", "experiments/changes/remedies")
+ONE_PER_FILE = ("rules", "experiments/changes/remedies")
 
 NAMES = {
     path: ".".join(path.relative_to(SRC).with_suffix("").parts).removesuffix(".__init__")

@@ -101,7 +101,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         call = _parse(list(sys.argv[1:] if arguments is None else arguments))
         status = call()
     except TrueStepError as error:
-        from truestep.cli._errors import show
+        from truestep.report.error_text import show
 
         show(error, sys.stderr)
         status = error.exit_code

@@ -9,7 +9,6 @@ from typing import Annotated
 
 import typer
 
-from truestep.cli._errors import of_experiment
 from truestep.cli._experiment import (
     Arguments,
     Format,
@@ -34,6 +33,7 @@ from truestep.experiments.reports.picture import svg
 from truestep.experiments.reports.prove import curves, document, rest, text
 from truestep.experiments.running.bench import Bench
 from truestep.experiments.running.outcome import RunOutcome
+from truestep.report.error_text import of_experiment
 from truestep.rules import rule as rule_of
 
 CODES = {ProofAnswer.MATTERS: Exit.FAILS, ProofAnswer.UNSURE: Exit.UNSURE, ProofAnswer.DOES_NOT: Exit.FINE}

@@ -59,6 +59,18 @@ class RankRule(Rule):
         )
 
 
+def grouped(facts: Mapping[int, Any], key: str) -> list[dict[int, Any]]:
+    """Return the facts of ranks with one value, a list, in groups of two or more ranks, in the order of the values.
+
+    >>> grouped({0: {"group": [0, 2]}, 1: {"group": [1]}, 2: {"group": [0, 2]}}, "group")
+    [{0: {'group': [0, 2]}, 2: {'group': [0, 2]}}]
+    """
+    groups: dict[tuple[Any, ...], dict[int, Any]] = {}
+    for rank in sorted(facts):
+        groups.setdefault(tuple(facts[rank][key]), {})[rank] = facts[rank]
+    return [groups[value] for value in sorted(groups) if len(groups[value]) > 1]
+
+
 def place(site: Site | None) -> list[Any] | None:
     """Return a site in types of JSON.
 

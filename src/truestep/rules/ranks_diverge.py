@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from truestep.events import (
@@ -15,7 +15,7 @@ from truestep.events import (
     WeightsRead,
 )
 from truestep.findings import Finding, Mark, Severity
-from truestep.rules._of_ranks import RankRule, place, site
+from truestep.rules._of_ranks import RankRule, grouped, place, site
 from truestep.rules._rule import Progress
 
 _EQUAL = 1e-4
@@ -34,6 +34,15 @@ class Difference(NamedTuple):
     """Whether some of these weights are wrapped in DistributedDataParallel."""
     of: int
     """Number of weights that were compared."""
+
+
+class _Cause(NamedTuple):
+    message: str
+    label: str
+    help: str
+    site: Site | None = None
+    """Line at fault; None for that of the optimizer step."""
+    related: tuple[Mark, ...] = ()
 
 
 class RanksDiverge(RankRule):
@@ -93,8 +102,10 @@ class RanksDiverge(RankRule):
         super().__init__()
         self._reads: list[tuple[int, WeightsRead]] = []
         self._wrapped: dict[int, ReplicaWrapped] = {}
-        self._passed_by: dict[int, int] = {}
-        """Wrapper to the number of reads without a forward pass that prepared an average."""
+        self._unprepared: dict[int, int] = {}
+        """Wrapper to the number of reads before any of its forward passes has prepared an average."""
+        self._prepared: set[int] = set()
+        """Wrappers with a forward pass that has."""
         self._own = False
         """True if the program replaces the average of gradients, or averages weights itself."""
         self._averages = False
@@ -114,8 +125,10 @@ class RanksDiverge(RankRule):
             case ReplicaRead():
                 self._own |= event.hooked
                 self._outside.update(event.outside)
-                unprepared = self._passed_by.get(event.replica, 0) + (run.step > 0)
-                self._passed_by[event.replica] = -1_000_000 if event.prepared else unprepared
+                if event.prepared:
+                    self._prepared.add(event.replica)
+                elif run.step > 0:
+                    self._unprepared[event.replica] = self._unprepared.get(event.replica, 0) + 1
             case CollectiveCalled():
                 self._own |= event.of == "parameter" and run.step > 0
                 self._by_hand |= event.of == "gradient"
@@ -130,7 +143,11 @@ class RanksDiverge(RankRule):
             return None
         inside = {number for wrapped in self._wrapped.values() for number in wrapped.parameters} | self._outside
         names = run.parameters
-        replica = next((number for number, reads in self._passed_by.items() if reads >= _LEAST_READS), None)
+        passed_by = [
+            place(self._wrapped[replica].site)
+            for replica, reads in self._unprepared.items()
+            if reads >= _LEAST_READS and replica not in self._prepared
+        ]
         parts = {met.parts for number, met in run.loaders.items() if number in run.samples.trained}
         return {
             "reads": [
@@ -142,7 +159,7 @@ class RanksDiverge(RankRule):
             ],
             "stepped": place(self._reads[-1][1].site),
             "optimizer": run.optimizer_name(self._reads[-1][1].optimizer),
-            "passed_by": None if replica is None else place(self._wrapped[replica].site),
+            "passed_by": passed_by,
             "called": place(self._called),
             "group": sorted({rank for wrapped in self._wrapped.values() for rank in wrapped.ranks}),
             "outside": [names[number].name for number in sorted(self._outside) if number in names],
@@ -154,11 +171,8 @@ class RanksDiverge(RankRule):
 
     @classmethod
     def compare(cls, facts: Mapping[int, Any]) -> list[Finding]:
-        for group in sorted(
-            {tuple(fact["group"]) for fact in facts.values()}
-        ):  # some programs train a model for each group
-            together = {rank: fact for rank, fact in facts.items() if tuple(fact["group"]) == group}
-            found = cls._compare(together) if len(together) > 1 else []
+        for group in grouped(facts, "group"):
+            found = cls._compare(group)
             if found:
                 return found
         return []
@@ -172,64 +186,73 @@ class RanksDiverge(RankRule):
             return []
         earliest = min(found, key=lambda difference: difference.step)
         latest = max(found, key=lambda difference: difference.step)
-        wrapped = any(difference.wrapped for difference in found)
-        everything = len(latest.names) == latest.of
-        by_hand = everything and all(fact["by_hand"] for fact in facts.values())
-        if not (wrapped or by_hand or (everything and all(fact["divided"] for fact in facts.values()))):
-            return []
         size = len(first["group"]) or first["world_size"]
-        counted: dict[str, Any] = {
-            "ranks": len(facts),
-            "world_size": size,
-            "first_step": earliest.step,
-            "cost": f"the weights differ by {latest.amount:.2g} of their size at step {latest.step}",
-        }
-        stepped = site(first["stepped"])
-        if not wrapped and by_hand:
-            return [cls.finding(
-                stepped,
-                f"the {size} ranks average their gradients and have different weights: they began with different ones",
-                label=f"weights differ from step {earliest.step} on",
-                help="give all ranks the weights of rank 0 before training: `dist.broadcast(parameter.data, 0)`",
-                **counted,
-            )]  # fmt: skip
-        if not wrapped:
-            return [cls.finding(
-                stepped,
-                f"the {size} ranks train {size} different models: gradients are never averaged over ranks",
-                label=f"{first['optimizer']} on each rank, from its own gradients",
-                help="wrap the model before training: `model = DistributedDataParallel(model)`",
-                **counted,
-            )]  # fmt: skip
-        if first["passed_by"] is not None:
-            return [cls.finding(
-                site(first["called"]) or stepped,
-                f"the {size} ranks train {size} different models: no call of the `DistributedDataParallel` wrapper "
-                "prepares an average of gradients",
-                label="called without the wrapper, or in `no_sync`",
-                related=(Mark(site(first["passed_by"]), "wrapped here"),),
-                help="call the wrapper, not the model inside of it; the last pass of a step outside of `no_sync`",
-                **counted,
-            )]  # fmt: skip
-        late = [name for name in latest.names if name in first["outside"]]
-        if late:
-            named = ", ".join(f"`{name}`" for name in late[:3])
-            return [cls.finding(
-                stepped,
-                f"ranks have different weights in {named}, added after the model was wrapped",
-                label="steps on gradients of this rank",
-                help="wrap the model in `DistributedDataParallel` after its last change",
-                **counted,
-            )]  # fmt: skip
-        rates = _unequal_rates(facts)
-        named = ", ".join(f"`{name}`" for name in latest.names[:3]) or "weights"
+        wrapped = any(difference.wrapped for difference in found)
+        cause_of = _cause_if_wrapped if wrapped else _cause_without_wrapper
+        cause = cause_of(facts, latest, earliest.step, size)
+        if cause is None:
+            return []
         return [cls.finding(
-            stepped,
-            f"ranks have different weights in {named}, which `DistributedDataParallel` keeps equal",
-            label=f"different learning rates: {rates}" if rates else f"differ from step {earliest.step} on",
-            help="change weights, gradients and learning rates in the same way on all ranks",
-            **counted,
+            cause.site or site(first["stepped"]),
+            cause.message,
+            label=cause.label,
+            help=cause.help,
+            related=cause.related,
+            ranks=len(facts),
+            world_size=size,
+            first_step=earliest.step,
+            cost=f"the weights differ by {latest.amount:.2g} of their size at step {latest.step}",
         )]  # fmt: skip
+
+
+def _cause_if_wrapped(facts: Mapping[int, Any], latest: Difference, step: int, size: int) -> _Cause:
+    """Return the cause of a difference in weights that DistributedDataParallel wraps."""
+    first = facts[min(facts)]
+    if first["passed_by"]:
+        return _Cause(
+            f"the {size} ranks train {size} different models: no call of the `DistributedDataParallel` wrapper "
+            "prepares an average of gradients",
+            "called without the wrapper, or in `no_sync`",
+            "call the wrapper, not the model inside of it; the last pass of a step outside of `no_sync`",
+            site(first["called"]),
+            (Mark(site(first["passed_by"][0]), "wrapped here"),),
+        )
+    late = [name for name in latest.names if name in first["outside"]]
+    if late:
+        return _Cause(
+            f"ranks have different weights in {_named(late)}, added after the model was wrapped",
+            "steps on gradients of this rank",
+            "wrap the model in `DistributedDataParallel` after its last change",
+        )
+    rates = _unequal_rates(facts)
+    return _Cause(
+        f"ranks have different weights in {_named(latest.names)}, which `DistributedDataParallel` keeps equal",
+        f"different learning rates: {rates}" if rates else f"differ from step {step} on",
+        "change weights, gradients and learning rates in the same way on all ranks",
+    )
+
+
+def _cause_without_wrapper(facts: Mapping[int, Any], latest: Difference, step: int, size: int) -> _Cause | None:
+    """Return the cause of a difference in all weights; None if the ranks may train different models on purpose."""
+    if len(latest.names) < latest.of:
+        return None
+    if all(fact["by_hand"] for fact in facts.values()):
+        return _Cause(
+            f"the {size} ranks average their gradients and have different weights: they began with different ones",
+            f"weights differ from step {step} on",
+            "give all ranks the weights of rank 0 before training: `dist.broadcast(parameter.data, 0)`",
+        )
+    if all(fact["divided"] for fact in facts.values()):
+        return _Cause(
+            f"the {size} ranks train {size} different models: gradients are never averaged over ranks",
+            f"{facts[min(facts)]['optimizer']} on each rank, from its own gradients",
+            "wrap the model before training: `model = DistributedDataParallel(model)`",
+        )
+    return None
+
+
+def _named(names: Sequence[str]) -> str:
+    return ", ".join(f"`{name}`" for name in names[:3] if name) or "weights"
 
 
 def _compared(one: Mapping[str, Any], other: Mapping[str, Any]) -> Iterator[Difference]:

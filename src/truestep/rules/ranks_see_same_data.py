@@ -17,7 +17,7 @@ from truestep.events import (
     WeightsRead,
 )
 from truestep.findings import Confidence, Finding, Severity
-from truestep.rules._of_ranks import RankRule, place, site
+from truestep.rules._of_ranks import RankRule, grouped, place, site
 from truestep.rules._rule import Progress
 
 _MOST = 12
@@ -121,11 +121,16 @@ class RanksSeeSameData(RankRule):
 
     @classmethod
     def compare(cls, facts: Mapping[int, Any]) -> list[Finding]:
-        first = min(facts)
-        together = [fact for rank, fact in facts.items() if rank in facts[first]["ranks"]]
-        if len(together) < 2:
-            return []
-        here = facts[first]
+        for group in grouped(facts, "ranks"):
+            found = cls._compare(list(group.values()))
+            if found:
+                return found
+        return []
+
+    @classmethod
+    def _compare(cls, together: list[Any]) -> list[Finding]:
+        """Return the findings for ranks that average their gradients."""
+        here = together[0]
         inputs = _equal([fact["inputs"] for fact in together])
         losses = _equal([fact["losses"] for fact in together])
         batches = any(

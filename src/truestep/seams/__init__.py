@@ -7,7 +7,7 @@
 | `module_call`, `weaving` | calls of modules, and the code of torch that is rewritten for them |
 | `loader` | batches and passes of loaders |
 | `wrappers` | models inside torch.compile, DDP and others |
-| `divided` | tensors that are divided over ranks |
+| `divided`, `fsdp` | tensors that are divided over ranks, and parameters under FSDP |
 | `tracing` | code that TorchDynamo leaves alone |
 | `saving` | files of state |
 | `ranks` | the process group, DistributedDataParallel, operations over ranks |

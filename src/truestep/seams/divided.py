@@ -12,8 +12,13 @@ def is_divided(tensor: Any) -> bool:
     return hasattr(tensor, "full_tensor")
 
 
+def part(tensor: Any) -> Any:
+    """Return the tensor that stores the part on this rank, for reads; any other tensor itself."""
+    return getattr(tensor, "_local_tensor", tensor)
+
+
 def local(tensor: Any) -> Any:
-    """Return the part of a tensor on this rank; any other object itself."""
+    """Return the part of a tensor on this rank, with its gradient; any other object itself."""
     return tensor.to_local() if is_divided(tensor) else tensor
 
 

@@ -23,10 +23,10 @@ from typing import TYPE_CHECKING, Any
 from truestep.config import Options
 from truestep.errors import BadRecord
 from truestep.events import Site
-from truestep.findings import Coverage, Summary
+from truestep.findings import Summary
 from truestep.rules import all_rules
 from truestep.supervision.exchange import from_dict, to_dict
-from truestep.supervision.ranks import merge, strongest
+from truestep.supervision.ranks import joint_coverage, merge, strongest
 from truestep.supervision.root_causes import rooted
 
 if TYPE_CHECKING:
@@ -213,16 +213,8 @@ def _of_ranks(group: dict[int, Summary]) -> Summary:
 
 def _joined(own: Summary, others: Summary) -> Summary:
     """Return the summary of a parent, with that of a group of its children."""
-    led = own.steps or own.coverage.backward
-    coverage = Coverage(
-        called=own.coverage.called or others.coverage.called,
-        backward=own.coverage.backward or others.coverage.backward,
-        fed=own.coverage.fed and others.coverage.fed if led else others.coverage.fed,
-        error=own.coverage.error or others.coverage.error,
-        processes=own.coverage.processes + others.coverage.processes,
-        started=own.coverage.started or others.coverage.started,
-        chance=own.coverage.chance if led else others.coverage.chance,
-    )
+    leads = own if own.steps or own.coverage.backward else others
+    coverage = joint_coverage([own.coverage, others.coverage])
     return replace(
         own,
         steps=max(own.steps, others.steps),
@@ -232,6 +224,6 @@ def _joined(own: Summary, others: Summary) -> Summary:
         ranks=max(own.ranks, others.ranks),
         missing_ranks=own.missing_ranks or others.missing_ranks,
         post_mortem=own.post_mortem or others.post_mortem,
-        coverage=coverage,
-        ledger=own.ledger if led else others.ledger,
+        coverage=replace(coverage, fed=leads.coverage.fed, chance=leads.coverage.chance),
+        ledger=leads.ledger,
     )

@@ -15,7 +15,7 @@ import socket
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -143,7 +143,7 @@ def merge(summaries: Mapping[int, Summary], world_size: int) -> Summary:
         ranks=world_size,
         missing_ranks=tuple(rank for rank in range(world_size) if rank not in summaries),
         post_mortem=next((part.post_mortem for part in parts if part.post_mortem is not None), None),
-        coverage=_coverage([part.coverage for part in parts]),
+        coverage=joint_coverage([part.coverage for part in parts]),
     )
 
 
@@ -162,7 +162,8 @@ def comparison(summaries: Mapping[int, Summary]) -> tuple[list[Finding], dict[st
     return findings, verdicts
 
 
-def _coverage(parts: list[Coverage]) -> Coverage:
+def joint_coverage(parts: Sequence[Coverage]) -> Coverage:
+    """Return what several processes together have run and seen."""
     return Coverage(
         called=any(part.called for part in parts),
         backward=any(part.backward for part in parts),

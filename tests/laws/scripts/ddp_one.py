@@ -22,4 +22,5 @@ with tempfile.NamedTemporaryFile() as file:
         optimizer.step()
         print(step, repr(loss.item()))
     tell(net, optimizer)
+    del model  # before the group, or torch 2.13 can hang
     dist.destroy_process_group()

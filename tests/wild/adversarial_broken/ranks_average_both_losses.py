@@ -31,6 +31,7 @@ def train(rank, folder):
             F.cross_entropy(model(inputs), labels).backward()
             F.cross_entropy(model(inputs + 0.1 * torch.randn_like(inputs)), labels).backward()
             optimizer.step()
+    del model  # before the group, or torch 2.13 can hang
     dist.destroy_process_group()
 
 

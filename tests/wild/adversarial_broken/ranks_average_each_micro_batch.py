@@ -31,6 +31,7 @@ def train(rank, folder):
             if number % 4 == 3:
                 optimizer.step()
                 optimizer.zero_grad()
+    del model  # before the group, or torch 2.13 can hang
     dist.destroy_process_group()
 
 

@@ -31,6 +31,7 @@ def train(rank, folder):
             F.cross_entropy(model(inputs), labels).backward()
             optimizer.step()
         torch.save({"model": net.state_dict(), "rank": rank}, f"{folder}/last.pt")  # error: saved-by-every-rank
+    del model  # before the group, or torch 2.13 can hang
     dist.destroy_process_group()
 
 

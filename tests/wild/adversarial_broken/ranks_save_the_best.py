@@ -36,6 +36,7 @@ def train(rank, folder):
         if value < best:
             best = value
             torch.save(model.module.state_dict(), Path(folder, "best.pt"))  # error: saved-by-every-rank
+    del model  # before the group, or torch 2.13 can hang
     dist.destroy_process_group()
 
 

@@ -35,6 +35,7 @@ def train(rank, folder):
             mine = points[512 + 64 * rank : 576 + 64 * rank]
             value = F.cross_entropy(model.module(mine), mine[:, :3].argmax(1)).item()
         schedule.step(value + rank * epoch)
+    del model  # before the group, or torch 2.13 can hang
     dist.destroy_process_group()
 
 

@@ -48,6 +48,7 @@ def demo(rank, world_size, init_file, accum=2, epochs=4):
         dist.all_reduce(counts)
         if rank == 0:
             print(f"epoch {epoch} loss {loss.item() * accum:.4f} val acc {counts[0].item() / counts[1].item():.4f}")
+    del ddp_model  # before the group, or torch 2.13 can hang
     dist.destroy_process_group()
 
 

@@ -41,6 +41,7 @@ def train(rank, store):
             opt_g.zero_grad()
             loss_g.backward()
             opt_g.step()
+    del generator, critic  # before the group, or torch 2.13 can hang
     dist.destroy_process_group()
 
 

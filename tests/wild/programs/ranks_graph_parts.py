@@ -38,6 +38,7 @@ def train(rank, store):
         noisy = nodes + 0.05 * torch.randn_like(nodes)
         F.cross_entropy(model(noisy, edges)[mine], labels[mine]).backward()
         optimizer.step()
+    del model  # before the group, or torch 2.13 can hang
     dist.destroy_process_group()
 
 

@@ -39,6 +39,7 @@ def train(rank, store):
         dist.all_reduce(hits)
         if rank == 0:
             torch.save(model.module.state_dict(), f"{store}.pt")
+    del model  # before the group, or torch 2.13 can hang
     dist.destroy_process_group()
 
 

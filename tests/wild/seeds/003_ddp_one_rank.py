@@ -42,6 +42,7 @@ def train_rank(rank, world_size):
         optimizer.step()
         print(f"Rank {rank}, Epoch {epoch}, Loss: {loss.item():.4f}")
 
+    del ddp_model  # before the group, or torch 2.13 can hang
     dist.destroy_process_group()
 
 

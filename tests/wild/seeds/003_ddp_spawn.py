@@ -43,6 +43,7 @@ def train_rank(rank, world_size, folder):
         optimizer.step()
         print(f"Rank {rank}, Epoch {epoch}, Loss: {loss.item():.4f}")
 
+    del ddp_model  # before the group, or torch 2.13 can hang
     dist.destroy_process_group()
 
 

@@ -63,7 +63,7 @@ def _found(name: str) -> Any:
         if error.name is None or not f"{module}.".startswith(f"{error.name}."):
             raise
         raise UsageError(
-            f"there is no module {module!r}",
+            f"no module is named {module!r}",
             expected="expected PACKAGE.MODULE:FACTORY, with a module that can be imported from this folder",
             remedy="run it from the folder that contains the package",
         ) from error

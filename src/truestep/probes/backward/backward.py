@@ -20,8 +20,8 @@ from truestep.probes.backward.tape import read_tape, risky_operations
 from truestep.probes.backward.terms import Terms
 from truestep.probes.context.probe import Probe, sees
 from truestep.probes.context.values import has_values
-from truestep.probes.optimizer.fsdp import gradients_wait
 from truestep.probes.unread.values import UnreadValues
+from truestep.seams.fsdp import gradients_wait
 from truestep.seams.refs import Ref
 
 _SCALINGS = ("DivBackward0", "MulBackward0")

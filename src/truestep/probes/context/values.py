@@ -5,6 +5,8 @@ from __future__ import annotations
 from types import BuiltinFunctionType
 from typing import Any
 
+from truestep.seams.divided import part
+
 
 def has_values(tensor: Any) -> bool:
     """Return True if a tensor has strided values in memory; for a DTensor, the part on this rank.
@@ -12,7 +14,7 @@ def has_values(tensor: Any) -> bool:
     Tensors on the meta device or of FakeTensorMode have only a shape; those in sparse or jagged layouts have indices
     too; classes with a ``__torch_dispatch__`` (they wrap or pack other tensors) store values in their own format.
     """
-    tensor = getattr(tensor, "_local_tensor", tensor)
+    tensor = part(tensor)
     if not isinstance(type(tensor).__torch_dispatch__, BuiltinFunctionType):
         return False
     return not tensor.is_meta and str(tensor.layout) == "torch.strided"

@@ -9,6 +9,7 @@ from truestep import seams
 from truestep.events import Site
 from truestep.probes.context.scene import Scene, is_lazy
 from truestep.probes.gradients.gradient_states import version
+from truestep.seams.divided import part
 from truestep.seams.refs import Ref
 
 _MOST_TAKEN = 128
@@ -120,14 +121,14 @@ class States:
 
 def _memory(tensor: Any) -> int:
     """Return the address of the memory that a tensor shares; 0 if it has none."""
-    tensor = getattr(tensor, "_local_tensor", tensor)
+    tensor = part(tensor)
     if is_lazy(tensor) or str(tensor.layout) != "torch.strided":
         return 0
     return int(tensor.untyped_storage()._cdata)
 
 
 def _same_memory(one: Any, two: Any) -> bool:
-    one, two = getattr(one, "_local_tensor", one), getattr(two, "_local_tensor", two)
+    one, two = part(one), part(two)
     if is_lazy(one) or is_lazy(two) or any(str(tensor.layout) != "torch.strided" for tensor in (one, two)):
         return False
     return bool(

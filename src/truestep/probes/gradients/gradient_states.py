@@ -11,7 +11,8 @@ from collections.abc import Callable
 from typing import Any
 
 from truestep.probes.context.values import has_values
-from truestep.probes.optimizer.fsdp import is_flattened
+from truestep.seams.divided import is_divided, part
+from truestep.seams.fsdp import is_flattened
 from truestep.seams.refs import Ref
 
 NONE, FRESH, USED, MIXED, HAND, ZEROED = range(6)
@@ -29,15 +30,15 @@ _WITH_CONTENT = ("cleared", "descent", "grad", "memory", "moved", "spot", "state
 def version(tensor: Any) -> int:
     """Return the version counter of a tensor, also of the one in a DTensor; -1 without a counter."""
     try:
-        local = getattr(tensor, "_local_tensor", None)
-        return int(tensor._version if local is None else tensor._version * 1_000_003 + local._version)
+        mine = part(tensor)
+        return int(tensor._version if mine is tensor else tensor._version * 1_000_003 + mine._version)
     except RuntimeError:
         return -1
 
 
 def here(tensor: Any) -> Any:
     """Return a gradient as real numbers; for a DTensor, the part on this rank (a norm would be a collective)."""
-    tensor = getattr(tensor, "_local_tensor", tensor).detach()
+    tensor = part(tensor).detach()
     return as_real(tensor) if tensor.is_complex() else tensor
 
 
@@ -50,7 +51,7 @@ def as_real(tensor: Any) -> Any:
 
 def one_value(parameter: Any) -> float | None:
     """Return one value of a parameter if that is cheap: it shows writes that bypass the version counter."""
-    if not parameter.is_cpu or hasattr(parameter, "_local_tensor") or not has_values(parameter):
+    if not parameter.is_cpu or is_divided(parameter) or not has_values(parameter):
         return None
     value = float(here(parameter).reshape(-1)[-1]) if parameter.numel() else math.nan
     return None if math.isnan(value) else value

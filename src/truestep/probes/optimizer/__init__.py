@@ -6,5 +6,4 @@ stepped: values before and after a step
 sampled_measures: mixed gradients, and parameters that never change
 equal_rows: weights with equal rows
 rebuilt: optimizers that are built again over the same parameters
-fsdp: parameters that FSDP shards or flattens
 """

@@ -11,6 +11,7 @@ from truestep.probes.context.scene import Scene
 from truestep.probes.context.values import has_values
 from truestep.probes.gradients.gradient_states import Held
 from truestep.probes.optimizer.copies import Copies, pairs_loop
+from truestep.seams.divided import is_divided
 
 _MOST_PAIRS = 8
 _MOST_PARAMETERS = 8
@@ -69,7 +70,7 @@ class Averages:
             parameter = one.ref()
             if parameter is None or not parameter.is_floating_point() or not has_values(parameter):
                 return None
-            if hasattr(parameter, "_local_tensor") or not parameter.is_cpu:
+            if is_divided(parameter) or not parameter.is_cpu:
                 return None
             flat = parameter.detach().reshape(-1)
             parts.append(flat[:: max(1, flat.numel() // _ELEMENTS)][:_ELEMENTS].double())

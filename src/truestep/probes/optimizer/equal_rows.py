@@ -8,7 +8,8 @@ from truestep.events import RowsEqual
 from truestep.probes.context.scene import Scene, is_lazy
 from truestep.probes.context.values import has_values
 from truestep.probes.gradients.gradient_states import Held
-from truestep.probes.optimizer.fsdp import is_flattened, is_freed
+from truestep.seams.divided import is_divided
+from truestep.seams.fsdp import is_flattened, is_freed
 
 _MOST = 4000
 _COLUMNS = 8
@@ -70,7 +71,7 @@ class Rows:
             return None
         if parameter.dim() < 2 or not parameter.numel() or not has_values(parameter):
             return None
-        if hasattr(parameter, "_local_tensor") or is_flattened(parameter) or is_freed(parameter):
+        if is_divided(parameter) or is_flattened(parameter) or is_freed(parameter):
             return None
         return parameter.detach() if parameter.is_floating_point() else None
 

@@ -9,7 +9,8 @@ from truestep.events import Event, MixtureMeasured, ParametersUnchanged, Site, W
 from truestep.probes.context.scene import Scene, is_lazy
 from truestep.probes.context.values import has_values, stored
 from truestep.probes.gradients.gradient_states import FRESH, Counts, Held, Panel, looks_zero, version
-from truestep.probes.optimizer.fsdp import is_freed
+from truestep.seams.divided import part
+from truestep.seams.fsdp import is_freed
 
 _ELEMENTS = 16
 _LEAST_RANDOM = 16
@@ -46,7 +47,7 @@ def finite_gradients(scene: Scene, panel: Panel) -> bool:
         if grad is None or not has_values(grad):
             continue
         found = True
-        if not bool(scene.torch.isfinite(getattr(grad, "_local_tensor", grad).detach()).all()):
+        if not bool(scene.torch.isfinite(part(grad).detach()).all()):
             return False
     return found
 
@@ -143,7 +144,7 @@ def is_initial(weight: Any) -> bool:
     within one over the root of the number of inputs, those of recurrent layers of the size of the state, and those of
     embeddings have a variance of 1.
     """
-    local = stored(getattr(weight, "_local_tensor", weight))
+    local = stored(part(weight))
     if local.dim() < 2 or local.numel() < _LEAST_RANDOM or not has_values(local) or is_freed(local):
         return False
     if not local.is_floating_point():
@@ -166,7 +167,7 @@ def first_values(held: Held, parameter: Any, step: int) -> None:
 
 def fingerprint(parameter: Any) -> list[str]:
     """Return some values of a parameter on the CPU, as text; an empty list without values to read."""
-    local = stored(getattr(parameter, "_local_tensor", parameter))
+    local = stored(part(parameter))
     if not local.is_cpu or not local.numel() or not has_values(local) or is_freed(local):
         return []
     local = local.detach()

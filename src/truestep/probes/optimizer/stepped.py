@@ -12,7 +12,8 @@ from truestep.events import FrozenStepped, LearningRateRead, Site, UpdateMeasure
 from truestep.probes.context.scene import Scene, is_lazy
 from truestep.probes.context.values import has_values
 from truestep.probes.gradients.gradient_states import FRESH, MIXED, USED, Counts, Held, Panel, looks_zero
-from truestep.probes.optimizer.fsdp import is_freed
+from truestep.seams.divided import is_divided
+from truestep.seams.fsdp import is_freed
 
 _GROUPS = 16
 """Parameter groups with learning rates that are read."""
@@ -197,7 +198,7 @@ def _readable(parameter: Any) -> bool:
     """Return True for an ordinary parameter with values that are cheap to read."""
     if is_lazy(parameter) or not parameter.is_floating_point() or not has_values(parameter):
         return False
-    if hasattr(parameter, "_local_tensor") or is_freed(parameter):
+    if is_divided(parameter) or is_freed(parameter):
         return False
     grad = parameter.grad
     return 0 < parameter.numel() <= _LARGEST and (grad is None or has_values(grad))

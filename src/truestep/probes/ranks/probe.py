@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import socket
-import sys
 import weakref
 from contextlib import ExitStack
 from typing import Any
 
-from truestep.events import CollectiveCalled, GroupJoined, ReplicaRead, ReplicaWrapped
+from truestep.events import CollectiveCalled, GroupJoined, ReplicaRead, ReplicaWrapped, Site
 from truestep.probes.context.probe import Probe, sees
 from truestep.probes.gradients.gradient_states import Panel
 from truestep.probes.ranks.weights import RankWeights
 from truestep.seams import ranks
 
 _MOST_CALLS = 64
-"""Operations over ranks in one sampled step that are looked at."""
+"""Operations over ranks in one step that are looked at."""
 
 
 class RankProbe(Probe):
@@ -27,10 +26,10 @@ class RankProbe(Probe):
         self._replicas: list[tuple[int, weakref.ref[Any], frozenset[int]]] = []
         """Number and reference of each wrapper, and its parameters at its construction."""
         self._weights = RankWeights(scene)
-        self._seen: set[tuple[Any, ...]] = set()
-        """Operations that were emitted, and the lines of those outside of sampled steps."""
-        self._looked = (-1, 0)
-        """Step of the latest operation, and the number of those in it."""
+        self._seen: set[tuple[Site | None, str, str]] = set()
+        """Line, kind and tensor of the operations that were emitted."""
+        self._calls = (-1, 0)
+        """Step of the latest operation, and the number of operations in it."""
         self._owners: tuple[int, dict[int, str]] = (-1, {})
         scene.ranks = self
 
@@ -70,22 +69,16 @@ class RankProbe(Probe):
     def called(self, name: str, tensors: Any) -> None:
         """Emit an operation, once for each line and kind of tensor."""
         scene, step = self.scene, self.scene.sampling.step
-        frame: Any = sys._getframe(3)
-        line = (frame.f_code, frame.f_lasti)
-        latest, count = self._looked
-        self._looked = (step, count + 1 if latest == step else 0)
-        if line in self._seen and (not scene.sampling.on or self._looked[1] > _MOST_CALLS):
-            return
-        self._seen.add(line)
+        latest, calls = self._calls
+        self._calls = (step, calls + 1 if latest == step else 1)
         tensor = _first(tensors)
-        if tensor is None or ranks.group() is None:
+        if self._calls[1] > _MOST_CALLS or tensor is None or ranks.group() is None:
             return
         owner = self._owned().get(_memory(tensor), "") if scene.sampling.on else ""
-        site, operation = scene.site(), ranks.OPERATIONS[name]
-        key = (site, operation, owner)
-        if key not in self._seen:
-            self._seen.add(key)
-            scene.tell(CollectiveCalled, operation=operation, of=owner, numbers=tensor.numel(), site=site)
+        seen = scene.site(), ranks.OPERATIONS[name], owner
+        if seen not in self._seen:
+            self._seen.add(seen)
+            scene.tell(CollectiveCalled, operation=seen[1], of=owner, numbers=tensor.numel(), site=seen[0])
 
     def _owned(self) -> dict[int, str]:
         """Return the memory of the known parameters and of their gradients, read once in a sampled step."""

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 from truestep.events import Site, WeightsRead
 from truestep.probes.context.values import has_values
 from truestep.probes.gradients.gradient_states import Panel
-from truestep.probes.optimizer.fsdp import is_flattened, is_freed
+from truestep.seams.divided import is_divided
+from truestep.seams.fsdp import is_flattened, is_freed
 
 if TYPE_CHECKING:
     from truestep.probes.context.scene import Scene
@@ -67,7 +68,7 @@ def _is_sharded(parameter: Any) -> bool:
 def _is_whole(parameter: Any) -> bool:
     return bool(
         parameter.requires_grad
-        and not hasattr(parameter, "_local_tensor")
+        and not is_divided(parameter)
         and not is_flattened(parameter)
         and parameter.is_floating_point()
         and parameter.numel()

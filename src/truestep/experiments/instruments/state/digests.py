@@ -10,6 +10,8 @@ import zlib
 from collections.abc import Iterable
 from typing import Any
 
+from truestep.seams.divided import part
+
 _PLACES = 16
 """Number of single weights that are recorded in addition to the checksum."""
 _CHUNK = 2**24
@@ -25,7 +27,7 @@ def of_tensor(tensor: Any) -> int:
     """
     import torch
 
-    tensor = getattr(tensor, "_local_tensor", tensor).detach()
+    tensor = part(tensor).detach()
     if tensor.layout is torch.sparse_coo:
         tensor = tensor.coalesce()
         return zlib.crc32(b"%d %d" % (of_tensor(tensor.indices()), of_tensor(tensor.values())))
@@ -93,7 +95,7 @@ def some_of(parameters: list[Any]) -> list[float]:
     """
     import torch
 
-    dense = [getattr(parameter, "_local_tensor", parameter).detach() for parameter in parameters]
+    dense = [part(parameter).detach() for parameter in parameters]
     dense = [tensor for tensor in dense if tensor.layout is torch.strided and tensor.numel() and not tensor.is_meta]
     dense = [tensor for tensor in dense if tensor.is_floating_point()]
     dense.sort(key=lambda tensor: -tensor.numel())  # stable: the same tensors in every run

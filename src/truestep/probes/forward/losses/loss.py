@@ -20,6 +20,7 @@ from truestep.probes.forward.losses.label_counts import LabelCounts
 from truestep.probes.forward.losses.label_values import Targets, is_transformed
 from truestep.probes.forward.losses.own_targets import OwnTargets
 from truestep.probes.forward.losses.target_range import beyond
+from truestep.seams.divided import is_divided
 from truestep.seams.patch import patch
 from truestep.seams.weaving import compiling, teach_script
 
@@ -190,7 +191,7 @@ class LossProbe(Probe):
         looks = self._looked.get(key, 0)
         if tensor.device.type != "cpu" or looks >= _LOOKS or not tensor.is_floating_point() or is_transformed(tensor):
             return False
-        if hasattr(tensor, "_local_tensor"):  # of a DTensor this would be a collective operation
+        if is_divided(tensor):  # of a DTensor this would be a collective operation
             return False
         if not has_values(tensor):
             return False
