@@ -57,9 +57,11 @@ class Savers:
         """Write a checkpoint; an asynchronous one is finished before this returns, but only the stall is counted."""
         checkpoints = self.asynchronous if asynchronous else self.synchronous
         state = {"optimizers": {"optimizer": self.optimizer.state_dict()}}
+        begun = time.perf_counter()
         checkpoints.save(step, epoch=0, models={"model": self.model.state_dict()}, state=state)
+        stall = time.perf_counter() - begun
         checkpoints.wait()
-        return checkpoints.last_stall_s
+        return stall
 
     def ways(self) -> dict[str, Callable[[int], float]]:
         """Return all savers by name."""
