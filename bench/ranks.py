@@ -1,4 +1,4 @@
-"""Time of a step on two ranks: the toolkit next to DistributedDataParallel and `fully_shard` by hand, and to frameworks.
+"""Time of a step on two ranks: the toolkit next to DistributedDataParallel and `fully_shard` by hand, and frameworks.
 
 Two processes of this machine over gloo, one thread each, wall time. In each round every loop trains once, in the same
 processes; the ratio of a loop is the median over rounds of its step by that of its twin, the loop by hand, in the same
@@ -211,7 +211,7 @@ def main() -> None:
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     os.environ |= {"WORLD_SIZE": "2", "LOCAL_WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
-    # What torchrun sets, so that the frameworks take these processes for its own.
+    # The variables of torchrun: the frameworks take these processes for its processes.
     os.environ |= {"TORCHELASTIC_RUN_ID": "bench", "GROUP_RANK": "0", "OMP_NUM_THREADS": "1"}
     with tempfile.TemporaryDirectory() as folder:
         out = str(Path(folder, "rows.json"))

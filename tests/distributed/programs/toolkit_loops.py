@@ -215,6 +215,19 @@ def branches_of_a_model() -> dict[str, Any]:
 
 
 @loop
+def branches_in_windows() -> dict[str, Any]:
+    """Micro-batches of one window use other branches, and the last one may use fewer than the first."""
+    with new_run(accumulate=3) as run:
+        train = run.loader(DATA, local_size(run))
+        net = run.model(Branches())
+        run.optimizer(torch.optim.AdamW(net.parameters(), lr=0.01))
+        for _ in run.epochs():
+            for number, (x, y) in enumerate(run.train(train, net)):
+                run.step((net(x, number) - y).square().mean())
+        return {"weights": weights(net), "unused": [p.grad is None for p in net.never.parameters()]}
+
+
+@loop
 def parameters_that_are_unfrozen() -> dict[str, Any]:
     with new_run(max_epochs=3) as run:
         train = run.loader(DATA, local_size(run), shuffle=True)

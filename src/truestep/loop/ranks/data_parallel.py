@@ -68,6 +68,8 @@ class DataParallel:
         self._group = distributed.new_group(backend="gloo", timeout=timedelta(seconds=timeout_s))
         self._agreement = Agreement(self._group)
         self._reducers: WeakKeyDictionary[Updates, Reducer] = WeakKeyDictionary()
+        self._prepared: list[Reducer] = []
+        """Reducers of the backward pass under way."""
         self._sparse: set[nn.Parameter] = set()
         """Parameters with sparse gradients, which the reducer does not take."""
 
@@ -129,11 +131,19 @@ class DataParallel:
         if not last:
             return
         self._heartbeat.begin()
+        self._prepared = []  # a backward pass that failed has left its own
         for updates in group:
             reducer = self._reducer(updates)
             if reducer is not None:
-                reducer.prepare(loss)
+                reducer.prepare()
+                self._prepared.append(reducer)
                 updates.window.averaged = True
+
+    def after_backward(self, group: Sequence[Updates]) -> None:
+        """Wait for the averages of the gradients."""
+        prepared, self._prepared = self._prepared, []
+        for reducer in prepared:
+            reducer.finish()
 
     def _reducer(self, updates: Updates) -> Reducer | None:
         """Return the reducer of an optimizer for its current trainable parameters; None if it cannot have one."""
@@ -230,6 +240,7 @@ class DataParallel:
         """Destroy the groups that were made here; the flags under way are dropped."""
         self._heartbeat.end(REGULAR)
         self._reducers.clear()
+        self._prepared.clear()
         self._agreement.drop()
         if not distributed.is_initialized():
             return

@@ -55,6 +55,9 @@ class Strategy(Protocol):
     def before_backward(self, group: Sequence[Updates], loss: torch.Tensor, *, last: bool) -> None:
         """Prepare a backward pass; in the last one of a window, gradients are averaged over ranks."""
 
+    def after_backward(self, group: Sequence[Updates]) -> None:
+        """Complete a backward pass: in the last one of a window, gradients are averaged afterwards."""
+
     def leaves(self, parameters: list[torch.Tensor]) -> list[torch.Tensor]:
         """Return the tensors for which a backward pass computes the gradients of some parameters."""
 
@@ -126,6 +129,9 @@ class SingleProcess:
         """Do nothing."""
 
     def before_backward(self, group: Sequence[Updates], loss: torch.Tensor, *, last: bool) -> None:
+        """Do nothing."""
+
+    def after_backward(self, group: Sequence[Updates]) -> None:
         """Do nothing."""
 
     def leaves(self, parameters: list[torch.Tensor]) -> list[torch.Tensor]:

@@ -214,6 +214,7 @@ class Stepper:
         strategy.before_backward(group, loss, last=window.is_full or self._progress.ends(window))
         try:
             torch.autograd.backward(loss, inputs=None if own is None else strategy.leaves(own))
+            strategy.after_backward(group)
         except RuntimeError as error:
             if several and "backward through the graph a second time" in str(error):
                 error.add_note(
