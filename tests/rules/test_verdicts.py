@@ -397,6 +397,7 @@ TABLE: list[tuple[str, str, list[Event], str, str]] = [
     ("ranks-diverge", "one process", MANY, "finished", "one process only"),
     ("ranks-see-same-data", "one process", MANY, "finished", "one process only"),
     ("saved-by-every-rank", "one process", MANY, "finished", "one process only"),
+    ("metrics-not-reduced", "one process", MANY, "finished", "one process only"),
     ("no-sync-missing", "no wrapper", MANY, "finished", "no DistributedDataParallel"),
     (
         "sampler-epoch-not-set",

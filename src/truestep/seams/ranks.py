@@ -67,7 +67,7 @@ def watch_operations(stack: ExitStack, called: Callable[[str, Any], object]) -> 
 
 
 def add_gradients(leaves: Sequence[Any], gradients: Sequence[Any]) -> None:
-    """Add gradients to leaf tensors by a backward pass of its own, which runs their hooks and no probe observes."""
+    """Add gradients to leaf tensors by a separate backward pass, which runs their hooks and no probe observes."""
     engine: Any = sys.modules["torch"].autograd.Variable._execution_engine
     engine.run_backward(tuple(leaves), tuple(gradients), False, False, (), allow_unreachable=True, accumulate_grad=True)
 

@@ -213,13 +213,13 @@ def _of_ranks(group: dict[int, Summary]) -> Summary:
 
 def _joined(own: Summary, others: Summary) -> Summary:
     """Return the summary of a parent, with that of a group of its children."""
-    leads = own if own.steps or own.coverage.backward else others
+    leads, follows = (own, others) if own.steps or own.coverage.backward else (others, own)
     coverage = joint_coverage([own.coverage, others.coverage])
     return replace(
         own,
         steps=max(own.steps, others.steps),
         findings=tuple(rooted([*own.findings, *others.findings], all_rules())),
-        verdicts=strongest([own, others]),
+        verdicts=strongest([leads, follows]),
         internal_errors=(*own.internal_errors, *others.internal_errors),
         ranks=max(own.ranks, others.ranks),
         missing_ranks=own.missing_ranks or others.missing_ranks,

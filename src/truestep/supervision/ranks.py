@@ -163,7 +163,7 @@ def comparison(summaries: Mapping[int, Summary]) -> tuple[list[Finding], dict[st
 
 
 def joint_coverage(parts: Sequence[Coverage]) -> Coverage:
-    """Return what several processes together have run and seen."""
+    """Return the coverage of several processes together."""
     return Coverage(
         called=any(part.called for part in parts),
         backward=any(part.backward for part in parts),
