@@ -17,7 +17,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo picture test test-all tests lint faults proofs mutants bench gpu docs new-rule clean
+.PHONY: help demo picture test test-all tests lint faults hosts proofs mutants bench gpu docs new-rule clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' $(MAKEFILE_LIST) | while IFS='|' read -r target what; do \
@@ -46,6 +46,9 @@ lint: $(VENV)/dev.stamp ## format, style, types and layers
 
 faults: $(VENV)/dev.stamp ## kill -9, full disks, torn files and read-only folders against checkpoints
 	$(BIN)/python -m pytest -n $(WORKERS) tests/faults
+
+hosts: $(VENV)/dev.stamp ## trainings on two hosts in network namespaces, and jobs of clusters; Linux, as root
+	$(BIN)/python -m pytest tests/hosts
 
 proofs: $(VENV)/dev.stamp ## measure the harm of every proof; RULES="..." for some
 	$(BIN)/python proofs/measure.py $(RULES)

@@ -176,6 +176,8 @@ class Summary:
     ranks: int = 1
     missing_ranks: tuple[int, ...] = ()
     """Ranks without a record."""
+    ranks_elsewhere: bool = False
+    """True if a missing rank never came to the folder in which the records are collected, as on another host."""
     record: str = ""
     """Folder of the record, if one was requested."""
     post_mortem: PostMortem | None = None

@@ -14,6 +14,7 @@ from torch import nn
 
 from truestep import Run
 from truestep.loop.checkpoint.listing import find
+from truestep.loop.process.signals import Signals, spare_once
 
 PROGRAMS = Path(__file__).parent / "programs"
 _spec = importlib.util.spec_from_file_location("training_program", PROGRAMS / "training.py")
@@ -157,6 +158,34 @@ def test_handlers_are_put_back_after_an_exception_that_keeps_the_loop(defaults, 
     batches.close()
     epochs.close()
     assert handlers() == defaults
+
+
+def test_one_sigterm_is_spared_while_an_error_is_shown(defaults):
+    spare_once(60)
+    os.kill(os.getpid(), signal.SIGTERM)
+    assert handlers() == defaults, "the next one ends the program"
+    signals = Signals()
+    signals.install()
+    spare_once(60)
+    signals.restore()
+    assert handlers() != defaults, "still spared where the handler of a run was"
+    os.kill(os.getpid(), signal.SIGTERM)
+    assert handlers() == defaults
+    assert signals.received == 0
+
+
+def test_a_later_sigterm_is_not_spared(defaults):
+    program = "import os, signal, truestep.loop.process.signals as s; s.spare_once(-1); os.kill(os.getpid(), 15)"
+    ended = subprocess.run([sys.executable, "-c", program], check=False)
+    assert ended.returncode == -signal.SIGTERM
+
+
+def test_sigterm_of_a_program_with_a_handler_is_not_spared(defaults):
+    taken = []
+    signal.signal(signal.SIGTERM, lambda number, frame: taken.append(number))
+    spare_once(60)
+    os.kill(os.getpid(), signal.SIGTERM)
+    assert taken == [signal.SIGTERM]
 
 
 def test_a_run_in_a_thread_trains_and_leaves_signals_alone(defaults, tmp_path):

@@ -15,6 +15,7 @@ import pytest
 from truestep.errors import BadRecord
 from truestep.events import Site
 from truestep.findings import Confidence, Finding, Mark, Outcome, Seen, Severity, Summary, Verdict
+from truestep.report.closing import notes
 from truestep.supervision.exchange import from_dict, to_dict
 from truestep.supervision.ranks import Ranks, merge
 
@@ -147,8 +148,18 @@ def test_rank_whose_process_is_gone_is_not_waited_for(tmp_path: Path) -> None:
     presence = one.folder / "rank-1.process.json"
     presence.write_text(json.dumps({**json.loads(presence.read_text()), "process": child.pid}))
     began = time.monotonic()
-    assert zero.gather(SUMMARY).missing_ranks == (1,)
+    merged = zero.gather(SUMMARY)
+    assert (merged.missing_ranks, merged.ranks_elsewhere) == ((1,), False)
     assert time.monotonic() - began < 2
+
+
+def test_a_rank_that_never_came_to_the_folder_may_be_on_another_host(tmp_path: Path) -> None:
+    zero, _ = both(tmp_path)
+    zero.enter()
+    merged = zero.gather(SUMMARY, patience_s=0.1)
+    assert (merged.missing_ranks, merged.ranks_elsewhere) == ((1,), True)
+    assert any("(1)" in note and "those of other hosts need --record DIR" in note for note in notes(merged))
+    assert not any("--record" in note for note in notes(replace(merged, ranks_elsewhere=False)))
 
 
 def test_torn_summary_counts_as_missing(tmp_path: Path) -> None:

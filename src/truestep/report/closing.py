@@ -109,6 +109,9 @@ def _reasons(summary: Summary) -> str:
     return f" ({named}{others} in this run)"
 
 
+_SHARED = "; those of other hosts need --record DIR, a folder that all hosts see"
+
+
 def notes(summary: Summary) -> list[str]:
     """Return notes on how far the counts can be trusted: facts, lower case, no full stop."""
     found = coverage.notes(summary, len(failures(summary)))
@@ -116,7 +119,7 @@ def notes(summary: Summary) -> list[str]:
         missing = len(summary.missing_ranks)
         found.append(
             f"no record came from {missing} of {summary.ranks} ranks ({numbers(summary.missing_ranks)}); "
-            "their findings are not in this report"
+            f"their findings are not in this report{_SHARED if summary.ranks_elsewhere else ''}"
         )
     elif summary.ranks > 1:
         found.append(f"{summary.ranks} ranks were watched")

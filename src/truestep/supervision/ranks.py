@@ -1,7 +1,7 @@
 """One report for a distributed run: each rank writes its summary, and rank 0 collects and merges them.
 
 The summaries are exchanged in a folder, not over the network: the program's process group can be gone or stuck when
-the report is written.
+the report is written. Ranks on several hosts need a folder that all of them see: that of the record.
 """
 
 from __future__ import annotations
@@ -97,8 +97,10 @@ class Ranks:
             if not awaited or waited >= patience_s:
                 break
             time.sleep(0.05)
+        missing = set(range(self.world_size)) - found.keys()
+        elsewhere = any(not self._presence(rank).exists() for rank in missing)
         shutil.rmtree(self.folder, ignore_errors=True)
-        return merge(found, self.world_size)
+        return replace(merge(found, self.world_size), ranks_elsewhere=elsewhere)
 
     def _summary(self, rank: int) -> Path:
         return self.folder / f"rank-{rank}.json"

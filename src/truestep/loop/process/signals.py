@@ -11,6 +11,7 @@ import os
 import signal
 import subprocess
 import threading
+import time
 from types import FrameType
 from typing import Any
 
@@ -93,6 +94,27 @@ class Signals:
         then = "once more ends at once" if number != WARNING else _AFTER[self.warning]
         with contextlib.suppress(OSError):  # not print(), which raises if the signal interrupted another print
             os.write(2, f"truestep: {name}: finishing the step and saving; {then}\n".encode())
+
+
+def spare_once(within_s: float) -> None:
+    """Let one SIGTERM do nothing in a program that is about to end with an error, unless it has its own handler.
+
+    Args:
+        within_s: seconds from now; a later signal ends the program.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        return
+    known = signal.getsignal(signal.SIGTERM)
+    if known is not signal.SIG_DFL and not isinstance(getattr(known, "__self__", None), Signals):
+        return
+    until = time.monotonic() + within_s
+
+    def take(number: int, frame: FrameType | None) -> None:
+        signal.signal(number, signal.SIG_DFL)
+        if time.monotonic() > until:
+            signal.raise_signal(number)
+
+    signal.signal(signal.SIGTERM, take)
 
 
 _AFTER = {"end": "then the program ends", "requeue": "then the job is queued again", "save": "then the run goes on"}

@@ -11,6 +11,7 @@ from weakref import WeakKeyDictionary
 import torch
 from torch import nn
 
+from truestep.loop.process.signals import spare_once
 from truestep.loop.ranks.agreement import Agreement
 from truestep.loop.ranks.heartbeat import REGULAR, Heartbeat
 from truestep.loop.ranks.launch import Place
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 Args = ParamSpec("Args")
 distributed: Any = torch.distributed
+_LAUNCHER_WAITS_S = 30.0
+"""Seconds between SIGTERM and SIGKILL of torchrun."""
 
 
 def together(function: Callable[Args, T]) -> Callable[Args, T]:
@@ -116,6 +119,7 @@ class DataParallel:
         """
         if not is_of_ranks(error):
             return
+        spare_once(_LAUNCHER_WAITS_S)  # a launcher that misses another one ends its ranks at once
         reason = explained(error, self._heartbeat)
         self._heartbeat.end(GAVE_UP)
         raise reason from error

@@ -86,7 +86,7 @@ class Heartbeat:
             self._ended = how
             self._stop.set()
             self._thread.join(_PATIENCE_S)
-            if how == REGULAR and _holder() == self._rank:
+            if how == REGULAR and self._rank == 0 and not _is_of_launcher():
                 self._wait_for_others()
 
     def signs(self) -> list[Sign | None]:
@@ -99,8 +99,11 @@ class Heartbeat:
         own = Sign(self._beats, self._operations, self.place, "")
         unknown: list[Sign | None] = [None] * self._world_size
         first, signs = seen if len(seen) == 2 else (unknown, unknown)
-        if not any(sign for rank, sign in enumerate(signs) if rank != self._rank) and _holder() == 0 != self._rank:
-            return [None, *[own] * (self._world_size - 1)]  # rank 0 holds the store: of the others nothing is known
+        holders = _ranks_at_the_store()
+        if self._rank not in holders and not any(sign for rank, sign in enumerate(signs) if rank != self._rank):
+            return [
+                None if rank in holders else own for rank in range(self._world_size)
+            ]  # of the others nothing is known
         found = [sign if _lives(before, sign) else None for before, sign in zip(first, signs, strict=True)]
         found[self._rank] = own
         return found
@@ -115,8 +118,9 @@ class Heartbeat:
 
     def _read_twice(self, seen: list[list[Sign | None]]) -> None:
         seen.append([self._read(rank) for rank in range(self._world_size)])
-        time.sleep(_SILENCE_S)
-        seen.append([self._read(rank) for rank in range(self._world_size)])
+        if not self._is_closed:
+            time.sleep(_SILENCE_S)
+            seen.append([self._read(rank) for rank in range(self._world_size)])
 
     def _beat(self) -> None:
         is_last = False
@@ -151,9 +155,18 @@ def _lives(before: Sign | None, sign: Sign | None) -> bool:
     return sign is not None and (bool(sign.ended) or before is None or sign.beats > before.beats)
 
 
-def _holder() -> int | None:
-    """Return the rank that holds the store; None if that is the launcher."""
-    return None if os.environ.get("TORCHELASTIC_USE_AGENT_STORE") == "True" else 0
+def _ranks_at_the_store() -> range:
+    """Return the ranks that are out of reach when the store is.
+
+    Rank 0 if it holds the store itself. The launcher of the first host holds it for all its ranks; hosts are taken to
+    have equally many, since each knows its own number only. A rank of the first host can say nothing of the others.
+    """
+    return range(int(os.environ.get("LOCAL_WORLD_SIZE", "1"))) if _is_of_launcher() else range(1)
+
+
+def _is_of_launcher() -> bool:
+    """Return True if the store is in the launcher, False if it is in rank 0."""
+    return os.environ.get("TORCHELASTIC_USE_AGENT_STORE") == "True"
 
 
 def line_of(error: BaseException) -> str:

@@ -90,7 +90,8 @@ def join(found: Place, device: torch.device, timeout_s: float) -> bool:
         timeout_s: time that ranks wait for one another.
 
     Raises:
-        SeveralProcesses: the environment of the launcher is incomplete. Rank 0 raises it; the others exit with code 1.
+        SeveralProcesses: the environment of the launcher is incomplete; rank 0 raises it, and the others exit with code
+            1. Or ranks on several hosts do not reach each other.
     """
     distributed: Any = torch.distributed
     if distributed.is_initialized():
@@ -110,8 +111,25 @@ def join(found: Place, device: torch.device, timeout_s: float) -> bool:
     timeout = timedelta(seconds=timeout_s)
     store = _store_of_restart(found, timeout)
     own = {} if store is None else {"store": store, "rank": found.rank, "world_size": found.world_size}
-    distributed.init_process_group(backend, timeout=timeout, device_id=own_device, **own)
+    try:
+        distributed.init_process_group(backend, timeout=timeout, device_id=own_device, **own)
+    except RuntimeError as error:
+        if not has_other_hosts():
+            raise
+        got = str(error).splitlines()[0]
+        raise SeveralProcesses(
+            "the ranks on several hosts do not reach each other",
+            expected=f"expected a connection of rank {found.rank} to each other rank, got: {got}",
+            remedy="set GLOO_SOCKET_IFNAME (NCCL_SOCKET_IFNAME with GPUs) to the interface between the hosts, such as "
+            "eth0; for restarts of torchrun set TORCH_DISABLE_SHARE_RDZV_TCP_STORE=1 on all hosts",
+        ) from error
     return True
+
+
+def has_other_hosts() -> bool:
+    """Return True if torchrun has started ranks on other hosts too."""
+    own, all_ranks = os.environ.get("LOCAL_WORLD_SIZE"), os.environ.get("WORLD_SIZE")
+    return own is not None and own != all_ranks
 
 
 def _store_of_restart(found: Place, timeout: timedelta) -> Any:

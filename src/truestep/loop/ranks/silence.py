@@ -9,6 +9,7 @@ import torch
 
 from truestep.errors import RankDoesNotAnswer
 from truestep.loop.ranks.heartbeat import Heartbeat, Sign, line_of
+from truestep.loop.ranks.launch import has_other_hosts
 
 _SAID = ("Connection closed by peer", "Connection reset by peer", "Broken pipe", "Timed out waiting", "pair closure")
 GAVE_UP = "because another rank did not answer"
@@ -45,10 +46,15 @@ def _finding(signs: Sequence[Sign | None]) -> tuple[str, str]:
     """Return the ranks that did not answer, in words, and a remedy."""
     silent = [rank for rank, sign in enumerate(signs) if sign is None]
     if silent:
-        return (
-            f"{_ranks(silent)} did not answer: killed, or stopped",
-            "read the end of that output, and the log of the kernel: a process without memory is killed without a word",
+        remedy = (
+            "read the end of that output, and the log of the kernel: a process without memory is killed without a word"
         )
+        if has_other_hosts():
+            return (
+                f"{_ranks(silent)} did not answer: killed, stopped, or on a host that is out of reach",
+                f"look whether that host is up and on the network; {remedy}",
+            )
+        return f"{_ranks(silent)} did not answer: killed, or stopped", remedy
     ended = {rank: sign.ended for rank, sign in enumerate(signs) if sign is not None and sign.ended}
     first = [(rank, how) for rank, how in ended.items() if how != GAVE_UP]
     most = max(sign.operations for sign in signs if sign is not None)
