@@ -31,6 +31,7 @@ TrueStepError
 │   ├── BadCheckpoint    a checkpoint that is missing, damaged or from another run
 │   ├── KeysDoNotMatch   weights with other names or shapes than the model
 │   ├── FolderInUse      another run is writing into the folder
+│   ├── StorageUnavailable   a remote storage could not be read or written when a run started
 │   ├── SeveralProcesses a run in one of several processes
 │   ├── NoExperiment     the script did not do the thing that an experiment compares (exit code 3)
 │   └── BadRecord        an unreadable record
@@ -281,6 +282,12 @@ class FolderInUse(UsageError):
     slug = "folder-in-use"
 
 
+class StorageUnavailable(UsageError):
+    """A remote storage could not be read or written when a run started, or when weights were loaded from it."""
+
+    slug = "storage-unavailable"
+
+
 class DiskFull(TrueStepError):
     """A checkpoint did not fit on the disk; earlier checkpoints are intact."""
 
@@ -379,3 +386,11 @@ class UnscaledImages(TrueStepWarning):
 
 class BrokenCheckpoint(TrueStepWarning):
     """A checkpoint in the folder is damaged: it is kept as it is, and an older one is used."""
+
+
+class MirrorBehind(TrueStepWarning):
+    """Checkpoints on the disk are not in the mirror of the run, since an upload failed."""
+
+
+class MirrorTaken(TrueStepWarning):
+    """Another run has claimed the mirror, and this run no longer copies its checkpoints there."""

@@ -16,5 +16,5 @@ unsaved_models  check for trained parameters that a checkpoint would leave out
 weight_files    weights from files of any origin
 weights         `load_weights`: weights into a model, with a report of mismatches
 
-`disk/` has the crash-safe writing of files and folders.
+`disk/` has the crash-safe writing of files and folders, `remote/` the mirror in a remote storage.
 """

@@ -13,10 +13,12 @@ checkpoints/last, best      links for users; only the manifests are read
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal
+from threading import Lock
+from typing import Any, Literal, Protocol
 
 from truestep.errors import BadCheckpoint, BadSettings
 from truestep.loop.checkpoint.checkpoint import Checkpoint
@@ -24,8 +26,27 @@ from truestep.loop.checkpoint.content import Content, Evaluated
 from truestep.loop.checkpoint.disk import files as files
 from truestep.loop.checkpoint.disk.manifest import NAME, Manifest
 from truestep.loop.checkpoint.disk.writer_thread import Background
-from truestep.loop.checkpoint.listing import by_metric, evaluated, first_sound, is_whole, listed, refuse_remains, report
+from truestep.loop.checkpoint.listing import (
+    by_metric,
+    evaluated,
+    first_sound,
+    is_whole,
+    kept,
+    listed,
+    refuse_remains,
+    report,
+)
 from truestep.loop.checkpoint.parts import Written, check_present
+
+
+class Copier(Protocol):
+    """Copies finished checkpoints to another place, in another thread."""
+
+    def copy(self) -> None:
+        """Begin to copy new checkpoints; return at once."""
+
+    def report(self) -> None:
+        """Warn of copies that failed since the last call."""
 
 
 class Checkpoints:
@@ -70,6 +91,11 @@ class Checkpoints:
         self.asynchronous = asynchronous
         self.origin = ""
         """Path that the run was started from, if that was another checkpoint; written into each manifest."""
+        self.run, self.claim = "", 0
+        """Name of the run and number of its claim on a mirror; written into each manifest."""
+        self.copier: Copier | None = None
+        """Copies finished checkpoints to a mirror."""
+        self._pins, self._pinning = list[Path](), Lock()
         self._background = Background("truestep-checkpoint")
         self._proved = False
         self._judged: tuple[int, float | None, str] = (-1, None, "min")
@@ -82,10 +108,16 @@ class Checkpoints:
                 probe.unlink()
         except (FileExistsError, NotADirectoryError, PermissionError) as error:
             raise files.unwritable(folder, error) from error
-        newest = next(iter(listed(folder)), None)
-        self._saves = 0 if newest is None else newest.manifest.save
+        self._saves = 0
+        self.look()
+
+    def look(self) -> None:
+        """Go on from the newest checkpoint in the folder: its count of saves, its metric, its run and claim."""
+        newest = next(iter(listed(self.folder)), None)
         if newest is not None:
-            self._remember(newest.manifest)
+            manifest = newest.manifest
+            self._saves, self.run, self.claim = manifest.save, manifest.run, manifest.claim
+            self._remember(manifest)
 
     def save(
         self,
@@ -124,6 +156,8 @@ class Checkpoints:
             BaseException: error of the last asynchronous save.
         """
         self.wait()
+        if self.copier is not None:
+            self.copier.report()
         if mode not in ("min", "max"):
             raise BadSettings(
                 f'mode must be "min" or "max", got {mode!r}',
@@ -142,6 +176,8 @@ class Checkpoints:
             metric=None if metric is None else float(metric),
             mode=mode,
             origin=self.origin,
+            claim=self.claim,
+            run=self.run,
         )
         final = self.folder / f"step-{manifest.step:06d}"
         if self.asynchronous:
@@ -215,14 +251,21 @@ class Checkpoints:
         resumes from the same one again, not from the newer ones that it went back from.
         """
         self._remember(checkpoint.manifest)
-        if checkpoint.manifest.save == self._saves:
+        newest = next(iter(listed(self.folder)), checkpoint)
+        if checkpoint.manifest.order == newest.manifest.order:
             return checkpoint
         self._saves += 1
         fresh = checkpoint.path / f".{NAME}"
         with files.failures_of(self.folder):
             fresh.unlink(missing_ok=True)
             with files.DurableFile(fresh) as file:
-                file.write(replace(checkpoint.manifest, save=self._saves, origin=self.origin).text().encode())
+                now: dict[str, Any] = {
+                    "save": self._saves,
+                    "origin": self.origin,
+                    "claim": self.claim,
+                    "run": self.run,
+                }
+                file.write(replace(checkpoint.manifest, **now).text().encode())
             fresh.replace(checkpoint.path / NAME)
             files.flush_folder(checkpoint.path)
             files.relink(self.folder / "last", checkpoint.path.name)
@@ -252,14 +295,33 @@ class Checkpoints:
                 }
                 self._publish(self.folder / f"evaluated-{weights.step:06d}", beside, replace(manifest, **of))
             self._publish(final, content, manifest, parts)
-            whole, judged = listed(self.folder), evaluated(self.folder)
-            best = next(iter(by_metric([*whole, *judged])), None)
             files.relink(self.folder / "last", final.name)
-            if best is not None:
-                files.relink(self.folder / "best", best.path.name)
-            for checkpoint in [*whole[self.keep_last :], *judged]:
-                if best is None or checkpoint.path != best.path:
+            self.prune()
+        if self.copier is not None:
+            self.copier.copy()
+
+    def prune(self) -> None:
+        """Remove the checkpoints that are neither among the last nor the best, nor pinned; point `best` at the best."""
+        whole, judged = listed(self.folder), evaluated(self.folder)
+        best = next(iter(by_metric([*whole, *judged])), None)
+        if best is not None:
+            files.relink(self.folder / "best", best.path.name)
+        stays = {checkpoint.path for checkpoint in kept(whole, judged, self.keep_last)}
+        for checkpoint in [*whole, *judged]:
+            with self._pinning:
+                if checkpoint.path not in stays and checkpoint.path not in self._pins:
                     files.remove(checkpoint.path)
+
+    @contextmanager
+    def pinned(self, path: Path) -> Iterator[None]:
+        """Context manager: keep a checkpoint on the disk while another thread reads it; a later `prune` removes it."""
+        with self._pinning:
+            self._pins.append(path)
+        try:
+            yield
+        finally:
+            with self._pinning:
+                self._pins.remove(path)
 
     def _publish(self, final: Path, content: Content, manifest: Manifest, parts: Written | None = None) -> None:
         fresh = files.temporary(final)

@@ -26,6 +26,7 @@ _OF_NO_EFFECT = frozenset(
     {"out", "resume", "init_from", "keep_last", "save_every_n_steps", "asynchronous", "log_every_n_steps", "progress"}
     | {
         "save_every_n_minutes",
+        "mirror",
         "max_time",
         "rank_timeout",
         "on_sigusr1",

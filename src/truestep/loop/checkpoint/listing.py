@@ -8,14 +8,26 @@ import re
 import warnings
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import Protocol, TypeVar
 
 from truestep.errors import BadCheckpoint, BrokenCheckpoint
 from truestep.loop.checkpoint.checkpoint import Checkpoint
-from truestep.loop.checkpoint.disk.manifest import NAME
+from truestep.loop.checkpoint.disk.manifest import NAME, Manifest
 from truestep.loop.process.stacklevel import outside
 
 _NAME_OF_ONE = re.compile(r"step-\d{6,}")
 _SHOWN = 3
+
+
+class Judged(Protocol):
+    """A checkpoint on the disk or in a mirror."""
+
+    @property
+    def manifest(self) -> Manifest:
+        """Its description."""
+
+
+One = TypeVar("One", bound=Judged)
 
 
 def numbered(folder: Path) -> list[Path]:
@@ -29,7 +41,7 @@ def evaluated(folder: Path) -> list[Checkpoint]:
 
 
 def listed(folder: Path, *, faults: list[BadCheckpoint] | None = None) -> list[Checkpoint]:
-    """Return the finished checkpoints in a folder, newest first, by the count of saves (clocks can be wrong).
+    """Return the finished checkpoints in a folder, newest first, by claim and count of saves (clocks can be wrong).
 
     Args:
         folder: a `checkpoints` folder.
@@ -42,7 +54,7 @@ def listed(folder: Path, *, faults: list[BadCheckpoint] | None = None) -> list[C
         except BadCheckpoint as error:
             if faults is not None:
                 faults.append(error)
-    return sorted(found, key=lambda checkpoint: checkpoint.manifest.save, reverse=True)
+    return sorted(found, key=lambda checkpoint: checkpoint.manifest.order, reverse=True)
 
 
 def first_sound(checkpoints: Iterable[Checkpoint], faults: list[BadCheckpoint]) -> Checkpoint | None:
@@ -81,12 +93,29 @@ def report(error: BadCheckpoint) -> None:
     warnings.warn(f"{error.happened}; it is left unchanged", BrokenCheckpoint, stacklevel=outside())
 
 
-def by_metric(checkpoints: Iterable[Checkpoint]) -> list[Checkpoint]:
+def by_metric(checkpoints: Iterable[One]) -> list[One]:
     """Return the checkpoints with a metric, best first; of equal ones, the newest first."""
-    judged = [found for found in checkpoints if found.metric is not None and not math.isnan(found.metric)]
-    judged.sort(key=lambda found: found.manifest.save, reverse=True)
+    judged = [found for found in checkpoints if not math.isnan(_metric(found))]
+    judged.sort(key=lambda found: found.manifest.order, reverse=True)
     sign = -1.0 if judged and judged[0].manifest.mode == "max" else 1.0
-    return sorted(judged, key=lambda found: sign * (found.metric or 0.0))
+    return sorted(judged, key=lambda found: sign * _metric(found))
+
+
+def _metric(found: Judged) -> float:
+    return math.nan if found.manifest.metric is None else found.manifest.metric
+
+
+def kept(whole: Sequence[One], judged: Sequence[One], keep_last: int) -> list[One]:
+    """Return the checkpoints to keep, newest first: the last ones and the best.
+
+    Args:
+        whole: the checkpoints.
+        judged: evaluated weights, which are kept only if they are the best.
+        keep_last: number of newest checkpoints.
+    """
+    last = sorted(whole, key=lambda found: found.manifest.order, reverse=True)[:keep_last]
+    best = by_metric([*whole, *judged])[:1]
+    return [*last, *(found for found in best if found not in last)]
 
 
 def find(path: Path | str) -> Checkpoint:

@@ -16,9 +16,13 @@ from typing import NamedTuple, Self
 from truestep.errors import BadCheckpoint, FolderHoldsRun
 from truestep.loop.checkpoint.checkpoint import Checkpoint
 from truestep.loop.checkpoint.checkpoints import Checkpoints
-from truestep.loop.checkpoint.disk.files import failures_of
+from truestep.loop.checkpoint.disk.files import discard, failures_of
 from truestep.loop.checkpoint.disk.lock import FolderLock
 from truestep.loop.checkpoint.listing import find, listed, numbered
+from truestep.loop.checkpoint.remote.fetched import PREFIX, fetched
+from truestep.loop.checkpoint.remote.mirror import Mirror
+from truestep.loop.checkpoint.remote.opening import open_mirror
+from truestep.loop.checkpoint.remote.storage import is_url
 from truestep.loop.process.terminal import say
 from truestep.loop.settings.settings import Settings
 
@@ -42,11 +46,18 @@ class RunFolder:
         resumed: the checkpoint to start from; None for a new run.
     """
 
-    def __init__(self, path: Path, checkpoints: Checkpoints, resumed: Checkpoint | None, lock: FolderLock) -> None:
+    def __init__(
+        self,
+        path: Path,
+        checkpoints: Checkpoints,
+        resumed: Checkpoint | None,
+        held: ExitStack,
+        mirror: Mirror | None,
+    ) -> None:
         self.path = path
         self.checkpoints = checkpoints
         self.resumed = resumed
-        self._lock = lock
+        self._held, self._mirror = held, mirror
 
     @property
     def continues(self) -> bool:
@@ -59,22 +70,29 @@ class RunFolder:
 
         Args:
             out: the folder, which is created if it is missing.
-            settings: settings of the run; `resume`, `keep_last` and `asynchronous` are used.
+            settings: settings of the run; `resume`, `mirror`, `keep_last` and `asynchronous` are used.
 
         Raises:
             FolderInUse: another run has locked it.
-            FolderHoldsRun: it holds checkpoints, and `resume` was not given or names another run.
+            FolderHoldsRun: it or its mirror holds checkpoints, and `resume` was not given or names another run.
             BadCheckpoint: all checkpoints in it are invalid, or `resume` is a path without a valid checkpoint.
             UnwritableFolder: it cannot be created or written.
+            StorageUnavailable: the mirror cannot be read or written.
         """
         with ExitStack() as stack:
-            lock = stack.enter_context(FolderLock(out))
+            stack.enter_context(FolderLock(out))
+            for remains in out.glob(f"{PREFIX}*"):
+                discard(remains)
             checkpoints = Checkpoints(
                 out / "checkpoints", keep_last=settings.keep_last, asynchronous=settings.asynchronous
             )
-            start = _start(out, checkpoints, settings.resume)
+            mirror = _mirror(out, checkpoints, settings)
+            if mirror is not None:
+                stack.callback(mirror.wait)
+            start = _start(out, checkpoints, settings.resume, stack)
             checkpoints.origin = start.origin
-            self = cls(out, checkpoints, start.checkpoint, lock)
+            self = cls(out, checkpoints, start.checkpoint, stack.pop_all(), mirror)
+            stack.push(self._held)
             if not self.continues and any((out / name).exists() for name in LOGS):
                 aside = set_aside(out, (*LOGS, *PROVENANCE))
                 say(f"truestep: the log of an earlier start in {out}, which saved no checkpoint, was moved to {aside}")
@@ -82,13 +100,32 @@ class RunFolder:
         return self
 
     def close(self) -> None:
-        """Release the lock on the folder."""
-        self._lock.release()
+        """Wait for the mirror, and release the lock on the folder."""
+        try:
+            if self._mirror is not None:
+                self._mirror.close()
+        finally:
+            self._held.close()
 
 
-def _start(out: Path, checkpoints: Checkpoints, resume: str | Path | None) -> _Start:
+def _mirror(out: Path, checkpoints: Checkpoints, settings: Settings) -> Mirror | None:
+    """Open the mirror of a run; None if it has none."""
+    if settings.mirror is None:
+        return None
+    resume = settings.resume
+    if resume is None and numbered(checkpoints.folder):
+        return None  # the folder is refused
+    start = None if resume is None else "auto" if resume == "auto" else _origin(resume)
+    if start in (_absolute(out), _absolute(checkpoints.folder)):
+        start = "auto"
+    return open_mirror(
+        settings.mirror, checkpoints, start, [out / name for name in LOGS], make_room=lambda: set_aside(out, LOGS)
+    )
+
+
+def _start(out: Path, checkpoints: Checkpoints, resume: str | Path | None, held: ExitStack) -> _Start:
     """Return the start of a run, and raise an error for a checkpoint that holds only weights."""
-    start = _found(out, checkpoints, resume)
+    start = _found(out, checkpoints, resume, held)
     if start.checkpoint is not None and not start.checkpoint.world_size:
         raise BadCheckpoint(
             f"cannot resume from {start.checkpoint.path}: it holds evaluated weights, without the state of the run",
@@ -98,7 +135,7 @@ def _start(out: Path, checkpoints: Checkpoints, resume: str | Path | None) -> _S
     return start
 
 
-def _found(out: Path, checkpoints: Checkpoints, resume: str | Path | None) -> _Start:
+def _found(out: Path, checkpoints: Checkpoints, resume: str | Path | None, stack: ExitStack) -> _Start:
     held = [path.name for path in numbered(checkpoints.folder)]
     if resume is None:
         if held:
@@ -111,10 +148,12 @@ def _found(out: Path, checkpoints: Checkpoints, resume: str | Path | None) -> _S
     if resume == "auto":
         newest = checkpoints.newest()
         return _Start(newest, "" if newest is None else newest.manifest.origin)
-    origin = _absolute(Path(resume))
+    origin = _origin(resume)
     if origin in (_absolute(out), _absolute(checkpoints.folder)):
         return _Start(find(origin), "")
     inside = Path(origin).is_relative_to(_absolute(out))
+    if not held and is_url(resume):  # read until the first loop has begun, by all ranks
+        resume = stack.enter_context(fetched(str(resume), within=out))
     if not held:
         return _Start(find(resume), origin)
     finished = listed(checkpoints.folder)
@@ -134,11 +173,16 @@ def _found(out: Path, checkpoints: Checkpoints, resume: str | Path | None) -> _S
     found = find(resume)
     if not found.world_size:
         return _Start(found, origin)
-    if finished[0].manifest.save != found.manifest.save:
+    if finished[0].manifest.order != found.manifest.order:
         aside = set_aside(out, LOGS, copies=True)  # the logs are truncated to the older checkpoint
         kept = f"; copies of its logs are in {aside}" if aside is not None else ""
         say(f"truestep: {out} goes back from {finished[0].path.name} to {found.path.name}{kept}")
     return _Start(checkpoints.renew(found), origin)
+
+
+def _origin(resume: str | Path) -> str:
+    """Return the path or URL that a run starts from, as its checkpoints record it."""
+    return str(resume).rstrip("/") if is_url(resume) else _absolute(Path(resume))
 
 
 def _absolute(path: Path) -> str:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import atexit
 import pickle
 import re
 from collections.abc import Iterable, Mapping
+from contextlib import ExitStack
 from pathlib import Path, PosixPath, PurePosixPath
 from typing import Any
 
@@ -17,6 +19,8 @@ from truestep.loop.checkpoint.checkpoint import Checkpoint
 from truestep.loop.checkpoint.disk.manifest import NAME
 from truestep.loop.checkpoint.disk.tensor_file import read_tensors
 from truestep.loop.checkpoint.listing import find
+from truestep.loop.checkpoint.remote.fetched import fetched
+from truestep.loop.checkpoint.remote.storage import is_url
 
 _NESTS = ("state_dict", "model_state_dict", "model", "module", "net", "weights", "params")
 _NEEDS_CODE = re.compile("Unsupported global|unsupported GLOBAL|Can only create|Can only build")
@@ -43,6 +47,9 @@ def read_weights(
         return _unnested(source, name, "the given mapping")
     if isinstance(source, Checkpoint):
         return _of_checkpoint(source, name, device)
+    if is_url(source):
+        with fetched(str(source)) as path:
+            return read_weights(path, name=name, device=device)
     path = Path(source)
     if path.is_dir() and not (path / NAME).exists():
         path = next((path / file for file in _FILES if (path / file).exists()), path)
@@ -58,11 +65,15 @@ def source_of_weights(path: Path | str) -> Path | Checkpoint:
     """Return the source of weights at a path: a verified checkpoint, or the path of a file.
 
     Args:
-        path: as for `load_weights`.
+        path: as for `load_weights`; the content of a URL is downloaded.
 
     Raises:
         BadCheckpoint: nothing is there, or the checkpoint is damaged.
     """
+    if is_url(path):  # each model loads its weights from there, until the end of the program
+        stack = ExitStack()
+        atexit.register(stack.close)
+        path = stack.enter_context(fetched(str(path)))
     path = Path(path)
     if path.is_file() or any((path / file).exists() for file in _FILES if not (path / NAME).exists()):
         return path

@@ -72,7 +72,8 @@ def load_weights(
     Args:
         model: any module; its dtypes and devices stay.
         source: a checkpoint, a run or its `last` or `best`; a `.safetensors` file; a file of `torch.save`, read with
-            `weights_only=True`, also with the weights under `"state_dict"`, `"model"` and the like; or a mapping.
+            `weights_only=True`, also with the weights under `"state_dict"`, `"model"` and the like; a URL of one of
+            these, such as "s3://bucket/run/best"; or a mapping.
         name: name of the model in a checkpoint, or of the entry in a file, if there are several.
         partial: load the weights that match, and report the others; at least one must match.
         device: device that the weights are read to.
@@ -83,6 +84,7 @@ def load_weights(
     Raises:
         KeysDoNotMatch: keys or shapes differ and `partial` is False, or no key matches.
         BadCheckpoint: the file is missing, damaged, or has no weights that can be read safely.
+        StorageUnavailable: the storage of a URL cannot be read.
 
     Example:
         >>> small, large = nn.Linear(2, 3), nn.Sequential(nn.Linear(2, 3), nn.Linear(3, 1))

@@ -74,8 +74,10 @@ class Run(SetupMethods, TrainingMethods, ObservationMethods, RankMethods):
     Raises:
         BadSettings: an invalid setting.
         UnknownPrecision: an unknown precision, or one that the device lacks.
-        FolderHoldsRun: `out` holds the checkpoints of another run, and `resume` was not given.
+        FolderHoldsRun: `out` or `mirror` holds the checkpoints of another run, or `resume` was not given.
         FolderInUse: another process trains into `out`.
+        StorageUnavailable: `mirror` cannot be read or written.
+        PackageMissing: fsspec or its package for the kind of storage is not installed.
         SeveralProcesses: the environment says that this is one of several processes, and not how to find the others.
 
     Example:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from truestep.errors import BadSettings
+from truestep.loop.checkpoint.remote.storage import is_url
 from truestep.loop.settings.flags import read_settings
 from truestep.loop.settings.limits import seconds
 from truestep.loop.settings.names import check_fields, check_names
@@ -44,6 +45,8 @@ class Settings:
             own checkpoints); None for a new run.
         init_from: run, checkpoint or weights file from which the models of a new run load their weights, and nothing
             else; ignored if the run resumes.
+        mirror: URL of a remote storage to which finished checkpoints are copied in the background, such as
+            "s3://bucket/run"; resume="auto" takes its newest checkpoint if `out` has none or an older one.
         keep_last: number of checkpoints to keep, besides the best one.
         save_every_n_steps: steps between checkpoints, besides those of `run.save()`.
         save_every_n_minutes: minutes between checkpoints; saved at the end of a step.
@@ -82,6 +85,7 @@ class Settings:
     deterministic: bool = False
     resume: str | Path | None = None
     init_from: str | Path | None = None
+    mirror: str | None = None
     keep_last: int = 3
     save_every_n_steps: int | None = None
     save_every_n_minutes: float | None = None
@@ -135,7 +139,13 @@ class Settings:
                 f'on_sigusr1 must be "end", "requeue" or "save", got {self.on_sigusr1!r}',
                 remedy='pass on_sigusr1="end"',
             )
-        needing = ("resume", "save_every_n_steps", "save_every_n_minutes", "max_time")
+        if self.mirror is not None and not is_url(self.mirror):
+            raise BadSettings(
+                f"mirror must be a URL or None, got {self.mirror!r}",
+                expected='expected a URL that fsspec knows, such as "s3://bucket/run"',
+                remedy='write "file:///path/to/folder" for a folder',
+            )
+        needing = ("resume", "mirror", "save_every_n_steps", "save_every_n_minutes", "max_time")
         given = [name for name in needing if getattr(self, name) is not None]
         if self.out is None and given:
             raise BadSettings(

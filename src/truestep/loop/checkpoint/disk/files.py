@@ -100,6 +100,12 @@ def crc32_of(path: Path) -> str:
     return f"{crc:08x}"
 
 
+def flush_file(path: Path) -> None:
+    """Flush a file that another library wrote to the disk."""
+    with path.open("r+b") as file:
+        os.fsync(file.fileno())
+
+
 def flush_folder(folder: Path) -> None:
     """Flush the list of files of a folder to the disk."""
     if os.name == "nt":

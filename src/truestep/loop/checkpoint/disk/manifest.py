@@ -32,6 +32,8 @@ class Manifest:
         versions: versions of torch and truestep.
         time: time of the save, UTC; only for users to read.
         origin: path that the run was started from (`resume=` of another run or of an older checkpoint), or empty.
+        claim: number of the claim on the mirror under which it was saved; 0 without a mirror.
+        run: random name of the run, which its mirror also has; empty without a mirror.
     """
 
     step: int
@@ -44,6 +46,13 @@ class Manifest:
     versions: dict[str, str] = field(default_factory=dict)
     time: str = ""
     origin: str = ""
+    claim: int = 0
+    run: str = ""
+
+    @property
+    def order(self) -> tuple[int, int]:
+        """Claim and save: the checkpoint with the highest is the newest, whichever machines have saved."""
+        return self.claim, self.save
 
     def text(self) -> str:
         """Return the manifest as JSON, with its own checksum.
