@@ -8,6 +8,7 @@ from truestep.findings import LedgerLine, Summary
 from truestep.report import render
 from truestep.rules import Progress, all_rules
 from truestep.supervision.exchange import from_dict, to_dict
+from truestep.supervision.ranks import merge
 
 LINES = (
     LedgerLine("steps", "4,400 of Adam (train.py:33)", {"lines": [{"steps": 4400}]}),
@@ -75,3 +76,53 @@ def test_each_rule_names_an_account():
     planned = {"calls", "loss", "samples", "randomness", "rate", "state", "time"}
     names = {account.name for account in Progress().accounts} | planned
     assert {rule.account for rule in all_rules().values()} <= names
+
+
+def of_ranks(*texts: str) -> Summary:
+    parts = {
+        rank: Summary("train.py", "finished", steps=9, ledger=(LedgerLine("calls", text), LedgerLine("loss", text)))
+        for rank, text in enumerate(texts)
+    }
+    return merge(parts, len(parts))
+
+
+def test_ranks_that_differ_have_a_line_below_their_account():
+    merged = of_ranks("9 training; 3 evaluations", "9 training", "9 training", "8 training")
+    assert [line.facts for line in merged.ledger] == [
+        {"ranks": {"1": "9 training", "2": "9 training", "3": "8 training"}},
+        {},
+    ]
+    assert render(merged).splitlines()[:4] == [
+        "  calls   9 training; 3 evaluations",
+        "          ranks 1, 2: 9 training",
+        "          rank 3: 8 training",
+        "  loss    9 training; 3 evaluations",
+    ]
+    assert of_ranks("9 training", "9 training").ledger[0].facts == {}
+
+
+def test_a_ledger_of_ranks_has_at_most_ten_lines():
+    merged = of_ranks(*(f"{count} training" for count in range(20)))
+    report = render(merged).splitlines()
+    assert report.index("") == 10
+
+
+def test_a_failure_that_the_comparison_of_ranks_shows_marks_its_account():
+    line = LedgerLine("parameters", "2 of 2 trained")
+    facts = {
+        "group": [0, 1],
+        "reads": [[step, 1, [["weight", True, [1.0]]]] for step in (1, 2)],
+        **dict.fromkeys(("passed_by", "called", "stepped")),
+        "optimizer": "opt",
+        "outside": [],
+        "by_hand": False,
+        "divided": False,
+        "world_size": 2,
+        "rates": {},
+    }
+    other = facts | {"reads": [[step, 1, [["weight", True, [2.0]]]] for step in (1, 2)]}
+    parts = {
+        rank: Summary("train.py", "finished", steps=9, ledger=(line,), rank_facts={"ranks-diverge": fact})
+        for rank, fact in enumerate((facts, other))
+    }
+    assert merge(parts, 2).ledger[0].rules == ("ranks-diverge",)

@@ -55,6 +55,7 @@ def render(summary: Summary, *, width: int, colour: bool) -> str:
 
 _PLACE = re.compile(r"([^\s()]+):(\d+)")
 """A file name and a line in a line of the ledger."""
+_LEDGER_ROWS = 10
 _IN_BRACKETS = re.compile(r" \((?:line \d+|[^\s()]+:\d+)\)")
 
 
@@ -115,17 +116,28 @@ def _post_mortem(died: PostMortem, width: int) -> list[Row]:
 
 
 def _ledger(summary: Summary, width: int) -> list[Row]:
-    """Return one row for each account, those with a finding marked by "!"."""
+    """Return one row for each account, those with a finding marked by "!", and some of ranks that differ."""
     name = max((len(line.account) for line in summary.ledger), default=0)
-    files = {file for line in summary.ledger for file, _ in _PLACE.findall(line.text)}
-    return [
-        (
-            (f"  {line.account:{name}} ", "name"),
-            ("! " if line.rules else "  ", "primary" if line.rules else ""),
-            (_fitted(line.text, width - name - 5, one_file=len(files) == 1), ""),
+    one_file = len({file for line in summary.ledger for file, _ in _PLACE.findall(line.text)}) == 1
+    more = _LEDGER_ROWS - len(summary.ledger)
+    rows: list[Row] = []
+    for line in summary.ledger:
+        rows.append(
+            (
+                (f"  {line.account:{name}} ", "name"),
+                ("! " if line.rules else "  ", "primary" if line.rules else ""),
+                (_fitted(line.text, width - name - 5, one_file=one_file), ""),
+            )
         )
-        for line in summary.ledger
-    ]
+        texts: dict[str, list[int]] = {}
+        for rank, text in line.facts.get("ranks", {}).items():
+            texts.setdefault(text, []).append(int(rank))
+        for text, ranks in texts.items():
+            if more > 0:
+                of_ranks = f"{'rank' if len(ranks) == 1 else 'ranks'} {closing.numbers(tuple(ranks))}: {text}"
+                rows.append(((" " * (name + 5), ""), (_fitted(of_ranks, width - name - 5, one_file=one_file), "")))
+                more -= 1
+    return rows
 
 
 def _fitted(text: str, room: int, *, one_file: bool) -> str:

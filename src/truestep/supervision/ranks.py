@@ -15,13 +15,24 @@ import socket
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from truestep.errors import BadRecord
-from truestep.findings import Confidence, Coverage, Finding, Outcome, Seen, Severity, Summary, Verdict
+from truestep.findings import (
+    Confidence,
+    Coverage,
+    Finding,
+    LedgerLine,
+    Outcome,
+    Seen,
+    Severity,
+    Summary,
+    Verdict,
+    shown,
+)
 from truestep.rules import RankRule, all_rules
 from truestep.source import suppressed
 from truestep.supervision.exchange import from_dict, to_dict
@@ -32,6 +43,8 @@ PATIENCE_S = {"crashed": 2.0, "interrupted": 5.0}
 LONGEST_S = 20.0
 _SILENT_S = 2.0
 """Seconds that rank 0 waits for a rank without a file in the folder, which can run on another machine."""
+_COUNTED = ("steps", "gradients", "parameters", "calls", "rate")
+"""Accounts that are equal on ranks which train together; values of samples differ, and one rank saves."""
 _ENDS = ("finished", "exited", "stopped", "interrupted", "crashed")
 
 
@@ -135,31 +148,52 @@ def merge(summaries: Mapping[int, Summary], world_size: int) -> Summary:
     parts = [summaries[rank] for rank in order]
     first = parts[0]
     compared, verdicts = comparison(summaries)
+    findings = _findings(summaries, world_size, compared)
     return replace(
         first,
         how=max((part.how for part in parts), key=lambda how: _ENDS.index(how) if how in _ENDS else len(_ENDS)),
         steps=max(part.steps for part in parts),
-        findings=_findings(summaries, world_size, compared),
+        findings=findings,
         verdicts=tuple(verdicts.get(verdict.rule, verdict) for verdict in strongest(parts)),
         internal_errors=tuple(f"rank {rank}: {error}" for rank in order for error in summaries[rank].internal_errors),
         ranks=world_size,
         missing_ranks=tuple(rank for rank in range(world_size) if rank not in summaries),
         post_mortem=next((part.post_mortem for part in parts if part.post_mortem is not None), None),
         coverage=joint_coverage([part.coverage for part in parts]),
+        ledger=tuple(_ledger(summaries, findings)),
     )
+
+
+def _ledger(summaries: Mapping[int, Summary], findings: tuple[Finding, ...]) -> Iterator[LedgerLine]:
+    """Yield the accounts of the first rank, with the texts of the ranks that counted something else."""
+    first, *others = sorted(summaries)
+    rules: dict[str, dict[str, None]] = {}
+    known = all_rules()
+    for finding in shown(findings):
+        if finding.rule in known:
+            rules.setdefault(known[finding.rule].account, {})[finding.rule] = None
+    for line in summaries[first].ledger:
+        texts = {
+            str(rank): other.text
+            for rank in others
+            for other in summaries[rank].ledger
+            if other.account == line.account and other.text != line.text and line.account in _COUNTED
+        }
+        facts = line.facts | {"ranks": texts} if texts else line.facts
+        yield replace(line, facts=facts, rules=tuple(rules.get(line.account, ())))
 
 
 def comparison(summaries: Mapping[int, Summary]) -> tuple[list[Finding], dict[str, Verdict]]:
     """Return the findings and verdicts of the rules that compare ranks, for the rules with facts of two ranks."""
     findings: list[Finding] = []
     verdicts: dict[str, Verdict] = {}
-    for rule in all_rules().values():
-        facts = {rank: part.rank_facts[rule.id] for rank, part in summaries.items() if rule.id in part.rank_facts}
-        if not issubclass(rule, RankRule) or len(facts) < 2:
+    for kind in all_rules().values():
+        facts = {rank: part.rank_facts[kind.id] for rank, part in summaries.items() if kind.id in part.rank_facts}
+        if not issubclass(kind, RankRule) or len(facts) < 2:
             continue
-        found = [replace(finding, suppressed=suppressed(finding)) for finding in rule.compare(facts)]
+        found = [replace(finding, suppressed=suppressed(finding)) for finding in kind.compare(facts)]
         certain = any(finding.confidence is not Confidence.LOW for finding in found)
-        verdicts[rule.id] = Verdict(rule.id, Outcome.FOUND if certain else Outcome.CLEAR)
+        verdicts[kind.id] = Verdict(kind.id, Outcome.FOUND if certain else Outcome.CLEAR)
         findings += found
     return findings, verdicts
 
