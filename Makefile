@@ -48,7 +48,7 @@ faults: $(VENV)/dev.stamp ## kill -9, full disks, torn files and read-only folde
 	$(BIN)/python -m pytest -n $(WORKERS) tests/faults
 
 hosts: $(VENV)/dev.stamp ## trainings on two hosts in network namespaces, and jobs of clusters; Linux, as root
-	$(BIN)/python -m pytest tests/hosts
+	$(BIN)/python -m pytest -n $(WORKERS) tests/hosts
 
 proofs: $(VENV)/dev.stamp ## measure the harm of every proof; RULES="..." for some
 	$(BIN)/python proofs/measure.py $(RULES)

@@ -72,6 +72,23 @@ def test_a_packed_file_is_used_again_until_an_image_changes(folder, tmp_path, mo
     assert len(packs) == 5
 
 
+def test_processes_with_one_number_on_two_hosts_can_pack_at_the_same_time(folder, tmp_path, monkeypatch):
+    pack, decoded, packs = tmp_path / "pictures.pack", packed._decoded, []
+
+    def while_another_packs(files, made_of):
+        for number, pixels in enumerate(decoded(files, made_of)):
+            if number == 3 and not packs:
+                packs.append(number)
+                data.images(folder, size=4, pack=pack)
+            yield pixels
+
+    monkeypatch.setattr(packed, "_decoded", while_another_packs)
+    made = data.images(folder, size=4, pack=pack)
+    assert packs == [3]
+    assert torch.equal(made[0][0], data.images(folder, size=4)[0][0])
+    assert [path.name for path in tmp_path.glob("pictures.pack*")] == ["pictures.pack"]
+
+
 @pytest.mark.parametrize(
     "damage", [lambda held: held[:-20] + packed._MARK, lambda held: held[7:], lambda held: held[:-30] + held[-16:]]
 )

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import signal
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import hosts as hosts_of_tests
 import pytest
-from hosts import Hosts, reason_without, two_hosts
+from hosts import PREFIX, Hosts, ip, reason_without, two_hosts
 from several_ranks import warm_ranks
 
 pytestmark = pytest.mark.skipif(bool(reason_without()), reason=reason_without())
@@ -48,6 +53,51 @@ def alone(program: str, folder: Path, *arguments: str) -> str:
 
 def resume(folder: Path, strategy: str) -> list[str]:
     return [str(ON_ONE_HOST / "toolkit_resume.py"), str(folder / "run"), strategy]
+
+
+# --- the hosts themselves ---
+
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from hosts import two_hosts
+with two_hosts(Path(sys.argv[1])) as made:
+    made.slow(0.001)
+    for host in made:
+        host.start(["sleep", "600"], Path(sys.argv[1]))
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+@pytest.mark.cold
+def test_hosts_of_a_test_that_was_killed_are_removed_by_the_next(tmp_path: Path) -> None:
+    (tmp_path / "killed").mkdir()
+    support = {"PYTHONPATH": str(Path(hosts_of_tests.__file__).parent)}
+    process = subprocess.Popen([sys.executable, "-c", KILLED, str(tmp_path / "killed")], env={**os.environ, **support})
+    assert process.wait(60) == -signal.SIGKILL
+    left = [line for line in ip("netns", "list").splitlines() if line.startswith(f"{PREFIX}-{process.pid}-")]
+    assert len(left) == 3
+    (tmp_path / "next").mkdir()
+    with two_hosts(tmp_path / "next"):
+        spaces = ip("netns", "list")
+        assert f"{PREFIX}-{process.pid}-" not in spaces
+        assert spaces.count(f"{PREFIX}-{os.getpid()}-") == 3
+    assert f"{PREFIX}-{os.getpid()}-" not in ip("netns", "list")
+
+
+def test_hosts_see_each_other_and_have_their_own_names_and_processes(hosts: Hosts, tmp_path: Path) -> None:
+    program = (
+        "import os, socket, sys; print(socket.gethostname(), os.getpid(), socket.gethostbyname(sys.argv[1])); "
+        "server = socket.create_server(('', 5000)) if len(sys.argv) == 3 else None; "
+        "open('listens', 'w').close() if server else None; "
+        "print((server.accept()[0] if server else socket.create_connection((sys.argv[1], 5000), 20)) is not None)"
+    )
+    listening = hosts[0].start([sys.executable, "-c", program, "host-b", "listen"], tmp_path)
+    wait_for((tmp_path / "listens").exists)
+    calling = hosts[1].start([sys.executable, "-c", program, "host-a"], tmp_path)
+    assert (listening.wait(30), calling.wait(30)) == (0, 0), listening.err + calling.err
+    assert listening.out == f"host-a 1 {hosts[1].address}\nTrue\n"
+    assert calling.out == f"host-b 1 {hosts[0].address}\nTrue\n"
 
 
 # --- the same results ---
@@ -112,11 +162,17 @@ SILENT = "did not answer: killed, stopped, or on a host that is out of reach; th
 
 
 def losing(
-    hosts: Hosts, folder: Path, strategy: str, timeout_s: float, lose: Callable[[], None], ranks: int = 1
+    hosts: Hosts,
+    folder: Path,
+    strategy: str,
+    timeout_s: float,
+    lose: Callable[[], None],
+    ranks: int = 1,
+    **variables: str,
 ) -> list[str]:
     """Return the errors of the programs on the two hosts, after one host was lost."""
     program = [str(PROGRAMS / "steps.py"), str(timeout_s), strategy]
-    started = hosts.torchrun(program, folder, "--nproc-per-node", str(ranks))
+    started = hosts.torchrun(program, folder, "--nproc-per-node", str(ranks), **variables)
     wait_for(lambda: all((folder / f"reached-{rank}").exists() for rank in range(2 * ranks)))
     lose()
     wait_for(lambda: any(one.err.count("errors.RankDoesNotAnswer") for one in started), timeout_s + 30)
@@ -136,6 +192,13 @@ def test_a_host_that_is_killed_is_named_by_the_other(hosts: Hosts, tmp_path: Pat
 
 @pytest.mark.slow
 @pytest.mark.parametrize("lost", [0, 1])
+def test_a_host_is_named_where_rank_0_holds_the_store(hosts: Hosts, tmp_path: Path, lost: int) -> None:
+    errs = losing(hosts, tmp_path, "ddp", 600, hosts[lost].kill, **NEW_STORE)
+    assert re.search(rf"errors.RankDoesNotAnswer: rank {lost} {SILENT} \S*steps.py:2[34]", errs[1 - lost]), errs
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("lost", [0, 1])
 @pytest.mark.parametrize("strategy", ["ddp", "fsdp"])
 def test_a_host_off_the_network_is_named_after_the_timeout(
     hosts: Hosts, tmp_path: Path, lost: int, strategy: str
@@ -143,6 +206,8 @@ def test_a_host_off_the_network_is_named_after_the_timeout(
     errs = losing(hosts, tmp_path, strategy, 5, lambda: hosts[lost].link("down"))
     for rank, err in enumerate(errs):
         assert re.search(rf"errors.RankDoesNotAnswer: rank {1 - rank} {SILENT} \S*steps.py:2[34]", err), errs
+    for host in hosts:
+        wait_for(lambda host=host: not host.ranks())  # its torchrun can stay
 
 
 @pytest.mark.slow

@@ -170,10 +170,17 @@ class Host:
 
     def kill_ranks(self) -> None:
         """Kill the processes that the launchers of the host have started."""
+        for process in self.ranks():
+            os.kill(process, signal.SIGKILL)
+
+    def ranks(self) -> list[int]:
+        """Return the numbers of the processes that the launchers of the host have started and that have not ended."""
+        found = []
         for process in ip("netns", "pids", self._space).split():
             with contextlib.suppress(ProcessLookupError, FileNotFoundError):
                 if b"LOCAL_RANK=" in Path(f"/proc/{process}/environ").read_bytes():
-                    os.kill(int(process), signal.SIGKILL)
+                    found.append(int(process))
+        return found
 
     def link(self, state: str) -> None:
         """Set the link of the host "up" or "down"."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-import os
+import uuid
 import zlib
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -129,7 +129,8 @@ def write(path: Path, files: Sequence[Path], labels: Sequence[int], made_of: Pac
             remedy="pass another name, or move the file away",
         )
     path.parent.mkdir(parents=True, exist_ok=True)
-    unfinished = path.with_name(f"{path.name}.{os.getpid()}.unfinished")
+    # Ranks in containers on several hosts have the same process numbers, and write at the same time.
+    unfinished = path.with_name(f"{path.name}.{uuid.uuid4().hex}.unfinished")
     shape: torch.Size | None = None
     crc = 0
     try:
