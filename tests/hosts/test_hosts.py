@@ -256,7 +256,8 @@ def test_a_run_goes_on_after_a_host_was_lost(hosts: Hosts, tmp_path: Path, strat
 @pytest.mark.slow
 def test_a_restart_that_torch_cannot_make_names_the_remedy(hosts: Hosts, tmp_path: Path) -> None:
     program = [str(PROGRAMS / "lost_once.py"), *resume(tmp_path, "ddp")[1:]]
-    started = hosts.torchrun(program, tmp_path, "--max-restarts", "1", "--rdzv-conf", SOON)
+    options = ("--max-restarts", "1", "--rdzv-conf", SOON)
+    started = hosts.torchrun(program, tmp_path, *options, RANK_0_IS_LATE="1")
     wait_for(lambda: all((tmp_path / f"waits-{rank}-2").exists() for rank in (0, 1)))
     hosts[1].kill_ranks()
     (tmp_path / "go-on").touch()

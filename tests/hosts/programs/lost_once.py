@@ -1,6 +1,7 @@
 """`tests/distributed/programs/toolkit_resume.py FOLDER [STRATEGY]`, slow enough to lose a host in its second epoch.
 
-Each rank waits in its seventh step until the file `go-on` is there, and writes `waits-RANK-WORLD_SIZE` before.
+Each rank waits in its seventh step until the file `go-on` is there, and writes `waits-RANK-WORLD_SIZE` before. With
+RANK_0_IS_LATE, rank 0 starts again after the others have read its address from the store.
 """
 
 from __future__ import annotations
@@ -14,6 +15,8 @@ from typing import Any
 
 from truestep import Run
 
+if os.environ.get("RANK_0_IS_LATE") and os.environ["RANK"] == "0" and Path("go-on").exists():
+    time.sleep(15)
 original = Run.step
 
 
@@ -28,5 +31,4 @@ def step(self: Any, *args: Any, **kwargs: Any) -> Any:
 Run.step = step  # type: ignore[method-assign]
 program = Path(__file__).parents[2] / "distributed" / "programs" / "toolkit_resume.py"
 sys.argv[0] = str(program)
-os.environ.setdefault("PYTHONUNBUFFERED", "1")
 runpy.run_path(str(program), run_name="__main__")
