@@ -235,6 +235,15 @@ def test_a_failure_that_ended_before_the_end_is_no_warning(tmp_path, store, requ
     assert names(store) == ["step-000001-1-1"]
 
 
+def test_a_storage_that_does_not_list_an_upload_is_reported(tmp_path, url, monkeypatch):
+    checkpoints, mirror = opened(tmp_path, url)
+    monkeypatch.setattr(Storage, "files", lambda self, folder: {})
+    save(checkpoints, 1)
+    mirror.wait()
+    with pytest.warns(MirrorBehind, match="step-000001-1-1 was uploaded, and the storage does not list it"):
+        mirror.close()
+
+
 # --- resuming from the mirror ---
 
 

@@ -3,7 +3,10 @@
 import os
 import subprocess
 import sys
+import threading
 import uuid
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
@@ -20,6 +23,7 @@ from truestep.errors import (
     InexactResume,
     StorageUnavailable,
 )
+from truestep.experiments.running.bench import _SILENT
 from truestep.loop.checkpoint.remote.storage import Storage
 
 PROGRAM = Path(__file__).parent / "programs" / "mirrored.py"
@@ -149,6 +153,21 @@ def test_a_file_of_weights_is_loaded_from_a_url(tmp_path, url):
     assert same(loaded(f"{url}/model.pt"), model.state_dict())
 
 
+def test_a_file_of_weights_is_loaded_from_a_web_server(tmp_path):
+    model = net()
+    torch.save(model.state_dict(), tmp_path / "model.pt")
+
+    class Quiet(SimpleHTTPRequestHandler):
+        def log_message(self, *arguments):
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=tmp_path)) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        weights = loaded(f"http://127.0.0.1:{server.server_port}/model.pt")
+        server.shutdown()
+    assert same(weights, model.state_dict())
+
+
 def test_a_run_begins_with_the_weights_at_a_url(tmp_path, url):
     train(tmp_path / "old", mirror=url)
     first = train(tmp_path / "a", 1, init_from=f"{url}/best")
@@ -185,7 +204,21 @@ def test_a_storage_that_cannot_be_read_is_named(monkeypatch):
         loaded("memory://run")
 
 
+def test_a_bucket_without_a_run_is_named():
+    with pytest.raises(BadCheckpoint, match="no checkpoint at memory://empty-bucket"):
+        loaded("memory://empty-bucket")
+
+
 # --- settings ---
+
+
+def test_an_experiment_does_not_claim_the_mirror(tmp_path, url, monkeypatch):
+    weights = train(tmp_path / "a", 1, mirror=url)
+    before = Storage(url).files("")
+    monkeypatch.setenv("TRUESTEP_MIRRORING", "0")
+    assert same(train(tmp_path / "b", 1, mirror=url), weights), "a new run, which the mirror would refuse"
+    assert Storage(url).files("") == before
+    assert _SILENT["TRUESTEP_MIRRORING"] == "0"
 
 
 @pytest.mark.parametrize("mirror", ["backup/run", 3, ""])

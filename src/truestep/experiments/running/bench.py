@@ -34,8 +34,9 @@ _SILENT = {
     "PYTHONDONTWRITEBYTECODE": "1",
     "PYTHONFAULTHANDLER": "0",
     "TRUESTEP_WATCH": "0",
+    "TRUESTEP_MIRRORING": "0",
 }
-"""Variables that keep trackers from uploading a variant, and Python from writing beside its sources."""
+"""Variables that keep trackers and mirrors from uploading a variant, and Python from writing beside its sources."""
 _RANKED = ("RANK", "LOCAL_RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
 """Variables that a child must not inherit: they belong to the processes of one run."""
 

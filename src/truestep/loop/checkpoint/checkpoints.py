@@ -96,6 +96,8 @@ class Checkpoints:
         self.copier: Copier | None = None
         """Copies finished checkpoints to a mirror."""
         self._pins, self._pinning = list[Path](), Lock()
+        self._outstays = False
+        """True if the last `prune` left a checkpoint only because it was pinned."""
         self._background = Background("truestep-checkpoint")
         self._proved = False
         self._judged: tuple[int, float | None, str] = (-1, None, "min")
@@ -307,14 +309,24 @@ class Checkpoints:
         if best is not None:
             files.relink(self.folder / "best", best.path.name)
         stays = {checkpoint.path for checkpoint in kept(whole, judged, self.keep_last)}
+        self._outstays = False
         for checkpoint in [*whole, *judged]:
+            if checkpoint.path in stays:
+                continue
             with self._pinning:
-                if checkpoint.path not in stays and checkpoint.path not in self._pins:
+                if checkpoint.path in self._pins:
+                    self._outstays = True
+                else:
                     files.remove(checkpoint.path)
+
+    def prune_pinned(self) -> None:
+        """Remove the checkpoints that the last `prune` left because they were pinned."""
+        if self._outstays:
+            self.prune()
 
     @contextmanager
     def pinned(self, path: Path) -> Iterator[None]:
-        """Context manager: keep a checkpoint on the disk while another thread reads it; a later `prune` removes it."""
+        """Context manager: keep a checkpoint on the disk while another thread reads it."""
         with self._pinning:
             self._pins.append(path)
         try:

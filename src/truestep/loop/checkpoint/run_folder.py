@@ -109,8 +109,8 @@ class RunFolder:
 
 
 def _mirror(out: Path, checkpoints: Checkpoints, settings: Settings) -> Mirror | None:
-    """Open the mirror of a run; None if it has none."""
-    if settings.mirror is None:
+    """Open the mirror of a run; None if it has none, or in an experiment, which must not claim it."""
+    if settings.mirror is None or os.environ.get("TRUESTEP_MIRRORING") == "0":
         return None
     resume = settings.resume
     if resume is None and numbered(checkpoints.folder):

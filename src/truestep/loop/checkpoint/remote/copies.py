@@ -99,16 +99,29 @@ class Copies:
         found, remains = [], []
         for name, sizes in held.items():
             try:
-                manifest = self._manifest(name, sizes)
+                copy = self._copy(name, sizes)
             except BadManifest:
                 continue  # of another version, or changed: it is left as it is
-            if manifest is None:
-                if _OURS.fullmatch(name):
-                    remains.append(name)
-                continue
-            logs = tuple(sorted(file for file in sizes if _LOG.fullmatch(file)))
-            found.append(Copy(name, manifest, _fault(manifest, sizes), logs))
+            if copy is not None:
+                found.append(copy)
+            elif _OURS.fullmatch(name):
+                remains.append(name)
         return sorted(found, key=lambda copy: copy.manifest.order, reverse=True), sorted(remains)
+
+    def one(self, name: str) -> Copy | None:
+        """Return one copy; None if it is missing or unfinished."""
+        try:
+            return self._copy(name, self.storage.files(self._at(name))) if _ANY.fullmatch(name) else None
+        except BadManifest:
+            return None
+
+    def _copy(self, name: str, sizes: dict[str, int]) -> Copy | None:
+        """Return the copy in a folder with these files; None if it is unfinished."""
+        manifest = self._manifest(name, sizes)
+        if manifest is None:
+            return None
+        logs = tuple(sorted(file for file in sizes if _LOG.fullmatch(file)))
+        return Copy(name, manifest, _fault(manifest, sizes), logs)
 
     def _manifest(self, name: str, sizes: dict[str, int]) -> Manifest | None:
         """Return the manifest of a copy; None if it is not there, or was not written to its end."""

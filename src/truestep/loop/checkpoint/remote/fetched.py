@@ -54,6 +54,11 @@ def fetched(url: str, within: Path | None = None) -> Iterator[Path]:
 
 def _downloaded(url: str, folder: Path) -> Path:
     above, _, last = url.rpartition("/")
+    if above.endswith(":/"):  # only the name of a bucket
+        above, last = url, ""
+    if last and Storage(above).has(last):
+        Storage(above).download(last, folder / last)
+        return folder / last
     named = last in ("last", "best")
     run, faults = Storage(above if named else url), list[BadCheckpoint]()
     for below in (FOLDER, ""):
@@ -70,22 +75,11 @@ def _downloaded(url: str, folder: Path) -> Path:
                 return folder / copy.local_name
     if faults:
         raise faults[0]
-    return _one(url, above, last, folder)
-
-
-def _one(url: str, above: str, last: str, folder: Path) -> Path:
-    """Return one checkpoint or file."""
-    storage = Storage(above)
-    sizes = storage.files(last)
-    if NAME in sizes:
-        copies = Copies(storage, "")
-        copy = next((one for one in copies.look()[0] if one.name == last), None)
-        if copy is not None:
-            copies.download(copy, folder / copy.local_name)
-            return folder / copy.local_name
-    if not sizes and last in storage.files(""):
-        storage.download(last, folder / last)
-        return folder / last
+    beside = Copies(Storage(above), "")
+    one = beside.one(last)
+    if one is not None:
+        beside.download(one, folder / one.local_name)
+        return folder / one.local_name
     raise BadCheckpoint(
         f"no checkpoint at {url}",
         expected=f"expected a folder with a {NAME}, the mirror of a run, or a file",

@@ -86,7 +86,7 @@ class Mirror:
             self.copy()
             self.wait()
         failure, self._failure = self._failure, ""
-        self._checkpoints.prune()
+        self._checkpoints.prune_pinned()
         self.report()
         if failure:
             self._warn_of(failure, f"copy them from {self._checkpoints.folder}, or resume this run to try again")
@@ -122,9 +122,12 @@ class Mirror:
 
     def _copied(self) -> str:
         """Copy until nothing is missing; return the failure, or an empty text."""
+        uploaded: set[str] = set()
         try:
-            while self._copy_one():
-                pass
+            while name := self._copy_one():
+                if name in uploaded:
+                    raise OSError(f"{name} was uploaded, and the storage does not list it with the right size")
+                uploaded.add(name)
         except TakenOver as taken:
             self._taken_by, self._due = str(taken), False
         except Exception as error:  # each storage has its own kinds
@@ -132,8 +135,8 @@ class Mirror:
             return f"{type(error).__name__}: {(said or [''])[0][:200]}"
         return ""
 
-    def _copy_one(self) -> bool:
-        """Remove superseded copies, and upload the newest missing checkpoint; return False if none is missing.
+    def _copy_one(self) -> str:
+        """Remove superseded copies, and upload the newest missing checkpoint; return its name, "" if none is missing.
 
         Removals follow from the storage alone. So an upload that fails or is skipped leaves the one before it.
         """
@@ -158,17 +161,18 @@ class Mirror:
         wanted = _kept([*stays, *(one for one in here if one.name not in self._there)], checkpoints.keep_last)
         missing = [one for one in wanted if one.name not in self._there]
         if not missing:
-            return False
-        path = local[missing[0].name].path
+            return ""
+        name = missing[0].name
+        path = local[name].path
         try:
             with checkpoints.pinned(path):
                 copies.upload(path, self._logs, before_last=self._claim.check)
         except FileNotFoundError:
-            if path.exists() and name_of(path, Checkpoint(path).manifest) == missing[0].name:
+            if any(name_of(one.path, one.manifest) == name for part in self._on_disk() for one in part):
                 raise  # the storage lacks something, not the disk
-            return True
-        self._there.add(missing[0].name)
-        return True
+        else:
+            self._there.add(name)
+        return name
 
 
 def _kept(copies: Sequence[Copy], keep_last: int) -> list[Copy]:

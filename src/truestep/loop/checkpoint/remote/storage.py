@@ -86,6 +86,11 @@ class Storage:
         start = len(place.rstrip("/")) + 1
         return {path[start:]: int(entry["size"] or 0) for path, entry in found.items() if len(path) >= start}
 
+    def has(self, name: str) -> bool:
+        """Return True if there is such a file."""
+        self._system.invalidate_cache()
+        return bool(self._system.isfile(self._at(name)))
+
     def read(self, name: str) -> bytes | None:
         """Return the content of a file; None if there is none."""
         self._system.invalidate_cache()
