@@ -32,7 +32,7 @@ def hosts(tmp_path: Path) -> Iterator[Hosts]:
         yield made
 
 
-def wait_for(happened: Callable[[], object], limit_s: float = 60) -> None:
+def wait_for(happened: Callable[[], object], limit_s: float = 150) -> None:
     until = time.monotonic() + limit_s
     while not happened():
         assert time.monotonic() < until, f"it did not happen within {limit_s} s"
