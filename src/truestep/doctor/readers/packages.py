@@ -15,6 +15,7 @@ EXTRAS = {
     "tensorboard": "logs for TensorBoard",
     "wandb": "logs for Weights & Biases",
     "mlflow": "logs for MLflow",
+    "remote": "checkpoints in remote storage",
     "pictures": "charts of experiments as PNG",
     "new": "the programs of `truestep new`",
     "demo": "the demo",
