@@ -10,7 +10,7 @@ from of_ranks import LOADER, MADE, STEPPED, facts, joined, merged
 
 from truestep import events as ev
 from truestep.events import Event, Site
-from truestep.findings import Confidence
+from truestep.findings import Confidence, Outcome
 
 EVALUATION = """
 def evaluate(model, loader):
@@ -109,3 +109,17 @@ def test_an_evaluation_on_one_rank_is_quiet(script: Path) -> None:
     alone = evaluated(0, script)
     trained = facts("metrics-not-reduced", joined(1), ev.ModelCalled(model=1, site=LOADER), MADE, STEPPED)
     assert merged("metrics-not-reduced", alone, trained).findings == ()
+
+
+def test_only_a_reduction_in_the_evaluation_is_called_clear(script: Path) -> None:
+    script.write_text(EVALUATION + GUARDED)
+    reduced = ev.CollectiveCalled(operation="reduce", numbers=1)
+    trains = ev.ModelCalled(model=1, loader=1, site=LOADER)
+
+    def outcome(*events: Event, parts: int = 2) -> Outcome:
+        ranks = [evaluated(rank, script, *events, parts=parts) for rank in (0, 1)]
+        return merged("metrics-not-reduced", *ranks).verdicts[0].outcome
+
+    assert outcome(reduced) is Outcome.CLEAR
+    assert outcome(trains, reduced) is Outcome.NOT_OBSERVED
+    assert outcome(parts=1) is Outcome.NOT_OBSERVED

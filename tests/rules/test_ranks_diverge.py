@@ -153,3 +153,11 @@ def test_averages_by_hand_of_different_weights_are_found() -> None:
         ranks.append(facts("ranks-diverge", *events))
     (finding,) = merged("ranks-diverge", *ranks).findings
     assert "they began with different ones" in finding.message
+
+
+def test_models_that_differ_without_a_known_cause_are_not_called_clear() -> None:
+    differ = merged("ranks-diverge", *(trained(rank, *of) for rank, of in enumerate((EQUAL, OTHER))))
+    assert differ.findings == ()
+    assert differ.verdicts[0].outcome is Outcome.NOT_OBSERVED
+    equal = merged("ranks-diverge", *(trained(rank, *EQUAL) for rank in (0, 1)))
+    assert equal.verdicts[0].outcome is Outcome.CLEAR

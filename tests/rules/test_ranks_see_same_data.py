@@ -9,7 +9,7 @@ from of_ranks import CALL, CALLED, LOADER, MADE, STEP, STEPPED, WRAPPED, facts, 
 
 from truestep import events as ev
 from truestep.events import Event
-from truestep.findings import Confidence
+from truestep.findings import Confidence, Outcome
 
 
 def weights(*values: float) -> Event:
@@ -68,3 +68,10 @@ def test_all_samples_on_each_rank_are_found_with_medium_confidence() -> None:
 def test_other_or_unknown_data_and_divided_data_are_quiet(changed: dict[str, Any]) -> None:
     ranks = saw(0, MEANS, LOSSES, **WHOLE), saw(1, MEANS[::-1], LOSSES, **WHOLE | changed)
     assert merged("ranks-see-same-data", *ranks).findings == ()
+
+
+def test_too_few_batches_are_not_called_clear() -> None:
+    few = saw(0, MEANS[:2], LOSSES[:2]), saw(1, MEANS[2:], LOSSES[2:])
+    assert merged("ranks-see-same-data", *few).verdicts[0].outcome is Outcome.NOT_OBSERVED
+    enough = saw(0, MEANS, LOSSES), saw(1, (0.5, 0.6, 0.7, 0.8), LOSSES[::-1])
+    assert merged("ranks-see-same-data", *enough).verdicts[0].outcome is Outcome.CLEAR

@@ -7,6 +7,7 @@ from typing import Any
 from of_ranks import SAVE, STEPPED, facts, merged
 
 from truestep import events as ev
+from truestep.findings import Outcome
 
 
 def saves(rank: int, *paths: str, host: str = "here") -> dict[str, Any]:
@@ -26,3 +27,8 @@ def test_files_of_different_names_or_machines_are_quiet() -> None:
     assert merged("saved-by-every-rank", saves(0, "/a/0.pt"), saves(1, "/a/1.pt")).findings == ()
     assert merged("saved-by-every-rank", saves(0, "/a/0.pt"), saves(1, "/a/0.pt", host="there")).findings == ()
     assert merged("saved-by-every-rank", saves(0, "/dev/null"), saves(1, "/dev/null")).findings == ()
+
+
+def test_ranks_without_a_file_are_not_called_clear() -> None:
+    assert merged("saved-by-every-rank", saves(0), saves(1)).verdicts[0].outcome is Outcome.NOT_OBSERVED
+    assert merged("saved-by-every-rank", saves(0, "/a/0.pt"), saves(1)).verdicts[0].outcome is Outcome.CLEAR

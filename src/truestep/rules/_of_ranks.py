@@ -23,8 +23,8 @@ class RankRule(Rule):
 
     @classmethod
     @abstractmethod
-    def compare(cls, facts: Mapping[int, Any]) -> list[Finding]:
-        """Return the findings for the facts of two or more ranks, by rank."""
+    def compare(cls, facts: Mapping[int, Any]) -> list[Finding] | None:
+        """Return the findings for the facts of two or more ranks, by rank; None if these cannot show the failure."""
 
     def verdict(self, run: Progress) -> Verdict:
         return Verdict(self.id, Outcome.NOT_OBSERVED, self.unobserved(run) or self.alone)

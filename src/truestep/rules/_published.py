@@ -22,7 +22,7 @@ def printed_by_one_rank(call: Site) -> Site | None:
         call: line of the call of a model.
 
     Returns:
-        None if there is no output of the result, or if one is made on every rank.
+        None if the result is never printed, or if every rank prints it.
     """
     tree = source.parsed(call.path)
     if tree is None:

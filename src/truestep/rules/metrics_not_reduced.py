@@ -67,17 +67,24 @@ class MetricsNotReduced(RankRule):
         super().__init__()
         self._evaluated: dict[int, Site | None] = {}
         """Loader to the first line that calls a model with its batches, without gradients."""
-        self._combined = False
-        """True if a result may be combined over ranks."""
+        self._evaluating = False
+        """True from a call of an evaluation to the next call in training."""
+        self._reduced = self._unknown = False
+        """True if a result of an evaluation is combined over ranks, and if it may be."""
 
     def observe(self, event: Event, run: Progress) -> None:
         match event:
-            case CollectiveCalled(of=""):
-                self._combined |= event.operation in _COMBINES
+            case CollectiveCalled(of="") if event.operation in _COMBINES:
+                self._reduced |= self._evaluating
+                self._unknown = True
             case WeightsRead(sharded=True):
-                self._combined = True  # operations on divided tensors are not seen
-            case ModelCalled(grad=False) if event.loader is not None:
-                self._evaluated.setdefault(event.loader, event.site)
+                self._unknown = True  # operations on divided tensors are not seen
+            case ModelCalled(grad=False):
+                self._evaluating = True
+                if event.loader is not None:
+                    self._evaluated.setdefault(event.loader, event.site)
+            case ModelCalled():
+                self._evaluating = False
 
     def facts(self, run: Progress) -> dict[str, Any] | None:
         if run.group is None or not run.step:
@@ -89,20 +96,24 @@ class MetricsNotReduced(RankRule):
             if called is not None and loader in run.loaders and run.loaders[loader].parts == size
             and loader not in run.samples.trained
         ]  # fmt: skip
-        known = {"world_size": size, "printed": None}
-        for called, met in () if self._combined else divided:
+        if divided and self._reduced:
+            return {"world_size": size, "printed": None}
+        for called, met in () if self._unknown else divided:
             printed = printed_by_one_rank(called)
             if printed is not None:
-                return known | {
+                return {
+                    "world_size": size,
                     "printed": place(printed),
                     "called": place(called),
                     "made": place(met.site),
                     "name": met.name,
                 }
-        return known
+        return None
 
     @classmethod
-    def compare(cls, facts: Mapping[int, Any]) -> list[Finding]:
+    def compare(cls, facts: Mapping[int, Any]) -> list[Finding] | None:
+        if any(len(facts) < fact["world_size"] for fact in facts.values()):
+            return None
         if any(fact["printed"] is None for fact in facts.values()):
             return []
         first = facts[min(facts)]

@@ -170,17 +170,17 @@ class RanksDiverge(RankRule):
         }  # fmt: skip
 
     @classmethod
-    def compare(cls, facts: Mapping[int, Any]) -> list[Finding]:
-        for group in grouped(facts, "group"):
-            found = cls._compare(group)
-            if found:
-                return found
-        return []
+    def compare(cls, facts: Mapping[int, Any]) -> list[Finding] | None:
+        compared = [cls._compare(group) for group in grouped(facts, "group")]
+        found = next((found for found in compared if found), None)
+        return found or (None if None in compared or not compared else [])
 
     @classmethod
-    def _compare(cls, facts: Mapping[int, Any]) -> list[Finding]:
-        """Return the findings for ranks that train one model."""
+    def _compare(cls, facts: Mapping[int, Any]) -> list[Finding] | None:
+        """Return the findings for ranks that train one model; None if they may train different ones on purpose."""
         first = facts[min(facts)]
+        if any(len(_common(first, other)) < _LEAST_READS for other in facts.values()):
+            return None
         found = [difference for other in facts.values() if other is not first for difference in _compared(first, other)]
         if not found:
             return []
@@ -191,7 +191,7 @@ class RanksDiverge(RankRule):
         cause_of = _cause_if_wrapped if wrapped else _cause_without_wrapper
         cause = cause_of(facts, latest, earliest.step, size)
         if cause is None:
-            return []
+            return None
         return [cls.finding(
             cause.site or site(first["stepped"]),
             cause.message,
@@ -253,6 +253,12 @@ def _cause_without_wrapper(facts: Mapping[int, Any], latest: Difference, step: i
 
 def _named(names: Sequence[str]) -> str:
     return ", ".join(f"`{name}`" for name in names[:3] if name) or "weights"
+
+
+def _common(one: Mapping[str, Any], other: Mapping[str, Any]) -> set[tuple[int, int]]:
+    """Return step and optimizer of the reads that two ranks have."""
+    here, there = ({(step, optimizer) for step, optimizer, _ in rank["reads"]} for rank in (one, other))
+    return here & there
 
 
 def _compared(one: Mapping[str, Any], other: Mapping[str, Any]) -> Iterator[Difference]:

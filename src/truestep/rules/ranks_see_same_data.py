@@ -120,12 +120,13 @@ class RanksSeeSameData(RankRule):
         }
 
     @classmethod
-    def compare(cls, facts: Mapping[int, Any]) -> list[Finding]:
-        for group in grouped(facts, "ranks"):
+    def compare(cls, facts: Mapping[int, Any]) -> list[Finding] | None:
+        read = [group for group in grouped(facts, "ranks") if _is_read(list(group.values()))]
+        for group in read:
             found = cls._compare(list(group.values()))
             if found:
                 return found
-        return []
+        return [] if read else None
 
     @classmethod
     def _compare(cls, together: list[Any]) -> list[Finding]:
@@ -165,6 +166,11 @@ class RanksSeeSameData(RankRule):
                     **counted,
                 )]  # fmt: skip
         return []
+
+
+def _is_read(together: list[Any]) -> bool:
+    """Return True if enough batches of each rank were read, or if each reads all samples of a data set."""
+    return all(len(fact["inputs"]) >= _LEAST_READS or any(fact["loaders"]) for fact in together)
 
 
 def _whole(met: LoaderMet) -> dict[str, Any] | None:

@@ -73,7 +73,9 @@ class SavedByEveryRank(RankRule):
         return {"host": run.group.host, "world_size": run.group.world_size, "files": files}
 
     @classmethod
-    def compare(cls, facts: Mapping[int, Any]) -> list[Finding]:
+    def compare(cls, facts: Mapping[int, Any]) -> list[Finding] | None:
+        if not any(fact["files"] for fact in facts.values()):
+            return None
         writers: dict[tuple[str, str], list[int]] = {}
         for rank, fact in facts.items():
             for path in fact["files"]:

@@ -191,7 +191,10 @@ def comparison(summaries: Mapping[int, Summary]) -> tuple[list[Finding], dict[st
         facts = {rank: part.rank_facts[kind.id] for rank, part in summaries.items() if kind.id in part.rank_facts}
         if not issubclass(kind, RankRule) or len(facts) < 2:
             continue
-        found = [replace(finding, suppressed=suppressed(finding)) for finding in kind.compare(facts)]
+        shows = kind.compare(facts)
+        if shows is None:
+            continue
+        found = [replace(finding, suppressed=suppressed(finding)) for finding in shows]
         certain = any(finding.confidence is not Confidence.LOW for finding in found)
         verdicts[kind.id] = Verdict(kind.id, Outcome.FOUND if certain else Outcome.CLEAR)
         findings += found

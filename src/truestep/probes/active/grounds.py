@@ -61,7 +61,9 @@ class Attempts:
     def due(self, what: str, number: int) -> bool:
         """Return True if a check may be tried."""
         left = self._left.get((what, number))
-        return left > 0 if left is not None else sum(kind == what for kind, _ in self._left) < _MOST
+        if left is not None:
+            return left > 0
+        return [kind for kind, _ in self._left].count(what) < _MOST
 
     def begin(self, what: str, number: int) -> None:
         """Count an attempt."""
