@@ -59,6 +59,7 @@ class MetricsNotReduced(RankRule):
     since = "0.1"
     severity = Severity.WARNING
     confidence = Confidence.MEDIUM
+    alone = "no evaluation on a loader that divides its samples over ranks, with a known use of the result"
     account = "calls"
     watches = (CollectiveCalled, ModelCalled, WeightsRead)
     needs = (GroupJoined, ModelCalled)
