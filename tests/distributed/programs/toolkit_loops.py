@@ -405,6 +405,59 @@ def more_ranks_than_samples() -> dict[str, Any]:
         return {"weights": weighted + weights(net), "steps": run.global_step, "means": means}
 
 
+def normed(*layers: nn.Module) -> nn.Sequential:
+    return nn.Sequential(nn.Linear(6, 16, bias=False), *layers, nn.Tanh(), nn.Linear(16, 1))
+
+
+@loop
+def joint_batch_statistics() -> dict[str, Any]:
+    """The last batch of 5 samples leaves some of four ranks without one."""
+    with new_run(sync_batchnorm=True) as run:
+        train, val = run.loader(DATA, local_size(run), shuffle=True), run.loader(DATA, 5)
+        net = run.model(normed(nn.BatchNorm1d(16), nn.BatchNorm1d(16, affine=False, momentum=None)))
+        run.optimizer(torch.optim.SGD(net.parameters(), lr=0.1, momentum=0.9))
+        keys = sorted(net.state_dict())
+        for _ in run.epochs():
+            for x, y in run.train(train, net):
+                run.step(squared(net, x, y).mean())
+            with run.evaluate(net):
+                loss = run.mean("loss")
+                for x, y in run.batches(val):
+                    loss.update(squared(net, x, y).mean(), len(x))
+        statistics = [value for layer in net[1:3] for value in (*layer.running_mean[:3], *layer.running_var[:3])]
+        same = run.gather(torch.stack(statistics)[None])
+        return {
+            "weights": weights(net),
+            "statistics": list(map(float, statistics)),
+            "same": bool((same == same[0]).all()),
+            "loss": float(loss),
+            "keys": " ".join(keys),
+        }
+
+
+@loop
+def joint_statistics_of_images() -> dict[str, Any]:
+    """Windows, recomputation and an average of the weights."""
+    images = TensorDataset(X[:, :, None, None].expand(-1, -1, 3, 2) * torch.linspace(1, 2, 6).view(3, 2), Y)
+    with new_run(sync_batchnorm=True, accumulate=2, max_epochs=1) as run:
+        train = run.loader(images, local_size(run))
+        block = nn.Sequential(nn.Conv2d(6, 8, 1), nn.BatchNorm2d(8), nn.ReLU())
+        net = run.model(
+            nn.Sequential(block, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(8, 1)), recompute=nn.Sequential
+        )
+        run.optimizer(torch.optim.SGD(net.parameters(), lr=0.1))
+        ema = run.ema(net, decay=0.5)
+        for _ in run.epochs():
+            for x, y in run.train(train, net):
+                run.step(squared(net, x, y).mean())
+        layer = net[0][1]
+        return {
+            "weights": weights(net, ema.model),
+            "statistics": [float(value) for value in (*layer.running_mean, *layer.running_var)],
+            "seen": int(layer.num_batches_tracked),
+        }
+
+
 class Stream(IterableDataset[Any]):
     def __iter__(self) -> Any:
         yield from zip(X, Y, strict=True)

@@ -27,6 +27,7 @@ _OF_NO_EFFECT = frozenset(
     | {
         "save_every_n_minutes",
         "mirror",
+        "cpu_offload",
         "max_time",
         "rank_timeout",
         "on_sigusr1",

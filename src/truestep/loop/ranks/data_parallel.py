@@ -14,6 +14,7 @@ from torch import nn
 from truestep.loop.process.signals import spare_once
 from truestep.loop.ranks.agreement import Agreement
 from truestep.loop.ranks.heartbeat import REGULAR, Heartbeat
+from truestep.loop.ranks.joint_norm import Members, join_statistics
 from truestep.loop.ranks.launch import Place
 from truestep.loop.ranks.reducer import Reducer, can_reduce
 from truestep.loop.ranks.silence import GAVE_UP, explained, is_of_ranks
@@ -70,6 +71,7 @@ class DataParallel:
         self._heartbeat = Heartbeat(place.rank, place.world_size)
         self._group = distributed.new_group(backend="gloo", timeout=timedelta(seconds=timeout_s))
         self._agreement = Agreement(self._group)
+        self._members = Members(self, self._group) if place.world_size > 1 else Members()
         self._reducers: WeakKeyDictionary[Updates, Reducer] = WeakKeyDictionary()
         self._prepared: list[Reducer] = []
         """Reducers of the backward pass under way."""
@@ -81,6 +83,10 @@ class DataParallel:
         model.to(device)
         sparse = [module for module in model.modules() if getattr(module, "sparse", False) is True]
         self._sparse.update(p for module in sparse for p in module.parameters(recurse=False))
+
+    def join_statistics(self, model: nn.Module) -> None:
+        """Make layers of batch normalisation compute their statistics over all ranks."""
+        join_statistics(model, self._members)
 
     def check_optimizer(self, optimizer: torch.optim.Optimizer) -> None:
         """Do nothing: gradients of any optimizer are averaged."""
@@ -246,6 +252,7 @@ class DataParallel:
         self._reducers.clear()
         self._prepared.clear()
         self._agreement.drop()
+        self._members.strategy = None  # a model that is used after the run is one of this process
         if not distributed.is_initialized():
             return
         distributed.destroy_process_group(self._group)

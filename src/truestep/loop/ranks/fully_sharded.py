@@ -15,6 +15,7 @@ from torch import nn
 from truestep.errors import BadLoss, BadPart
 from truestep.loop.ranks.data_parallel import DataParallel, together
 from truestep.loop.ranks.launch import Place
+from truestep.loop.ranks.policies import Policies
 from truestep.loop.ranks.sharding import (
     Copier,
     check_shardable,
@@ -48,15 +49,26 @@ class FullySharded(DataParallel):
         seed: of the run.
         timeout_s: time that ranks wait for one another.
         owns_group: True to destroy the process group at the end.
+        policies: types and place of the parts.
     """
 
     shards = True
 
-    def __init__(self, place: Place, device: torch.device, seed: int, timeout_s: float, *, owns_group: bool) -> None:
+    def __init__(
+        self,
+        place: Place,
+        device: torch.device,
+        seed: int,
+        timeout_s: float,
+        *,
+        owns_group: bool,
+        policies: Policies | None = None,
+    ) -> None:
         from torch.distributed.device_mesh import init_device_mesh
 
         super().__init__(place, device, seed, timeout_s, owns_group=owns_group)
         self._mesh = init_device_mesh(device.type, (place.world_size,))
+        self._policies = policies or Policies()
         self._sharded: list[ref[nn.Module]] = []
         self._averages = True
         """True if backward passes average gradients."""
@@ -65,12 +77,12 @@ class FullySharded(DataParallel):
         """Divide the weights of rank 0 over the ranks, in place, and move the rest to the device."""
         model = uncompiled(model)
         check_shardable(model)
-        names = units_of(model, kinds)
+        names = self._policies.units(model, units_of(model, kinds))
         if not any(True for _ in model.parameters()):
             model.to(device)
             return
-        copier = Copier(model, names, self._mesh, self._add)
-        shard(model, names, self._mesh, lambda module: self._send(module, device))
+        copier = Copier(model, names, self._mesh, self._policies, self._add)
+        shard(model, names, self._mesh, self._policies, lambda module: self._send(module, device))
         vars(model)["__deepcopy__"] = copier
         self._add(model)
 
@@ -156,10 +168,11 @@ class FullySharded(DataParallel):
         parameter = record.sharded_param
         whole = _waiting(record)
         if whole is None:
-            whole = torch.zeros(parameter.shape, dtype=parameter.dtype, device=self._device)
+            whole = torch.zeros(parameter.shape, device=self._device)
         _drop(record)
-        mean = DTensor.from_local(whole / self.world_size, self._mesh, [Partial()])
-        part = mean.redistribute(placements=parameter.placements).to(parameter.dtype)
+        mean = DTensor.from_local(whole.to(parameter.dtype) / self.world_size, self._mesh, [Partial()])
+        own = mean.redistribute(placements=parameter.placements).to_local()
+        part = record.to_sharded_dtensor(own.to(parameter.device))
         parameter.grad = part if parameter.grad is None else parameter.grad + part
 
     def discard(self, updates: Updates) -> None:
@@ -196,10 +209,14 @@ class FullySharded(DataParallel):
             on_one, missing_on_one = next(found), next(found)
             if on_one and missing_on_one:
                 raise _unit_left_out(unit, self.gathered(any(mine)))
+            wide = next((sum.dtype for one in unit if (sum := one.unsharded_accumulated_grad) is not None), None)
             for record, here, anywhere in zip(unit, mine, everywhere, strict=True):
-                if anywhere and not here:
-                    whole = record.unsharded_param
-                    whole.grad = torch.zeros(whole.shape, dtype=whole.dtype, device=whole.device)
+                whole = record.unsharded_param if anywhere else None
+                if whole is not None and wide is not None and record.unsharded_accumulated_grad is None:
+                    # torch averages the gradients of a unit in one type: this one is added to fp32, as the others are
+                    record.unsharded_accumulated_grad = torch.zeros_like(whole, dtype=wide)
+                elif whole is not None and not here:
+                    whole.grad = torch.zeros_like(whole)
 
     def _add(self, model: nn.Module) -> None:
         if not self._averages:

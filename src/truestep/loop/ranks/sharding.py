@@ -16,6 +16,7 @@ from torch import nn
 from torch.nn.parameter import is_lazy
 
 from truestep.errors import BadPart
+from truestep.loop.ranks.policies import Policies
 from truestep.model.blocks import Kinds, blocks_of, repeated_blocks
 from truestep.seams.divided import is_divided, local
 
@@ -82,13 +83,16 @@ def check_shardable(model: nn.Module) -> None:
             )
 
 
-def shard(model: nn.Module, units: list[str], mesh: Any, ready: Callable[[nn.Module], None]) -> None:
+def shard(
+    model: nn.Module, units: list[str], mesh: Any, policies: Policies, ready: Callable[[nn.Module], None]
+) -> None:
     """Divide the parameters of a model over the ranks, in place.
 
     Args:
         model: with whole parameters.
         units: names of the blocks that are gathered one at a time.
         mesh: of all ranks.
+        policies: types and place of the parts.
         ready: called with each unit and then with the model, before its parameters are divided: at most one unit is
             whole on the device at a time.
     """
@@ -98,7 +102,8 @@ def shard(model: nn.Module, units: list[str], mesh: Any, ready: Callable[[nn.Mod
         ready(module)
         # The rest is divided again after a forward pass too. Otherwise its parameters stayed whole until the next
         # backward pass, and the ones that an optimizer or an average has would not be those of the model.
-        fully_shard(module, mesh=mesh, reshard_after_forward=True)
+        options = policies.options(module, root=module is model)
+        fully_shard(module, mesh=mesh, reshard_after_forward=True, **options)
     for module in model.modules():
         if any(parameter is not None for parameter in module._parameters.values()):
             module.register_forward_pre_hook(_check_whole)
@@ -144,11 +149,19 @@ class Copier:
         model: before it is sharded. Its structure is copied, without the values of its parameters.
         units: names of its blocks that are gathered one at a time.
         mesh: of all ranks.
+        policies: types and place of the parts.
         made: called with each copy.
     """
 
-    def __init__(self, model: nn.Module, units: list[str], mesh: Any, made: Callable[[nn.Module], None]) -> None:
-        self._units, self._mesh, self._made = units, mesh, made
+    def __init__(
+        self,
+        model: nn.Module,
+        units: list[str],
+        mesh: Any,
+        policies: Policies,
+        made: Callable[[nn.Module], None],
+    ) -> None:
+        self._units, self._mesh, self._policies, self._made = units, mesh, policies, made
         self._source = model
         self._failure: Exception | None = None
         empty: dict[int, Any] = {}
@@ -165,7 +178,7 @@ class Copier:
         if self._failure is not None:
             raise self._failure
         new, source = copy.deepcopy(self._structure), self._source
-        shard(new, self._units, self._mesh, lambda module: None)
+        shard(new, self._units, self._mesh, self._policies, lambda module: None)
         device = next(iter(source.parameters())).device
         apply: Any = new._apply
         apply(lambda tensor: torch.empty_like(tensor, device=device) if tensor.is_meta else tensor)

@@ -43,6 +43,9 @@ class Strategy(Protocol):
             kinds: types of the blocks that are gathered one at a time, where parameters are divided over ranks.
         """
 
+    def join_statistics(self, model: nn.Module) -> None:
+        """Make layers of batch normalisation compute their statistics over all ranks."""
+
     def check_optimizer(self, optimizer: torch.optim.Optimizer) -> None:
         """Raise an error if the ranks cannot train with an optimizer."""
 
@@ -118,6 +121,9 @@ class SingleProcess:
     def prepare(self, model: nn.Module, device: torch.device, kinds: Kinds | None = None) -> None:
         """Move the model to the device."""
         model.to(device)
+
+    def join_statistics(self, model: nn.Module) -> None:
+        """Do nothing."""
 
     def check_optimizer(self, optimizer: torch.optim.Optimizer) -> None:
         """Do nothing."""

@@ -17,6 +17,7 @@ from truestep.model.compiling import compile_in_place, compile_options
 from truestep.model.ema import EMA
 from truestep.model.recompute import recompute as recompute_blocks
 from truestep.model.swa import SWA
+from truestep.seams.wrappers import uncompiled
 
 if TYPE_CHECKING:
     from truestep.loop.run.run_state import RunState
@@ -58,6 +59,8 @@ class RunModels:
         if shard is not None:
             blocks_of(model, shard, "shard")
         name = self._parts.add(self._parts.models, "model", name, model)
+        if self._settings.sync_batchnorm:
+            self._strategy.join_statistics(uncompiled(model))
         compile_in_place(model, compile)  # at the first call, with everything that is done to the model here
         self._strategy.prepare(model, self._device, shard)
         self._contents.load_model(name, model)
@@ -96,7 +99,7 @@ class RunModels:
                 remedy=f"write run.{call}(model), with the whole model",
             )
         devices = {parameter.device.type for parameter in model.parameters()}
-        if not devices or devices != {self._device.type}:
+        if not devices or devices != {"cpu" if self._settings.cpu_offload else self._device.type}:
             raise BadPart(
                 f"run.{call}() was given a model on {', '.join(sorted(devices))}"
                 if devices

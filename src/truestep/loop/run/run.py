@@ -99,7 +99,7 @@ class Run(SetupMethods, TrainingMethods, ObservationMethods, RankMethods):
         device = settings.device if here is None else device_of(settings.device, here.local_rank)
         self.precision = Precision(settings.precision, pick(device))
         self.device = self.precision.device
-        self.strategy = strategy = started(settings.strategy, here, self.device, settings.seed, settings.rank_timeout)
+        self.strategy = strategy = started(settings, here, self.device)
         self.state = State()
         self._parts = Parts()
         self._closed = False

@@ -13,6 +13,7 @@ from truestep.loop.checkpoint.remote.storage import is_url
 from truestep.loop.settings.flags import read_settings
 from truestep.loop.settings.limits import seconds
 from truestep.loop.settings.names import check_fields, check_names
+from truestep.loop.settings.sharding import check_sharding
 
 
 def _watch() -> bool:
@@ -37,6 +38,11 @@ class Settings:
         device: "auto", "cpu", "cuda", "cuda:1", "mps". Under torchrun, "auto" and "cuda" are one GPU for each process.
         strategy: "auto" for all processes that torchrun started, else one, each with the whole model; "ddp" to refuse a
             start without torchrun; "fsdp" to divide parameters, gradients and optimizer states over the processes.
+        param_dtype: "fp32" or "bf16", the type in which `strategy="fsdp"` gathers parameters and computes; parts,
+            gradients and optimizer states stay fp32.
+        reduce_dtype: "fp32" or "bf16", the type in which `strategy="fsdp"` averages gradients.
+        cpu_offload: keep the parts of `strategy="fsdp"`, their gradients and the optimizer states on the CPU.
+        sync_batchnorm: take the statistics of batch normalisation in train mode over the batches of all processes.
         rank_timeout: seconds that processes wait for one another; then the run ends with an error that names those that
             did not come.
         deterministic: use deterministic kernels only; some are slower, and operations without one raise an error.
@@ -81,6 +87,10 @@ class Settings:
     clip_norm: float | None = None
     device: str = "auto"
     strategy: str = "auto"
+    param_dtype: str = "fp32"
+    reduce_dtype: str = "fp32"
+    cpu_offload: bool = False
+    sync_batchnorm: bool = False
     rank_timeout: float = 600.0
     deterministic: bool = False
     resume: str | Path | None = None
@@ -134,6 +144,7 @@ class Settings:
                 f'strategy must be "auto", "ddp" or "fsdp", got {self.strategy!r}',
                 remedy="leave strategy out, and start the program with torchrun for several processes",
             )
+        check_sharding(self)
         if self.on_sigusr1 not in ("end", "requeue", "save"):
             raise BadSettings(
                 f'on_sigusr1 must be "end", "requeue" or "save", got {self.on_sigusr1!r}',
