@@ -400,6 +400,13 @@ TABLE: list[tuple[str, str, list[Event], str, str]] = [
     ("metrics-not-reduced", "one process", MANY, "finished", "one process only"),
     ("no-sync-missing", "no wrapper", MANY, "finished", "no DistributedDataParallel"),
     (
+        "batch-statistics-per-rank",
+        "no wrapper",
+        [*MANY, ev.BatchStatisticsTaken(model=1, values=3)],
+        "finished",
+        "no DistributedDataParallel",
+    ),
+    (
         "sampler-epoch-not-set",
         "no such sampler",
         [*LOADER, *MANY],
