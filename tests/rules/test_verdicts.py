@@ -402,7 +402,7 @@ TABLE: list[tuple[str, str, list[Event], str, str]] = [
     (
         "batch-statistics-per-rank",
         "no wrapper",
-        [*MANY, ev.BatchStatisticsTaken(model=1, values=3)],
+        [*MANY, ev.BatchStatisticsTaken(model=1, values=3, layers=1, kind="BatchNorm1d")],
         "finished",
         "no DistributedDataParallel",
     ),

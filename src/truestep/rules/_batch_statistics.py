@@ -81,6 +81,6 @@ class StatisticsRule(Rule):
 
         Args:
             model: number of the model.
-            looks: what was observed of it.
+            looks: its observed statistics.
             run: position of the run.
         """

@@ -1,4 +1,4 @@
-"""Types and place of divided parameters: what `fully_shard` sends and computes in, and where the parts are kept."""
+"""Types and place of divided parameters, as arguments of `fully_shard`."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Policies(NamedTuple):
     def units(self, model: nn.Module, units: list[str]) -> list[str]:
         """Return the names of the units of a model, inner ones first.
 
-        Batch normalisation is a unit of its own if a model computes in bf16: its statistics are buffers, which torch
+        Batch normalisation is a separate unit if a model computes in bf16: its statistics are buffers, which torch
         leaves in fp32, and it needs its weights in their type.
 
         Args:
@@ -50,7 +50,7 @@ class Policies(NamedTuple):
 
         Args:
             module: the unit.
-            root: True for the model itself, whose results are fp32 in any case.
+            root: True for the model itself; its results are fp32 in any case.
         """
         from torch.distributed.fsdp import CPUOffloadPolicy, MixedPrecisionPolicy
 
