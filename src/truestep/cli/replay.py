@@ -15,6 +15,7 @@ from truestep.findings import Summary
 from truestep.report import write
 from truestep.rules import Rule, all_rules, rule
 from truestep.supervision import record as records
+from truestep.supervision.children import with_children
 from truestep.supervision.ranks import merge
 
 
@@ -46,9 +47,20 @@ def read(record: Path, rules: tuple[type[Rule], ...]) -> Summary:
     """
     files = list(records.ranks(record)) if record.is_dir() else []
     if len(files) < 2:
-        summary = records.read(files[0] if files else record, select=rules)
+        summary = _with_children(files[0] if files else record, rules)
         return replace(summary, record=str(record))
-    numbers = [int(re.sub(r"\D", "", file.stem)) for file in files]
-    summaries = {number: records.read(file, select=rules) for number, file in zip(numbers, files, strict=True)}
+    numbers = [_rank(file) for file in files]
+    summaries = {number: _with_children(file, rules) for number, file in zip(numbers, files, strict=True)}
     world_size = max(*(number + 1 for number in numbers), *(summary.ranks for summary in summaries.values()))
     return replace(merge(summaries, world_size), record=str(record))
+
+
+def _rank(file: Path) -> int:
+    return int(re.sub(r"\D", "", file.stem) or 0)
+
+
+def _with_children(file: Path, rules: tuple[type[Rule], ...]) -> Summary:
+    """Return the summary of one record, with the processes that it started."""
+    own = records.read(file, select=rules)
+    folders = records.children(file.parent, _rank(file))
+    return with_children(own, [(None, read(folder, rules) if any(folder.iterdir()) else None) for folder in folders])

@@ -1,7 +1,7 @@
 """Processes that a supervised program starts by multiprocessing: each has a session, and the parent merges the reports.
 
-A child writes its summary to a folder of the parent before it ends. Daemons and workers of loaders, pools and servers
-do not train and are left alone.
+A child writes its summary to a folder of the parent before it ends, and its record beside that of the parent. Daemons
+and workers of loaders, pools and servers do not train and are left alone.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import tempfile
 import time
 import traceback
 import weakref
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -27,6 +27,7 @@ from truestep.findings import Summary
 from truestep.rules import all_rules
 from truestep.supervision.exchange import from_dict, to_dict
 from truestep.supervision.ranks import joint_coverage, merge, strongest
+from truestep.supervision.record import folder_of_child
 from truestep.supervision.root_causes import rooted
 
 if TYPE_CHECKING:
@@ -121,7 +122,7 @@ class Children:
     """
 
     def __init__(self, options: Options, script: str) -> None:
-        self._options = replace(options, record=None, output=None)
+        self._options = replace(options, output=None)
         self._script = script
         self._folder: Path | None = None
         self._started: list[_Child] = []
@@ -140,29 +141,29 @@ class Children:
             return False
         if self._folder is None:
             self._folder = Path(tempfile.mkdtemp(prefix="truestep-children-"))
-        file = self._folder / f"{len(self._started)}.json"
-        process._bootstrap = WatchedProcess(process, file, self._options, self._script)
+        number = len(self._started)
+        file = self._folder / f"{number}.json"
+        process._bootstrap = WatchedProcess(process, file, self._options_of(number), self._script)
         self._started.append(_Child(weakref.ref(process), site, file))
         return True
+
+    def _options_of(self, number: int) -> Options:
+        record = self._options.record
+        if record is None:
+            return self._options
+        own = folder_of_child(record, int(os.environ.get("RANK", "0")), number)
+        with contextlib.suppress(OSError):  # the child has no record then
+            own.mkdir(parents=True, exist_ok=True)
+        return replace(self._options, record=own if own.is_dir() else None)
 
     def merged(self, own: Summary) -> Summary:
         """Return the summary of the parent with those of its children that trained; remove the folder."""
         if self._folder is None or os.getpid() != self._owner:
             return own
         self._wait(_PATIENCE_S if own.how == "finished" else _SHORT_S)
-        read = [(child, _read(child.file)) for child in self._started]
+        read = [(child.site, _read(child.file)) for child in self._started]
         shutil.rmtree(self._folder, ignore_errors=True)
-        silent = [child for child, summary in read if summary is None]
-        coverage = own.coverage
-        if silent:
-            started = coverage.started or silent[0].site
-            coverage = replace(coverage, processes=coverage.processes + len(silent), started=started)
-        own = replace(own, coverage=coverage)
-        trained = [summary for _, summary in read if summary is not None and _trains(summary)]
-        groups = [_of_ranks(group) for group in _groups(trained)]
-        for group in groups:
-            own = _joined(own, group)
-        return own
+        return with_children(own, read)
 
     def _wait(self, patience_s: float) -> None:
         """Wait for the files of the processes that still run."""
@@ -172,6 +173,25 @@ class Children:
             waiting = [child for child in waiting if not child.file.exists() and _runs(child.process())]
             if waiting:
                 time.sleep(0.02)
+
+
+def with_children(own: Summary, read: Sequence[tuple[Site | None, Summary | None]]) -> Summary:
+    """Return the summary of a parent with those of its children that trained.
+
+    Args:
+        own: of the parent.
+        read: for each child, the line that started it and its summary; None for one that wrote none.
+    """
+    silent = [site for site, summary in read if summary is None]
+    coverage = own.coverage
+    if silent:
+        started = coverage.started or silent[0]
+        coverage = replace(coverage, processes=coverage.processes + len(silent), started=started)
+    own = replace(own, coverage=coverage)
+    trained = [summary for _, summary in read if summary is not None and _trains(summary)]
+    for group in _groups(trained):
+        own = _joined(own, _of_ranks(group))
+    return own
 
 
 def _runs(process: Any) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import shutil
 from collections.abc import Iterator
 from dataclasses import asdict, fields
 from pathlib import Path
@@ -37,6 +38,7 @@ class Recorder:
         self.path = folder / f"rank-{started.rank}.jsonl"
         try:
             folder.mkdir(parents=True, exist_ok=True)
+            shutil.rmtree(_children(folder, started.rank), ignore_errors=True)  # of an earlier run
             self._file = self.path.open("w", encoding="utf-8", buffering=1)
         except OSError as error:
             raise UnwritableFolder(
@@ -239,3 +241,18 @@ class _Replay:
 def ranks(folder: Path) -> Iterator[Path]:
     """Yield the records of all ranks in a folder."""
     yield from sorted(folder.glob("rank-*.jsonl"))
+
+
+def children(folder: Path, rank: int) -> list[Path]:
+    """Return the records of the processes that a rank started by multiprocessing, in the order of their starts."""
+    found = _children(folder, rank)
+    return sorted(found.iterdir(), key=lambda path: int(path.name)) if found.is_dir() else []
+
+
+def folder_of_child(folder: Path, rank: int, number: int) -> Path:
+    """Return the folder for the record of a process that a rank starts by multiprocessing."""
+    return _children(folder, rank) / str(number)
+
+
+def _children(folder: Path, rank: int) -> Path:
+    return folder / f"rank-{rank}-processes"
