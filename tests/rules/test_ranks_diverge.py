@@ -161,3 +161,26 @@ def test_models_that_differ_without_a_known_cause_are_not_called_clear() -> None
     assert differ.verdicts[0].outcome is Outcome.NOT_OBSERVED
     equal = merged("ranks-diverge", *(trained(rank, *EQUAL) for rank in (0, 1)))
     assert equal.verdicts[0].outcome is Outcome.CLEAR
+
+
+def test_a_conversion_after_the_wrapper_is_the_cause() -> None:
+    recast = ev.ReplicaRead(replica=1, optimizer=1, prepared=2, recast="float64 on cpu")
+    (finding,) = merged(
+        "ranks-diverge",
+        *(trained(rank, *of, before=(WRAPPED, recast)) for rank, of in enumerate((EQUAL, OTHER))),
+    ).findings
+    assert finding.message.endswith("a conversion after the wrapper was made ends its averages")
+    assert "float64 on cpu" in finding.primary.label
+    assert [mark.site for mark in finding.related] == [WRAP]
+
+
+def test_windows_of_different_lengths_are_the_cause() -> None:
+    (finding,) = merged(
+        "ranks-diverge",
+        *(
+            trained(rank, *of, before=(WRAPPED, *[MADE] * passes))
+            for rank, of, passes in ((0, EQUAL, 0), (1, OTHER, 3))
+        ),
+    ).findings
+    assert finding.primary.label == "different windows: 1 backward passes for each step on rank 0, 2 on rank 1"
+    assert finding.help == "step after the same number of backward passes on all ranks"

@@ -43,6 +43,9 @@ class ReplicaRead(Event):
     """Whether a communication hook of the program takes the place of the average of gradients."""
     outside: tuple[int, ...] = ()
     """Parameters of the model that joined it after it was wrapped: their gradients are not averaged."""
+    recast: str = ""
+    """Type and device of parameters now, if they had others when the model was wrapped: their gradients are not averaged
+    either."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -78,7 +78,8 @@ class RanksDiverge(RankRule):
         loss = F.cross_entropy(model(inputs), labels)
 
     Change weights and gradients in the same way on all ranks, and end a window of ``no_sync`` with a backward pass
-    outside of it.
+    outside of it. Convert the model (``.double()``, ``.to(device)``) before it is wrapped: torch loses the hooks of the
+    wrapper otherwise, without a word.
 
     Known false alarms
     ------------------
@@ -113,6 +114,8 @@ class RanksDiverge(RankRule):
         self._by_hand = False
         """True if it averages gradients of parameters itself."""
         self._outside: set[int] = set()
+        self._recast: dict[int, str] = {}
+        """Wrapper to the type and device that its parameters have got since."""
         self._called: Site | None = None
         self._rates: dict[int, tuple[float, ...]] = {}
 
@@ -125,6 +128,8 @@ class RanksDiverge(RankRule):
             case ReplicaRead():
                 self._own |= event.hooked
                 self._outside.update(event.outside)
+                if event.recast:
+                    self._recast[event.replica] = event.recast
                 if event.prepared:
                     self._prepared.add(event.replica)
                 elif run.step > 0:
@@ -160,6 +165,8 @@ class RanksDiverge(RankRule):
             "stepped": place(self._reads[-1][1].site),
             "optimizer": run.optimizer_name(self._reads[-1][1].optimizer),
             "passed_by": passed_by,
+            "passes": round(sum(line.made for line in run.gradients.lines().values()) / max(run.step, 1), 1),
+            "recast": [[place(self._wrapped[replica].site), now] for replica, now in self._recast.items()],
             "called": place(self._called),
             "group": sorted({rank for wrapped in self._wrapped.values() for rank in wrapped.ranks}),
             "outside": [names[number].name for number in sorted(self._outside) if number in names],
@@ -217,6 +224,15 @@ def _cause_if_wrapped(facts: Mapping[int, Any], latest: Difference, step: int, s
             site(first["called"]),
             (Mark(site(first["passed_by"][0]), "wrapped here"),),
         )
+    if first["recast"]:
+        wrapped, now = first["recast"][0]
+        return _Cause(
+            f"the {size} ranks train {size} different models: a conversion after the wrapper was made ends its averages",
+            f"steps on gradients of this rank, of parameters in {now}",
+            "convert or move the model before it is wrapped in `DistributedDataParallel`",
+            None,
+            (Mark(site(wrapped), "wrapped here, with parameters of another type or device"),),
+        )
     late = [name for name in latest.names if name in first["outside"]]
     if late:
         return _Cause(
@@ -224,11 +240,16 @@ def _cause_if_wrapped(facts: Mapping[int, Any], latest: Difference, step: int, s
             "steps on gradients of this rank",
             "wrap the model in `DistributedDataParallel` after its last change",
         )
-    rates = _unequal_rates(facts)
+    apart = f"differ from step {step} on"
+    rates, passes = _unequal_rates(facts), _unequal_passes(facts)
+    if rates or passes:
+        apart = f"different learning rates: {rates}" if rates else f"different windows: {passes}"
     return _Cause(
         f"ranks have different weights in {_named(latest.names)}, which `DistributedDataParallel` keeps equal",
-        f"different learning rates: {rates}" if rates else f"differ from step {step} on",
-        "change weights, gradients and learning rates in the same way on all ranks",
+        apart,
+        "step after the same number of backward passes on all ranks"
+        if passes and not rates
+        else "change weights, gradients and learning rates in the same way on all ranks",
     )
 
 
@@ -283,6 +304,16 @@ def _compared(one: Mapping[str, Any], other: Mapping[str, Any]) -> Iterator[Diff
             equal = True  # brought together again: weights are averaged now and then
     if not equal and len(found) >= _LEAST_READS:
         yield from found
+
+
+def _unequal_passes(facts: Mapping[int, Any]) -> str:
+    """Return the backward passes for each step of the first two ranks that differ in them; empty if all are equal."""
+    first, *others = sorted(facts)
+    for rank in others:
+        here, there = facts[first]["passes"], facts[rank]["passes"]
+        if max(here, there) > 1.2 * min(here, there):
+            return f"{here:g} backward passes for each step on rank {first}, {there:g} on rank {rank}"
+    return ""
 
 
 def _unequal_rates(facts: Mapping[int, Any]) -> str:

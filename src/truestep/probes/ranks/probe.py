@@ -23,8 +23,8 @@ class RankProbe(Probe):
     def install(self, stack: ExitStack) -> None:
         scene = self.scene
         self._joined = False
-        self._replicas: list[tuple[int, weakref.ref[Any], frozenset[int]]] = []
-        """Number and reference of each wrapper, and its parameters at its construction."""
+        self._replicas: list[tuple[int, weakref.ref[Any], dict[int, tuple[Any, Any]]]] = []
+        """Number and reference of each wrapper, and its parameters at its construction, with type and device."""
         self._weights = RankWeights(scene)
         self._seen: set[tuple[Site | None, str, str]] = set()
         """Line, kind and tensor of the operations that were emitted."""
@@ -54,9 +54,11 @@ class RankProbe(Probe):
         if len(members) < 2:
             return
         ignored = getattr(model, "parameters_to_ignore", ())
-        every = {name: scene.hold(one, name).number for name, one in model.module.named_parameters()}
+        named = list(model.module.named_parameters())
+        every = {name: scene.hold(one, name).number for name, one in named}
         number, _ = scene.numbers.of("replica", model)
-        self._replicas.append((number, weakref.ref(model), frozenset(every.values())))
+        known = {every[name]: (one.dtype, one.device) for name, one in named}
+        self._replicas.append((number, weakref.ref(model), known))
         scene.tell(
             ReplicaWrapped,
             replica=number,
@@ -113,6 +115,8 @@ class RankProbe(Probe):
             if not any(id(parameter) in held for _, parameter in parameters):
                 continue
             now = [scene.hold(parameter, name).number for name, parameter in parameters]
+            kinds = zip(now, ((parameter.dtype, parameter.device) for _, parameter in parameters), strict=True)
+            recast = next((kind for one, kind in kinds if known.get(one, kind) != kind), None)
             scene.tell(
                 ReplicaRead,
                 replica=number,
@@ -120,6 +124,7 @@ class RankProbe(Probe):
                 prepared=ranks.prepared(model),
                 hooked=ranks.is_hooked(model),
                 outside=tuple(parameter for parameter in now if parameter not in known),
+                recast="" if recast is None else f"{recast[0]} on {recast[1]}".removeprefix("torch."),
             )
 
     def after_step(self, panel: Panel, site: Any) -> None:
