@@ -169,7 +169,7 @@ def test_a_conversion_after_the_wrapper_is_the_cause() -> None:
         "ranks-diverge",
         *(trained(rank, *of, before=(WRAPPED, recast)) for rank, of in enumerate((EQUAL, OTHER))),
     ).findings
-    assert finding.message.endswith("a conversion after the wrapper was made ends its averages")
+    assert finding.message.endswith("a conversion of the wrapped model has ended its averages")
     assert "float64 on cpu" in finding.primary.label
     assert [mark.site for mark in finding.related] == [WRAP]
 

@@ -398,6 +398,7 @@ TABLE: list[tuple[str, str, list[Event], str, str]] = [
     ("ranks-see-same-data", "one process", MANY, "finished", "one process only"),
     ("saved-by-every-rank", "one process", MANY, "finished", "one process only"),
     ("metrics-not-reduced", "one process", MANY, "finished", "one process only"),
+    ("clipped-per-rank", "one process", MANY, "finished", "one process only"),
     ("no-sync-missing", "no wrapper", MANY, "finished", "no DistributedDataParallel"),
     (
         "batch-statistics-per-rank",

@@ -1,4 +1,4 @@
-"""The record of a program that starts its processes itself: each has a record, and a replay merges them as the run did."""
+"""Each process that a program starts has a record, and a replay merges them as the run did."""
 
 from __future__ import annotations
 

@@ -102,6 +102,7 @@ from truestep.events._objects import (
 from truestep.events._ranks import (
     CollectiveCalled,
     GroupJoined,
+    PartsClipped,
     ReplicaRead,
     ReplicaWrapped,
     WeightsRead,
@@ -205,6 +206,7 @@ __all__ = [
     "ParameterMet",
     "ParametersAdded",
     "ParametersUnchanged",
+    "PartsClipped",
     "PartsCompared",
     "PlainStateCompared",
     "PlainStateSaved",

@@ -44,8 +44,8 @@ class ReplicaRead(Event):
     outside: tuple[int, ...] = ()
     """Parameters of the model that joined it after it was wrapped: their gradients are not averaged."""
     recast: str = ""
-    """Type and device of parameters now, if they had others when the model was wrapped: their gradients are not averaged
-    either."""
+    """Type and device of parameters now, if they had others when the model was wrapped: their gradients are not
+    averaged either."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -73,4 +73,15 @@ class CollectiveCalled(Event):
     """"gradient" or "parameter" for those of a known parameter, else empty."""
     numbers: int = 0
     """Number of elements of the tensor."""
+    site: Site | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class PartsClipped(Event):
+    """At a sampled step, ``clip_grad_norm_`` is about to clip parts of gradients, which FSDP1 divides over ranks."""
+
+    absent: ClassVar[str] = "no gradient clipping of parameters of FSDP1"
+    norm: float
+    """Norm of the parts on this rank."""
+    max_norm: float
     site: Site | None = None

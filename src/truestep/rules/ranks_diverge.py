@@ -227,7 +227,7 @@ def _cause_if_wrapped(facts: Mapping[int, Any], latest: Difference, step: int, s
     if first["recast"]:
         wrapped, now = first["recast"][0]
         return _Cause(
-            f"the {size} ranks train {size} different models: a conversion after the wrapper was made ends its averages",
+            f"the {size} ranks train {size} different models: a conversion of the wrapped model has ended its averages",
             f"steps on gradients of this rank, of parameters in {now}",
             "convert or move the model before it is wrapped in `DistributedDataParallel`",
             None,

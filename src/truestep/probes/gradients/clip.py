@@ -8,15 +8,17 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from typing import Any
 
-from truestep.events import GradientsClipped
+from truestep.events import GradientsClipped, PartsClipped
 from truestep.probes.context.local_variables import argument
 from truestep.probes.context.probe import Probe, sees
 from truestep.probes.gradients.gradient_states import FRESH, MIXED, NONE, USED, WRITTEN, ZEROED, Held, looks_zero
+from truestep.seams.fsdp import is_flattened
 from truestep.seams.patch import patch
+from truestep.seams.ranks import group
 
 
 class ClipProbe(Probe):
-    """Emits `GradientsClipped`; clipping is a write in place that does not clear."""
+    """Emits `GradientsClipped` and `PartsClipped`; clipping is a write in place that does not clear."""
 
     def install(self, stack: ExitStack) -> None:
         import torch.nn.utils.clip_grad as module
@@ -107,8 +109,21 @@ class ClipProbe(Probe):
             unclipped=0 if owner is None else self._unclipped(owner, parameters),
             optimizers=tuple(sorted(owners)),
         )
+        if kind == "norm" and scene.sampling.on and isinstance(limit, int | float):
+            self._parts(parameters, float(limit))
         if scene.coast.learning:
             scene.coast.name(key)
+
+    def _parts(self, parameters: Sequence[Any], limit: float) -> None:
+        """Emit the norm of the gradients of parameters that FSDP1 has flattened, if they are all of this kind."""
+        if not parameters or group() is None or not all(map(is_flattened, parameters)):
+            return
+        torch = self.scene.torch
+        squares = [
+            parameter.grad.detach().double().square().sum() for parameter in parameters if parameter.grad is not None
+        ]
+        norm = float(torch.stack(squares).sum()) ** 0.5 if squares else 0.0
+        self.scene.tell(PartsClipped, norm=norm, max_norm=limit, site=self.scene.site(3))
 
     def _foreign(self, parameters: Sequence[Any]) -> int:
         """Return the number of parameters outside of optimizers and without gradients; 0 if any other is included."""
