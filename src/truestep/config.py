@@ -39,6 +39,8 @@ class Options:
     """File for the report; None is the error stream."""
     record: Path | None = None
     """Folder for the record of the run."""
+    report: Path | None = None
+    """File for the report as a page."""
     quiet: bool = False
     """Print the report only when there is something to report."""
 

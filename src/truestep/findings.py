@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import enum
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from truestep.events import Site
+
+if TYPE_CHECKING:
+    from truestep.timeline import Timeline
 
 
 class Severity(enum.StrEnum):
@@ -187,6 +190,8 @@ class Summary:
     """Accounts of the run in a fixed order; those without facts are absent."""
     rank_facts: dict[str, Any] = field(default_factory=dict, hash=False)
     """Facts of one rank that are compared with those of the others, in types of JSON: by rule, and "group"."""
+    timeline: Timeline | None = field(default=None, hash=False, compare=False)
+    """Course of the run, of rank 0, for pictures; None unless they were requested."""
 
     def shown(self, *, least: Confidence = Confidence.MEDIUM) -> tuple[Finding, ...]:
         """Return the findings that a report shows, see `truestep.findings.shown`."""

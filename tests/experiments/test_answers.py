@@ -10,7 +10,7 @@ import pytest
 from truestep.cli import overfit as overfit_command
 from truestep.cli import prove as prove_command
 from truestep.cli import verify_resume as resume_command
-from truestep.cli._stopping import Exit
+from truestep.cli.experimenting.stopping import Exit
 from truestep.errors import NoExperiment, TrueStepError
 from truestep.experiments.changes.speedups import SPEEDUPS
 from truestep.experiments.overfit import causes

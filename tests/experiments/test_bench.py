@@ -246,14 +246,14 @@ def test_the_figures_of_an_outcome_are_those_of_the_first_optimizer():
     ("name", "happened"), [("curve.txt", "must end in .svg or .png"), ("curve", "must end in .svg or .png")]
 )
 def test_a_picture_is_an_svg_or_a_png(tmp_path, name, happened):
-    from truestep.cli._experiment import write_picture
+    from truestep.cli.experimenting.experiment import write_picture
 
     with pytest.raises(UsageError, match=happened):
         write_picture(tmp_path / name, "<svg/>")
 
 
 def test_pictures_are_written_as_what_they_are_named(tmp_path):
-    from truestep.cli._experiment import write_picture
+    from truestep.cli.experimenting.experiment import write_picture
     from truestep.experiments.reports.picture import svg
 
     picture = svg({"as it is": [[1.0, 2.0], [2.0, 3.0]], "mended": [[1.0, 0.5]]}, "a < b")
@@ -265,7 +265,7 @@ def test_pictures_are_written_as_what_they_are_named(tmp_path):
 
 
 def test_an_experiment_is_not_one_of_several_processes(folder, monkeypatch):
-    from truestep.cli._experiment import bench_of
+    from truestep.cli.experimenting.experiment import bench_of
 
     monkeypatch.setenv("RANK", "0")
     monkeypatch.setenv("WORLD_SIZE", "2")

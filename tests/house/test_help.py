@@ -22,6 +22,7 @@ PAGES = {
     "tune": ["tune"],
     "new": ["new"],
     "replay": ["replay"],
+    "report": ["report"],
     "explain": ["explain"],
     "rules": ["rules"],
     "doctor": ["doctor"],

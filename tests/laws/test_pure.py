@@ -239,7 +239,7 @@ def test_a_record_cut_short_anywhere_in_its_last_line_is_read(record: Path) -> N
     for cut in range(0, len(lines[-1]) - 1, 7):
         record.write_text(before + lines[-1][:cut], encoding="utf-8")
         summary = read(record.parent)
-        assert (summary.how, summary.steps) == ("crashed", 12)
+        assert (summary.how, summary.steps) == ("unfinished", 12)
         assert summary.findings
 
 
@@ -247,7 +247,7 @@ def test_a_record_cut_short_after_any_line_is_read(record: Path) -> None:
     lines = record.read_text(encoding="utf-8").splitlines(keepends=True)
     for count in range(1, len(lines)):
         record.write_text("".join(lines[:count]), encoding="utf-8")
-        assert read(record.parent).how == "crashed"
+        assert read(record.parent).how == "unfinished"
 
 
 DAMAGES: dict[str, Callable[[list[str]], list[str]]] = {

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from truestep.cli._experiment import (
+from truestep.cli.experimenting.experiment import (
     Arguments,
     Format,
     Fresh,
@@ -23,7 +23,7 @@ from truestep.cli._experiment import (
     explained,
     write_picture,
 )
-from truestep.cli._stopping import Exit, stoppable
+from truestep.cli.experimenting.stopping import Exit, stoppable
 from truestep.experiments.overfit.overfit import LearningVerdict, losses_of
 from truestep.experiments.overfit.overfit import overfit as run_overfit
 from truestep.experiments.reports.overfit import document, text, until

@@ -10,8 +10,8 @@ from typing import Annotated, Literal
 
 import typer
 
-from truestep.cli._experiment import Arguments, Format, Limit, Module, bench_of, explained
-from truestep.cli._stopping import stoppable
+from truestep.cli.experimenting.experiment import Arguments, Format, Limit, Module, bench_of, explained
+from truestep.cli.experimenting.stopping import stoppable
 from truestep.errors import UsageError
 from truestep.experiments.plan.fitting import AUTOCAST, RECOMPUTE
 from truestep.experiments.plan.plan import COUNTS, factory_target

@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from truestep.cli._experiment import (
+from truestep.cli.experimenting.experiment import (
     Arguments,
     Format,
     Limit,
@@ -24,7 +24,7 @@ from truestep.cli._experiment import (
     explained,
     write_picture,
 )
-from truestep.cli._stopping import stoppable
+from truestep.cli.experimenting.stopping import stoppable
 from truestep.errors import UsageError
 from truestep.experiments.profile.profile import profile as run_profile
 from truestep.experiments.reports import profile as report

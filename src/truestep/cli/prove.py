@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from truestep.cli._experiment import (
+from truestep.cli.experimenting.experiment import (
     Arguments,
     Format,
     Fresh,
@@ -24,7 +24,7 @@ from truestep.cli._experiment import (
     explained,
     write_picture,
 )
-from truestep.cli._stopping import Exit, stoppable
+from truestep.cli.experimenting.stopping import Exit, stoppable
 from truestep.errors import NoExperiment
 from truestep.experiments.changes import REMEDIES
 from truestep.experiments.prove.prove import ProofAnswer, RemedyProof, found

@@ -58,6 +58,9 @@ def run(
     ] = None,
     output: Annotated[Path | None, typer.Option(help="Write the report to this file, not to standard error.")] = None,
     record: Annotated[Path | None, typer.Option(help="Write a record for `truestep replay` to this folder.")] = None,
+    report: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write the report as an HTML page to this file as well.")
+    ] = None,
     quiet: Annotated[bool, typer.Option("--quiet", help="Report only if there are findings or errors.")] = False,
 ) -> None:
     """Run a script or module and report its silent training failures.
@@ -77,6 +80,7 @@ def run(
         format=format,
         output=output and output.absolute(),
         record=record and record.absolute(),
+        report=report and report.absolute(),
         quiet=quiet or None,
     )
     supervise(Target(script, tuple(arguments or ()), module), options, write=_write)
@@ -112,7 +116,12 @@ def supervise(
 def _write(summary: Summary, options: Options, stream: TextIO) -> str:
     from truestep.report import write
 
-    return write(summary, options, stream)
+    wrote = [write(summary, options, stream)]
+    if options.report is not None:
+        from truestep.report.page.write_page import write as write_page
+
+        wrote.append(write_page([summary], options.report))
+    return "; ".join(filter(None, wrote))
 
 
 def _verdict(summary: Summary) -> str:
@@ -140,6 +149,13 @@ def check(options: Options) -> None:
         if options.output.is_dir():
             raise _unwritable(options.output, "the report", "it is a folder", "--output FILE")
         _writable(options.output.parent, "the report", "--output FILE")
+    if options.report is not None:
+        from truestep.report.page.write_page import needs
+
+        needs()
+        if options.report.is_dir():
+            raise _unwritable(options.report, "the page", "it is a folder", "--report FILE")
+        _writable(options.report.parent, "the page", "--report FILE")
     if "torch" not in sys.modules and find_spec("torch") is None:
         raise TorchMissing(
             "torch is not installed for this Python",

@@ -11,8 +11,8 @@ from typing import Annotated
 
 import typer
 
-from truestep.cli._experiment import Arguments, Format, Limit, Memory, Module, bench_of, explained
-from truestep.cli._stopping import Exit, stoppable
+from truestep.cli.experimenting.experiment import Arguments, Format, Limit, Memory, Module, bench_of, explained
+from truestep.cli.experimenting.stopping import Exit, stoppable
 from truestep.errors import UsageError
 from truestep.experiments.reports.text import WIDTH
 from truestep.experiments.reports.tune import catalogue, document, text

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from truestep.cli._experiment import (
+from truestep.cli.experimenting.experiment import (
     Arguments,
     Format,
     Limit,
@@ -22,7 +22,7 @@ from truestep.cli._experiment import (
     explained,
     write_picture,
 )
-from truestep.cli._stopping import Exit, stoppable
+from truestep.cli.experimenting.stopping import Exit, stoppable
 from truestep.errors import UsageError
 from truestep.experiments.reports.picture import svg
 from truestep.experiments.reports.resume import curves, document, shown, text

@@ -24,7 +24,8 @@ class RunEnded(Event):
     """The end of watching. Rules about whole runs report only if ``how`` is "finished"."""
 
     how: str
-    """"finished", "exited" (sys.exit), "crashed", "interrupted" or "stopped" (by --steps or --stop-on)."""
+    """"finished", "exited" (sys.exit), "crashed", "interrupted", "stopped" (by --steps or --stop-on), or
+    "unfinished" for a record without an end: the run was killed, or goes on."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

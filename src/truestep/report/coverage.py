@@ -15,6 +15,7 @@ _ENDS = {
     "interrupted": "the script was interrupted",
     "stopped": "the script was stopped",
     "exited": "the script called sys.exit",
+    "unfinished": "its record breaks off",
 }
 
 

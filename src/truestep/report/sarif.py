@@ -221,7 +221,7 @@ def _invocation(summary: Summary) -> dict[str, Any]:
     notifications.extend({"level": "warning", "message": {"text": text}} for text in said)
     notifications.extend({"level": "error", "message": {"text": error}} for error in summary.internal_errors)
     return {
-        "executionSuccessful": summary.how != "crashed",
+        "executionSuccessful": summary.how not in ("crashed", "unfinished"),
         "exitCodeDescription": summary.how,
         "toolExecutionNotifications": notifications,
     }

@@ -246,4 +246,5 @@ def _joined(own: Summary, others: Summary) -> Summary:
         post_mortem=own.post_mortem or others.post_mortem,
         coverage=replace(coverage, fed=leads.coverage.fed, chance=leads.coverage.chance),
         ledger=leads.ledger,
+        timeline=leads.timeline,
     )

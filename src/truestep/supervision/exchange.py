@@ -26,8 +26,8 @@ from truestep.findings import (
 
 
 def to_dict(summary: Summary) -> dict[str, Any]:
-    """Return a summary in types of JSON: dicts, lists, strings and numbers."""
-    plain: dict[str, Any] = json.loads(json.dumps(dataclasses.asdict(summary)))
+    """Return a summary in types of JSON: dicts, lists, strings and numbers. The timeline is left out."""
+    plain: dict[str, Any] = json.loads(json.dumps(dataclasses.asdict(dataclasses.replace(summary, timeline=None))))
     return plain
 
 

@@ -45,7 +45,7 @@ _SILENT_S = 2.0
 """Seconds that rank 0 waits for a rank without a file in the folder, which can run on another machine."""
 _COUNTED = ("steps", "gradients", "parameters", "calls", "rate")
 """Accounts that are equal on ranks which train together; values of samples differ, and one rank saves."""
-_ENDS = ("finished", "exited", "stopped", "interrupted", "crashed")
+_ENDS = ("finished", "exited", "stopped", "interrupted", "unfinished", "crashed")
 
 
 @dataclass(frozen=True, slots=True)

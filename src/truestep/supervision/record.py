@@ -6,7 +6,7 @@ import contextlib
 import json
 import shutil
 from collections.abc import Iterator
-from dataclasses import asdict, fields
+from dataclasses import asdict, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ from truestep.rules import Rule, all_rules
 from truestep.supervision.exchange import post_mortem
 from truestep.supervision.judge import Judge, Key
 from truestep.supervision.summary import summarise
+from truestep.timeline import Timeline
 
 FORMAT = "truestep.record/1"
 LIMIT_BYTES = 5_000_000
@@ -146,6 +147,7 @@ def read(folder: Path, *, select: tuple[type[Rule], ...] = ()) -> Summary:
     judge = Judge(select or all_rules().values())
     replay = _Replay(judge)
     try:
+        replay.timeline.read_at = path.stat().st_mtime
         with path.open(encoding="utf-8", errors="replace") as lines:
             number = -1
             for number, line in enumerate(lines):
@@ -166,7 +168,7 @@ def read(folder: Path, *, select: tuple[type[Rule], ...] = ()) -> Summary:
         ) from None
     judge.end("stopped" if replay.unseen["blind"] else replay.how)
     unseen = replay.unseen
-    return summarise(
+    summary = summarise(
         judge,
         replay.started,
         replay.how,
@@ -177,6 +179,7 @@ def read(folder: Path, *, select: tuple[type[Rule], ...] = ()) -> Summary:
         post_mortem=replay.post_mortem,
         error=unseen["error"],
     )
+    return replace(summary, timeline=replay.timeline)
 
 
 def _parse(line: str, number: int, path: Path) -> dict[str, Any]:
@@ -199,7 +202,8 @@ class _Replay:
     def __init__(self, judge: Judge) -> None:
         self.judge = judge
         self.started = ev.RunStarted(script="")
-        self.how = "crashed"
+        self.timeline = Timeline()
+        self.how = "unfinished"
         self.errors: list[str] = []
         self.unseen = {"given_up": "", "blind": "", "error": ""}
         self.post_mortem: PostMortem | None = None
@@ -221,10 +225,13 @@ class _Replay:
                 self._chunks[number] = tuple(self._events[i] for i in ids)
             case {"show": [before, number]}:
                 self.judge.show(self._chunks[number], (before, number))
+                self.timeline.show(number, self._chunks[number], (before, number))
             case {"again": [before, number], "times": times}:
                 self.judge.again(self._chunks[number], (before, number), times)
+                self.timeline.again((before, number), times)
             case {"forget": True}:
                 self.judge.forget()
+                self.timeline.forget()
             case {"ended": how, "internal_errors": errors}:
                 self.how, self.errors = how, errors
                 self.unseen = {name: str(line.get(name, "")) for name in self.unseen}

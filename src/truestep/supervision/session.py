@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 import weakref
 from collections.abc import Callable
 from contextlib import ExitStack
+from dataclasses import replace
 from typing import Any
 
 from truestep.config import Options
@@ -18,8 +20,9 @@ from truestep.supervision.children import Children
 from truestep.supervision.judge import Judge
 from truestep.supervision.launching.uncaught import described
 from truestep.supervision.record import Recorder
-from truestep.supervision.stream import EventStream
+from truestep.supervision.stream import EventStream, Logs
 from truestep.supervision.summary import marked_findings, summarise
+from truestep.timeline import Timeline
 
 _live: weakref.WeakSet[Session] = weakref.WeakSet()
 
@@ -79,6 +82,7 @@ class Session:
         self._entered = 0
         self._summary: Summary | None = None
         self._recorder: Recorder | None = None
+        self._timeline: Timeline | None = None
         self._post_mortem: PostMortem | None = None
         self._error = ""
 
@@ -119,7 +123,10 @@ class Session:
         )
         if self.options.record is not None:
             self._recorder = Recorder(self.options.record, self._started)
-        self._stream = EventStream(self._judge, self._recorder)
+        if self.options.report is not None:
+            self._timeline = Timeline(time.time())
+        logs = [log for log in (self._recorder, self._timeline) if log is not None]
+        self._stream = EventStream(self._judge, Logs(*logs) if logs else None)
         take = self._stream.take if self._also is None else self._emit
         starts = self._children.enrol if self._also is None else left_alone  # events of children do not reach `also`
         listener = Listener(take, self._step, self._stream.relieve, self._stop_here, starts)
@@ -179,7 +186,7 @@ class Session:
                 post_mortem=self._post_mortem,
                 error=self._error,
             )
-        self._summary = self._children.merged(self._summary)
+        self._summary = self._children.merged(replace(self._summary, timeline=self._timeline))
         return self._summary
 
     def examine(self, error: BaseException) -> None:

@@ -34,6 +34,25 @@ class Log(Protocol):
     def forget(self) -> None: ...
 
 
+class Logs:
+    """Several logs as one."""
+
+    def __init__(self, *logs: Log) -> None:
+        self._logs = logs
+
+    def show(self, number: int, events: tuple[Event, ...], key: Key, *, fired: bool) -> None:
+        for log in self._logs:
+            log.show(number, events, key, fired=fired)
+
+    def again(self, key: Key, times: int) -> None:
+        for log in self._logs:
+            log.again(key, times)
+
+    def forget(self) -> None:
+        for log in self._logs:
+            log.forget()
+
+
 class EventStream:
     """Takes events one by one, and closes a chunk at each step."""
 

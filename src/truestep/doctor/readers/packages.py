@@ -17,6 +17,7 @@ EXTRAS = {
     "mlflow": "logs for MLflow",
     "remote": "checkpoints in remote storage",
     "pictures": "charts of experiments as PNG",
+    "report": "reports as HTML pages",
     "new": "the programs of `truestep new`",
     "demo": "the demo",
 }

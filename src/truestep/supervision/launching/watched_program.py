@@ -87,7 +87,7 @@ class WatchedProgram:
                 return None  # if one rank exited with an error, torchrun would kill rank 0 before its report
             summary = self._ranks.gather(summary)
         watched = bool(summary.torch or summary.verdicts or summary.internal_errors)
-        if watched or self._options.output is not None:
+        if watched or self._options.output is not None or self._options.report is not None:
             with contextlib.suppress(Exception):
                 if how not in ("interrupted", "exited"):
                     sys.stdout.flush()

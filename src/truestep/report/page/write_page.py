@@ -1,0 +1,131 @@
+"""Write the page as one file: template, style, script and all texts, without a link that the browser follows."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib.resources import files
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from truestep import __version__, source
+from truestep.errors import PackageMissing, UnwritableFolder
+from truestep.findings import Summary
+from truestep.report.page.compared import Comparison, compared, names
+from truestep.report.page.curves import Chart, charts
+from truestep.report.page.findings import Manual, manuals
+from truestep.report.page.run_page import RunPage, run_page
+
+_LINK = re.compile(r"https?://[^\s)>\]]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """Everything that the page shows."""
+
+    title: str
+    runs: tuple[RunPage, ...]
+    comparison: Comparison | None
+    charts: tuple[Chart, ...]
+    manuals: tuple[Manual, ...]
+
+
+def needs() -> None:
+    """Raise an error if the package for pages is not installed.
+
+    Raises:
+        PackageMissing: Jinja2 is not installed.
+    """
+    if find_spec("jinja2") is None:
+        raise PackageMissing(
+            "a report as a page needs Jinja2, which is not installed",
+            remedy="install it with `pip install 'truestep[report]'`",
+        )
+
+
+def page(summaries: Sequence[Summary]) -> Page:
+    """Return the contents of the page for one run, or for several to compare."""
+    several = len(summaries) > 1
+    given = names([summary.record for summary in summaries]) if several else [""]
+    runs = [run_page(summary, name) for summary, name in zip(summaries, given, strict=True)]
+    named = dict.fromkeys(card.rule for run in runs for one in run.cards for card in (one, *one.consequences))
+    for run in runs:
+        notes = [note for file in run.files for part in file.stretches for line in part.lines for note in line.notes]
+        named |= dict.fromkeys(rule for note in notes for rule in note.duty.rules)
+    scripts = ", ".join(dict.fromkeys(run.script for run in runs))
+    return Page(
+        scripts,
+        tuple(runs),
+        compared(runs) if several else None,
+        tuple(charts(list(zip(given, summaries, strict=True)))),
+        tuple(manuals(named)),
+    )
+
+
+def render(summaries: Sequence[Summary]) -> str:
+    """Return the page as HTML.
+
+    Raises:
+        PackageMissing: Jinja2 is not installed.
+    """
+    needs()
+    from jinja2 import Environment, FunctionLoader, StrictUndefined
+
+    here = files("truestep.report.page")
+
+    def load(name: str) -> str:
+        return (here / name).read_text(encoding="utf-8")
+
+    environment = Environment(
+        loader=FunctionLoader(load),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters["prose"] = _prose
+    shown = page(summaries)
+    known = {manual.rule for manual in shown.manuals}
+    return environment.get_template("page.html").render(
+        page=shown, known=known, version=__version__, style=load("page.css"), script=load("page.js")
+    )
+
+
+def write(summaries: Sequence[Summary], file: Path) -> str:
+    """Write the page, and return a line for the user with its path.
+
+    Raises:
+        PackageMissing: Jinja2 is not installed.
+        UnwritableFolder: the file cannot be written.
+    """
+    text = render(summaries)
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text, encoding="utf-8", errors="replace", newline="\n")
+    except OSError as error:
+        raise UnwritableFolder(
+            f"the page cannot be written to {file}",
+            expected=str(error),
+            remedy="name another file",
+        ) from error
+    return f"wrote the page {source.displayed(str(file))}"
+
+
+def _prose(text: str) -> Any:
+    """Return a text with names in backticks as code, and addresses as links."""
+    from markupsafe import Markup, escape
+
+    parts = []
+    for odd, piece in enumerate(text.split("`")):
+        if odd % 2:
+            parts.append(Markup("<code>{}</code>").format(piece))
+        else:
+            end = 0
+            for link in _LINK.finditer(piece):
+                parts.append(escape(piece[end : link.start()]))
+                parts.append(Markup('<a href="{0}" rel="noreferrer">{0}</a>').format(link[0]))
+                end = link.end()
+            parts.append(escape(piece[end:]))
+    return Markup("").join(parts)

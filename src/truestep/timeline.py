@@ -1,0 +1,187 @@
+"""The course of a run for pictures: its first steps, a typical one, values that were read, and counts by line.
+
+A `Timeline` reads the same chunks as the record of a run, live or from the file, and its size is bounded.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+
+from truestep import events as ev
+from truestep.accounts import Objects
+from truestep.events import Event, Site
+
+Key = tuple[int, int]
+CountKey = tuple[str, Site, str]
+"""Name of an event, its line, and a detail such as the mode that was set."""
+
+_OPENING = 12
+"""Chunks from the start of the run that are kept."""
+_MOST_POINTS = 2048
+_MOST_CURVES = 64
+_MOST_MARKS = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """The events between two steps."""
+
+    step: int
+    """Number of steps before."""
+    events: tuple[Event, ...]
+    times: int = 1
+    """Number of times that they came after the same events in this order."""
+
+
+@dataclass(frozen=True, slots=True)
+class Curve:
+    """Values that were read during a run."""
+
+    subject: str
+    """"loss", "rate", "update", "mixture" or "window"."""
+    number: int
+    """The optimizer; 0 for a loss."""
+    site: Site | None = None
+    """Line of the backward pass of a loss."""
+    group: int = 0
+    """Parameter group of a learning rate."""
+
+
+@dataclass(slots=True)
+class _Transition:
+    events: tuple[Event, ...]
+    step: int
+    steps: int
+    times: int = 0
+
+
+class Timeline:
+    """Follows the chunks of a run.
+
+    Args:
+        read_at: time in seconds since 1970 at which the source files were those of the run; 0 if unknown.
+    """
+
+    def __init__(self, read_at: float = 0.0) -> None:
+        self.read_at = read_at
+        self.objects = Objects()
+        self.step = 0
+        """Number of steps so far."""
+        self.opening: list[Passage] = []
+        """The first chunks."""
+        self.curves: dict[Curve, list[tuple[int, float]]] = {}
+        """Values in the order of their steps."""
+        self.marks: list[tuple[int, Site | None, str]] = []
+        """Step, line and value of the first losses that were not finite."""
+        self._transitions: dict[Key, _Transition] = {}
+        self._counts: Counter[CountKey] = Counter()
+        self._typical: _Transition | None = None
+        self._strides: dict[Curve, tuple[int, int]] = {}
+        """Curve to the distance of the readings that are kept, and the number of readings."""
+
+    def show(self, number: int, events: tuple[Event, ...], key: Key, *, fired: bool = False) -> None:
+        """Read a chunk of the run."""
+        if len(self.opening) < _OPENING:
+            self.opening.append(Passage(self.step, events))
+        transition = self._transitions.get(key)
+        if transition is None:
+            transition = self._transitions[key] = _Transition(events, self.step, 0)
+        transition.times += 1
+        before = self.step
+        for event in events:
+            self.objects.note(event)
+            self._read(event)
+            if isinstance(event, ev.OptimizerStepped | ev.HandStepped):
+                self.step += 1
+        transition.steps = self.step - before
+
+    def again(self, key: Key, times: int) -> None:
+        """Count a chunk that was read before."""
+        transition = self._transitions.get(key)
+        if transition is not None:
+            transition.times += times
+            self.step += transition.steps * times
+
+    def forget(self) -> None:
+        """Add the counts up, since the numbers of chunks start again."""
+        self._settle(self._counts)
+        self._typical = self._most_frequent()
+        self._transitions.clear()
+
+    def typical(self) -> Passage | None:
+        """Return the most frequent chunk with a step after the first ones; None if no chunk came again."""
+        found = self._most_frequent()
+        return None if found is None else Passage(found.step, found.events, found.times)
+
+    def counts(self) -> Counter[CountKey]:
+        """Return the number of times that an operation ran at a line."""
+        counts = self._counts.copy()
+        self._settle(counts)
+        return counts
+
+    def _most_frequent(self) -> _Transition | None:
+        stepped = [one for one in self._transitions.values() if one.steps and one.times > 1]
+        stepped += [] if self._typical is None else [self._typical]
+        return max(stepped, key=lambda one: one.times, default=None)
+
+    def _settle(self, counts: Counter[CountKey]) -> None:
+        for transition in self._transitions.values():
+            for event in transition.events:
+                key = _counted(event, self.objects)
+                if key is not None:
+                    counts[key] += transition.times
+
+    def _read(self, event: Event) -> None:
+        match event:
+            case ev.LossRead():
+                self._add(Curve("loss", 0, event.site), event.value)
+            case ev.LearningRateRead():
+                for group, rate in enumerate(event.rates):
+                    self._add(Curve("rate", event.optimizer, None, group), rate)
+            case ev.UpdateMeasured():
+                self._add(Curve("update", event.optimizer), event.ratio)
+            case ev.MixtureMeasured():
+                self._add(Curve("mixture", event.optimizer), event.ratio)
+            case ev.WindowMeasured():
+                self._add(Curve("window", event.optimizer), event.ratio)
+            case ev.LossNotFinite() if len(self.marks) < _MOST_MARKS:
+                self.marks.append((self.step, event.site, event.value))
+
+    def _add(self, curve: Curve, value: float) -> None:
+        points = self.curves.get(curve)
+        if points is None:
+            if len(self.curves) >= _MOST_CURVES:
+                return
+            points = self.curves[curve] = []
+        stride, readings = self._strides.get(curve, (1, 0))
+        if readings % stride == 0:
+            points.append((self.step, value))
+        if len(points) >= _MOST_POINTS:
+            del points[1::2]
+            stride *= 2
+        self._strides[curve] = stride, readings + 1
+
+
+def _counted(event: Event, objects: Objects) -> CountKey | None:
+    """Return the line and the detail by which an event is counted; None for events that accounts count."""
+    site: Site | None = getattr(event, "site", None)
+    if site is None:
+        return None
+    match event:
+        case ev.ModeSet():
+            detail = "train" if event.training else "eval"
+        case ev.GradientsZeroed():
+            detail = objects.optimizer_name(event.optimizer) if event.optimizer else objects.model_name(event.model)
+        case ev.GradientsClipped():
+            detail = f"{event.kind} {event.max_norm:g}"
+        case ev.SchedulerStepped():
+            built = objects.schedulers.get(event.scheduler)
+            detail = "schedule" if built is None else built.kind
+        case ev.LossComputed():
+            detail = event.kind
+        case ev.Seeded() | ev.GradientsUnscaled() | ev.GradientsTaken() | ev.CollectiveCalled():
+            detail = ""
+        case _:
+            return None
+    return type(event).__name__, site, detail

@@ -1,0 +1,337 @@
+"""The parts of the page as plain values: code, the annotated loop, the score, the curves, several runs."""
+
+import linecache
+import os
+from dataclasses import replace
+
+import pytest
+from lived import BACKWARD, LOSS, PATH, at, lived
+from runs import CADENCE, DIED, KEPT, MIXED, PLAIN, RUNS
+
+from truestep import events as ev
+from truestep.findings import Mark, Summary
+from truestep.report.page.annotated import annotated
+from truestep.report.page.code import excerpts, marked
+from truestep.report.page.compared import compared
+from truestep.report.page.curves import charts, log_share, thinned
+from truestep.report.page.duties import DUTIES
+from truestep.report.page.findings import cards, manuals, post_mortem, uncounted
+from truestep.report.page.lines import done
+from truestep.report.page.run_page import run_page
+from truestep.report.page.score import score
+from truestep.rules import all_rules
+from truestep.timeline import Timeline
+
+
+def text(pieces):
+    return "".join(piece.text for piece in pieces)
+
+
+# --- code ------------------------------------------------------------------------------------------------------------
+
+
+def test_pieces_have_the_kinds_of_tokens():
+    kinds = [(piece.text, piece.kind) for piece in marked(PATH, 35)]
+    assert kinds == [
+        ("for", "keyword"),
+        (" epoch ", ""),
+        ("in", "keyword"),
+        (" range(", ""),
+        ("10", "number"),
+        ("):", ""),
+    ]
+
+
+def test_the_expression_of_a_site_is_marked():
+    under = [piece.text for piece in marked(PATH, 38, [BACKWARD]) if piece.marked]
+    assert under == ["loss.backward()"]
+    accent = marked(PATH, 46, [at(46, 15, 31)])  # a column in bytes, after a tab and a letter of two bytes
+    assert "".join(piece.text for piece in accent if piece.marked) == "optimizer.step()"
+    assert "\t" not in text(accent)
+
+
+@pytest.mark.parametrize("source", ['x = """never closed\n', "  def:\n\tindent\n", "f(\x00\x1b[31m)\n", "é = 'ü'\r\n"])
+def test_a_file_that_is_not_python_is_shown(programs, source):
+    (programs / "odd.py").write_text(source, encoding="utf-8", newline="")
+    shown = text(marked("odd.py", 1))
+    assert shown
+    assert shown.isprintable()
+
+
+def test_an_excerpt_joins_the_cause_with_the_finding():
+    (shown,) = excerpts(MIXED.primary, MIXED.related)
+    assert [line.number for line in shown.lines] == [36, 37, 38, 39, 40, 41, 42, 43]
+    (arrow,) = shown.arrows
+    rows = {line.number: line.row for line in shown.lines}
+    assert (arrow.first, arrow.last, arrow.down) == (rows[38], rows[41], True)
+    assert [line.number for line in shown.lines if line.primary] == [41]
+    assert rows[39] == rows[38] + 2  # the label has its own row
+
+
+def test_lines_far_from_each_other_are_folded():
+    (shown,) = excerpts(Mark(at(46), "here"), (Mark(at(35), "there"),))
+    (fold,) = [line for line in shown.lines if line.skipped]
+    numbers = [line.number for line in shown.lines if line.number]
+    assert numbers == [33, 34, 35, 36, 37, 44, 45, 46]
+    assert fold.skipped == 6
+
+
+def test_files_that_cannot_be_read_have_labels_only():
+    first, second, gone = excerpts(PLAIN.primary, PLAIN.related)
+    assert [first.path, second.path] == ["model.py", "train.py"]
+    assert not first.missing
+    assert gone.missing
+    assert [label.text for line in gone.lines for label in line.labels] == ["line 4: the optimizer is built here"]
+
+
+# --- findings --------------------------------------------------------------------------------------------------------
+
+
+def test_a_card_has_evidence_cost_fix_and_its_consequences():
+    (card,) = cards(RUNS["one"])
+    assert (card.rule, card.kind, card.place) == ("missing-zero-grad", "error", "train.py:41")
+    assert dict(card.facts)["cost"] == MIXED.cost
+    assert card.help == MIXED.help
+    assert "+" in {sign for sign, _ in card.diff} <= {"+", "-", "@", " "}
+    assert not any("# error:" in line for _, line in card.diff)
+
+
+def test_lines_of_a_fix_are_code():
+    card = next(card for card in cards(RUNS["many"]) if card.rule == PLAIN.rule)
+    assert card.help == "hold the layers in a ModuleList:"
+    assert card.added == ("self.layers = nn.ModuleList(layers)",)
+    assert card.notes == ("no call of add_param_group was seen",)
+
+
+def test_explained_findings_are_below_their_cause():
+    followed = replace(KEPT, explained_by="missing-zero-grad", rank=None)
+    (card,) = cards(Summary("train.py", "finished", 313, (MIXED, followed)))
+    assert [other.rule for other in card.consequences] == [KEPT.rule]
+
+
+def test_suppressed_and_uncertain_findings_have_their_reason():
+    found = uncounted(RUNS["many"])
+    assert ("scheduler-wrong-cadence", "train.py:42", "suppressed: one step per epoch is meant") in found
+    assert CADENCE.suppressed
+    assert [rule for rule, _, reason in found if "low confidence" in reason] == ["graph-cut"]
+
+
+def test_a_post_mortem_is_a_card():
+    card = post_mortem(RUNS["died"])
+    assert (card.kind, card.rule, card.message) == ("post-mortem", "graph-freed", DIED.message)
+    assert card.facts[0] == ("error", DIED.error)
+    assert post_mortem(RUNS["one"]) is None
+
+
+def test_the_manual_has_the_diff_of_the_proof():
+    (manual,) = manuals(["missing-zero-grad", "no-such-rule"])
+    assert any(sign == "+" and "zero_grad" in line for sign, line in manual.diff)
+    assert manual.page.text("Fix")
+
+
+# --- the annotated loop ----------------------------------------------------------------------------------------------
+
+
+def test_each_line_has_what_it_did():
+    summary = lived(40, losses=[(0, 2.3), (20, 1.5)])
+    found = {line: [did.text for did in dids] for (_, line), dids in done(summary).items()}
+    assert found[41] == ["40 steps of AdamW"]
+    assert found[38] == [
+        "40 backward passes, all used once",
+        "cross entropy of 10 classes: 2.3 at first (a guess: 2.3), 1.5 at last",
+    ]
+    assert "clears the gradients of optimizer 40 times" in found[36]
+    assert "steps StepLR 40 times" in found[42]
+    assert "computes cross_entropy 40 times" in found[37]
+    assert found[5] == ["sets train mode once"]
+    assert "StepLR: 40 steps" in found[4]
+
+
+def test_every_operation_has_a_duty_with_rules_that_exist():
+    for summary in (lived(40, losses=[(0, 2.3)]), lived(12, clears=False)):
+        assert {did.operation for dids in done(summary).values() for did in dids} <= set(DUTIES)
+    assert {rule for duty in DUTIES.values() for rule in duty.rules} <= set(all_rules())
+
+
+def test_the_lines_of_findings_are_marked():
+    summary = lived(40, clears=False)
+    (file,) = annotated(summary)
+    lines = {line.number: line for part in file.stretches for line in part.lines}
+    assert lines[41].findings == ("missing-zero-grad",)
+    assert lines[38].causes == ("missing-zero-grad",)
+    (note,) = lines[38].notes
+    assert note.texts == ("40 backward passes, 40 used, 39 used again by later steps",)
+
+
+def test_lines_that_took_no_part_are_folded():
+    (file,) = annotated(lived(40))
+    assert [part.folded for part in file.stretches] == [False, True, False]
+    assert [line.number for part in file.stretches for line in part.lines] == list(range(1, 47))
+
+
+def test_a_changed_and_a_missing_file_are_named(programs):
+    os.utime(PATH, (2000, 2000))
+    assert annotated(lived(12, read_at=3000.0))[0].state == ""
+    assert annotated(lived(12, read_at=1000.0))[0].state == "changed"
+    (programs / PATH).unlink()
+    linecache.clearcache()
+    (file,) = annotated(lived(12, read_at=1000.0))
+    assert (file.state, file.stretches) == ("missing", ())
+    assert (41, "12 steps of AdamW") in [(line, note.texts[0]) for line, note in file.facts]
+
+
+# --- the score -------------------------------------------------------------------------------------------------------
+
+
+def test_the_order_of_a_step():
+    first, *_, typical = score(lived(40))
+    assert [(note.lane, note.line) for note in first.notes] == [
+        ("mode", 5),
+        ("data", 0),
+        ("clear", 36),
+        ("forward", 37),
+        ("loss", 37),
+        ("backward", 38),
+        ("step", 41),
+        ("schedule", 42),  # after the step, and in its pass through the loop
+    ]
+    assert [note.lane for note in typical.notes] == [note.lane for note in first.notes[1:]]
+    assert typical.title == "38 steps were like this one"
+
+
+def test_wrong_notes_are_those_of_findings():
+    first, second, *_ = score(lived(40, clears=False))
+    assert {note.lane: note.part for note in second.notes if note.part} == {"step": "wrong", "backward": "related"}
+    assert not [note for note in first.notes if note.part]  # nothing is mixed at step 0
+
+
+def test_repeated_phrases_are_written_once():
+    timeline = Timeline()
+    batch, call = ev.BatchDrawn(loader=1), ev.ModelCalled(model=1, site=LOSS, tracked=False)
+    events = (*[batch, call] * 19, ev.ModeSet(model=1, training=True, site=at(5)))
+    timeline.show(1, events, (0, 1))
+    (bar,) = score(Summary(PATH, "finished", 0, timeline=timeline))
+    assert [(note.lane, note.times, note.phrase) for note in bar.notes] == [
+        ("data", 19, 2),
+        ("forward", 19, 0),
+        ("mode", 1, 1),
+    ]
+
+
+def test_a_long_step_is_cut():
+    timeline = Timeline()
+    timeline.show(1, tuple(ev.ModelCalled(model=1, site=at(line)) for line in range(1, 101)), (0, 1))
+    (bar,) = score(Summary(PATH, "finished", 0, timeline=timeline))
+    assert (len(bar.notes), bar.left_out) == (48, 52)
+
+
+def test_core_lanes_are_shown_without_notes():
+    page = run_page(lived(12, clears=False))
+    assert "clear" in page.lanes
+    assert "clip" not in page.lanes
+
+
+# --- curves ----------------------------------------------------------------------------------------------------------
+
+
+def test_values_become_lines():
+    loss, rate = charts([("", lived(40, losses=[(0, 2.3), (20, 1.5)]))])
+    assert (loss.subject, rate.subject) == ("loss", "rate")
+    (line,) = loss.lines
+    assert line.label == "train.py:38"
+    assert line.points == ((0, 2.3), (20, 1.5))
+    assert line.path.startswith("M0.0 ")
+    assert "L1000.0 " in line.path
+    assert loss.said == "Loss. train.py:38: 2.3 at step 0, 1.5 at step 20, between 1.5 and 2.3."
+
+
+def test_one_value_is_no_curve():
+    assert charts([("", lived(40, losses=[(0, 2.3)]))]) == []
+    assert charts([("", Summary("train.py", "finished", 3))]) == []
+
+
+@pytest.mark.parametrize(
+    "values", [(0.0, 0.0), (5.0, 5.0), (-3.0, -3.0), (1e-9, 1e6), (-1.0, 1.0), (99.5, 100.0), (0.1, 0.1000001)]
+)
+def test_the_axis_contains_every_value(values):
+    chart = charts([("", lived(40, losses=list(zip((0, 20), values, strict=True))))])[0]
+    heights = [float(part.split()[1]) for part in chart.lines[0].path[1:].split("L")]
+    assert all(0 <= height <= 1000 for height in heights)
+    assert all(0 <= tick.share <= 100 for tick in (*chart.y_ticks, *chart.x_ticks, *chart.x_ticks_log))
+    assert len({tick.text for tick in chart.y_ticks}) == len(chart.y_ticks) >= 2
+    assert chart.log == (values == (1e-9, 1e6))
+
+
+def test_several_runs_share_a_chart():
+    pair = [("a", lived(40, losses=[(0, 2.3), (20, 1.5)])), ("b", lived(40, losses=[(0, 2.2), (30, 0.5)]))]
+    assert [line.label for line in charts(pair)[0].lines] == ["a: train.py:38", "b: train.py:38"]
+    assert charts(pair)[0].steps == 30
+
+
+def test_thinning_keeps_the_extremes():
+    points = [(step, float(step == 777)) for step in range(100_000)]
+    kept = thinned(points, 240)
+    assert len(kept) <= 240
+    assert (777, 1.0) in kept
+    assert kept == sorted(kept)
+
+
+def test_a_logarithmic_axis_begins_with_step_0():
+    assert [log_share(step, 1000) for step in (0, 1000)] == [0.0, 1.0]
+
+
+# --- the whole page as values ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "tone", "headline"),
+    [
+        ("one", "bad", "1 failure found"),
+        ("clear", "good", "no failure found"),
+        ("died", "bad", "the script ended with an error after 12 steps"),
+        ("nothing", "limited", "nothing was checked: the script was interrupted before its first step"),
+    ],
+)
+def test_the_verdict(name, tone, headline):
+    page = run_page(RUNS[name])
+    assert (page.tone, page.headline) == (tone, headline)
+
+
+def test_a_record_without_an_end():
+    page = run_page(lived(40, how="unfinished"))
+    assert page.headline == "no failure found in the 40 steps before its record breaks off"
+    assert (page.tone, page.end) == ("limited", "no end in the record")
+
+
+def test_every_fact_of_the_ledger_is_in_a_table():
+    summary = lived(40, losses=[(0, 2.3), (20, 1.5)])
+    page = run_page(summary)
+    assert [row.account for row in page.ledger] == [line.account for line in summary.ledger]
+    for row, line in zip(page.ledger, summary.ledger, strict=True):
+        heads = {head for _, heads, _ in row.facts for head in heads}
+        for name, value in line.facts.items():
+            if isinstance(value, list) and value and isinstance(value[0], dict):
+                assert {key.replace("_", " ") for entry in value for key in entry} <= heads
+            elif value not in ([], {}):
+                assert name.replace("_", " ") in heads
+
+
+def test_every_rule_is_in_the_table():
+    page = run_page(lived(40))
+    assert {row.rule for row in page.verdicts} == set(all_rules())
+    assert all(row.title for row in page.verdicts)
+    assert [row.outcome for row in page.verdicts] == sorted(
+        (row.outcome for row in page.verdicts), key=["found", "clear", "not observed"].index
+    )
+
+
+def test_runs_are_compared():
+    both = compared([run_page(lived(40), "a"), run_page(lived(30, clears=False), "b")])
+    steps = next(row for row in both.facts if row.head == "steps")
+    assert (steps.cells, steps.differs) == (("40", "30"), True)
+    (mixed,) = both.findings
+    assert mixed.head == "missing-zero-grad"
+    assert mixed.cells[0] == "clear"
+    assert mixed.cells[1].startswith("train.py:41")
+    gradients = next(row for row in both.ledger if row.head == "gradients")
+    assert gradients.differs
