@@ -75,3 +75,37 @@ def test_too_few_batches_are_not_called_clear() -> None:
     assert merged("ranks-see-same-data", *few).verdicts[0].outcome is Outcome.NOT_OBSERVED
     enough = saw(0, MEANS, LOSSES), saw(1, (0.5, 0.6, 0.7, 0.8), LOSSES[::-1])
     assert merged("ranks-see-same-data", *enough).verdicts[0].outcome is Outcome.CLEAR
+
+
+LATER = (0.2, 0.3, 0.4, 0.5)
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "said"),
+    [
+        pytest.param(MEANS, LATER, "1 step apart", id="one"),
+        pytest.param(LATER, MEANS, "1 step apart", id="one back"),
+        pytest.param(MEANS, (0.3, 0.4, 0.5, 0.6), "2 steps apart", id="two"),
+    ],
+)
+def test_a_stream_that_is_read_from_different_starts_is_found(
+    first: tuple[float, ...], second: tuple[float, ...], said: str
+) -> None:
+    ranks = saw(0, first, LOSSES), saw(1, second, (1.2, 1.3, 1.4, 1.5))
+    (finding,) = merged("ranks-see-same-data", *ranks).findings
+    assert finding.message == f"2 ranks train on the same batches, {said}"
+    assert finding.primary.site == CALL
+    assert finding.confidence is Confidence.MEDIUM
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        pytest.param((0.1, 0.2, 0.1, 0.2), (0.2, 0.1, 0.2, 0.1), id="parts that are passed on"),
+        pytest.param(MEANS, (0.2, 0.3, 0.6, 0.7), id="some of them"),
+        pytest.param(MEANS, (0.4, 0.5, 0.6, 0.7), id="one of them"),
+    ],
+)
+def test_batches_that_come_again_otherwise_are_quiet(first: tuple[float, ...], second: tuple[float, ...]) -> None:
+    ranks = saw(0, first, LOSSES), saw(1, second, (1.2, 1.3, 1.4, 1.5))
+    assert merged("ranks-see-same-data", *ranks).findings == ()
