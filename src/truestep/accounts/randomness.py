@@ -16,10 +16,10 @@ _WORDS = {"training": "training", "evaluation": "evaluation", "step": "calls bet
 def draws(kind: str) -> bool:
     """Return True if a layer that depends on the mode draws random numbers in train mode.
 
-    >>> draws("Dropout2d"), draws("BatchNorm1d")
-    (True, False)
+    >>> draws("Dropout2d"), draws("BatchNorm1d"), draws("FSDPBatchNorm1d")
+    (True, False, False)
     """
-    return not kind.startswith(_STATISTICS)
+    return not kind.removeprefix("FSDP").startswith(_STATISTICS)
 
 
 class Randomness(Account[_Key]):

@@ -14,6 +14,7 @@ from truestep.probes.active.copies import Refused, mind
 from truestep.probes.active.data_sets.contents import Contents, repeated
 from truestep.probes.active.data_sets.drawn import Bases, Samples, common, count, together, without
 from truestep.probes.context.scene import Scene
+from truestep.seams.divided import part
 
 _MOST_LOADERS = 96
 _VALUES = 8
@@ -188,8 +189,9 @@ def _numbers(samples: Samples, since: Samples, ever: Samples) -> Overlap:
 def _weights(module: Any) -> list[float]:
     """Return a few weights of a model; on an accelerator, where reading them would wait for it, their versions."""
     some: list[float] = []
-    parameters = [parameter for parameter in module.parameters() if parameter.requires_grad and parameter.numel()]
+    trained = [part(parameter.detach()) for parameter in module.parameters() if parameter.requires_grad]
+    parameters = [parameter for parameter in trained if parameter.numel()]
     for parameter in (*parameters[:1], *parameters[-1:]):
         on_cpu = parameter.device.type == "cpu"
-        some += parameter.detach().reshape(-1)[:_VALUES].tolist() if on_cpu else [parameter._version]
+        some += parameter.reshape(-1)[:_VALUES].tolist() if on_cpu else [parameter._version]
     return some
