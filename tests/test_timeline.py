@@ -37,7 +37,7 @@ def test_repeated_steps_count():
     driven(timeline, 100)
     assert timeline.step == 100
     assert timeline.counts() == {("GradientsZeroed", CLEARED.site, "optimizer"): 100}
-    typical = timeline.typical()
+    (typical,) = timeline.typical()
     assert typical.events == (CLEARED, STEP)
     assert 95 <= typical.times < 100
     assert [passage.step for passage in timeline.opening][:3] == [0, 1, 2]
@@ -64,11 +64,31 @@ def test_counts_survive_a_restart_of_the_numbers():
     timeline = Timeline()
     driven(timeline, 100)
     timeline.forget()
-    assert timeline.typical().times > 90
+    assert [one.times > 90 for one in timeline.typical()] == [True]
     for _ in range(3):
         timeline.show(1, (CLEARED, STEP), (0, 1))
     assert timeline.counts()["GradientsZeroed", CLEARED.site, "optimizer"] == 103
     assert timeline.step == 103
+
+
+def test_the_round_of_several_optimizers_is_typical():
+    timeline = Timeline()
+    stream = EventStream(Judge([]), timeline)
+    stream.take(BUILT)
+    steps = [ev.OptimizerStepped(optimizer=number, site=Site("train.py", 9 + number)) for number in (1, 2, 3)]
+    for _ in range(50):
+        for step in steps:
+            stream.step(step)
+    stream.settle()
+    typical = timeline.typical()
+    assert [passage.events for passage in typical] == [(step,) for step in steps]
+    assert {passage.times for passage in typical} == {49, 50}
+
+
+def test_no_step_is_typical_of_a_run_without_repetition():
+    timeline = Timeline()
+    driven(timeline, 30, float)
+    assert timeline.typical() == []
 
 
 def test_a_loss_that_is_not_finite_is_marked():

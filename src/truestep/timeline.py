@@ -18,6 +18,8 @@ CountKey = tuple[str, Site, str]
 
 _OPENING = 12
 """Chunks from the start of the run that are kept."""
+_LONGEST_ROUND = 4
+"""Most steps of a round that is shown as a whole."""
 _MOST_POINTS = 2048
 _MOST_CURVES = 64
 _MOST_MARKS = 16
@@ -76,7 +78,7 @@ class Timeline:
         """Step, line and value of the first losses that were not finite."""
         self._transitions: dict[Key, _Transition] = {}
         self._counts: Counter[CountKey] = Counter()
-        self._typical: _Transition | None = None
+        self._typical: list[_Transition] = []
         self._strides: dict[Curve, tuple[int, int]] = {}
         """Curve to the distance of the readings that are kept, and the number of readings."""
 
@@ -106,13 +108,12 @@ class Timeline:
     def forget(self) -> None:
         """Add the counts up, since the numbers of chunks start again."""
         self._settle(self._counts)
-        self._typical = self._most_frequent()
+        self._typical = self._round()
         self._transitions.clear()
 
-    def typical(self) -> Passage | None:
-        """Return the most frequent chunk with a step after the first ones; None if no chunk came again."""
-        found = self._most_frequent()
-        return None if found is None else Passage(found.step, found.events, found.times)
+    def typical(self) -> list[Passage]:
+        """Return the most frequent steps: one, or the round of several optimizers; empty if no step came again."""
+        return [Passage(one.step, one.events, one.times) for one in self._round()]
 
     def counts(self) -> Counter[CountKey]:
         """Return the number of times that an operation ran at a line."""
@@ -120,10 +121,26 @@ class Timeline:
         self._settle(counts)
         return counts
 
-    def _most_frequent(self) -> _Transition | None:
-        stepped = [one for one in self._transitions.values() if one.steps and one.times > 1]
-        stepped += [] if self._typical is None else [self._typical]
-        return max(stepped, key=lambda one: one.times, default=None)
+    def _round(self) -> list[_Transition]:
+        stepped = {key: one for key, one in self._transitions.items() if one.steps and one.times > 1}
+        if not stepped:
+            return self._typical
+        start = max(stepped, key=lambda key: stepped[key].times)
+        if self._typical and self._typical[0].times >= stepped[start].times:
+            return self._typical
+        found = [start]
+        while found[-1][1] != start[0] and len(found) < _LONGEST_ROUND:
+            following = [
+                key for key in stepped if key[0] == found[-1][1] and 2 * stepped[key].times > stepped[start].times
+            ]
+            if not following:
+                return [stepped[start]]
+            found.append(max(following, key=lambda key: stepped[key].times))
+        if found[-1][1] != start[0]:
+            return [stepped[start]]
+        # Each chunk has one step, so the first one of the round is known by the number of steps before it.
+        first = min(range(len(found)), key=lambda place: stepped[found[place]].step % len(found))
+        return [stepped[key] for key in (*found[first:], *found[:first])]
 
     def _settle(self, counts: Counter[CountKey]) -> None:
         for transition in self._transitions.values():

@@ -37,12 +37,13 @@ ON_MIXED = ev.OptimizerStepped(optimizer=1, observed=1, mixed=1, site=STEP)
 SCHEDULED = ev.SchedulerStepped(scheduler=1, site=SCHEDULE, optimizer_steps=1)
 
 
-def lived(steps=40, *, clears=True, losses=(), how="finished", read_at=0.0, scheduled=True, **rest):
+def lived(steps=40, *, clears=True, losses=(), how="finished", read_at=0.0, scheduled=True, before=(), **rest):
     """Return the summary of a run of a loop over batches.
 
     Args:
         steps: number of steps.
         clears: whether the loop clears gradients.
+        before: events before each step.
         losses: pairs of a step and a value of the loss and of the learning rate that is read there.
     """
     judge, timeline = Judge(all_rules().values()), Timeline(read_at)
@@ -51,7 +52,7 @@ def lived(steps=40, *, clears=True, losses=(), how="finished", read_at=0.0, sche
     for event in BEGINNING:
         stream.take(event)
     for step in range(steps):
-        events = [BATCH, *([CLEARED] if clears else []), CALLED, COMPUTED]
+        events = [*before, BATCH, *([CLEARED] if clears else []), CALLED, COMPUTED]
         if step in read:
             events += [ev.LossRead(value=read[step], site=BACKWARD, root="NllLossBackward0")]
             events += [ev.LearningRateRead(optimizer=1, rates=(read[step] / 10,))]

@@ -9,6 +9,7 @@ from lived import BACKWARD, LOSS, PATH, at, lived
 from runs import CADENCE, DIED, KEPT, MIXED, PLAIN, RUNS
 
 from truestep import events as ev
+from truestep.events import Site
 from truestep.findings import Mark, Summary
 from truestep.report.page.annotated import annotated
 from truestep.report.page.code import excerpts, marked
@@ -216,6 +217,28 @@ def test_repeated_phrases_are_written_once():
         ("forward", 19, 0),
         ("mode", 1, 1),
     ]
+
+
+def test_a_loss_inside_of_the_model_comes_after_the_beginning_of_its_call():
+    timeline = Timeline()
+    inside = ev.LossComputed(kind="cross_entropy", site=Site(PATH, 3, 4, 3, 9, "Net.forward"))
+    timeline.show(1, (inside, ev.ModelCalled(model=1, site=LOSS)), (0, 1))
+    (bar,) = score(Summary(PATH, "finished", 0, timeline=timeline))
+    assert [note.lane for note in bar.notes] == ["forward", "loss"]
+
+
+def test_calls_that_no_account_takes_for_an_evaluation_are_none():
+    called = ev.ModelCalled(model=2, site=at(39), training=False, grad=False, tracked=False)
+    read = ev.InputsRead(model=2, training=False, site=at(39), shape=(2, 2))
+    summary = lived(40, before=(called, read))
+    assert {did.operation for did in done(summary)[PATH, 39]} == {"forward"}
+
+
+def test_long_lines_are_continued_below_their_indent():
+    (file,) = annotated(lived(40))
+    lines = {line.number: line for part in file.stretches for line in part.lines}
+    assert (lines[38].indent, text(lines[38].pieces)) == (8, "loss.backward()")
+    assert (lines[1].indent, lines[1].pieces) == (0, ())
 
 
 def test_a_long_step_is_cut():

@@ -33,7 +33,10 @@ class SourceLine:
     """A line of a file."""
 
     number: int
+    indent: int
+    """Number of spaces before the code."""
     pieces: tuple[Piece, ...]
+    """The code, without these spaces."""
     notes: tuple[Note, ...] = ()
     findings: tuple[str, ...] = ()
     """Rules with a finding at this line."""
@@ -126,7 +129,7 @@ def _file(
     lines = [
         SourceLine(
             number,
-            marked(path, number),
+            *_indented(marked(path, number)),
             notes.get(number, ()),
             tuple(found.get((path, number), ())),
             tuple(causes.get((path, number), ())),
@@ -134,6 +137,16 @@ def _file(
         for number in range(1, min(len(source.read(path).lines), _MOST_LINES) + 1)
     ]
     return AnnotatedFile(shown, path, tuple(_stretches(lines)), state, (), len(notes))
+
+
+def _indented(pieces: tuple[Piece, ...]) -> tuple[int, tuple[Piece, ...]]:
+    """Return the indent of a line, and its pieces without it: a long line is continued below its own indent."""
+    if not pieces:
+        return 0, ()
+    first = pieces[0]
+    code = first.text.lstrip(" ")
+    rest = (Piece(code, first.kind, first.marked),) if code else ()
+    return len(first.text) - len(code), rest + pieces[1:]
 
 
 def _stretches(lines: list[SourceLine]) -> list[Stretch]:

@@ -109,7 +109,7 @@ def charts(runs: Sequence[tuple[str, Summary]]) -> list[Chart]:
 def _series(subject: str, name: str, timeline: Timeline) -> list[tuple[str, Points]]:
     """Return the lines of a run; parameter groups with equal rates are one line."""
     same: dict[tuple[int, tuple[tuple[int, float], ...]], str] = {}
-    for curve, points in timeline.curves.items():
+    for curve, points in sorted(timeline.curves.items(), key=lambda item: (item[0].number, item[0].group)):
         finite = tuple((step, value) for step, value in points if math.isfinite(value))
         if curve.subject == subject and finite:
             same.setdefault((curve.number, finite), _label(curve, timeline))

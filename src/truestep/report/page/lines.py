@@ -143,7 +143,7 @@ def _samples(facts: dict[str, Any]) -> _Found:
     for one in facts.get("inputs", ()):
         shape = "x".join(map(str, one["shape"]))
         text = f"inputs {number(one['mean'])} ± {number(one['spread'])}, {one['dtype']} {shape}"
-        yield one["site"], Did("forward" if one["training"] else "evaluation", text)
+        yield one["site"], Did("forward", text)
 
 
 def _randomness(facts: dict[str, Any]) -> _Found:

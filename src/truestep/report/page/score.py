@@ -64,10 +64,15 @@ def score(summary: Summary) -> list[Bar]:
         _move_tail(following, notes)
     bars = [_bar(_title(passage), notes) for passage, notes in played[:_FIRST]]
     typical = timeline.typical()
-    if typical is not None and typical.times > 2:
-        notes = _notes(typical.events, timeline.objects, _parts(summary, timeline.step))
-        _move_tail(notes, notes)
-        bars.append(_bar(f"{typical.times:,} steps were like this one", notes))
+    if typical and typical[0].times > 2:
+        parts = _parts(summary, timeline.step)
+        bodies = [_notes(passage.events, timeline.objects, parts) for passage in typical]
+        for position, notes in enumerate(bodies):
+            _move_tail(bodies[(position + 1) % len(bodies)], notes)
+        several = [f", step {position} of {len(bodies)}" if len(bodies) > 1 else "" for position in range(1, 5)]
+        like = "steps were like this one" if len(bodies) == 1 else "rounds were like this one"
+        titles = [f"{typical[0].times:,} {like}{which}" for which in several]
+        bars += [_bar(title, notes) for title, notes in zip(titles, bodies, strict=False)]
     return bars
 
 
@@ -98,7 +103,21 @@ def _parts(summary: Summary, step: int) -> dict[Site, str]:
 
 
 def _notes(events: tuple[Event, ...], objects: Objects, parts: dict[Site, str]) -> list[Note]:
-    return [_note(event, objects, parts) for event in events if _lane(event)]
+    notes: list[Note] = []
+    inside: list[Note] = []
+    for event in events:
+        if not _lane(event):
+            continue
+        note = _note(event, objects, parts)
+        # A call is seen when it returns: a loss inside of the model's forward is seen before it.
+        if isinstance(event, ev.LossComputed) and event.site is not None and event.site.function.endswith(".forward"):
+            inside.append(note)
+        else:
+            notes.append(note)
+            if isinstance(event, ev.ModelCalled):
+                notes += inside
+                inside = []
+    return notes + inside
 
 
 def _bar(title: str, notes: list[Note]) -> Bar:
