@@ -223,7 +223,15 @@ def test_the_arrow_joins_the_two_lines(opened):
 
 def test_on_paper_facts_are_open_and_controls_are_gone(opened):
     page = opened(PAGES["mixed"]())
+    page.get_by_role("button", name="dark", exact=True).click()
     page.emulate_media(media="print")
+    assert background(page) == "rgb(255, 255, 255)"
+    code, label, below = (
+        page.locator(f".excerpt {selector}").first.bounding_box()
+        for selector in ("code.warm", ".labels", "code.warm ~ code")
+    )
+    assert code["y"] + code["height"] <= label["y"] + 1
+    assert label["y"] + label["height"] <= below["y"] + 1
     page.evaluate("dispatchEvent(new Event('beforeprint'))")
     assert page.locator(".ledger details:not([open])").count() == 0
     assert not page.locator("header").is_visible()

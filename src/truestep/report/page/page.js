@@ -112,7 +112,7 @@
   // --- paper has no parts to open ---
   let opened = [];
   addEventListener("beforeprint", () => {
-    opened = all("details:not([open]):not(.manual):not(.duty)");
+    opened = all("details:not([open]):not(.manual):not(.duty):not(.fold):not(.chart > *)");
     opened.forEach((one) => { one.open = true; });
   });
   addEventListener("afterprint", () => opened.forEach((one) => { one.open = false; }));
