@@ -14,7 +14,7 @@ import linecache
 import os
 import re
 import tokenize
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -23,6 +23,11 @@ from truestep.findings import Finding
 
 _LONGEST = 20_000
 """Largest number of lines of a file to parse."""
+_TREES = 8
+"""Number of trees to keep: several MB per thousand lines."""
+_WALKED = (ast.Module, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.For, ast.While)
+_latest: dict[str, tuple[list[str], ast.Module | None]] = {}
+"""The lines and the tree of each file that was parsed last."""
 _COMMENT = re.compile(r"#\s*truestep:\s*(?P<rest>.*)", re.IGNORECASE)
 _IGNORE = re.compile(r"ignore(?P<file>-file)?\s*\[(?P<rules>[^\]]*)\](?P<reason>.*)", re.IGNORECASE)
 
@@ -141,10 +146,29 @@ def parsed(path: str) -> ast.Module | None:
         lines = linecache.getlines(path)
     except ValueError:
         return None
-    return _parsed("".join(lines)) if 0 < len(lines) <= _LONGEST else None
+    held = _latest.get(path)
+    if held is None or held[0] is not lines:  # the cache of lines has another list for another text
+        tree = _parsed("".join(lines)) if 0 < len(lines) <= _LONGEST else None
+        if len(_latest) >= _TREES:
+            _latest.clear()
+        held = _latest[path] = lines, tree
+    return held[1]
 
 
-@functools.lru_cache(maxsize=8)  # trees are large: several MB per thousand lines
+def walk(node: ast.AST) -> Iterable[ast.AST]:
+    """Return a node and all nodes below it, in the order of `ast.walk`.
+
+    Those of a file, a function or a loop are kept, since many readers ask for them.
+    """
+    return _nodes(node) if isinstance(node, _WALKED) else ast.walk(node)
+
+
+@functools.lru_cache(maxsize=64)
+def _nodes(node: ast.AST) -> tuple[ast.AST, ...]:
+    return tuple(ast.walk(node))
+
+
+@functools.lru_cache(maxsize=_TREES)
 def _parsed(text: str) -> ast.Module | None:
     try:
         return ast.parse(text)

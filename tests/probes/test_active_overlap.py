@@ -169,3 +169,11 @@ def test_rows_that_repeat_are_emitted_by_how_often() -> None:
     (event,) = told((loader(train), loader(rest)))
     assert facts(event) == (120, 80, 40, 40, True)
     assert event.repeated == 60  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize(("anew", "earlier"), [(False, [0, 20, 20]), (True, [0, 0, 0])])
+def test_samples_of_earlier_folds_count_while_the_weights_go_on(anew: bool, earlier: list[int]) -> None:
+    parts = [range(20), range(20, 40), range(40, 60)]
+    rest = [[row for row in range(60) if row not in part] for part in parts]
+    folds = [(loader(Subset(TABLE, some)), loader(Subset(TABLE, part))) for some, part in zip(rest, parts, strict=True)]
+    assert [event.earlier for event in told(*folds, anew=anew, again=True)] == earlier

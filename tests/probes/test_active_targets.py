@@ -96,6 +96,25 @@ def test_targets_in_another_order_than_the_outputs_are_seen() -> None:
     assert (event.crossed, event.reads) == (False, False)
 
 
+class Placed(nn.Module):
+    """Scores for each position, with a fixed number of positions; summed over them before, or kept apart."""
+
+    def __init__(self, *, summary: bool) -> None:
+        super().__init__()
+        self.embed, self.out, self.summary = nn.Embedding(SIZE, 8), nn.Linear(8, SIZE), summary
+        self.places = nn.Parameter(torch.randn(10, 8))
+
+    def forward(self, tokens: torch.Tensor) -> torch.Tensor:
+        hidden = self.embed(tokens) * self.places.exp()
+        hidden = hidden.sum(1, keepdim=True) + self.places if self.summary else hidden
+        return self.out(hidden)  # type: ignore[no-any-return]
+
+
+def test_positions_of_a_fixed_number_are_told_by_their_size() -> None:
+    assert compared(Placed(summary=False), unshifted)[-1].reads
+    assert not compared(Placed(summary=True), unshifted)[-1].reads
+
+
 def test_other_targets_are_not_compared() -> None:
     def classes(model: nn.Module, tokens: torch.Tensor) -> torch.Tensor:
         return F.cross_entropy(model(tokens)[:, -1], tokens.sum(1) % SIZE)

@@ -138,6 +138,26 @@ def mask_inside_of_a_model():
                 parameter.grad = None
 
 
+def mean_of(losses, mask=None, padded=None):
+    return losses.mean()
+
+
+def masked_mean(losses, mask):
+    return (losses * mask).sum() / mask.sum()
+
+
+def mask_for_a_function():
+    for _ in range(8):
+        known = Y > 0
+        step(mean_of(F.cross_entropy(MODEL(X), Y, reduction="none"), known))
+
+
+def mask_by_a_keyword():
+    for _ in range(8):
+        ends = (Y > 1).float()
+        step(mean_of(F.cross_entropy(MODEL(X), Y, reduction="none"), padded=ends))
+
+
 @pytest.mark.parametrize(
     ("train", "expected"),
     [
@@ -153,10 +173,31 @@ def mask_inside_of_a_model():
         (fill_that_is_dropped, ("", "masked_fill", True)),
         (division_that_is_dropped, ("", "expression", True)),
         (mask_inside_of_a_model, ("gate", "mask", True)),
+        (mask_for_a_function, ("mask", "argument", True)),
+        (mask_by_a_keyword, ("padded", "argument", True)),
     ],
 )
 def test_a_result_that_nothing_reads_is_seen(train, expected):
     assert reads(train) == [expected]
+
+
+def mask_that_is_read():
+    for _ in range(8):
+        known = Y > 0
+        step(masked_mean(F.cross_entropy(MODEL(X), Y, reduction="none"), known))
+
+
+def mask_of_ones():
+    for _ in range(8):
+        known = Y >= 0
+        step(mean_of(F.cross_entropy(MODEL(X), Y, reduction="none"), known))
+
+
+def one_of_several_functions():
+    for reduce in (mean_of, masked_mean):
+        for _ in range(8):
+            known = Y > 0
+            step(reduce(F.cross_entropy(MODEL(X), Y, reduction="none"), known))
 
 
 def read_by_a_function():
@@ -250,6 +291,9 @@ def steps_of_a_function():
 @pytest.mark.parametrize(
     "train",
     [
+        mask_that_is_read,
+        mask_of_ones,
+        one_of_several_functions,
         read_by_a_function,
         read_as_text,
         parts_of_a_result,

@@ -37,6 +37,13 @@ def test_inputs_that_were_not_normalised_are_reported():
         assert finding.seen.count == 2
 
 
+def test_a_training_on_zeros_is_reported():
+    trained = [MET, MEASURED, *[read(0.0, 0.0, training=True)] * 3]
+    (finding,) = judge(InputsOnAnotherScale, [*trained, read(0.5, 0.3)])
+    assert finding.primary.site == EVAL
+    assert judge(InputsOnAnotherScale, [*trained, read(0.0, 0.0)]) == []
+
+
 def test_a_call_within_the_range_is_enough_to_be_quiet():
     assert judge(InputsOnAnotherScale, [*TRAINED, read(10.0, 1.0), read(0.5, 1.0)]) == []
 

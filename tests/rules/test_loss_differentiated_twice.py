@@ -1,4 +1,4 @@
-from truestep.events import BackwardEnded, GradientsZeroed, OptimizerBuilt, OptimizerStepped, Site
+from truestep.events import BackwardEnded, GradientsZeroed, LossRead, OptimizerBuilt, OptimizerStepped, Site
 from truestep.rules.loss_differentiated_twice import LossDifferentiatedTwice
 from truestep.testing import judge
 
@@ -39,3 +39,28 @@ def test_passes_for_different_parameters_are_quiet():
 
 def test_repeated_passes_without_a_step_are_quiet():
     assert judge(LossDifferentiatedTwice, [BUILT, *[PASS, AGAIN] * 8]) == []
+
+
+def window(*values, onto=2):
+    passes = []
+    for number, value in enumerate(values):
+        added = onto if number else 0
+        passes += [LossRead(value=value, site=FIRST), BackwardEnded(site=FIRST, written=2, onto_fresh=added)]
+    return [*passes, STEPPED]
+
+
+def test_windows_of_equal_losses_are_found_at_their_passes():
+    events = [one for value in (2.5, 2.1, 1.7, 1.6) for one in window(value, value, value)]
+    (finding,) = judge(LossDifferentiatedTwice, [BUILT, *events])
+    assert finding.primary.site == FIRST
+    assert finding.message.startswith("all 3 backward passes of a window have an equal loss")
+    assert finding.seen.count == 4
+
+
+def test_other_windows_are_quiet():
+    equal = [one for value in (2.5, 2.1, 1.7, 1.6) for one in window(value, value)]
+    constant = [one for _ in range(8) for one in window(0.0, 0.0)]
+    parts = [one for value in (2.5, 2.1, 1.7, 1.6) for one in window(value, value, onto=0)]
+    alone = [one for value in (2.5, 2.1, 1.7, 1.6) for one in window(value)]
+    for events in (equal[:-5], [*equal, *window(1.5, 1.4)], constant, parts, alone):
+        assert judge(LossDifferentiatedTwice, [BUILT, *events]) == []

@@ -47,6 +47,13 @@ def test_a_layer_with_an_unused_output_is_found_where_it_runs():
     assert (finding.seen.count, finding.seen.total) == (2, 4)
 
 
+def test_an_optimizer_with_gradients_of_zeros_only_is_found():
+    (finding,) = found(moved=(1, 2, 3, 4), reached=(1, 2, 3, 4), zero=(1, 2, 3, 4))
+    assert finding.primary.site == BUILT
+    assert finding.message == "all gradients of the 4 parameters of `opt` are zero"
+    assert (finding.seen.count, finding.seen.total) == (4, 4)
+
+
 def test_a_line_that_layers_in_use_share_is_not_named():
     (finding,) = found(side=(INNER, UNUSED))
     assert finding.primary.site == INNER

@@ -23,6 +23,13 @@ def test_a_mask_made_once_is_named():
     assert finding.message == "the program makes `train_mask`, and nothing reads it"
 
 
+def test_a_mask_that_a_function_ignores_is_named_at_the_parameter():
+    place = Site("train.py", 5, 20, 5, 24, "masked_error")
+    (finding,) = found(ValueUnread(name="mask", kind="argument", site=place))
+    assert finding.primary.site == place
+    assert finding.message == "`masked_error()` gets a mask in its `mask`, and does not read it"
+
+
 def test_a_dropped_operation_is_named():
     (finding,) = found(ValueUnread(kind="masked_fill", site=LINE))
     assert finding.message == "the result of `masked_fill` is dropped: the tensor itself does not change"

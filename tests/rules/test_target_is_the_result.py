@@ -46,3 +46,15 @@ def test_targets_that_are_the_result_are_found_at_the_loss():
 )
 def test_healthy_targets_are_quiet(events, more):
     assert not after(*events, **more)
+
+
+def test_values_without_a_gradient_that_are_equal_are_found_beside_other_losses():
+    other = LossComputed(kind="mse_loss", site=OTHER, input_from="AddmmBackward0")
+    (finding,) = after(*[matched(how="detach", graph=False)] * 4, beside=[other])
+    assert finding.primary.site == LOSS
+    assert "neither has a gradient" in finding.message
+
+
+def test_values_that_are_equal_at_first_only_are_quiet():
+    assert not after(*[matched(how="detach", graph=False)] * 4, matched(how="", graph=False))
+    assert not after(*[matched(how="detach", graph=False, varied=False)] * 4)

@@ -1,10 +1,15 @@
 import pytest
 
 from truestep.events import (
+    BackwardEnded,
+    BatchDrawn,
     CheckSkipped,
+    LoaderEnded,
     LoaderMet,
     LoaderStarted,
+    LoaderUnread,
     ModelCalled,
+    OptimizerBuilt,
     OptimizerStepped,
     RowsEvaluated,
     RowsUnread,
@@ -12,7 +17,7 @@ from truestep.events import (
     SamplesShared,
     Site,
 )
-from truestep.findings import Outcome
+from truestep.findings import Confidence, Outcome
 from truestep.rules._rule import Progress
 from truestep.rules.train_validation_overlap import TrainValidationOverlap
 from truestep.testing import judge
@@ -47,8 +52,6 @@ def test_the_evaluation_is_named_at_its_loop():
 @pytest.mark.parametrize(
     "facts",
     [
-        {"shared": 100, "outside": 0},
-        {"shared": 99, "outside": 1},
         {"beyond": 0},
         {"shared": 9, "outside": 91},
         {"samples": 15, "shared": 12, "outside": 3},
@@ -56,10 +59,93 @@ def test_the_evaluation_is_named_at_its_loop():
         {"by_value": True, "shared": 60, "outside": 40, "repeated": 7},
         {"later": True},
     ],
-    ids=["training-accuracy", "all-but-one", "all-samples", "few", "tiny", "few-equal", "repeat-by-nature", "later"],
+    ids=["all-samples", "few", "tiny", "few-equal", "repeat-by-nature", "later"],
 )
 def test_another_mixture_is_quiet(facts):
     assert found(shared(**facts)) == []
+
+
+WHOLE = {"shared": 100, "outside": 0}
+
+
+def test_a_loader_with_a_name_of_held_out_samples_is_found_if_all_were_trained_on():
+    met = LoaderMet(loader=5, name="val_loader", site=Site("train.py", 33))
+    events = [*MET, met, *TRAINED, ModelCalled(model=1, loader=5, tracked=False)]
+    (finding,) = judge(TrainValidationOverlap, [*events, shared(5, **WHOLE)])
+    assert finding.message == "100 of the 100 samples of `val_loader` were trained on"
+    assert finding.confidence is Confidence.MEDIUM
+
+
+@pytest.mark.parametrize(
+    ("name", "facts"),
+    [
+        ("loader", WHOLE),
+        ("loader", {"shared": 99, "outside": 1}),
+        ("train_val_loader", WHOLE),
+        ("val_loader", WHOLE | {"beyond": 0}),
+    ],
+    ids=["training accuracy", "all but one", "on purpose", "all training samples"],
+)
+def test_an_evaluation_of_training_samples_is_quiet(name, facts):
+    met = LoaderMet(loader=5, name=name, site=Site("train.py", 33))
+    called = ModelCalled(model=1, loader=5, tracked=False)
+    assert judge(TrainValidationOverlap, [*MET, met, *TRAINED, called, shared(5, **facts)]) == []
+
+
+BUILT = [OptimizerBuilt(optimizer=number, parameters=(1,), site=Site("train.py", 20)) for number in (1, 2, 3)]
+
+
+def folds(*facts):
+    """Return the events of folds, each with a new loader of one line."""
+    events = []
+    for number, one in enumerate(facts):
+        loader = LoaderMet(loader=10 + number, name="val", site=Site("train.py", 31))
+        clean = {"shared": 0, "outside": 0, "beyond": 300}
+        events += [loader, BUILT[number], *TRAINED, shared(10 + number, **(clean | one))]
+    return judge(TrainValidationOverlap, [*MET, *events])
+
+
+def test_folds_that_go_on_with_the_same_weights_are_found_at_the_optimizer():
+    (finding,) = folds({}, {"earlier": 100}, {"earlier": 100})
+    assert finding.primary.site == BUILT[0].site
+    assert finding.message.startswith("folds go on with the weights of the fold before")
+    assert finding.seen.count == 2
+
+
+@pytest.mark.parametrize(
+    "facts",
+    [
+        ({}, {}, {}),
+        ({}, {"earlier": 40}, {"earlier": 60}),
+        ({"shared": 100}, {"earlier": 100}, {"earlier": 100}),
+        ({}, {"earlier": 100, "shared": 90}),
+        ({"samples": 12}, {"samples": 12, "earlier": 12}),
+    ],
+    ids=["new weights", "in part", "tasks in turn", "trained on now too", "tiny"],
+)
+def test_other_folds_are_quiet(facts):
+    assert folds(*facts) == []
+
+
+def on_the_training_loader(*unread, loader=1):
+    number = {"loader": loader}
+    training = [LoaderStarted(**number), BatchDrawn(**number), ModelCalled(model=1, **number)]
+    training += [BackwardEnded(written=1, **number), LoaderEnded(**number), OptimizerStepped(optimizer=1)]
+    called = ModelCalled(model=1, loader=1, grad=False, tracked=False)
+    evaluation = [LoaderStarted(loader=1, site=EVALUATION), BatchDrawn(loader=1), called, LoaderEnded(loader=1)]
+    return judge(TrainValidationOverlap, [*MET, *training, *evaluation, *unread])
+
+
+def test_an_evaluation_on_the_training_loader_is_found_if_that_of_a_test_is_never_read():
+    (finding,) = on_the_training_loader(LoaderUnread(name="test_loader", site=Site("train.py", 12)))
+    assert finding.primary.site == EVALUATION
+    assert finding.message.endswith("and `test_loader` is never read")
+
+
+def test_other_evaluations_beside_an_unread_loader_are_quiet():
+    assert on_the_training_loader() == []
+    assert on_the_training_loader(LoaderUnread(name="loader")) == []
+    assert on_the_training_loader(LoaderUnread(name="test_loader"), loader=3) == []
 
 
 def test_equal_samples_that_do_not_repeat_by_nature_are_found():

@@ -39,6 +39,14 @@ def test_the_failure_is_found_at_its_line():
     assert [mark.site for mark in finding.related] == [EVAL, BUILT]
 
 
+def test_a_smaller_loader_counts_unless_its_name_says_that_it_is_held_out():
+    smaller = LoaderUnread(name="train_loader", samples=100, site=BUILT)
+    (finding,) = judge(TrainingOnEvaluationData, [VAL, *trained(), *EVALUATED, smaller, END])
+    assert finding.primary.site == LOOP
+    few = LoaderUnread(name="loader", samples=10, site=BUILT)
+    assert not judge(TrainingOnEvaluationData, [VAL, *trained(), *EVALUATED, few, END])
+
+
 @pytest.mark.parametrize(
     "events",
     [
@@ -49,7 +57,14 @@ def test_the_failure_is_found_at_its_line():
         [VAL, *trained(), *EVALUATED, LoaderUnread(name="test_loader", samples=100, site=BUILT), END],
         [VAL, *trained(), *EVALUATED, LoaderUnread(name="test_loader", site=BUILT), END],
     ],
-    ids=["nothing unread", "not evaluated", "not trained", "crashed", "a smaller one", "an unshuffled one"],
+    ids=[
+        "nothing unread",
+        "not evaluated",
+        "not trained",
+        "crashed",
+        "a smaller one that is held out",
+        "an unshuffled one",
+    ],
 )
 def test_the_corrected_code_is_quiet(events):
     assert not judge(TrainingOnEvaluationData, events)

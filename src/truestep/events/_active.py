@@ -215,6 +215,8 @@ class SamplesShared(Event):
     """Number expected to be shared by chance, because samples repeat within the training or the evaluation."""
     by_value: bool = False
     """Whether the samples were compared by value and not by their indices in one data set."""
+    earlier: int = 0
+    """Number that the weights were trained on with optimizers before the latest; 0 if compared by value."""
     later: bool = False
     """Whether this compares an earlier evaluation again."""
     trained: tuple[int, ...] = ()

@@ -155,6 +155,10 @@ class LossRead(Event):
     """Kind of the operation that computed the loss; a division or multiplication before it is skipped."""
     scaled: bool = False
     """Whether such a division or multiplication was skipped."""
+    function: str = ""
+    """The loss function that the value is a multiple of, as "MseLoss"; empty for another value."""
+    negative: bool = False
+    """Whether it is a negative multiple."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -196,7 +200,8 @@ class ValueUnread(Event):
     """Variables that hold it; empty for an expression that is a statement."""
     kind: str = "values"
     """"mask" (true and false), "graph" (results with a graph), "values" (other numbers); "sampler" and "weights" (a
-    row of positive numbers) for values that are made once; for an expression alone its operation, or "expression"."""
+    row of positive numbers) for values that are made once; "argument" for a parameter that is passed a mask; for an
+    expression alone its operation, or "expression"."""
     again: bool = True
     """Whether each step makes it again."""
     size: int = 0

@@ -365,4 +365,6 @@ class TargetsMatched(Event):
     """"detach" (the targets equal the input), "argmax", "round", "threshold" or "softmax" of it; else empty."""
     varied: bool = False
     """Whether two of these targets differ."""
+    graph: bool = True
+    """Whether the input has a gradient."""
     labels: int = 0

@@ -103,6 +103,8 @@ class OptimizerBuilt(Event):
     """Whether its update does not depend on the size of the gradients (Adam and similar optimizers)."""
     remembers: bool = False
     """Whether its update depends on earlier gradients: momentum, moments."""
+    maximizes: bool = False
+    """Whether it was built with ``maximize=True``."""
     replaces: int | None = None
     """The optimizer that the same lines built before over the same parameters, if these have kept their values since
     its last step."""

@@ -38,7 +38,7 @@ def printed_by_one_rank(call: Site) -> Site | None:
 
 def _around(tree: ast.Module, line: int) -> ast.AST:
     """Return the innermost function around a line; the module if there is none."""
-    around = [node for node in ast.walk(tree) if isinstance(node, _FUNCTIONS) and _has(node, line)]
+    around = [node for node in source.walk(tree) if isinstance(node, _FUNCTIONS) and _has(node, line)]
     return max(around, key=lambda node: node.lineno, default=tree)
 
 
@@ -53,12 +53,12 @@ def _results(tree: ast.Module, function: ast.AST, line: int) -> set[str]:
     returned = ""
     for _ in range(_MOST_ROUNDS):
         before = len(names)
-        for node in ast.walk(function):
+        for node in source.walk(function):
             if isinstance(node, ast.Return) and node.value is not None and _depends(node.value, line, "", names):
                 returned = getattr(function, "name", "")
             names |= _bound(node, line, "", names)
         if returned:
-            for node in ast.walk(tree):
+            for node in source.walk(tree):
                 names |= _bound(node, 0, returned, names)
         if len(names) == before:
             break
@@ -79,7 +79,7 @@ def _bound(node: ast.AST, line: int, called: str, names: set[str]) -> set[str]:
 
 def _depends(value: ast.AST, line: int, called: str, names: set[str]) -> bool:
     """Return True if a value contains a call on a line, a call of a function by name, or one of some names."""
-    calls = [node for node in ast.walk(value) if isinstance(node, ast.Call)]
+    calls = [node for node in source.walk(value) if isinstance(node, ast.Call)]
     return any(_has(call, line) or _name(call) == called != "" for call in calls) or bool(_names(value) & names)
 
 
@@ -90,7 +90,7 @@ def _name(call: ast.Call) -> str:
 def _names(node: ast.AST) -> set[str]:
     """Return the variables in an expression; attributes of ``self`` as "self.name"."""
     found = set()
-    for part in ast.walk(node):
+    for part in source.walk(node):
         if isinstance(part, ast.Attribute) and isinstance(part.value, ast.Name) and part.value.id == "self":
             found.add(f"self.{part.attr}")
         elif isinstance(part, ast.Name) and part.id != "self":
@@ -115,5 +115,5 @@ def _outputs(node: ast.AST, guarded: bool = False) -> Iterator[tuple[ast.Call, b
 
 def _is_of_rank(test: ast.AST) -> bool:
     """Return True for a condition such as ``rank == 0`` or ``is_main_process()``."""
-    words = [getattr(node, "attr", "") or getattr(node, "id", "") for node in ast.walk(test)]
+    words = [getattr(node, "attr", "") or getattr(node, "id", "") for node in source.walk(test)]
     return any(part in word.lower() for word in words for part in _RANKS)

@@ -25,7 +25,7 @@ class InputsOnAnotherScale(Rule):
     Compares the first arguments of a model in training with those in evaluation, at sampled steps. Reports an
     evaluation, with a result that is compared with targets, if in each call that was read the mean is at least 6
     standard deviations of training from the mean of training, or the standard deviation at least 6 times that of
-    training.
+    training; or if all inputs of training were zero, and those of the evaluation are not.
 
     Why it matters
     --------------
@@ -105,6 +105,9 @@ def _is_far(read: ev.InputsRead, trained: Inputs) -> bool:
     values = 1
     for size in read.shape:
         values *= size
-    same = read.floating and trained.reads[0].floating and values >= _LEAST_VALUES and trained.spread > 0
+    same = read.floating and trained.reads[0].floating and values >= _LEAST_VALUES
+    if same and all(one.least == one.most == 0.0 for one in trained.reads):
+        return read.spread > 0
+    same = same and trained.spread > 0
     distance = max(abs(read.mean - trained.mean), read.spread)
     return same and distance >= _FACTOR * trained.spread

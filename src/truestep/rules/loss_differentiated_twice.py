@@ -1,8 +1,20 @@
 from __future__ import annotations
 
-from truestep.events import BackwardEnded, Event, GradientsZeroed, HandStepped, OptimizerStepped, Site
-from truestep.findings import Mark, Severity
+from truestep.events import (
+    BackwardEnded,
+    Event,
+    GradientsZeroed,
+    HandStepped,
+    LossRead,
+    OptimizerStepped,
+    RunEnded,
+    Site,
+)
+from truestep.findings import Confidence, Mark, Severity
 from truestep.rules._rule import Progress, Rule
+
+_LEAST_WINDOWS = 4
+"""Sampled windows; two losses that differ have equal values, rounded to four digits, in one of thousands."""
 
 
 class LossDifferentiatedTwice(Rule):
@@ -11,7 +23,9 @@ class LossDifferentiatedTwice(Rule):
     What it does
     ------------
     Finds two successive backward passes from one and the same loss, the second of which adds to all gradients that the
-    first one made, with no clearing between the two, and a step that uses the sum.
+    first one made, with no clearing between the two, and a step that uses the sum. Also finds windows of several passes
+    of one line that have an equal loss, at each sampled step, while the loss changes from step to step: their
+    micro-batches are one batch.
 
     Why it matters
     --------------
@@ -39,7 +53,8 @@ class LossDifferentiatedTwice(Rule):
     Known false alarms
     ------------------
     None known. Not reported: several losses, gradients that are cleared between the two passes, passes with
-    different gradient arguments or for different parameters, and ``torch.autograd.grad``.
+    different gradient arguments or for different parameters, windows of one batch with noise, such as dropout, and
+    ``torch.autograd.grad``.
 
     References
     ----------
@@ -50,7 +65,7 @@ class LossDifferentiatedTwice(Rule):
     since = "0.1"
     severity = Severity.ERROR
     account = "gradients"
-    watches = (BackwardEnded, GradientsZeroed, OptimizerStepped, HandStepped)
+    watches = (BackwardEnded, GradientsZeroed, LossRead, OptimizerStepped, HandStepped)
     needs = (BackwardEnded, OptimizerStepped)
 
     def __init__(self) -> None:
@@ -61,6 +76,13 @@ class LossDifferentiatedTwice(Rule):
         """Lines of two passes from one loss, with gradients that wait for a step."""
         self._steps: dict[Site | None, int] = {}
         """Line of the second pass to the first step with it."""
+        self._losses: list[LossRead] = []
+        """Losses of the window under way."""
+        self._passes = 0
+        self._adding = True
+        """Whether each pass but the first adds to all gradients of the first."""
+        self._windows: dict[Site | None, dict[float, int] | None] = {}
+        """Line of the passes to losses that all passes of a window had, and their number; None after another window."""
 
     def observe(self, event: Event, run: Progress) -> None:
         match event:
@@ -69,12 +91,55 @@ class LossDifferentiatedTwice(Rule):
                 if doubled and not event.in_step:
                     self._twice = self._first, event.site
                 self._first = event.site
+                adds = bool(event.written) and event.onto_fresh == event.written
+                self._adding &= adds or not self._passes
+                self._passes += 1
+            case LossRead():
+                self._losses.append(event)
             case GradientsZeroed(fresh=fresh) if fresh:
                 self._twice = None
+                self._begin()
             case OptimizerStepped() | HandStepped():
                 if self._twice is not None:
                     self._found(*self._twice, run)
                 self._twice = None
+                self._close()
+
+    def _begin(self) -> None:
+        self._losses, self._passes, self._adding = [], 0, True
+
+    def _close(self) -> None:
+        """Compare the losses of a window, if all of them were read."""
+        losses, passes, adding = self._losses, self._passes, self._adding
+        self._begin()
+        lines = {one.site for one in losses}
+        if passes < 2 or len(losses) != passes:
+            return
+        values = {one.value for one in losses}
+        if len(lines) > 1 or len(values) > 1 or not adding:
+            self._windows |= dict.fromkeys(lines)
+            return
+        equal = self._windows.setdefault(next(iter(lines)), {})
+        if equal is not None:
+            equal[values.pop()] = passes
+
+    def ended(self, event: RunEnded, run: Progress) -> None:
+        for site, equal in self._windows.items():
+            if equal is None or len(equal) < _LEAST_WINDOWS or site in self._steps:
+                continue
+            passes = max(equal.values())
+            draft = self.report(
+                site,
+                f"all {passes} backward passes of a window have an equal loss: they differentiate one batch",
+                run=run,
+                label="the micro-batches are equal",
+                help="read another batch for each backward pass",
+                cost=f"{passes - 1} of {passes} passes add nothing new, and the batch of a step is one micro-batch",
+                confidence=Confidence.MEDIUM,
+                unit="windows read",
+                key=("equal", site),
+            )
+            draft.count, draft.first_step = len(equal), 0
 
     def _found(self, first: Site | None, second: Site | None, run: Progress) -> None:
         """Report the second step with two passes at these lines, and count the later ones."""

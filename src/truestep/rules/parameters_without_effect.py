@@ -17,7 +17,7 @@ class ParametersWithoutEffect(Rule):
     At the end of a run, looks for trainable parameters that an optimizer holds, that have kept their first values
     although it moved others, and that no loss has reached: their layer ran and its output was not used, or the
     parameter was read as a number. Reports also layers with gradients that were zero in every element at each sampled
-    step: their output is multiplied by zero, or cut off by a limit.
+    step: their output is multiplied by zero, or cut off by a limit; and optimizers with such parameters only.
 
     Why it matters
     --------------
@@ -67,8 +67,28 @@ class ParametersWithoutEffect(Rule):
         if event.how != "finished" or run.step < _LEAST_STEPS:
             return
         for optimizer, held in run.holds.items():
-            if not run.weights.moved.isdisjoint(held):
+            if held and run.weights.zero.issuperset(held):
+                self._all(optimizer, sorted(held), run)
+            elif not run.weights.moved.isdisjoint(held):
                 self._judge(optimizer, [p for p in sorted(held) if _counts(p, optimizer, run)], run)
+
+    def _all(self, optimizer: int, held: list[int], run: Progress) -> None:
+        """Report an optimizer without a gradient other than zero: nothing is trained."""
+        name, sites = run.optimizer_name(optimizer), list(run.losses.lines)
+        built = run.optimizers[optimizer].site if optimizer in run.optimizers else None
+        draft = self.report(
+            sites[0] if len(sites) == 1 else built,
+            f"all gradients of the {amount(len(held), 'parameter')} of `{name}` are zero",
+            run=run,
+            label="no parameter has an effect on the loss",
+            related=(Mark(built, f"`{name}` holds them"),) if built is not None and len(sites) == 1 else (),
+            help="look for a factor of zero, a limit, or a saturated function between the parameters and the loss",
+            unit="parameters",
+            key=(optimizer, built),
+        )
+        draft.count = draft.total = len(held)
+        draft.first_step = None
+        draft.cost = f"the {run.step} steps trained nothing"
 
     def _judge(self, optimizer: int, idle: list[int], run: Progress) -> None:
         built = run.optimizers[optimizer].site if optimizer in run.optimizers else None

@@ -9,6 +9,7 @@ _LABELS = {
     "graph": "computed from parameters, with a graph for gradients",
     "values": "stored, and not used",
     "sampler": "no loader draws from it",
+    "argument": "passed a mask, and its function does not read it",
     "weights": "a number for each class of the loss, which gets none",
 }
 
@@ -21,9 +22,9 @@ class ResultNeverRead(Rule):
     Finds, in the source of the functions that run a training step, variables that are stored and never read, and reads
     their values in the frames at sampled steps. Reports a mask with both values, a result with a graph and other
     tensors that each step makes; of those that are made once before the training, masks, samplers, and weights with a
-    number for each class of the loss. Also reports a statement that is
-    only an operation on a tensor, such as ``scores.masked_fill(mask, -1e9)``: the operation returns a new tensor, which
-    is dropped.
+    number for each class of the loss. Also reports a mask of both values that is passed to a function of the program
+    which never reads it, and a statement that is only an operation on a tensor, such as
+    ``scores.masked_fill(mask, -1e9)``: the operation returns a new tensor, which is dropped.
 
     Why it matters
     --------------
@@ -48,8 +49,9 @@ class ResultNeverRead(Rule):
     Known false alarms
     ------------------
     A result that is left over from an earlier version of the script and has no effect. Not reported: variables that
-    another function or a string names, other names of a value that is read, parts of a result that is unpacked, calls
-    that also change an object, and names that begin with an underscore.
+    another function or a string names, other names of a value that is read, parts of a result that is unpacked,
+    arguments of methods and of functions that are called by another name, calls that also change an object, and names
+    that begin with an underscore.
 
     References
     ----------
@@ -69,7 +71,11 @@ class ResultNeverRead(Rule):
             return
         if event.kind == "weights" and event.size != run.losses.classes:
             return
-        if event.name:
+        if event.kind == "argument":
+            function = event.site.function if event.site is not None else ""
+            message = f"`{function}()` gets a mask in its `{event.name}`, and does not read it"
+            label, help = _LABELS[event.kind], f"apply `{event.name}` in `{function}()`, or remove it"
+        elif event.name:
             made = "each step makes" if event.again else "the program makes"
             message = f"{made} `{event.name}`, and nothing reads it"
             label, help = _LABELS[event.kind], f"use `{event.name}` in the step, or remove the line"

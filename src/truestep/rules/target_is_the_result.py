@@ -42,7 +42,8 @@ class TargetIsTheResult(Rule):
     ------------
     Compares targets with inputs of loss functions at sampled steps. Reports a loss with targets that equal its input,
     or its ``argmax``, rounding, threshold or softmax, from the first step of the run on and in all later ones, if the
-    run has no other loss with a gradient, and no weights were loaded.
+    run has no other loss with a gradient, and no weights were loaded. Also reports a loss of values without a gradient
+    that are equal at all these steps: a term that compares a teacher with itself.
 
     Why it matters
     --------------
@@ -105,7 +106,7 @@ class TargetIsTheResult(Rule):
                 line.reads += times
                 line.varied += times * event.varied
                 line.labels += times * event.labels
-                line.other |= event.how != line.event.how or not event.how
+                line.other |= (event.how, event.graph) != (line.event.how, line.event.graph) or not event.how
             case LossComputed(grad=True, input_from=made) if made:
                 self._losses.add((event.kind, event.site))
             case LossRead():
@@ -116,23 +117,25 @@ class TargetIsTheResult(Rule):
 
     def ended(self, event: RunEnded, run: Progress) -> None:
         alone = len(self._losses) == len(self._roots) == 1 and all(root.startswith(_ROOTS) for root, _ in self._roots)
-        if event.how != "finished" or run.step < _LEAST_STEPS or not alone or run.weights.loaded:
+        if event.how != "finished" or run.step < _LEAST_STEPS:
             return
         for line in self._lines.values():
+            if line.event.graph and (not alone or run.weights.loaded):
+                continue
             enough = line.varied >= _LEAST and line.labels >= _LEAST_LABELS and line.begun <= _FIRST_STEPS
             if enough and not line.other:
                 self._found(line, run)
 
     def _found(self, line: _Line, run: Progress) -> None:
-        (_, backward), first = next(iter(self._roots)), line.event
+        (_, backward), first = next(iter(self._roots), ("", None)), line.event
         draft = self.report(
             first.site,
-            f"the targets of the loss {_HOW[first.how]}",
+            f"the targets of the loss {_HOW[first.how]}" + ("" if first.graph else ", and neither has a gradient"),
             run=run,
-            label="compares the result of the model with itself",
+            label="compares the result of the model with itself" if first.graph else "compares a value with itself",
             related=(Mark(backward, "the backward pass"),) if backward not in (None, first.site) else (),
-            cost="no label of the data reaches the model",
-            help="give the loss the labels of the data",
+            cost="no label of the data reaches the model" if first.graph else "the loss is zero, and trains nothing",
+            help="give the loss the labels of the data" if first.graph else "give the loss a result with a gradient",
             unit="losses read",
         )
         draft.count = draft.total = line.reads

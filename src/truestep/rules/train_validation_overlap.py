@@ -17,6 +17,7 @@ from truestep.events import (
 )
 from truestep.findings import Confidence, Mark, Severity
 from truestep.rules._conditions import FINISHED, Condition
+from truestep.rules._loader_names import is_held_out
 from truestep.rules._rule import Progress, Rule
 
 _LEAST_SHARED = 10
@@ -49,7 +50,13 @@ class TrainValidationOverlap(Rule):
     Compares the samples drawn by the loader of an evaluation with those of the training loaders: by
     index if both read one data set, or two with equal samples, otherwise by value. Reports an evaluation if at least a
     tenth of its samples were trained on (a fifth if compared by value), some were not, and some training samples are
-    not in it: two splits that should be one.
+    not in it: two splits that should be one. Also reports an evaluation if all of its samples were trained on, some
+    training samples are not in it, and its loader is called ``val``, ``test`` or the like; and evaluations on the
+    loaders of the training only, if a loader with such a name is built and never read.
+
+    Reports folds of a cross-validation that go on with the weights of the fold before: a new optimizer gets the weights
+    that were evaluated last, and later evaluations are on samples that earlier optimizers have trained these weights
+    on, while the first one was on others.
 
     Without loaders, looks up the rows of an evaluation among those of sampled training steps, in the tables that
     variables of the program hold, also as windows of a sequence. Also reports an evaluation on training rows only, if
@@ -100,6 +107,8 @@ class TrainValidationOverlap(Rule):
         self._compared: dict[int, SamplesShared] = {}
         """Loader of an evaluation to its latest comparison."""
         self._leaking: dict[int, SamplesShared] = {}
+        self._folds: dict[Site, list[SamplesShared]] = {}
+        """Line that creates loaders to the first comparison of each of them."""
         self._trained: set[int] = set()
         self._called: set[int | None] = set()
         """Loaders with batches that a model was called on without a backward; None: batches without a loader."""
@@ -116,9 +125,11 @@ class TrainValidationOverlap(Rule):
     def observe(self, event: Event, run: Progress) -> None:
         match event:
             case SamplesShared():
+                if event.loader not in self._compared and (made := _made(event.loader, run)) is not None:
+                    self._folds.setdefault(made, []).append(event)
                 self._compared[event.loader] = event
                 self._trained |= set(event.trained)
-                if _leaks(event):
+                if _leaks(event) or _is_held_out(event, run):
                     self._leaking.setdefault(event.loader, event)
             case ModelCalled() if self._stepped and (not event.tracked or event.loader is not None):
                 self._called.add(event.loader)
@@ -134,6 +145,8 @@ class TrainValidationOverlap(Rule):
         clean = any(_is_clean(compared) for compared in self._compared.values())
         made = {_made(loader, run) for loader in self._leaking.keys() | self._trained} - {None}
         others = {loader for loader in self._called - known if loader is None or _made(loader, run) not in made}
+        if event.how == "finished":
+            self._judge_folds(run)
         if event.how != "finished" or clean:
             return
         for loader, shared in self._leaking.items():
@@ -141,6 +154,51 @@ class TrainValidationOverlap(Rule):
                 self._found(loader, shared, run)
         if not self._drafts:
             self._judge_rows(run)
+        if not self._drafts:
+            self._judge_unread(run)
+
+    def _judge_folds(self, run: Progress) -> None:
+        """Report loaders of one line with samples that the weights were trained on in an earlier fold."""
+        for made, folds in self._folds.items():
+            first, *later = folds
+            stale = [one for one in later if _is_clean(one) and one.earlier >= _LEAST_WHOLE_SHARE * one.samples]
+            if not stale or first.earlier or not _is_clean(first) or stale[-1].samples < _LEAST_SAMPLES:
+                continue
+            built = [one.site for one in run.optimizers.values() if one.site is not None]
+            draft = self.report(
+                built[-1] if built else made,
+                f"folds go on with the weights of the fold before: `{run.model_name(first.model)}` is not built again",
+                run=run,
+                label="a new optimizer, of weights that were evaluated before",
+                related=(Mark(stale[-1].site, "evaluated on samples of earlier folds"),),
+                cost=f"{stale[-1].earlier} of the {stale[-1].samples} samples of the last fold were trained on",
+                help="build a new model in each fold",
+                confidence=Confidence.MEDIUM,
+                unit="folds",
+                key=made,
+            )
+            draft.count = len(stale)
+
+    def _judge_unread(self, run: Progress) -> None:
+        """Report an evaluation on the loader of the training, in a program with a loader of other samples, not read."""
+        samples = run.samples
+        unread = next((one for one in samples.unread if is_held_out(one.name)), None)
+        if unread is None or None in self._called or not samples.evaluated.keys() <= samples.trained.keys():
+            return
+        for loader, site in samples.evaluated.items():
+            name = run.loader_name(loader)
+            self.report(
+                site,
+                f"the model is evaluated on `{name}`, which it is trained on, and `{unread.name}` is never read",
+                run=run,
+                label="evaluated on training samples",
+                related=() if unread.site is None else (Mark(unread.site, "built and never read"),),
+                cost="the evaluation measures memorised samples",
+                help=f"evaluate on `{unread.name}`",
+                confidence=Confidence.MEDIUM,
+                unit="evaluations",
+                key=("unread", loader),
+            )
 
     def _judge_rows(self, run: Progress) -> None:
         """Report evaluations on rows of tables that variables hold."""
@@ -183,6 +241,7 @@ class TrainValidationOverlap(Rule):
             related=() if training is None or training.site is None else (Mark(training.site, "trained on these"),),
             cost=f"{shared.shared} samples are training samples (compared {how}), {shared.outside} are not",
             help="split the data once, and use the two parts of that split for training and evaluation",
+            confidence=Confidence.HIGH if _leaks(shared) else Confidence.MEDIUM,
             unit="evaluations",
             key=self._started.get(loader) or loader,
         )
@@ -202,6 +261,13 @@ def _leaks(event: SamplesShared) -> bool:
     beyond = max(_LEAST_OTHERS, _LEAST_OTHER_SHARE * event.shared)
     enough = event.samples >= _LEAST_SAMPLES and event.shared >= least
     return not event.later and enough and event.outside >= others and event.beyond >= beyond
+
+
+def _is_held_out(event: SamplesShared, run: Progress) -> bool:
+    """Return True if the samples of a loader were trained on, and its name says that they are not to be."""
+    whole = event.shared >= (1 - _LEAST_OTHER_SHARE) * event.samples and event.samples >= _LEAST_SAMPLES
+    beyond = max(_LEAST_OTHERS, _LEAST_OTHER_SHARE * event.shared)
+    return not event.later and whole and event.beyond >= beyond and is_held_out(run.loader_name(event.loader))
 
 
 def _is_trained_on(one: Evaluation) -> bool:

@@ -2,7 +2,11 @@ from __future__ import annotations
 
 from truestep.events import BackwardEnded, Event, LoaderMet, LoaderUnread, RunEnded
 from truestep.findings import Confidence, Mark, Severity
+from truestep.rules._loader_names import is_held_out
 from truestep.rules._rule import Progress, Rule
+
+_LEAST_SHARE = 0.1
+"""Least size of the unread loader, as a part of the one that is read."""
 
 
 class TrainingOnEvaluationData(Rule):
@@ -11,7 +15,8 @@ class TrainingOnEvaluationData(Rule):
     What it does
     ------------
     At the end of the run, finds a shuffled DataLoader that was built and never read, while the model was trained on the
-    batches of another one, which has fewer samples, reads them in their order and is also read by the evaluation.
+    batches of another one, which reads its samples in their order and is also read by the evaluation. The unread loader
+    must have more samples than that one, or a tenth of them if its name does not say that they are held out.
 
     Why it matters
     --------------
@@ -44,7 +49,7 @@ class TrainingOnEvaluationData(Rule):
     Known false alarms
     ------------------
     Training in the order of the data set, with an evaluation on the same samples, in a program that also builds a
-    larger and shuffled loader for no use. Not reported: a loader that is read anywhere, and training on another
+    shuffled loader for no use. Not reported: a loader that is read anywhere, and training on another
     shuffled loader.
 
     References
@@ -78,7 +83,7 @@ class TrainingOnEvaluationData(Rule):
         for number in trained.keys() & run.samples.evaluated.keys():
             met = run.loaders[number]
             most = (met.batches or 0) * (met.batch_size or 0)
-            left = next((one for one in self._unread if (one.samples or 0) > most > 0), None)
+            left = next((one for one in self._unread if _is_enough(one, most)), None)
             if left is None:
                 continue
             name = run.loader_name(number)
@@ -97,3 +102,9 @@ class TrainingOnEvaluationData(Rule):
                 key=number,
             )
             draft.count, draft.first_step = run.samples.tally["trained", number], 0
+
+
+def _is_enough(unread: LoaderUnread, trained: int) -> bool:
+    """Return True if a loader that is never read can be the one to train on, in place of one with so many samples."""
+    samples = unread.samples or 0
+    return 0 < trained < samples or (samples >= _LEAST_SHARE * trained > 0 and not is_held_out(unread.name))

@@ -51,7 +51,7 @@ def _scope(tree: ast.Module, line: int) -> ast.AST:
     """Return the innermost function around a line, or the module."""
     around = [
         node
-        for node in ast.walk(tree)
+        for node in source.walk(tree)
         if isinstance(node, _Function) and node.lineno <= line <= (node.end_lineno or node.lineno)
     ]
     return max(around, key=lambda node: node.lineno, default=tree)

@@ -8,5 +8,6 @@ kept_graphs: graphs that outlive their step
 retained_graphs: graphs of `retain_graph=True`
 nan_search: the place of NaN and infinity
 origin: the operations that made a tensor
+signs: the loss function before a backward pass, and its sign
 tape: parameters and operations that the loss reaches
 """

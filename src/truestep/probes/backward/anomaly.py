@@ -31,7 +31,7 @@ def _switch(site: Site) -> Site | None:
     tree = source.parsed(site.path)
     if tree is None:
         return None
-    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call) and _name(node.func) in _SWITCHES]
+    calls = [node for node in source.walk(tree) if isinstance(node, ast.Call) and _name(node.func) in _SWITCHES]
     if len(calls) != 1:
         return None
     call = calls[0]

@@ -16,6 +16,7 @@ from truestep.probes.backward.chained_layers import look_for_chains
 from truestep.probes.backward.kept_graphs import Keep
 from truestep.probes.backward.nan_search import whereabouts
 from truestep.probes.backward.retained_graphs import Retained
+from truestep.probes.backward.signs import loss_function
 from truestep.probes.backward.tape import read_tape, risky_operations
 from truestep.probes.backward.terms import Terms
 from truestep.probes.context.probe import Probe, sees
@@ -236,23 +237,23 @@ class BackwardProbe(Probe):
             self._kinds[type(node)] = name
         return name
 
-    def _source(self, node: Any) -> tuple[str, bool]:
-        """Return the name of the operation that computed a loss, and True if divisions or multiplications follow it."""
+    def _source(self, node: Any) -> dict[str, Any]:
+        """Return the facts of the operations that computed a loss, as `LossRead` has them."""
+        function, negative = ("", False) if node is None else loss_function(node)
         scaled = False
         while node is not None:
             name = self._kind(node)
             inner = [following for following, _ in node.next_functions if following is not None]
             if name not in _SCALINGS or len(inner) != 1:
-                return name, scaled
+                return {"root": name, "scaled": scaled, "function": function, "negative": negative}
             node, scaled = inner[0], True
-        return "leaf", scaled
+        return {"root": "leaf", "scaled": scaled}
 
     def last(self) -> Iterator[Event]:
         """Yield the value of the latest loss, and the update by hand that no backward pass followed."""
         losses, ledger = self.scene.losses, self.scene.ledger
         if isinstance(losses.last, float | int) and not self.scene.scales.in_use and losses.site in losses.source:
-            root, scaled = losses.source[losses.site]
-            yield LossRead(value=float(f"{losses.last:.4g}"), site=losses.site, root=root, scaled=scaled)
+            yield LossRead(value=float(f"{losses.last:.4g}"), site=losses.site, **losses.source[losses.site])
         if self._stepped_at is not None:
             with ledger.lock:
                 moved = ledger.before_backward()
@@ -286,9 +287,8 @@ class BackwardProbe(Probe):
             scene.losses.last = value if scene.scales.scaled_by is None else None
             scene.losses.site = site
             if scene.scales.scaled_by is None and (self._is_early(site) or scene.sampling.on):
-                root, scaled = self._source(node)
-                scene.losses.source[site] = (root, scaled)
-                scene.emit(LossRead(value=float(f"{value:.4g}"), site=site, root=root, scaled=scaled))
+                scene.losses.source[site] = source = self._source(node)
+                scene.emit(LossRead(value=float(f"{value:.4g}"), site=site, **source))
             return
         before, scene.losses.last = scene.losses.last, None
         if isinstance(value, complex):

@@ -60,7 +60,7 @@ def switch(calls: Chain) -> tuple[Site, str] | None:
     for site in calls:
         tree = source.parsed(site.path)
         found: ast.expr | None = None
-        for node in ast.walk(tree) if tree is not None else ():
+        for node in source.walk(tree) if tree is not None else ():
             if isinstance(node, ast.With):
                 made = [item.context_expr for item in node.items]
             elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
@@ -121,7 +121,7 @@ def _loaded(node: ast.AST) -> set[str]:
     """Return the names, and the attributes written as ``a.b``, that are read somewhere below a node."""
     return {
         ast.unparse(one)
-        for one in ast.walk(node)
+        for one in source.walk(node)
         if isinstance(one, ast.Name | ast.Attribute) and isinstance(one.ctx, ast.Load)
     }
 
@@ -149,7 +149,7 @@ def _assigned(statement: ast.stmt) -> set[str]:
 def _around(tree: ast.Module | None, line: int) -> ast.AST | None:
     """Return the innermost function around a line, else the module."""
     found: ast.AST | None = tree
-    for node in ast.walk(tree) if tree is not None else ():
+    for node in source.walk(tree) if tree is not None else ():
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.body[0].lineno <= line:
             if (node.end_lineno or 0) >= line:
                 found = node
@@ -216,7 +216,7 @@ def _is_used(function: ast.AST, statement: ast.stmt, end: Place | None) -> bool:
         and after < (node.lineno, node.col_offset)
         and (end is None or _last(node) <= end)
         and ast.unparse(node) in names
-        for node in ast.walk(function)
+        for node in source.walk(function)
     )
 
 

@@ -32,13 +32,13 @@ def _around(tree: ast.Module, line: int) -> list[ast.AST]:
     found = _innermost(tree, line)
     if not isinstance(found, ast.FunctionDef):
         return [found] if found is not None else []
-    calls = [node.lineno for node in ast.walk(tree) if isinstance(node, ast.Call) and _name(node.func) == found.name]
+    calls = [node.lineno for node in source.walk(tree) if isinstance(node, ast.Call) and _name(node.func) == found.name]
     return [found, *(around for call in calls if (around := _innermost(tree, call)) is not None)]
 
 
 def _innermost(tree: ast.AST, line: int) -> ast.AST | None:
     found = None
-    for node in ast.walk(tree):  # breadth first: the last one is the innermost
+    for node in source.walk(tree):  # breadth first: the last one is the innermost
         if isinstance(node, ast.For | ast.AsyncFor | ast.While | ast.FunctionDef):
             if node.lineno <= line <= (node.end_lineno or node.lineno):
                 found = node
@@ -53,7 +53,7 @@ def _attributes(around: ast.AST) -> list[tuple[ast.Attribute, ast.AST]]:
     """Return all places that name ``.grad`` of something, each with the node that it is a part of."""
     return [
         (child, parent)
-        for parent in ast.walk(around)
+        for parent in source.walk(around)
         for child in ast.iter_child_nodes(parent)
         if isinstance(child, ast.Attribute) and child.attr == "grad"
     ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import sys
 import weakref
 from collections import deque
 from collections.abc import Callable
@@ -26,6 +27,7 @@ _AFTER = 4
 """Calls by which outputs are examined later than losses, which keep the graphs of outputs too."""
 
 
+_LIBRARIES = sys.stdlib_module_names | {"numpy", "torch"}
 _Holds = Callable[[Any], "str | None"]
 
 
@@ -127,6 +129,8 @@ def _find(names: dict[str, Any], path: str, holds: _Holds) -> tuple[str, str, st
 
 def _defined_in(cls: type, path: str) -> bool:
     """Return True if a class is defined in this file."""
+    if cls.__module__.partition(".")[0] in _LIBRARIES:
+        return False
     codes = (getattr(value, "__code__", None) for value in vars(cls).values())
     return any(code is not None and code.co_filename == path for code in codes)
 
@@ -196,7 +200,7 @@ def _line_of(name: str, frame: Any, owner: str) -> Site | None:
     if tree is None:
         return None
     if owner:
-        classes = (node for node in ast.walk(tree) if isinstance(node, ast.ClassDef) and node.name == owner)
+        classes = (node for node in source.walk(tree) if isinstance(node, ast.ClassDef) and node.name == owner)
         tree = next(classes, tree)
     return _filling(name, tree, frame) or _filling(name.partition("[")[0], tree, frame)
 
@@ -204,7 +208,7 @@ def _line_of(name: str, frame: Any, owner: str) -> Site | None:
 def _filling(name: str, tree: ast.AST, frame: Any) -> Site | None:
     path = frame.f_code.co_filename
     whole = "[" in name
-    for node in ast.walk(tree):
+    for node in source.walk(tree):
         if (
             isinstance(node, ast.Call)
             and isinstance(node.func, ast.Attribute)

@@ -73,7 +73,7 @@ def terms_of(site: Site) -> tuple[Term, ...]:
 def _call(tree: ast.AST, site: Site) -> tuple[ast.AST, ast.Call | None]:
     """Return the innermost function around a site, and the call at the site."""
     scope, found = tree, None
-    for node in ast.walk(tree):
+    for node in source.walk(tree):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             if node.lineno <= site.line <= (node.end_lineno or 0):
                 scope = node  # walked from the outside in
@@ -127,7 +127,7 @@ class _Reader:
         if not isinstance(call, ast.Call):
             return
         name = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
-        named = [one for one in ast.walk(self._tree) if isinstance(one, ast.FunctionDef) and one.name == name]
+        named = [one for one in source.walk(self._tree) if isinstance(one, ast.FunctionDef) and one.name == name]
         last = named[0].body[-1] if len(named) == 1 else None
         if not isinstance(last, ast.Return) or not isinstance(last.value, ast.BinOp):
             return
@@ -185,7 +185,7 @@ class _Reader:
             case ast.Call(func=ast.Name(id="float"), args=[inner]):
                 return self._made(node, inner, "float(...)", "", factors)
             case ast.Call(args=[ast.Call(func=ast.Attribute(attr="detach", value=inner)) as first, *others]):
-                if not any(isinstance(one, ast.Call) for other in others for one in ast.walk(other)):
+                if not any(isinstance(one, ast.Call) for other in others for one in source.walk(other)):
                     others_read = (name for other in others for name in _read(other))
                     return self._made(first, inner, ".detach()", "", (*factors, *others_read))
             case ast.Attribute(attr="data", value=inner):
@@ -241,7 +241,7 @@ class _Reader:
         where = self._where(place)
         modules = tuple(
             one.func.value.id if isinstance(one.func.value, ast.Name) else next(iter(_read(one.func.value)), "")
-            for one in ast.walk(inner)
+            for one in source.walk(inner)
             if isinstance(one, ast.Call)
             and isinstance(one.func, ast.Attribute)
             and one.func.attr in ("parameters", "named_parameters")
@@ -271,7 +271,7 @@ def _statements(node: ast.AST, aside: bool) -> Iterator[tuple[ast.Assign | ast.A
 
 
 def _read(node: ast.AST) -> set[str]:
-    return {one.id for one in ast.walk(node) if isinstance(one, ast.Name)}
+    return {one.id for one in source.walk(node) if isinstance(one, ast.Name)}
 
 
 def _end(node: ast.expr | ast.stmt) -> tuple[int, int]:

@@ -147,17 +147,17 @@ def _read_before(frame: FrameType) -> list[Variable]:
     scope: ast.AST | None = source.parsed(frame.f_code.co_filename)
     if scope is None:
         return []
-    for node in ast.walk(scope):
+    for node in source.walk(scope):
         if isinstance(node, _SCOPES) and node.lineno <= line <= (node.end_lineno or 0):
             scope = node  # walked from the outside in
     set_at: dict[int, tuple[int, int]] = {}
-    for node in ast.walk(scope):
+    for node in source.walk(scope):
         if isinstance(node, ast.Assign | ast.AnnAssign | ast.AugAssign):
             targets = node.targets if isinstance(node, ast.Assign) else [node.target]
             for target in targets:
-                set_at |= {id(name): _end(node) for name in ast.walk(target)}
+                set_at |= {id(name): _end(node) for name in source.walk(target)}
     first: dict[str, Variable] = {}
-    for node in ast.walk(scope):
+    for node in source.walk(scope):
         if isinstance(node, ast.Name) and node.lineno <= line:
             place = set_at.get(id(node), (node.lineno, node.col_offset))
             known = first.get(node.id)

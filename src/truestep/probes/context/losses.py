@@ -34,7 +34,7 @@ class Losses:
 
     Attributes:
         last: value of the latest loss; None if it was not read.
-        source: operation before the latest loss, and True if that was scaled by a number, by line of the backward pass.
+        source: facts of `LossRead` on the operations before the latest loss, by line of the backward pass.
         site: line of the backward pass from the latest loss.
         bad: True if a backward pass since the last step began from a loss that is not finite.
         every: True examines every loss (a plateau schedule may get it); False every other one.
@@ -46,7 +46,7 @@ class Losses:
 
     def __init__(self) -> None:
         self.last: float | None = None
-        self.source: dict[Site | None, tuple[str, bool]] = {}
+        self.source: dict[Site | None, dict[str, Any]] = {}
         self.site: Site | None = None
         self.bad = False
         self.every = False

@@ -10,6 +10,7 @@ from truestep.events import Site
 
 _PLAIN = (ast.Name, ast.Attribute, ast.Subscript, ast.Call)
 """Expressions that a method can be called on as they stand."""
+_COMPREHENSIONS = (ast.GeneratorExp, ast.ListComp, ast.SetComp, ast.DictComp)
 
 
 def _segment(site: Site) -> str:
@@ -79,7 +80,7 @@ def receiver(site: Site | None, fallback: str) -> str:
 def iterated(site: Site | None, fallback: str) -> str:
     """Return the iterable of a loop: "train_loader" for ``for x in train_loader``, also inside enumerate or tqdm.
 
-    Up to Python 3.12, the site is the whole loop.
+    Up to Python 3.12, the site is the whole loop, or the call around a generator expression.
     """
     if site is None:
         return fallback
@@ -90,7 +91,7 @@ def iterated(site: Site | None, fallback: str) -> str:
     if not isinstance(statement, ast.Expr | ast.For):
         return fallback
     node = statement.value if isinstance(statement, ast.Expr) else statement.iter
-    while isinstance(node, ast.Call) and node.args:
-        node = node.args[0]
+    while isinstance(node, _COMPREHENSIONS) or (isinstance(node, ast.Call) and node.args):
+        node = node.args[0] if isinstance(node, ast.Call) else node.generators[0].iter
     name = ast.unparse(node) if isinstance(node, ast.Name | ast.Attribute | ast.Subscript) else ""
     return name if 0 < len(name) <= 40 else fallback

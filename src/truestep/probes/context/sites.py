@@ -36,8 +36,10 @@ class Sites:
         self._sites: dict[tuple[int, int], Site] = {}
         self._dropped: dict[tuple[int, int], bool] = {}
         self._imported = 0, ""
-        """Number of imported modules, and the latest of them, when their files were listed."""
+        """Number of imported modules, and the latest of them, when they were looked at."""
         self._own_files: list[str] = []
+        self._met: set[str] = set()
+        """Names of the modules that were looked at."""
 
     def _classify(self, code: CodeType) -> int:
         """Return 0 for a user's code, 1 for an installed library, 2 for torch and this package."""
@@ -150,10 +152,13 @@ class Sites:
         modules = len(sys.modules), next(reversed(sys.modules), "")
         if modules != self._imported:  # a program with torch has two thousand modules
             self._imported = modules
-            paths = [getattr(module, "__file__", None) for module in list(sys.modules.values())]
-            mine = [path for path in dict.fromkeys(paths) if path and path.endswith(".py")]
-            self._own_files = [path for path in mine if not self.is_installed(path)][:_MOST_FILES]
-        return self._own_files
+            for name, module in list(sys.modules.items()):
+                if name not in self._met:
+                    self._met.add(name)
+                    path = getattr(module, "__file__", None)
+                    if path and path.endswith(".py") and not self.is_installed(path) and path not in self._own_files:
+                        self._own_files.append(path)
+        return self._own_files[:_MOST_FILES]
 
     def _build(self, frame: FrameType) -> Site:
         code = frame.f_code

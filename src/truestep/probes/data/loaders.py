@@ -29,6 +29,7 @@ _PASSES = 3
 """Passes over each data set in which some batches are read, with one loader or several."""
 _READS = 600
 """Largest number of batches that are read in a run."""
+_GENERAL = ("loader", "dataloader", "data_loader", "dl", "data", "batches", "iterator", "it")
 _MOST_UNREAD = 64
 _FAMILY = "loader"
 _WORKERS_CHECK = "check_worker_number_rationality"
@@ -147,6 +148,11 @@ class DataProbe(Probe):
         wait.beside = wait.beside or any(p is not None and p.device.type != "cpu" for p in parameters)
         return Pass(wait, begun, now)
 
+    def _name(self, site: Site | None, made: Site | None) -> str:
+        """Return the variable that a loop reads; for a general name, the one that the loader was made for."""
+        name = iterated(site, "loader")
+        return target(made, name) if name in _GENERAL else name
+
     def _meet(self, loader: Any, number: int, site: Any) -> None:
         made, built = self._made.get(loader, (None, -1))
         self._unread.pop(built, None)
@@ -172,7 +178,7 @@ class DataProbe(Probe):
         self.scene.emit(
             LoaderMet(
                 loader=number,
-                name=iterated(site, "loader"),
+                name=self._name(site, made),
                 dataset=dataset_number,
                 dataset_kind=type(dataset).__name__,
                 batch_size=loader.batch_size,

@@ -25,13 +25,13 @@ def leaving(site: Site | None) -> Leaving:
     tree = None if site is None or site.column < 0 else source.parsed(site.path)
     if site is None or tree is None:
         return Leaving("unread")
-    for node in ast.walk(tree):
+    for node in source.walk(tree):
         if isinstance(node, ast.For | ast.AsyncFor) and (_holds(node.iter, site) or _is_at(node, site)):
             left = _always(node.body)
             if left is None:
                 return Leaving()
             how = "return" if isinstance(left, ast.Return) else "break"
-            sums = any(isinstance(inner, ast.AugAssign) for inner in ast.walk(node))
+            sums = any(isinstance(inner, ast.AugAssign) for inner in source.walk(node))
             return Leaving(how, _place(left), (node.lineno, node.end_lineno or node.lineno), sums)
         if _is_next(node, site):
             return Leaving("next", _place(node), overwrites=_overwrites(tree, node))
@@ -40,7 +40,7 @@ def leaving(site: Site | None) -> Leaving:
 
 def _overwrites(tree: ast.AST, call: ast.AST) -> bool:
     """Return True if the result of a call replaces variables of the loop around it, which nothing has read before."""
-    for loop in ast.walk(tree):
+    for loop in source.walk(tree):
         if not isinstance(loop, ast.For | ast.AsyncFor):
             continue
         for number, statement in enumerate(loop.body):
@@ -52,7 +52,7 @@ def _overwrites(tree: ast.AST, call: ast.AST) -> bool:
 
 
 def _names(nodes: Sequence[ast.AST], context: type[ast.expr_context]) -> set[str]:
-    every = (name for node in nodes for name in ast.walk(node))
+    every = (name for node in nodes for name in source.walk(node))
     return {name.id for name in every if isinstance(name, ast.Name) and isinstance(name.ctx, context)}
 
 

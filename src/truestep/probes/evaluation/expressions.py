@@ -237,7 +237,7 @@ class Expressions(ABC):
         tree = source.parsed(code.co_filename)
         wanted = [
             node
-            for node in (ast.walk(tree) if tree is not None and self._depth < _DEEPEST else ())
+            for node in (source.walk(tree) if tree is not None and self._depth < _DEEPEST else ())
             if isinstance(node, ast.FunctionDef) and node.name == code.co_name
             and code.co_firstlineno <= node.lineno <= code.co_firstlineno + len(node.decorator_list)
         ]  # fmt: skip

@@ -16,6 +16,7 @@ from collections.abc import Mapping
 from types import BuiltinFunctionType, CodeType, FrameType, FunctionType, ModuleType
 from typing import Any, NamedTuple
 
+from truestep import source
 from truestep.events import Site
 from truestep.probes.context.local_variables import variables
 from truestep.probes.evaluation.loops import assignments, is_read, place_of
@@ -91,7 +92,7 @@ def _metric(function: ast.AST, loop: ast.For, sources: _Sources) -> ast.Assign |
         if is_read(name, loop) or _RESULT not in made_of or not made_of - sources.given - {_RESULT}:
             continue
         behind = [
-            one for one in ast.walk(function) if isinstance(one, ast.Name) and one.id == name and one.lineno > end
+            one for one in source.walk(function) if isinstance(one, ast.Name) and one.id == name and one.lineno > end
         ]
         if behind and isinstance(min(behind, key=lambda one: (one.lineno, one.col_offset)).ctx, ast.Load):
             return statement
@@ -103,7 +104,7 @@ class _Sources:
 
     def __init__(self, loop: ast.For, call: ast.Call) -> None:
         self._call = call
-        self._known = {one.id: {one.id} for one in ast.walk(loop.target) if isinstance(one, ast.Name)}
+        self._known = {one.id: {one.id} for one in source.walk(loop.target) if isinstance(one, ast.Name)}
         self.given: set[str] = set()
         """Arguments of the model."""
         for one in ast.walk(ast.Module(loop.body, [])):
@@ -115,7 +116,7 @@ class _Sources:
     def _assign(self, statement: ast.Assign) -> None:
         value, parts = statement.value, self.of(statement.value)
         for target in statement.targets:
-            names = [one.id for one in ast.walk(target) if isinstance(one, ast.Name)]
+            names = [one.id for one in source.walk(target) if isinstance(one, ast.Name)]
             apart = isinstance(target, ast.Tuple) and isinstance(value, ast.Name) and parts == {value.id}
             each = value.elts if isinstance(value, ast.Tuple) and isinstance(target, ast.Tuple) else ()
             for place, name in enumerate(names):
@@ -140,9 +141,11 @@ class _Sources:
 
 def _called(loop: ast.For, call: ast.Call) -> frozenset[tuple[str, ...]] | None:
     """Return all that a loop calls but the model and methods of its values; None if names do not lead to it."""
-    made = {one.id for one in ast.walk(loop) if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store)}
+    made = {one.id for one in source.walk(loop) if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store)}
     paths = set()
-    for node in (one for part in loop.body for one in ast.walk(part) if isinstance(one, ast.Call) and one is not call):
+    for node in (
+        one for part in loop.body for one in source.walk(part) if isinstance(one, ast.Call) and one is not call
+    ):
         path: list[str] = []
         owner: ast.expr = node.func
         while isinstance(owner, ast.Attribute):
@@ -203,7 +206,7 @@ def _is_number(torch: Any, value: Any) -> bool:
 
 def _collects(loop: ast.For) -> bool:
     """Return True if a loop keeps or shows something of each pass, or may end early."""
-    for node in ast.walk(loop):
+    for node in source.walk(loop):
         match node:
             case ast.AugAssign() | ast.Yield() | ast.Return() | ast.Break() | ast.NamedExpr():
                 return True
@@ -216,7 +219,7 @@ def _collects(loop: ast.For) -> bool:
 
 def _recurs(loop: ast.For) -> bool:
     """Return True if a pass reads a value that the pass before has written."""
-    names = [one for part in loop.body for one in ast.walk(part) if isinstance(one, ast.Name)]
+    names = [one for part in loop.body for one in source.walk(part) if isinstance(one, ast.Name)]
     for name in {one.id for one in names if isinstance(one.ctx, ast.Store)}:
         uses = [one for one in names if one.id == name]
         first = min(one.lineno for one in uses if isinstance(one.ctx, ast.Store))

@@ -11,6 +11,7 @@ import functools
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from truestep import source
 from truestep.events import Site
 from truestep.probes.forward.results import call_at
 
@@ -52,7 +53,7 @@ def loop_around(site: Site) -> Loop | None:
     function: ast.AST = loop
     while function in parents and not isinstance(function, _FUNCTIONS):
         function = parents[function]
-    trains = any(isinstance(one, ast.Attribute) and one.attr == "backward" for one in ast.walk(loop))
+    trains = any(isinstance(one, ast.Attribute) and one.attr == "backward" for one in source.walk(loop))
     for statement in assignments(loop.body):
         name = statement.targets[0].id  # type: ignore[attr-defined]
         if is_read(name, loop) or not _is_zero_before(name, function, loop):
@@ -62,7 +63,7 @@ def loop_around(site: Site) -> Loop | None:
             continue
         if use and _varies(statement, loop):
             return Loop(name, use, place_of(statement, site), trains)
-    for grown in (one for one in ast.walk(loop) if isinstance(one, ast.AugAssign) and isinstance(one.op, ast.Add)):
+    for grown in (one for one in source.walk(loop) if isinstance(one, ast.AugAssign) and isinstance(one.op, ast.Add)):
         if isinstance(grown.target, ast.Name) and _is_kept(grown.target.id, function, loop, parents):
             return Loop(grown.target.id, "kept", place_of(grown, site), trains)
     return Loop(trains=trains)
@@ -80,7 +81,7 @@ def assignments(body: list[ast.stmt]) -> Iterator[ast.Assign]:
 
 def is_read(name: str, loop: ast.AST) -> bool:
     """Return True if a variable is read in a loop, or written there in another way."""
-    names = [one for one in ast.walk(loop) if isinstance(one, ast.Name) and one.id == name]
+    names = [one for one in source.walk(loop) if isinstance(one, ast.Name) and one.id == name]
     return len(names) != 1
 
 
@@ -89,14 +90,14 @@ def _is_zero_before(name: str, function: ast.AST, loop: ast.AST) -> bool:
     line = getattr(loop, "lineno", 0)
     before = [
         node
-        for node in ast.walk(function)
+        for node in source.walk(function)
         if isinstance(node, ast.Assign) and node.lineno < line and name in _names(node.targets)
     ]
     return bool(before) and _is_zero(max(before, key=lambda node: node.lineno), name)
 
 
 def _names(targets: list[ast.expr]) -> set[str]:
-    return {one.id for target in targets for one in ast.walk(target) if isinstance(one, ast.Name)}
+    return {one.id for target in targets for one in source.walk(target) if isinstance(one, ast.Name)}
 
 
 def _is_zero(node: ast.Assign, name: str) -> bool:
@@ -120,7 +121,7 @@ def _is_number(node: ast.expr) -> bool:
 def _use(name: str, function: ast.AST, loop: ast.AST) -> str:
     """Return the use of a variable behind a loop, up to the next assignment to it."""
     end = getattr(loop, "end_lineno", 0)
-    for node in ast.walk(function):
+    for node in source.walk(function):
         if getattr(node, "lineno", 0) <= end:
             continue
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div):
@@ -150,14 +151,14 @@ def _holds(node: ast.expr, name: str) -> bool:
 
 
 def _is_length(node: ast.expr) -> bool:
-    read = {one.attr if isinstance(one, ast.Attribute) else getattr(one, "id", "") for one in ast.walk(node)}
+    read = {one.attr if isinstance(one, ast.Attribute) else getattr(one, "id", "") for one in source.walk(node)}
     return not read.isdisjoint(_LENGTHS)
 
 
 def _varies(statement: ast.Assign, loop: ast.AST) -> bool:
     """Return True if the value depends on a variable that is written in the loop, or on a call there."""
-    written = {one.id for one in ast.walk(loop) if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store)}
-    read = {one.id for one in ast.walk(statement.value) if isinstance(one, ast.Name)}
+    written = {one.id for one in source.walk(loop) if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store)}
+    read = {one.id for one in source.walk(statement.value) if isinstance(one, ast.Name)}
     return not read.isdisjoint(written)
 
 
@@ -178,8 +179,8 @@ def _is_kept(name: str, function: ast.AST, loop: ast.AST, parents: dict[ast.AST,
         if outer is function or outer not in parents:
             return False
         outer = parents[outer]
-    inside = set(ast.walk(loop))
-    stored = [one for one in ast.walk(outer) if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store)]
+    inside = set(source.walk(loop))
+    stored = [one for one in source.walk(outer) if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store)]
     if any(one.id == name and one not in inside for one in stored) or not _is_zero_before(name, function, outer):
         return False
     if sum(one.id == name for one in stored) != 1:
@@ -187,7 +188,7 @@ def _is_kept(name: str, function: ast.AST, loop: ast.AST, parents: dict[ast.AST,
     end = getattr(loop, "end_lineno", 0)
     ratios = [
         node
-        for node in ast.walk(outer)
+        for node in source.walk(outer)
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div) and _holds(node.left, name)
     ]
     return bool(ratios) and all(
@@ -209,14 +210,14 @@ def _is_total(node: ast.expr, outer: ast.AST, inside: set[ast.AST]) -> bool:
     for name in _names([node]):
         writes = [
             one
-            for one in ast.walk(outer)
+            for one in source.walk(outer)
             if isinstance(one, ast.Name) and one.id == name and isinstance(one.ctx, ast.Store)
         ]
         if not writes:
             continue
         resets = [
             one
-            for one in ast.walk(outer)
+            for one in source.walk(outer)
             if isinstance(one, ast.Assign) and one not in inside and name in _names(one.targets) and _is_zero(one, name)
         ]
         if not resets:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from types import FrameType
 from typing import Any
 
+from truestep import source
 from truestep.probes.context.local_variables import readable, variables
 from truestep.probes.context.scene import Scene
 from truestep.probes.evaluation.expressions import NOWHERE, Expressions, wrapped
@@ -158,7 +159,7 @@ class _Block(Expressions):
                 self._forget(node)
 
     def _forget(self, node: ast.AST) -> None:
-        for one in ast.walk(node):
+        for one in source.walk(node):
             if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store):
                 self._names[one.id] = NOWHERE
 

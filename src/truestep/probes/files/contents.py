@@ -39,17 +39,17 @@ def resumes(load: Site | None) -> bool:
     if tree is None or load is None:
         return False
     functions = (ast.FunctionDef, ast.AsyncFunctionDef)
-    around = [node for node in ast.walk(tree) if isinstance(node, functions) and _has(node, load)]
+    around = [node for node in source.walk(tree) if isinstance(node, functions) and _has(node, load)]
     scope = min(around, key=lambda node: (node.end_lineno or 0) - node.lineno, default=tree)
     names = {
         ast.unparse(target)
-        for node in ast.walk(scope)
+        for node in source.walk(scope)
         if isinstance(node, ast.Assign) and _has(node, load)
         for target in node.targets
     }
     kept = (ast.Assign, ast.AnnAssign, ast.Return, ast.For)
-    used = [_used(node) for node in ast.walk(scope) if isinstance(node, kept)]
-    return any(_is_position(one, names) for value in used if value is not None for one in ast.walk(value))
+    used = [_used(node) for node in source.walk(scope) if isinstance(node, kept)]
+    return any(_is_position(one, names) for value in used if value is not None for one in source.walk(value))
 
 
 def _used(node: ast.AST) -> ast.expr | None:

@@ -7,6 +7,7 @@ import functools
 import linecache
 from collections.abc import Iterator
 
+from truestep import source
 from truestep.events import Site
 
 _Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
@@ -29,8 +30,8 @@ def unread_variable(site: Site, *, script: bool) -> str:
         tree = ast.parse("".join(linecache.getlines(site.path)))
     except (SyntaxError, ValueError):
         return ""
-    parents = {child: node for node in ast.walk(tree) for child in ast.iter_child_nodes(node)}
-    call = next((node for node in ast.walk(tree) if isinstance(node, ast.Call) and _is_at(node, site)), None)
+    parents = {child: node for node in source.walk(tree) for child in ast.iter_child_nodes(node)}
+    call = next((node for node in source.walk(tree) if isinstance(node, ast.Call) and _is_at(node, site)), None)
     if call is None:
         return ""
     assigned = _target(call, parents)
@@ -40,11 +41,11 @@ def unread_variable(site: Site, *, script: bool) -> str:
     local = isinstance(assigned, ast.Name) and isinstance(scope, _Function)
     if not local and not script:
         return ""
-    names = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
-    attributes = {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
+    names = {node.id for node in source.walk(tree) if isinstance(node, ast.Name)}
+    attributes = {node.attr for node in source.walk(tree) if isinstance(node, ast.Attribute)}
     if names & _REFLECTION or "__dict__" in attributes:
         return ""
-    outer = {name for node in ast.walk(tree) if isinstance(node, ast.Nonlocal | ast.Global) for name in node.names}
+    outer = {name for node in source.walk(tree) if isinstance(node, ast.Nonlocal | ast.Global) for name in node.names}
     within: ast.AST = scope if local and ast.unparse(assigned) not in outer else tree
     read = any(_is_read(node, parents) for node in _same(assigned, within))
     return "" if read else ast.unparse(assigned)
@@ -94,7 +95,7 @@ def _scope(node: ast.AST, parents: dict[ast.AST, ast.AST]) -> ast.AST:
 
 def _same(variable: ast.Name | ast.Attribute, scope: ast.AST) -> Iterator[ast.AST]:
     """Yield the places of a variable: of a name, or of an attribute of any object."""
-    for node in ast.walk(scope):
+    for node in source.walk(scope):
         if type(node) is type(variable) and _name(node) == _name(variable):
             yield node
 

@@ -90,7 +90,7 @@ def _number(layer: Any, setting: str) -> float:
 def _calls(path: str, kind: str, setting: str, place: int) -> Iterator[tuple[ast.Call, ast.expr]]:
     """Yield the calls in a file that make a layer and give a setting, each with the argument."""
     tree = source.parsed(path)
-    for node in ast.walk(tree) if tree is not None else ():
+    for node in source.walk(tree) if tree is not None else ():
         if not isinstance(node, ast.Call):
             continue
         name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")

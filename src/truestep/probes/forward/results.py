@@ -78,7 +78,7 @@ def call_at(site: Site) -> tuple[ast.Call, dict[ast.AST, ast.AST]] | None:
 
 @functools.lru_cache(maxsize=4)
 def _parents(tree: ast.AST) -> dict[ast.AST, ast.AST]:
-    return {child: node for node in ast.walk(tree) for child in ast.iter_child_nodes(node)}
+    return {child: node for node in source.walk(tree) for child in ast.iter_child_nodes(node)}
 
 
 def _is_at(node: ast.Call, site: Site) -> bool:
@@ -186,7 +186,7 @@ class _Flow:
     def _equal(self, value: _Value, others: list[ast.expr]) -> None:
         """Enter a comparison for equality: with targets, if the other side is neither a constant nor a prediction."""
         for other in others:
-            written = [node for node in ast.walk(other) if isinstance(node, ast.Name)]
+            written = [node for node in source.walk(other) if isinstance(node, ast.Name)]
             texts = [ast.unparse(other), *(text for name in written for text in self._definitions(name))]
             if written and not any(_CHOSEN.search(text) for text in texts):
                 self._ends.add("compared")
@@ -197,7 +197,7 @@ class _Flow:
         scope = self._scope(name)
         return [
             ast.unparse(node.value)
-            for node in ast.walk(scope)
+            for node in source.walk(scope)
             if isinstance(node, ast.Assign)
             and any(isinstance(target, ast.Name) and target.id == name.id for target in node.targets)
         ]
@@ -249,7 +249,7 @@ class _Flow:
         inside = isinstance(after, _COMPREHENSIONS)
         scope = after if inside else self._scope(target)
         begun = _position(after) if inside else _end(after.iter if isinstance(after, ast.For) else after)
-        same = [node for node in ast.walk(scope) if isinstance(node, ast.Name) and node.id == target.id]
+        same = [node for node in source.walk(scope) if isinstance(node, ast.Name) and node.id == target.id]
         stores = [
             self._written(node)
             for node in same

@@ -103,7 +103,7 @@ def freeze_line(paths: Iterable[str]) -> Site | None:
 def _freezes(path: str) -> tuple[Site, ...]:
     tree = source.parsed(path)
     found: list[ast.Call | ast.Assign] = []
-    for node in ast.walk(tree) if tree is not None else ():
+    for node in source.walk(tree) if tree is not None else ():
         match node:
             case ast.Call(func=ast.Attribute(attr="requires_grad_"), args=[ast.Constant(value=False)]):
                 found.append(node)
@@ -135,9 +135,11 @@ def _codes(code: CodeType) -> Iterator[CodeType]:
 
 def _targets(tree: ast.AST, attribute: str, path: str) -> Iterator[tuple[str, Site]]:
     """Yield the places that set an attribute to False; parameters of a loop get the attribute by its variable."""
-    loops = [node for node in ast.walk(tree) if isinstance(node, ast.For) and "parameters(" in ast.unparse(node.iter)]
-    looped = {id(inner) for loop in loops for inner in ast.walk(loop)} if attribute == _ATTRIBUTE else set()
-    for node in ast.walk(tree):
+    loops = [
+        node for node in source.walk(tree) if isinstance(node, ast.For) and "parameters(" in ast.unparse(node.iter)
+    ]
+    looped = {id(inner) for loop in loops for inner in source.walk(loop)} if attribute == _ATTRIBUTE else set()
+    for node in source.walk(tree):
         if not isinstance(node, ast.Assign) or id(node) in looped:
             continue
         if not isinstance(node.value, ast.Constant) or node.value.value is not False:

@@ -124,11 +124,11 @@ def assignment(path: str, kind: str, attribute: str, *, drawn: bool) -> Site | N
             another method must read it.
     """
     tree = source.parsed(path)
-    found = [node for node in (ast.walk(tree) if tree is not None else ()) if isinstance(node, ast.ClassDef)]
+    found = [node for node in (source.walk(tree) if tree is not None else ()) if isinstance(node, ast.ClassDef)]
     for node in found:
         if node.name != kind:
             continue
-        for statement in ast.walk(node):
+        for statement in source.walk(node):
             if isinstance(statement, ast.Assign) and (value := _assigned(statement, attribute)) is not None:
                 if drawn and not (_is_drawn(value, kind, attribute) and _is_read(node, attribute)):
                     return None
@@ -153,7 +153,7 @@ def _is_drawn(value: ast.expr, kind: str, attribute: str) -> bool:
     words = set(re.split(r"[\W_\d]+", attribute))
     calls = {
         node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
-        for node in ast.walk(value)
+        for node in source.walk(value)
         if isinstance(node, ast.Call)
     }
     if _ON_PURPOSE.search(f"{kind} {attribute}"):
@@ -167,7 +167,7 @@ def _is_read(kind: ast.ClassDef, attribute: str) -> bool:
     return any(
         isinstance(node, ast.Attribute) and node.attr == attribute and isinstance(node.ctx, ast.Load)
         for method in methods
-        for node in ast.walk(method)
+        for node in source.walk(method)
     )
 
 

@@ -91,7 +91,7 @@ def binding(path: str, name: str) -> Site | None:
     """Return the last assignment in a file to a variable, or to an attribute, of this name."""
     found = None
     tree, wanted = source.parsed(path), name.rpartition(".")[2]
-    for node in ast.walk(tree) if tree is not None else ():
+    for node in source.walk(tree) if tree is not None else ():
         if isinstance(node, ast.Assign) and any(wanted in _each(target) for target in node.targets):
             if found is None or node.lineno > found.line:
                 found = Site(path, node.lineno, node.col_offset, node.end_lineno or -1, node.end_col_offset or -1)

@@ -161,7 +161,7 @@ class Copies:
 def idle_loop(path: str) -> Site | None:
     """Return the first loop over a zip of parameters with a body that changes nothing: it assigns its own variables."""
     tree = source.parsed(path)
-    for node in ast.walk(tree) if tree is not None else ():
+    for node in source.walk(tree) if tree is not None else ():
         if isinstance(node, ast.For) and isinstance(node.target, ast.Tuple) and _pairs(node.iter):
             names = {one.id for one in node.target.elts if isinstance(one, ast.Name)}
             if all(_is_idle(statement, names) for statement in node.body):
@@ -172,7 +172,7 @@ def idle_loop(path: str) -> Site | None:
 def pairs_loop(path: str) -> Site | None:
     """Return the first loop over a zip of parameters."""
     tree = source.parsed(path)
-    for node in ast.walk(tree) if tree is not None else ():
+    for node in source.walk(tree) if tree is not None else ():
         if isinstance(node, ast.For) and _pairs(node.iter) and ".parameters()" in ast.unparse(node.iter):
             return Site(path, node.lineno, node.col_offset)
     return None

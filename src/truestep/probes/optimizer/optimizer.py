@@ -155,6 +155,7 @@ class OptimizerProbe(Probe):
                 weight_decay=_number(group.get("weight_decay")),
                 scale_free=bool(bases & _SCALE_FREE),
                 remembers=bool(group.get("betas") or group.get("momentum") or "RMSprop" in bases),
+                maximizes=group.get("maximize") is True,
                 replaces=replaces,
                 one_pass=replaces is not None and site is not None and lasts_one_pass(site),
                 site=site,

@@ -24,7 +24,7 @@ def lasts_one_pass(site: Site) -> bool:
     tree = source.parsed(site.path)
     around = [
         node
-        for node in (ast.walk(tree) if tree is not None else ())
+        for node in (source.walk(tree) if tree is not None else ())
         if isinstance(node, _Loop) and node.body[0].lineno <= site.line <= (node.end_lineno or 0)
     ]
     if not around:
@@ -34,7 +34,7 @@ def lasts_one_pass(site: Site) -> bool:
 
 
 def _is_over_slices(iterable: ast.expr) -> bool:
-    for node in ast.walk(iterable):
+    for node in source.walk(iterable):
         if isinstance(node, ast.Call):
             name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
             if name in _SLICES or (name == "range" and len(node.args) == _WITH_STEP):

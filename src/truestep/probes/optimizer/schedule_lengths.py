@@ -22,7 +22,7 @@ def is_of_epochs(site: Site | None) -> bool:
     tree = source.parsed(site.path) if site is not None and site.column >= 0 else None
     if tree is None or site is None:
         return False
-    for node in ast.walk(tree):
+    for node in source.walk(tree):
         if isinstance(node, ast.Call) and (node.lineno, node.col_offset) == (site.line, site.column):
             if (node.end_lineno, node.end_col_offset) == (site.end_line, site.end_column):
                 lengths = [keyword.value for keyword in node.keywords if keyword.arg in _LENGTHS]
@@ -33,7 +33,7 @@ def is_of_epochs(site: Site | None) -> bool:
 def _counts_epochs(length: ast.expr) -> bool:
     names = [
         one.attr if isinstance(one, ast.Attribute) else str(one.value) if isinstance(one, ast.Constant) else one.id
-        for one in ast.walk(length)
+        for one in source.walk(length)
         if isinstance(one, ast.Name | ast.Attribute) or (isinstance(one, ast.Constant) and isinstance(one.value, str))
     ]
     words = " ".join(names).lower()

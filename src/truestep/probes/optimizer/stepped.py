@@ -184,7 +184,7 @@ def _writes(path: str) -> tuple[Site, ...]:
     tree = source.parsed(path)
     return tuple(
         Site(path, node.lineno, node.col_offset, node.end_lineno or node.lineno, node.end_col_offset or 0)
-        for node in (ast.walk(tree) if tree is not None else ())
+        for node in (source.walk(tree) if tree is not None else ())
         if isinstance(node, ast.Assign | ast.AugAssign)
         and any(_is_rate(one) for one in (node.targets if isinstance(node, ast.Assign) else [node.target]))
     )

@@ -39,20 +39,19 @@ class Unread(NamedTuple):
 @functools.lru_cache(maxsize=256)
 def unread(code: CodeType) -> tuple[Unread, ...]:
     """Return the statements of a function, or of the main file, with results that nothing in it reads."""
-    tree = source.parsed(code.co_filename)
-    scope = None if tree is None else _scope(tree, code)
+    tree, scope = source.parsed(code.co_filename), scope_of(code)
     if tree is None or scope is None:
         return ()
-    statements = list(_statements(scope, looped=False, guarded=False))
+    statements = list(statements_of(scope))
     aside = set[int]()
     written = {name for node, _, _ in statements for name in _writes(node, aside)}
     whole = scope if isinstance(scope, ast.FunctionDef | ast.AsyncFunctionDef) else tree
     reads = {
         node.id
-        for node in ast.walk(whole)
+        for node in source.walk(whole)
         if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Store) and id(node) not in aside
     }
-    for node in ast.walk(whole):
+    for node in source.walk(whole):
         if isinstance(node, ast.Global | ast.Nonlocal):
             reads.update(node.names)
         elif scope is tree and isinstance(node, ast.Constant) and isinstance(node.value, str):
@@ -69,33 +68,38 @@ def unread(code: CodeType) -> tuple[Unread, ...]:
     return tuple(found.values())
 
 
-def _scope(tree: ast.Module, code: CodeType) -> ast.AST | None:
-    """Return the function of a code object, or the file."""
+def scope_of(code: CodeType) -> ast.AST | None:
+    """Return the function of a code object, or the file; None if it is neither, or its source is unknown."""
+    tree = source.parsed(code.co_filename)
+    if tree is None:
+        return None
     if not code.co_flags & inspect.CO_OPTIMIZED:
         return tree if code.co_name == "<module>" else None
-    for node in ast.walk(tree):
+    for node in source.walk(tree):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             if code.co_firstlineno in (node.lineno, *(one.lineno for one in node.decorator_list)):
                 return node
     return None
 
 
-def _statements(node: ast.AST, *, looped: bool, guarded: bool) -> Iterator[tuple[ast.stmt, bool, bool]]:
+def statements_of(
+    node: ast.AST, *, looped: bool = False, guarded: bool = False
+) -> Iterator[tuple[ast.stmt, bool, bool]]:
     """Yield the statements of a scope, and whether they are in a loop, and under a condition."""
     for child in ast.iter_child_nodes(node):
         if isinstance(child, ast.stmt) and not isinstance(child, _SCOPES):
             yield child, looped, guarded
             inner = isinstance(child, ast.If | ast.Try | ast.Match)
-            yield from _statements(child, looped=looped or isinstance(child, _LOOPS), guarded=guarded or inner)
+            yield from statements_of(child, looped=looped or isinstance(child, _LOOPS), guarded=guarded or inner)
         elif isinstance(child, ast.ExceptHandler | ast.match_case):
-            yield from _statements(child, looped=looped, guarded=True)
+            yield from statements_of(child, looped=looped, guarded=True)
 
 
 def _writes(node: ast.stmt, aside: set[int]) -> Iterator[str]:
     """Yield the variables that a statement writes in place; add the names in it that it does not read."""
     match node:
         case ast.Assign(targets=[ast.Name(id=name)], value=value):
-            aside.update(id(one) for one in ast.walk(value) if isinstance(one, ast.Name) and one.id == name)
+            aside.update(id(one) for one in source.walk(value) if isinstance(one, ast.Name) and one.id == name)
         case ast.Expr(value=ast.Call(func=ast.Attribute(value=ast.Name(id=name) as held, attr=attr))):
             if attr.endswith("_"):
                 aside.add(id(held))

@@ -13,10 +13,11 @@ from dataclasses import dataclass
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
-from truestep.events import ValueUnread
+from truestep.events import Site, ValueUnread
 from truestep.probes.context.local_variables import variables
 from truestep.probes.context.values import has_values
 from truestep.probes.unread.effects import is_pure
+from truestep.probes.unread.masks import calls, passed
 from truestep.probes.unread.statements import Unread, unread
 from truestep.seams.refs import Ref
 from truestep.seams.tracing import Aside
@@ -55,6 +56,8 @@ class UnreadValues:
     def __init__(self, scene: Scene) -> None:
         self._scene = scene
         self._watched: dict[Unread, _Watched] = {}
+        self._masks: dict[Site, _Watched] = {}
+        """Masks that a function gets and never reads, by the parameter."""
 
     def look(self, frame: FrameType | None, *, depth: int = _FRAMES, backward: bool = False) -> None:
         """Look at the variables of a user's frame and of those outwards, at a sampled step.
@@ -76,17 +79,29 @@ class UnreadValues:
         function = bool(frame.f_code.co_flags & inspect.CO_OPTIMIZED)
         if not function and frame.f_globals.get("__name__") != "__main__":
             return
-        found = unread(frame.f_code)
-        if not found:
+        found, passing = unread(frame.f_code), calls(frame.f_code)
+        if not found and not passing:
             return
         own = variables(frame) if function else frame.f_globals
         names = {**frame.f_globals, **own} if own else {}
+        for call in passing if own else ():
+            for name, place in passed(call, names, self._scene.torch):
+                self._passed(name, place)
         for one in found if own else ():
             watched = self._watched.setdefault(one, _Watched())
             if not watched.closed and one.lines[0] <= frame.f_lineno <= one.lines[1]:
                 watched.closed = backward
             elif not watched.closed:
                 self._examine(one, watched, own, names)
+
+    def _passed(self, name: str, place: Site) -> None:
+        """Count the steps with a mask that a function does not read."""
+        watched, step = self._masks.setdefault(place, _Watched()), self._scene.sampling.step
+        watched.changes += step != watched.step
+        watched.step = step
+        if watched.changes >= _CHANGES and not watched.closed:
+            watched.closed = True
+            self._scene.emit(ValueUnread(name=name, kind="argument", site=place))
 
     def _examine(self, one: Unread, watched: _Watched, own: dict[str, Any], names: dict[str, Any]) -> None:
         if not one.names:

@@ -92,14 +92,13 @@ class DataSetChecks:
             return
         found: list[tuple[int, Overlap]] = []
         try:
-            with self._aside():
-                found = [(loader, trained.compare(loader))]
-                for other, ((begun, _), before) in self._compared.items():
-                    if other == loader or before is None or begun != trained.beginnings:
-                        continue
-                    if not before.shared and not before.by_value:
-                        after = trained.again(other, before)
-                        found += [(other, after)] if after.shared else []
+            found = [(loader, trained.compare(loader, self._aside))]
+            for other, ((begun, _), before) in self._compared.items():
+                if other == loader or before is None or begun != trained.beginnings:
+                    continue
+                if not before.shared and not before.by_value:
+                    after = trained.again(other, before)
+                    found += [(other, after)] if after.shared else []
         except Refused as refused:
             self._compared[loader] = now, None
             reason = f"the evaluation data were not compared with the training: {refused}"

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from truestep.probes.active.copies import Refused
+from truestep.probes.active.copies import Refused, mind
 from truestep.probes.context.scene import Scene
 from truestep.seams.refs import Ref
 
 _DEEP = 8
 _MOST_SAMPLES = 1_000_000
+_QUICK = 10_000
+"""Number of samples that are listed in about a millisecond, without regard to the budget."""
 _ATOMS = (int, float, str, bytes, type(None))
 
 Samples = dict[int, int]
@@ -84,6 +86,8 @@ class Bases:
         length = len(dataset)
         if length > _MOST_SAMPLES or depth > _DEEP:
             raise Refused("a data set is too large")
+        if length > _QUICK:
+            mind(self._scene)
         indices = None if indices is None else [index % max(length, 1) for index in indices]
         if type(dataset) is data.Subset:
             own = [int(index) for index in dataset.indices]

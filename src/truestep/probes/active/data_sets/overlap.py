@@ -5,12 +5,14 @@ A loader counts as used for training if an optimizer stepped after one of its ba
 
 from __future__ import annotations
 
+import contextlib
 import weakref
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
 from truestep.probes.active import restored_states
-from truestep.probes.active.copies import Refused, mind
+from truestep.probes.active.copies import Refused
 from truestep.probes.active.data_sets.contents import Contents, repeated
 from truestep.probes.active.data_sets.drawn import Bases, Samples, common, count, together, without
 from truestep.probes.context.scene import Scene
@@ -34,6 +36,8 @@ class Overlap:
     repeated: int = 0
     """Shared samples expected by chance, from the repeated samples within each side."""
     by_value: bool = False
+    earlier: int = 0
+    """Samples of the evaluation that these weights were trained on with optimizers that the program had before."""
 
 
 class Trained:
@@ -49,6 +53,10 @@ class Trained:
         """Loader to True if it was first drawn with other weights than those evaluated last."""
         self._at = -1
         self._optimizers = 0
+        self._goes_on = False
+        """Whether a new optimizer holds the weights that were evaluated last."""
+        self._is_reset = False
+        """Whether these weights were given other values since then, without a step."""
         self._met: dict[int, Samples] = {}
         self._why: dict[int, str] = {}
         """Loader to the reason why its samples are unknown."""
@@ -56,6 +64,8 @@ class Trained:
         """The loader of the latest batch if a model was evaluated on it, else -1."""
         self._since: Samples = {}
         """The samples used to train the current weights, by one set of optimizers."""
+        self._before: Samples = {}
+        """The samples used to train the current weights by optimizers before these."""
         self._evaluated: tuple[weakref.ref[Any], int, list[float]] | None = None
         """The model evaluated last, the step of the evaluation, and some of its weights."""
         self._ever: Samples = {}
@@ -83,6 +93,11 @@ class Trained:
         if self._scene.torch.is_grad_enabled() and loader not in self._pending:
             self._anew[loader] = loader not in self.loaders and not self._same_weights()
             self._pending[loader] = self._met.get(loader)
+            self._is_reset |= (
+                self._evaluated is not None and self._at == self._evaluated[1] and not self._same_weights()
+            )
+            if self._scene.numbers.count("optimizer") != self._optimizers:
+                self._goes_on = self._same_weights() and self._is_held()
 
     def evaluated(self, module: Any, loader: int | None) -> None:
         """Record the call of a model in an evaluation."""
@@ -111,15 +126,18 @@ class Trained:
             self.unknown = self._why[loader] = "there are too many loaders"
             return
         try:
-            mind(self._scene)
             with self._scene.sampling.checks:
                 samples = self._bases.drawn(iterator)
             self._met[loader] = next((known for known in self._met.values() if known == samples), samples)
         except Refused as refused:
             self._why[loader] = str(refused)
 
-    def compare(self, loader: int) -> Overlap:
+    def compare(self, loader: int, aside: Callable[[], contextlib.AbstractContextManager[None]]) -> Overlap:
         """Return the comparison of the samples of an evaluation with those of the training.
+
+        Args:
+            loader: of the evaluation.
+            aside: context manager for a comparison of values, which reads samples.
 
         Raises:
             Refused: the samples cannot be compared.
@@ -129,8 +147,8 @@ class Trained:
         samples = self.samples(loader)
         since, ever = self._since, self._ever
         if set(samples) == set(ever):
-            return _numbers(samples, since, ever)
-        with restored_states.kept(self._scene.torch):
+            return replace(_numbers(samples, since, ever), earlier=count(common(samples, self._before)))
+        with aside(), restored_states.kept(self._scene.torch):
             return self._values(samples, since, ever)
 
     def again(self, loader: int, before: Overlap) -> Overlap:
@@ -158,7 +176,9 @@ class Trained:
         """Count the batches drawn since the previous step as used for training, after an optimizer step."""
         optimizers = self._scene.numbers.count("optimizer")
         if optimizers != self._optimizers or any(self._anew[loader] for loader in self._pending):
-            self._optimizers = optimizers
+            if optimizers != self._optimizers or self._is_reset:
+                self._before = together(self._before, self._since) if self._goes_on and not self._is_reset else {}
+            self._optimizers, self._goes_on, self._is_reset = optimizers, False, False
             self._since = {}
             self.beginnings += 1
         for loader, samples in self._pending.items():
@@ -179,6 +199,16 @@ class Trained:
         ref, step, weights = self._evaluated
         module = ref()
         return module is not None and step == self._step() and _weights(module) == weights
+
+    def _is_held(self) -> bool:
+        """Return True if the latest optimizer holds a weight of the model that was evaluated last."""
+        module = self._evaluated[0]() if self._evaluated is not None else None
+        numbers = self._scene.numbers
+        latest = max(numbers.alive("optimizer"), key=lambda one: numbers.known("optimizer", one) or 0, default=None)
+        if module is None or latest is None:
+            return False
+        held = {id(parameter) for group in latest.param_groups for parameter in group["params"]}
+        return any(id(parameter) in held for parameter in module.parameters())
 
 
 def _numbers(samples: Samples, since: Samples, ever: Samples) -> Overlap:

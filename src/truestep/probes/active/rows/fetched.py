@@ -218,21 +218,21 @@ def names_of(site: Site | None, batch: Any) -> dict[Path, str]:
     found: dict[Path, str] = {}
     if site is None or tree is None or type(batch) not in (tuple, list):
         return found
-    for node in ast.walk(tree):
+    for node in source.walk(tree):
         if not isinstance(node, ast.For | ast.Assign | ast.comprehension):
             continue
         value = node.value if isinstance(node, ast.Assign) else node.iter
         if not value.lineno <= site.line <= (value.end_lineno or value.lineno):
             continue
         target = node.targets[0] if isinstance(node, ast.Assign) else node.target
-        for inner in ast.walk(target):
+        for inner in source.walk(target):
             if isinstance(inner, ast.Tuple | ast.List) and len(inner.elts) == len(batch):
                 found |= dict(_named(inner))
         if isinstance(target, ast.Name):
-            for one in ast.walk(tree):
+            for one in source.walk(tree):
                 if not isinstance(one, ast.Assign) or not isinstance(one.value, ast.Name | ast.ListComp):
                     continue
-                roots = {name.id for name in ast.walk(one.value) if isinstance(name, ast.Name)}
+                roots = {name.id for name in source.walk(one.value) if isinstance(name, ast.Name)}
                 if target.id in roots and one.lineno >= site.line and isinstance(one.targets[0], ast.Tuple):
                     found = dict(_named(one.targets[0])) | found
     return found

@@ -50,8 +50,8 @@ def _of_function(code: CodeType) -> tuple[set[str], set[str]]:
 def _of_file(path: str) -> tuple[set[str], set[str]]:
     """Return the names that a file stores, and those that it reads anywhere, also as text, which can lead to them."""
     tree = source.parsed(path) or ast.Module([], [])
-    loads = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)}
-    texts = {node.value for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str)}
+    loads = {node.id for node in source.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)}
+    texts = {node.value for node in source.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str)}
     return set(_stores(path)), loads | texts
 
 
@@ -59,10 +59,10 @@ def _of_file(path: str) -> tuple[set[str], set[str]]:
 def _stores(path: str) -> dict[str, tuple[int, int, int, int]]:
     """Return the names that statements of a file assign, with the place of the first."""
     found: dict[str, tuple[int, int, int, int]] = {}
-    for node in ast.walk(source.parsed(path) or ast.Module([], [])):
+    for node in source.walk(source.parsed(path) or ast.Module([], [])):
         targets = node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, ast.For) else []
         for target in targets:
-            for inner in ast.walk(target):
+            for inner in source.walk(target):
                 if isinstance(inner, ast.Name) and inner.id not in found:
                     last, end = inner.end_lineno or inner.lineno, inner.end_col_offset or 0
                     found[inner.id] = inner.lineno, inner.col_offset, last, end
@@ -78,6 +78,8 @@ def stored_in_loop(frames: list[FrameType], name: str) -> bool:
 @functools.lru_cache(maxsize=64)
 def _of_loops(path: str) -> set[str]:
     """Return the names that the loops of a file store."""
-    loops = (one for one in ast.walk(source.parsed(path) or ast.Module([], [])) if isinstance(one, ast.For | ast.While))
-    names = (node for loop in loops for node in ast.walk(loop) if isinstance(node, ast.Name))
+    loops = (
+        one for one in source.walk(source.parsed(path) or ast.Module([], [])) if isinstance(one, ast.For | ast.While)
+    )
+    names = (node for loop in loops for node in source.walk(loop) if isinstance(node, ast.Name))
     return {name.id for name in names if isinstance(name.ctx, ast.Store)}

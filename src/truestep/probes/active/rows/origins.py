@@ -39,7 +39,7 @@ def mentions(statement: ast.Assign | ast.For | None, name: str) -> bool:
     """Return True if the value that a statement stores is made from a variable."""
     value = statement.iter if isinstance(statement, ast.For) else statement.value if statement is not None else None
     return value is not None and any(
-        isinstance(node, ast.Name) and node.id == root_of(name) for node in ast.walk(value)
+        isinstance(node, ast.Name) and node.id == root_of(name) for node in source.walk(value)
     )
 
 
@@ -51,13 +51,13 @@ def made_at(scene: Scene, frame: FrameType, name: str) -> Site | None:
         if statement is None:
             break
         value = statement.iter if isinstance(statement, ast.For) else statement.value
-        for node in ast.walk(value):
+        for node in source.walk(value):
             maker = _maker(node, names)
             end = None if maker is None or scene.sites.is_installed(maker.co_filename) else _end(maker)
             if end is not None:
                 return end
         first = first or Site(frame.f_code.co_filename, *(getattr(value, place) for place in _PLACES))
-        queue += [node.id for node in ast.walk(value) if isinstance(node, ast.Name) and node.id != root_of(name)]
+        queue += [node.id for node in source.walk(value) if isinstance(node, ast.Name) and node.id != root_of(name)]
     return first
 
 
@@ -110,7 +110,7 @@ def _body(code: CodeType) -> ast.AST | None:
         return tree
     kinds = ast.FunctionDef | ast.AsyncFunctionDef
     first = code.co_firstlineno
-    for node in ast.walk(tree):
+    for node in source.walk(tree):
         if isinstance(node, kinds) and first in (node.lineno, *(one.lineno for one in node.decorator_list)):
             return node
     return None
@@ -132,7 +132,7 @@ def _statements(code: CodeType) -> dict[str, list[ast.Assign | ast.For]]:
     found: dict[str, list[ast.Assign | ast.For]] = {}
     for node in _own(_body(code)):
         targets = node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, ast.For) else []
-        for inner in (inner for target in targets for inner in ast.walk(target)):
+        for inner in (inner for target in targets for inner in source.walk(target)):
             if (
                 isinstance(inner, ast.Name)
                 and isinstance(inner.ctx, ast.Store)
@@ -159,11 +159,11 @@ def target_made_at(scene: Scene, frame: FrameType | None, site: Site | None) -> 
     tree = source.parsed(site.path) if site is not None else None
     if site is None or tree is None or not frames:
         return None
-    for node in ast.walk(tree):
+    for node in source.walk(tree):
         if not isinstance(node, ast.Call) or (node.lineno, node.col_offset) != (site.line, site.column):
             continue
         second = node.args[1] if len(node.args) > 1 else next(iter(one.value for one in node.keywords), None)
-        names = [one.id for one in ast.walk(second) if isinstance(one, ast.Name)] if second is not None else []
+        names = [one.id for one in source.walk(second) if isinstance(one, ast.Name)] if second is not None else []
         for name in names:
             found = _followed(scene, frames, name)
             if found is not None:
@@ -188,7 +188,7 @@ def loss_made_at(scene: Scene, frame: FrameType | None, site: Site | None) -> Si
     if call is None or frame is None or not isinstance(call.func, ast.Attribute):
         return site
     names = frame.f_globals | variables(frame)
-    for node in ast.walk(call):
+    for node in source.walk(call):
         if isinstance(node, ast.Name) and type(names.get(node.id)) is scene.torch.Tensor:
             return made_at(scene, frame, node.id) or site
     return site

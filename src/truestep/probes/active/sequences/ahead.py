@@ -136,7 +136,12 @@ def look(trial: Trial, tokens: Tokens, classes: int) -> Ahead:
     plain, again = scores(call, record.functions()), scores(call, record.passing())
     if plain.shape != again.shape or not bool((plain == again).all()):
         raise Refused("its results for the same batch and seed differ")
-    trial.run(_SEED, call.replaced(shorter), mode=record.measuring())
+    try:
+        trial.run(_SEED, call.replaced(shorter), mode=record.measuring())
+    except Refused:  # positions of a fixed number
+        if value.shape[1 - time] == length or any(length in one.shape[-1:] for one in trial.copy.parameters()):
+            raise
+        record.by_size(length)
     used, reads = [], []
     for at in (length // 3, length // 2):
         other = value.clone()
@@ -197,6 +202,14 @@ class _Record:
         """Return a mode for a run on shorter sequences, which shows the results with a value for each position."""
         self._next = 0
         return self._mode(self._measure)
+
+    def by_size(self, length: int) -> None:
+        """Take dimensions as long as the sequences for those of the positions, where shorter ones cannot run."""
+        self._positions = []
+        for _, tensors in self._seen:
+            mixed = [any(size > length and size % length == 0 for size in one.shape) for one in tensors]
+            dims = [[dim for dim, size in enumerate(one.shape) if size == length] for one in tensors]
+            self._positions.append([None if both else found for both, found in zip(mixed, dims, strict=True)])
 
     def cutting(self) -> Any:
         """Return a mode that replaces results without positions by those of the record."""

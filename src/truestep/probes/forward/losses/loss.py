@@ -147,6 +147,8 @@ class LossProbe(Probe):
         latest = self._latest.get((kind, id(site)))
         self._latest[kind, id(site)] = (event, 1 if latest is None else latest[1] + 1)
         scene.emit(event)
+        if sampled and grad and not (origin or input.requires_grad or target.requires_grad or is_transformed(input)):
+            self._own.look(kind, site, input, target)
         if sampled and grad and node is not None and not is_transformed(input):
             follow(scene, kind, site, node)
             self._own.look(kind, site, input, target)

@@ -32,14 +32,17 @@ class OwnTargets:
         step = self._steps.get(key)
         if step in (-1, scene.sampling.step) or (step is None and len(self._steps) >= _MOST_LINES):
             return
+        graph = input.grad_fn is not None
         if not _is_readable(input) or not _is_readable(target) or target.requires_grad or target.numel() < _LEAST:
             return
         with scene.sampling.timed(target):
             target = target.detach()
             how = _how(kind, input.detach(), target)
+            how = how if graph or how == "detach" else ""
             varied = bool(how) and bool((target != target.reshape(-1)[0]).any())
         self._steps[key] = scene.sampling.step if how else -1
-        scene.tell(TargetsMatched, kind=kind, site=site, how=how, varied=varied, labels=int(target.numel()))
+        labels = int(target.numel())
+        scene.tell(TargetsMatched, kind=kind, site=site, how=how, varied=varied, labels=labels, graph=graph)
 
 
 def _how(kind: str, input: Any, target: Any) -> str:

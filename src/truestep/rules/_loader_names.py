@@ -1,0 +1,19 @@
+"""Names of loaders: those of samples that are held out."""
+
+from __future__ import annotations
+
+import re
+
+_HELD_OUT = frozenset({"dev", "eval", "evaluation", "heldout", "holdout", "test", "val", "valid", "validation"})
+_SEEN = frozenset({"train", "training", "fit", "seen", "memory", "overfit"})
+_GENERAL = re.compile(r"loader|data|dl|set|ds")
+
+
+def is_held_out(name: str) -> bool:
+    """Return True if a name says that the samples are not to be trained on.
+
+    >>> is_held_out("val_loader"), is_held_out("testloader"), is_held_out("train_eval_loader"), is_held_out("loader")
+    (True, True, False, False)
+    """
+    words = set(re.split(r"[\W_\d]+", _GENERAL.sub("_", name.lower())))
+    return not words.isdisjoint(_HELD_OUT) and words.isdisjoint(_SEEN)

@@ -1,0 +1,155 @@
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from truestep.events import Event, LossRead, OptimizerBuilt, RunEnded, Site
+from truestep.findings import Confidence, Mark, Severity
+from truestep.rules._conditions import FINISHED, steps
+from truestep.rules._rule import Progress, Rule
+
+_LEAST_READS = 5
+_LEAST_STEPS = 10
+_LEAST_FALLS = 0.75
+"""Least share of the changes of a loss that are falls, if it falls without a bound."""
+_UNBOUND = 1000
+"""Fall of a loss below zero, as a multiple of its first value, from which nothing bounds it."""
+_NAMES = {
+    "NllLoss": "the cross entropy",
+    "MseLoss": "the squared error",
+    "L1Loss": "the absolute error",
+    "SmoothL1Loss": "the smooth L1 loss",
+    "HuberLoss": "the Huber loss",
+    "BinaryCrossEntropy": "the binary cross entropy",
+    "BinaryCrossEntropyWithLogits": "the binary cross entropy",
+}
+
+
+@dataclass(slots=True)
+class _Line:
+    """The losses of one line with a backward pass."""
+
+    first: LossRead
+    last: LossRead
+    reads: int = 0
+    maximised: int = 0
+    """Reads of the negative of a loss function."""
+    changes: int = 0
+    falls: int = 0
+    """Number of values that differ from the one before, and of those that are less."""
+
+
+class LossMaximised(Rule):
+    """A loss is made larger: the optimizer follows its negative, or a value that falls without a bound.
+
+    What it does
+    ------------
+    Follows the values that backward passes start from, and reads on the tape of sampled steps if such a value is a
+    multiple of a loss function with a value of zero or more, or of an error by hand such as ``(out - y) ** 2``, and the
+    sign of the factor; ``maximize=True`` of an optimizer changes it. Reports a run with one line of backward passes, if
+    the factor was negative at each of them, at the end of the run. Also reports a loss that falls to a thousand times
+    its first value below zero.
+
+    Why it matters
+    --------------
+    The loss in the log falls, as it should, and the model learns the opposite. With a likelihood, the sign is easily
+    lost: ``log_prob`` is to be made larger, and its negative is the loss. In the proof the error is 26 instead of 0.13.
+
+    Example
+    -------
+    ::
+
+        loss = Normal(mean, scale).log_prob(y).mean()       # the log-likelihood is made smaller
+        loss.backward()
+
+    Fix
+    ---
+    Differentiate the value that should fall::
+
+        loss = -Normal(mean, scale).log_prob(y).mean()
+        loss.backward()
+
+    Known false alarms
+    ------------------
+    A network that is trained from random weights to make the error of another one large, in a program that trains
+    nothing else. Not reported: several lines of backward passes (adversarial training), sums of terms, runs with loaded
+    or frozen weights (attacks, unlearning), inputs and other tensors outside of modules, and factors that change their
+    sign.
+
+    References
+    ----------
+    - https://docs.pytorch.org/docs/stable/optim.html
+    """
+
+    id = "loss-maximised"
+    since = "0.1"
+    severity = Severity.ERROR
+    confidence = Confidence.MEDIUM
+    account = "loss"
+    watches = (LossRead, OptimizerBuilt)
+    needs = (LossRead, steps(_LEAST_STEPS), FINISHED)
+    leads_to = ("nan-or-inf", "update-exceeds-weights", "output-ignores-input", "loss-never-changes")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._lines: dict[Site | None, _Line] = {}
+        self._maximize: set[bool] = set()
+
+    def unobserved(self, run: Progress) -> str:
+        shown = any(line.first.function for line in self._lines.values()) or self._drafts
+        return super().unobserved(run) or ("" if shown else "no loss that is a multiple of one loss function")
+
+    def suspected(self) -> bool:
+        return super().suspected() or any(line.maximised == line.reads > 0 for line in self._lines.values())
+
+    def observe(self, event: Event, run: Progress) -> None:
+        self._add(event, 1)
+
+    def again(self, event: Event, times: int) -> None:
+        self._add(event, times)
+
+    def _add(self, event: Event, times: int) -> None:
+        match event:
+            case OptimizerBuilt():
+                self._maximize.add(event.maximizes)
+            case LossRead():
+                line = self._lines.setdefault(event.site, _Line(event, event))
+                negative = event.negative != (True in self._maximize)
+                line.reads += times
+                line.maximised += times * bool(event.function and negative)
+                line.changes += event.value != line.last.value
+                line.falls += event.value < line.last.value
+                line.last = event
+
+    def ended(self, event: RunEnded, run: Progress) -> None:
+        if event.how != "finished" or run.step < _LEAST_STEPS or len(self._maximize) > 1:
+            return
+        trained = [p for model in run.models.values() for p in model.parameters if run.weights.fate(p) == "trained"]
+        if (
+            run.weights.frozen
+            or not run.weights.loaded.keys().isdisjoint(trained)
+            or not any(len(run.parameters[p].shape) > 1 for p in trained if p in run.parameters)
+        ):
+            return
+        for line in self._lines.values():
+            if line.reads < _LEAST_READS:
+                continue
+            first, last = line.first.value, line.last.value
+            if line.maximised == line.reads and len(self._lines) == 1:
+                self._found(line, f"the negative of {_NAMES[line.first.function]} is differentiated", run)
+            falls = line.falls >= _LEAST_FALLS * line.changes > 0 and not line.first.function
+            if falls and last < -_UNBOUND * max(1.0, abs(first)):
+                self._found(line, f"the loss falls without a bound, from {first:.3g} to {last:.3g}", run)
+
+    def _found(self, line: _Line, message: str, run: Progress) -> None:
+        built = next((one for one in run.optimizers.values() if True in self._maximize), None)
+        draft = self.report(
+            line.first.site,
+            f"{message}: it is made larger" if line.first.function else message,
+            run=run,
+            label="each step makes the error larger",
+            related=(Mark(built.site, "`maximize=True`"),) if built is not None and built.site is not None else (),
+            cost=f"the loss went from {line.first.value:.3g} to {line.last.value:.3g}",
+            help="differentiate the loss, and not its negative; that of a log-likelihood is its negative",
+            unit="losses read",
+        )
+        draft.count, draft.total, draft.first_step = line.reads, line.reads, 0

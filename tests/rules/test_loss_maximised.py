@@ -1,0 +1,89 @@
+"""Losses that are made larger."""
+
+import pytest
+
+from truestep.events import (
+    LossRead,
+    ModelMet,
+    OptimizerBuilt,
+    OptimizerStepped,
+    ParameterMet,
+    ParametersUnchanged,
+    RunEnded,
+    Site,
+    StateLoaded,
+)
+from truestep.findings import Outcome
+from truestep.rules._rule import Progress
+from truestep.rules.loss_maximised import LossMaximised
+from truestep.testing import judge
+
+LINE, OTHER = Site("train.py", 20, 8), Site("train.py", 30, 8)
+BUILT = OptimizerBuilt(optimizer=1, parameters=(1, 2), site=Site("train.py", 10))
+WEIGHTS = [ParameterMet(parameter=1, name="weight", shape=(4, 3)), ParameterMet(parameter=2, name="bias", shape=(4,))]
+MODEL = ModelMet(model=1, parameters=(1, 2))
+STEP = OptimizerStepped(optimizer=1, observed=2, fresh=2)
+MOVED = ParametersUnchanged(parameters=(), steps=10, moved=(1, 2))
+
+
+def read(value, **more):
+    return LossRead(**{"value": value, "site": LINE, "root": "NegBackward0"} | more)
+
+
+def found(values, *before, beside=(), built=BUILT, **more):
+    steps = [event for value in values for event in (read(value, **more), *beside, STEP, STEP)]
+    return judge(LossMaximised, [*WEIGHTS, built, MODEL, *before, *steps, MOVED])
+
+
+NEGATIVE = {"function": "MseLoss", "negative": True}
+FALLING = [-1.0, -2.0, -5.0, -9.0, -20.0, -60.0]
+
+
+def test_the_negative_of_a_loss_is_found_at_the_backward_pass():
+    (finding,) = found(FALLING, **NEGATIVE)
+    assert finding.primary.site == LINE
+    assert finding.message == "the negative of the squared error is differentiated: it is made larger"
+    assert finding.cost == "the loss went from -1 to -60"
+
+
+def test_an_optimizer_that_maximizes_changes_the_sign():
+    built = OptimizerBuilt(optimizer=1, parameters=(1, 2), maximizes=True, site=Site("train.py", 10))
+    (finding,) = found([1.0, 2.0, 3.0, 5.0, 9.0], built=built, function="MseLoss")
+    assert finding.related[0].label == "`maximize=True`"
+    assert not found(FALLING, built=built, **NEGATIVE)
+
+
+def test_a_loss_without_a_bound_is_found():
+    (finding,) = found([-1.0, -5.0, -4.0, -80.0, -900.0, -20000.0])
+    assert finding.message == "the loss falls without a bound, from -1 to -2e+04"
+
+
+@pytest.mark.parametrize(
+    ("values", "more"),
+    [
+        (FALLING, {"function": "MseLoss"}),
+        (FALLING, {}),
+        (FALLING[:3], NEGATIVE),
+        (FALLING, NEGATIVE | {"beside": [LossRead(value=1.0, site=OTHER)]}),
+        (FALLING, NEGATIVE | {"beside": [read(1.0, function="MseLoss")]}),
+        ([-3000.0, -3500.0, -4000.0, -5000.0, -6000.0, -9000.0], {}),
+    ],
+    ids=["positive", "another value", "few", "two lines", "either sign", "large at first"],
+)
+def test_other_losses_are_quiet(values, more):
+    assert not found(values, **more)
+
+
+@pytest.mark.parametrize(("function", "outcome"), [("MseLoss", Outcome.CLEAR), ("", Outcome.NOT_OBSERVED)])
+def test_another_value_is_not_called_clear(function, outcome):
+    rule, run = LossMaximised(), Progress()
+    for event in [*WEIGHTS, BUILT, MODEL, *[read(1.0, function=function), *[STEP] * 2] * 6, RunEnded(how="finished")]:
+        run.note(event)
+        if isinstance(event, rule.watches):
+            rule.observe(event, run)
+        run.advance(event)
+    assert rule.verdict(run).outcome is outcome
+
+
+def test_loaded_weights_are_quiet():
+    assert not found(FALLING, StateLoaded(site=OTHER, parameters=(1, 2)), **NEGATIVE)
