@@ -115,6 +115,8 @@ def test_a_failure_that_the_comparison_of_ranks_shows_marks_its_account():
         **dict.fromkeys(("passed_by", "called", "stepped")),
         "optimizer": "opt",
         "outside": [],
+        "recast": [],
+        "passes": 1.0,
         "by_hand": False,
         "divided": False,
         "world_size": 2,

@@ -7,7 +7,8 @@ from typing import NamedTuple
 
 import pytest
 
-from truestep.cli import _stopping, main
+from truestep.cli import main
+from truestep.cli.experimenting import stopping
 
 
 class Done(NamedTuple):
@@ -20,7 +21,7 @@ class Done(NamedTuple):
 
 def called(capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, *arguments: str) -> Done:
     """Call ``truestep`` with arguments; without its handlers of signals, with which processes would start cold."""
-    monkeypatch.setattr(_stopping, "_signals", lambda caught: contextlib.nullcontext())
+    monkeypatch.setattr(stopping, "_signals", lambda caught: contextlib.nullcontext())
     capfd.readouterr()
     with pytest.raises(SystemExit) as ended:
         main(arguments)
