@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from truestep import source
+from truestep.accounts._account import amount
 from truestep.findings import Summary
 
 Place = tuple[str, int]
@@ -56,7 +57,7 @@ def done(summary: Summary) -> dict[Place, list[Did]]:
 
 def _with_purpose(dids: list[Did]) -> list[Did]:
     """Return the actions of a line, with all facts of its calls under one purpose if they only evaluate."""
-    if not any(did.operation == "evaluation" for did in dids) or any(" training calls" in did.text for did in dids):
+    if not any(did.operation == "evaluation" for did in dids) or any(" training call" in did.text for did in dids):
         return dids
     return [Did("evaluation", did.text) if did.operation == "forward" else did for did in dids]
 
@@ -95,7 +96,7 @@ def _steps(facts: dict[str, Any]) -> _Found:
 
 def _gradients(facts: dict[str, Any]) -> _Found:
     for line in facts["lines"]:
-        parts = [f"{line['made']:,} backward passes"]
+        parts = [amount(line["made"], "backward pass")]
         if line["used"] == line["made"] and not line["used_again"]:
             parts.append("all used once")
         elif line["used"]:
@@ -107,7 +108,7 @@ def _gradients(facts: dict[str, Any]) -> _Found:
         yield line["site"], Did("backward", ", ".join(parts))
         for one in line["discarded"]:
             made = "" if line["site"] is None else f" of line {line['site']['line']}"
-            yield one["by"], Did("clear", f"drops {one['passes']:,} unused backward passes{made}")
+            yield one["by"], Did("clear", f"drops {amount(one['passes'], 'unused backward pass')}{made}")
 
 
 def _calls(facts: dict[str, Any]) -> _Found:
@@ -116,13 +117,13 @@ def _calls(facts: dict[str, Any]) -> _Found:
         for one in line["training"]:
             yield (
                 line["site"],
-                Did("forward", f"{line['model']}: {one['calls']:,} training calls in {one['mode']} mode"),
+                Did("forward", f"{line['model']}: {amount(one['calls'], 'training call')} in {one['mode']} mode"),
             )
         for one in line["others"]:
             graphs = "graphs recorded and not used" if one["graphs"] else "no gradients"
             purpose = words.get(line["purpose"], "other")
             operation = "evaluation" if line["purpose"] == "evaluation" else "forward"
-            text = f"{line['model']}: {one['calls']:,} calls ({purpose}) in {one['mode']} mode, {graphs}"
+            text = f"{line['model']}: {amount(one['calls'], 'call')} ({purpose}) in {one['mode']} mode, {graphs}"
             yield line["site"], Did(operation, text)
 
 
@@ -136,7 +137,9 @@ def _loss(facts: dict[str, Any]) -> _Found:
 def _samples(facts: dict[str, Any]) -> _Found:
     for loader in facts.get("loaders", ()):
         order = _ORDERS.get(loader["order"], "")
-        text = f"{loader['passes']:,} passes, {loader['batches']:,} batches" + (f", {order}" if order else "")
+        text = f"{amount(loader['passes'], 'pass')}, {amount(loader['batches'], 'batch')}" + (
+            f", {order}" if order else ""
+        )
         yield loader["site"], Did("data", text)
     for one in facts.get("unread", ()):
         yield one["site"], Did("data", f"{one['name']} is never read")
@@ -149,16 +152,19 @@ def _samples(facts: dict[str, Any]) -> _Found:
 def _randomness(facts: dict[str, Any]) -> _Found:
     words = {"layers": "on", "function": "on, by a function in eval mode,", "off": "off"}
     for one in facts["dropout"]:
-        yield one["site"], Did("forward", f"dropout {words[one['by']]} in {one['calls']:,} calls")
+        yield one["site"], Did("forward", f"dropout {words[one['by']]} in {amount(one['calls'], 'call')}")
 
 
 def _rate(facts: dict[str, Any]) -> _Found:
     for line in facts["lines"]:
         first, last = (_rates(line[key]) for key in ("first", "last"))
         course = f"{first} throughout" if first == last and line["least"] == line["most"] else f"{first} to {last}"
-        yield line["site"], Did("optimizer", f"{line['kind']}: learning rate {course}, {line['updates']:,} updates")
+        yield (
+            line["site"],
+            Did("optimizer", f"{line['kind']}: learning rate {course}, {amount(line['updates'], 'update')}"),
+        )
         for one in line["schedules"]:
-            yield one["site"], Did("schedule", f"{one['kind']}: {one['steps']:,} steps")
+            yield one["site"], Did("schedule", f"{one['kind']}: {amount(one['steps'], 'step')}")
 
 
 def _rates(rates: list[float]) -> str:
