@@ -244,7 +244,7 @@ def test_on_paper_facts_are_open_and_controls_are_gone(opened):
 def test_a_file_that_is_not_here_has_its_facts(opened, programs):
     summary = lived(40)
     (programs / PATH).write_text("", encoding="utf-8")
-    assert "This file cannot be read here" in opened([summary]).locator("#loop").inner_text()
+    assert "The file cannot be read" in opened([summary]).locator("#loop").inner_text()
 
 
 @pytest.mark.slow

@@ -13,6 +13,7 @@ _LEAST_FALLS = 0.75
 """Least share of the changes of a loss that are falls, if it falls without a bound."""
 _UNBOUND = 1000
 """Fall of a loss below zero, as a multiple of its first value, from which nothing bounds it."""
+_MOVED = ("trained", "moved by hand")
 _NAMES = {
     "NllLoss": "the cross entropy",
     "MseLoss": "the squared error",
@@ -123,7 +124,8 @@ class LossMaximised(Rule):
     def ended(self, event: RunEnded, run: Progress) -> None:
         if event.how != "finished" or run.step < _LEAST_STEPS or len(self._maximize) > 1:
             return
-        trained = [p for model in run.models.values() for p in model.parameters if run.weights.fate(p) == "trained"]
+        fates = _MOVED if run.optimizers else (*_MOVED, "unread")  # updates by hand, which no optimizer reads
+        trained = [p for model in run.models.values() for p in model.parameters if run.weights.fate(p) in fates]
         if (
             run.weights.frozen
             or not run.weights.loaded.keys().isdisjoint(trained)

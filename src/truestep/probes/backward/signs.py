@@ -12,6 +12,8 @@ _THROUGH = (
     "UnsafeViewBackward",
     "ReshapeAliasBackward",
 )
+_PICKING = ("IndexBackward0", "GatherBackward0")
+"""Operations that pick the log-probability of each label, the negative of a cross entropy."""
 _FACTORS = ("MulBackward0", "DivBackward0")
 _NOT_NEGATIVE = (
     "MseLoss", "L1Loss", "SmoothL1Loss", "HuberLoss", "BinaryCrossEntropyWithLogits", "BinaryCrossEntropy",
@@ -37,6 +39,10 @@ def _signed(node: Any, deep: int) -> tuple[str, bool]:
             first = node.next_functions[0][0]
             whole = first is not None and first.name() == "LogSoftmaxBackward0"
             return ("NllLoss", negative) if whole else ("", False)
+        if name in _PICKING:
+            first = node.next_functions[0][0]
+            whole = first is not None and first.name() == "LogSoftmaxBackward0"
+            return ("NllLoss", not negative) if whole else ("", False)
         if name in ("AbsBackward0", "PowBackward0"):
             return (_of_difference(node), negative) if _of_difference(node) else ("", False)
         known = next((one for one in _NOT_NEGATIVE if name.startswith(one)), "")
