@@ -85,8 +85,9 @@ class TrainValidationOverlap(Rule):
     ------------------
     A run with a single evaluation, on a mixture of training samples and others, on purpose. Not reported: accuracy on
     training samples, an evaluation of all samples, calls in most steps (teachers, target networks), folds and splits
-    with a new model or optimizer each, samples that repeat naturally, and every run with another evaluation on samples
-    that were never trained on, or that could not be compared.
+    with a new model each, folds without a DataLoader that go on with their weights, samples that repeat
+    naturally, and every run with another evaluation on samples that were never trained on, or that could not be
+    compared.
 
     References
     ----------

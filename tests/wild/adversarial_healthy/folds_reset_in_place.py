@@ -25,11 +25,14 @@ def by_state():
 
 for reset in (by_layers, by_state):
     for held in range(3):
-        reset()
+        if reset is by_layers:
+            reset()
         rows = torch.cat([part for k, part in enumerate(parts) if k != held]).tolist()
         train_loader = DataLoader(Subset(data, rows), batch_size=25, shuffle=True)
         val_loader = DataLoader(Subset(data, parts[held].tolist()), batch_size=50)
         optimizer = torch.optim.Adam(net.parameters(), 1e-2)
+        if reset is by_state:
+            reset()
         for epoch in range(4):
             net.train()
             for inputs, labels in train_loader:
