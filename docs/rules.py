@@ -1,6 +1,7 @@
 """Write the manual pages of all rules to docs/rules, from their docstrings and proofs. Runs before the site is built.
 
-By hand: ``python docs/rules.py``; this also updates the table in docs/reference/rules.md.
+By hand: ``python docs/rules.py``; this also updates docs/reference/rules.md, the table of rules, and
+docs/how-to/symptoms.md, the rules by symptom.
 """
 
 from __future__ import annotations
@@ -14,11 +15,13 @@ from typing import Any
 from truestep.cli.rules import describe
 from truestep.rules import Rule, _proof, all_rules
 from truestep.rules._page import parse
+from truestep.symptoms import SYMPTOMS, sentence
 
 HERE = Path(__file__).resolve().parent
 FOLDER = HERE / "rules"
 PROOFS = HERE.parent / "proofs"
 TABLE = HERE / "reference" / "rules.md"
+BY_SYMPTOM = HERE / "how-to" / "symptoms.md"
 HEAD = """# Rules
 
 Each rule is one silent failure. Its page explains the failure and its harm, with a proof: a broken and a correct
@@ -26,6 +29,17 @@ program, and the measured difference in the result. In the terminal, `truestep e
 
 | rule | severity | finds |
 | --- | --- | --- |"""
+HEAD_BY_SYMPTOM = """# By symptom
+
+From an observation to its causes. In the terminal, `truestep explain` finds them by your own words, or by a message of
+PyTorch:
+
+    $ truestep explain loss is nan
+    $ truestep explain works in train not in eval
+
+The symptoms are in the order in which a training is debugged: values, learning, memory, evaluation, crashes,
+checkpoints, time, several processes. The causes of each are in the order in which to suspect them. A supervised run
+([`truestep run`](../reference/run.md)) looks for all of them at once."""
 
 
 def on_pre_build(config: Any) -> None:
@@ -36,7 +50,7 @@ def on_pre_build(config: Any) -> None:
 def on_page_markdown(markdown: str, page: Any, **kwargs: Any) -> str:
     """Link the rules in the table to their pages; MkDocs calls this for each page."""
     # The committed table is read on GitHub too, where these pages do not exist.
-    if page.file.src_uri != "reference/rules.md":
+    if page.file.src_uri not in ("reference/rules.md", "how-to/symptoms.md"):
         return markdown
     return re.sub(r"^\| `([a-z-]+)` \|", r"| [\1](../rules/\1.md) |", markdown, flags=re.MULTILINE)
 
@@ -61,6 +75,21 @@ def table() -> str:
         f"| `{id}` | {rule.severity.value} | {parse(rule.__doc__ or '').title} |" for id, rule in all_rules().items()
     ]
     return "\n".join([HEAD, *rows]) + "\n"
+
+
+def by_symptom() -> str:
+    """Return the page of symptoms."""
+    parts = [HEAD_BY_SYMPTOM]
+    for symptom in SYMPTOMS:
+        rows = [f"| {_named(cause)} | {sentence(cause)} |" for cause in symptom.causes]
+        commands = "\n".join(f"    $ {command}" for command in symptom.commands)
+        table = "\n".join(["| cause | failure |", "| --- | --- |", *rows])
+        parts.append(f"## {symptom.title}\n\n{symptom.first}\n\n{commands}\n\n{table}")
+    return "\n\n".join(parts) + "\n"
+
+
+def _named(cause: str) -> str:
+    return f"`{cause}`" if cause in all_rules() else f"[`{cause}`](../reference/post-mortems.md)"
 
 
 def page(rule: type[Rule]) -> str:
@@ -107,3 +136,4 @@ def _numbers(stated: _proof.Proof) -> str:
 if __name__ == "__main__":
     write(Path(sys.argv[1]) if len(sys.argv) > 1 else FOLDER)
     TABLE.write_text(table(), encoding="utf-8", newline="\n")
+    BY_SYMPTOM.write_text(by_symptom(), encoding="utf-8", newline="\n")

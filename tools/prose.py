@@ -69,12 +69,15 @@ def _counted(path: Path) -> tuple[int, list[tuple[Path, int, str, str]]]:
 
 
 def files(places: list[Path]) -> list[Path]:
-    """Return the Python and Markdown files in these places, without docs/rules, which is generated from src."""
+    """Return the Python and Markdown files in these places, without those that are generated from src."""
     found = [place for place in places if place.is_file()]
     for place in places:
         if place.is_dir():
             found += sorted(path for path in place.rglob("*") if path.suffix in (".py", ".md"))
-    return [path for path in found if path.resolve().parent != ROOT / "docs" / "rules"]
+    symptoms = ROOT / "docs" / "how-to" / "symptoms.md"
+    return [
+        path for path in found if path.resolve() != symptoms and path.resolve().parent != symptoms.parents[1] / "rules"
+    ]
 
 
 def main(arguments: list[str]) -> int:

@@ -1,3 +1,5 @@
+import json
+import re
 import subprocess
 import sys
 
@@ -50,7 +52,7 @@ def test_page_has_all_sections_and_no_colours_in_a_pipe():
 
 @pytest.mark.parametrize("id", all_rules())
 def test_every_page_can_be_shown(id, capsys):
-    assert explain.explain(id) == 0
+    assert explain.explain([id]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert all(line == line.rstrip() for line in lines)
     assert all(len(line) <= 100 or "https://" in line or line.startswith("    ") for line in lines)
@@ -66,26 +68,58 @@ def test_unknown_rule_is_said_without_a_traceback():
     assert lines[2] == "  list them with `truestep rules`"
 
 
-@pytest.mark.parametrize(
-    ("words", "first"),
-    [
-        ("nan", "nan-or-inf"),
-        ("dropout", "functional-dropout-always-on"),
-        ("learning rate", "learning-rate-dead"),
-        ("checkpoints", "checkpoint-incomplete"),
-    ],
-)
-def test_a_word_that_is_no_rule_names_the_rules_that_speak_of_it(words, first):
+def shown(capsys, *words, **options):
+    assert explain.explain(list(words), **options) == 0
+    return capsys.readouterr().out
+
+
+def test_a_symptom_has_its_causes_and_the_commands_that_tell_them_apart(capsys):
+    lines = shown(capsys, "resume", "gives", "another", "loss").splitlines()
+    assert lines[:2] == ["A resumed or loaded model gives another result", 'found by "resume gives another loss"']
+    assert any(line.startswith("  state-not-loaded ") for line in lines)
+    assert "  check  truestep verify-resume train.py" in lines
+    assert lines[-1].startswith("  read   truestep explain ")
+    assert all(len(line) <= 100 and line == line.rstrip() for line in lines)
+
+
+def test_words_without_a_symptom_show_the_rules_that_speak_of_them(capsys):
+    out = shown(capsys, "dropout")
+    assert out.startswith('Rules with "dropout" on their page\n\n  functional-dropout-always-on ')
+
+
+def test_a_message_of_torch_leads_to_the_post_mortem_and_its_page(capsys):
+    out = shown(capsys, "Trying to backward through the graph a second time (or directly access saved tensors)")
+    assert re.search(r"^\s+graph-freed ", out, re.MULTILINE)
+    assert out.endswith("truestep explain graph-freed\n")
+    page = shown(capsys, "graph-freed")
+    assert page.startswith("post-mortem[graph-freed]\n")
+    assert "Trying to backward through the graph a second time" in page
+
+
+def test_json_has_every_cause_with_its_reason_and_check(capsys):
+    causes = json.loads(shown(capsys, "loss is nan", format="json"))
+    assert causes[0] == {
+        "id": "nan-or-inf",
+        "kind": "rule",
+        "finds": "Training continues with a loss that is NaN or infinite.",
+        "because": "The loss is NaN or infinite",
+        "matched": "The loss is NaN or infinite",
+        "check": ["truestep run train.py"],
+    }
+    assert {"id": "nan-in-backward", "kind": "post-mortem"}.items() <= causes[1].items()
+
+
+def test_words_that_fit_nothing_say_what_to_write():
     with pytest.raises(UnknownRule) as raised:
-        explain.explain(words)
-    assert raised.value.happened == f'no rule is called "{words}"'
-    assert raised.value.expected.startswith(f"rules on that subject: {first}")
-    assert raised.value.remedy == f"write `truestep explain {first}`, or list all with `truestep rules`"
+        explain.explain(["qwertz", "zxcv"])
+    assert raised.value.happened == 'no symptom and no page of a rule fits "qwertz zxcv"'
+    assert "truestep run train.py" in raised.value.remedy
 
 
-def test_several_words_are_all_in_the_pages():
-    assert {"missing-zero-grad", "zero-grad-before-step"} <= set(explain.about("zero_grad"))
-    assert explain.about("zero qwertz") == explain.about("") == []
+@pytest.mark.parametrize(("words", "options"), [([" "], {}), (["missing-zero-grad"], {"format": "json"})])
+def test_uses_without_a_meaning_are_errors(words, options):
+    with pytest.raises(UsageError):
+        explain.explain(words, **options)
 
 
 def test_pages_need_no_torch():
@@ -96,7 +130,7 @@ def test_pages_need_no_torch():
 
 
 def test_proof_shows_both_programs_the_table_and_the_margin(proof, capsys):
-    assert explain.explain("missing-zero-grad", prove=True) == 0
+    assert explain.explain(["missing-zero-grad"], prove=True) == 0
     out = capsys.readouterr().out
     assert "> 4 | print(f'result: {value + int(sys.argv[1])}')\n" in out
     assert "> 4 | value += 4\n" in out
@@ -112,7 +146,7 @@ def test_proof_shows_both_programs_the_table_and_the_margin(proof, capsys):
 
 def test_proof_below_its_margin_is_no_proof(proof, capsys):
     (proof / "proof.toml").write_text(STATED.format(margin=4))
-    assert explain.explain("missing-zero-grad", prove=True) == 1
+    assert explain.explain(["missing-zero-grad"], prove=True) == 1
     assert "not proved here: the harm is 4, no more than the margin of 4" in capsys.readouterr().out
 
 
@@ -125,19 +159,19 @@ def test_lower_can_be_better(proof):
 def test_program_without_a_result_is_an_error(proof, program):
     (proof / "good.py").write_text(program)
     with pytest.raises(UsageError, match=r"good\.py gave no result for seed 0"):
-        explain.explain("missing-zero-grad", prove=True)
+        explain.explain(["missing-zero-grad"], prove=True)
 
 
 def test_rule_without_a_proof_says_so(monkeypatch):
     monkeypatch.setattr(_proof, "find", lambda rule: None)
     with pytest.raises(UsageError, match="no proof that can be run"):
-        explain.explain("missing-zero-grad", prove=True)
+        explain.explain(["missing-zero-grad"], prove=True)
 
 
 def test_proof_without_torch_says_so(proof, monkeypatch):
     monkeypatch.setattr(_proof.importlib.util, "find_spec", lambda name: None)
     with pytest.raises(TorchMissing):
-        explain.explain("missing-zero-grad", prove=True)
+        explain.explain(["missing-zero-grad"], prove=True)
 
 
 def test_terminal_gets_a_status_line_and_colours(proof):

@@ -35,6 +35,11 @@ def test_the_table_of_rules_is_up_to_date():
     assert len(re.findall(r"^\| `[a-z-]+` \| (?:error|warning|speed) \|", page, re.MULTILINE)) == len(all_rules())
 
 
+def test_the_page_of_symptoms_is_up_to_date():
+    page = runpy.run_path(str(ROOT / "docs" / "rules.py"))["by_symptom"]()
+    assert (ROOT / "docs" / "how-to" / "symptoms.md").read_text(encoding="utf-8") == page, "run `python docs/rules.py`"
+
+
 def test_the_kinds_of_post_mortems_are_those_of_the_package():
     page = (ROOT / "docs" / "reference" / "post-mortems.md").read_text(encoding="utf-8")
     slugs = re.findall(r"^\| `([a-z-]+)` \|", page, re.MULTILINE)

@@ -48,6 +48,7 @@ def test_the_block_holds():
         (["--help"], "explain"),
         (["run", "--help"], "--fail-on"),
         (["explain", "missing-zero-grad"], "zero_grad()"),
+        (["explain", "loss", "is", "nan"], "nan-or-inf"),
         (["rules"], "missing-zero-grad"),
         (["rules", "--format", "json"], '"missing-zero-grad"'),
     ],

@@ -82,7 +82,7 @@ COMMANDS: dict[str, Command] = {
     "new": Command("truestep.cli.new:new", "Write a training program to start from."),
     "replay": Command("truestep.cli.replay:replay", "Report on a recorded run again."),
     "report": Command("truestep.cli.report:report", "Write a page about a recorded run, or compare several."),
-    "explain": Command("truestep.cli.explain:explain", "Show a rule's manual page, or run its proof."),
+    "explain": Command("truestep.cli.explain:explain", "Show a rule's manual page, or find rules by symptom."),
     "rules": Command("truestep.cli.rules:rules", "List all rules."),
     "doctor": Command("truestep.cli.doctor:doctor", "Show this machine's setup for training, and how to improve it."),
 }

@@ -1,11 +1,13 @@
-"""``truestep explain``: show a rule's manual page, or run its proof."""
+"""``truestep explain``: show a rule's manual page, run its proof, or find rules by symptom."""
 
 from __future__ import annotations
 
+import difflib
+import json
 import re
 from pathlib import Path
 from statistics import fmean
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 from rich.console import Console
@@ -13,27 +15,56 @@ from rich.syntax import Syntax
 from rich.table import Table
 from rich.text import Text
 
+from truestep.cli.manual import by_symptom, of_post_mortem
 from truestep.errors import UnknownRule, UsageError
 from truestep.findings import Severity
+from truestep.postmortem.catalogue import POST_MORTEMS
 from truestep.report.excerpt import wrap
 from truestep.report.terminal import SEVERITY_STYLES
 from truestep.rules import Rule, _proof, all_rules, rule
 from truestep.rules._page import Block, parse
+from truestep.symptoms import Match, search
 
 _WIDEST = 100
-_MOST_NAMED = 5
 
 
 def explain(
-    id: Annotated[str, typer.Argument(metavar="RULE", help="A rule's id, such as missing-zero-grad.")],
+    words: Annotated[
+        list[str],
+        typer.Argument(metavar="RULE|WORDS", help="A rule's id, such as missing-zero-grad, or a symptom: loss is nan."),
+    ],
     prove: Annotated[
         bool, typer.Option("--prove", help="Run the broken and the correct program and compare them.")
     ] = False,
+    format: Annotated[
+        Literal["text", "json"], typer.Option(help="Format of the causes of a symptom: text, or one JSON document.")
+    ] = "text",
 ) -> int:
-    """Show a rule's manual page: the failure, its cost and its fix."""
-    found = _find(id)
+    """Show a rule's manual page, or find rules by symptom.
+
+    With the id of a rule: the failure, its cost and its fix. With the kind of a post-mortem, such as graph-freed: its
+    content. With other words, such as "loss is nan", "works in train not in eval" or a message of torch: the failures
+    with that symptom, the most probable ones first, and the commands that tell them apart.
+    """
+    id = " ".join(words)
     console = Console(highlight=False)
     console.width = min(console.width, _WIDEST)
+    if format == "json" and (prove or id in all_rules() or id in POST_MORTEMS):
+        raise UsageError(
+            f"--format json is for symptoms, got {id}",
+            remedy="get the catalogue with `truestep rules --format json`",
+        )
+    if id in POST_MORTEMS and not prove:
+        of_post_mortem.show(id, console)
+        return 0
+    if id not in all_rules() and not prove:
+        matches = _matches(id)
+        if format == "json":
+            print(json.dumps(by_symptom.document(matches), indent=2, ensure_ascii=False))
+        else:
+            by_symptom.show(matches, console)
+        return 0
+    found = rule(id)
     folder = _proof.find(id)
     if prove:
         return _prove(found, folder, console)
@@ -44,45 +75,28 @@ def explain(
     return 0
 
 
-def _find(id: str) -> type[Rule]:
-    """Return the rule with this id.
+def _matches(words: str) -> list[Match]:
+    """Return the symptoms and pages that fit some words.
 
     Raises:
-        UnknownRule: no rule has this id; the error names rules with these words on their pages.
+        UnknownRule: nothing fits, or the words are nearly the id of a rule.
     """
-    try:
-        return rule(id)
-    except UnknownRule:
-        near = about(id)
-        if not near:
-            raise
-        raise UnknownRule(
-            f'no rule is called "{id}"',
-            expected=f"rules on that subject: {', '.join(near)}",
-            remedy=f"write `truestep explain {near[0]}`, or list all with `truestep rules`",
-        ) from None
-
-
-def about(words: str) -> list[str]:
-    """Return the ids of the rules with these words on their pages; matches in the name or title come first.
-
-    >>> about("NaN")[0], about("learning rate")[0]
-    ('nan-or-inf', 'learning-rate-dead')
-    >>> about("qwertz")
-    []
-    """
-    wanted = [
-        re.compile(rf"\b{re.escape(word.removesuffix('s'))}") for word in re.findall(r"[a-z0-9]{3,}", words.lower())
-    ]
-    scores: dict[str, int] = {}
-    for id, one in all_rules().items():
-        page = parse(one.__doc__ or "")
-        text = " ".join(block.text for section in page.sections for block in section.blocks if block.kind != "code")
-        places = ((id.replace("-", " "), 20), (page.title.lower(), 8), (text.lower(), 1))
-        each = [sum(weight * min(len(word.findall(place)), 3) for place, weight in places) for word in wanted]
-        if each and all(each):
-            scores[id] = sum(each)
-    return sorted(scores, key=lambda name: -scores[name])[:_MOST_NAMED]
+    if not words.strip():
+        raise UsageError(
+            "explain needs a rule or words, got an empty text",
+            remedy='write `truestep explain missing-zero-grad`, or `truestep explain "loss is nan"`',
+        )
+    id = re.fullmatch(r"[a-z]+(?:-[a-z]+)+", words)
+    matches = [] if id and difflib.get_close_matches(words, all_rules(), n=1, cutoff=0.8) else search(words)
+    if matches:
+        return matches
+    if id:
+        rule(words)  # raises with the nearest ids
+    raise UnknownRule(
+        f'no symptom and no page of a rule fits "{words}"',
+        expected='expected an observation in a few words, such as "loss is nan", "out of memory" or a message of torch',
+        remedy="run `truestep run train.py`, which asks all rules; or list them with `truestep rules`",
+    )
 
 
 def _show(found: type[Rule], console: Console) -> None:

@@ -7,6 +7,7 @@ second_backward, roots, anomaly  backward passes: twice, without a beginning, Na
 in_place                         values that were overwritten before the backward pass
 shapes, places, states, labels   tensors that do not fit: shape, device or dtype, weights of a file, classes
 batch_of_one, memory             batch normalization of one sample; out of memory
+catalogue                        the kinds of post-mortems as text, without torch
 """
 
 from __future__ import annotations
