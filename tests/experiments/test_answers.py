@@ -10,12 +10,13 @@ import pytest
 from truestep.cli import overfit as overfit_command
 from truestep.cli import prove as prove_command
 from truestep.cli import verify_resume as resume_command
+from truestep.cli.experimenting import compare as compare_command
 from truestep.cli.experimenting.stopping import Exit
 from truestep.errors import NoExperiment, TrueStepError
 from truestep.experiments.changes.speedups import SPEEDUPS
+from truestep.experiments.figures.figure import Figure, FigureVerdict
 from truestep.experiments.overfit import causes
 from truestep.experiments.overfit.overfit import LearningVerdict, Overfit, _check, judge
-from truestep.experiments.prove.figure import Figure, FigureVerdict
 from truestep.experiments.prove.prove import LOSS, ProofAnswer, RemedyProof
 from truestep.experiments.reports import overfit as overfit_report
 from truestep.experiments.reports import prove as prove_report
@@ -51,6 +52,7 @@ def rows(name):
         ("overfit", overfit_command.CODES, {"cannot tell"}),
         ("prove", prove_command.CODES, set()),
         ("verify-resume", resume_command.CODES, set()),
+        ("compare", compare_command.CODES, set()),
     ],
 )
 def test_the_documentation_has_the_exit_code_of_every_answer(name, codes, also):

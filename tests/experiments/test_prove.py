@@ -10,8 +10,9 @@ import pytest
 
 from truestep.errors import NoExperiment
 from truestep.experiments.changes import CHANGES, REMEDIES, Aimed
-from truestep.experiments.prove.figure import Figure
-from truestep.experiments.prove.prove import last_figures, prove
+from truestep.experiments.figures.figure import Figure
+from truestep.experiments.figures.printed import last_figures
+from truestep.experiments.prove.prove import prove
 from truestep.experiments.running.bench import Bench
 from truestep.experiments.running.outcome import Variant
 from truestep.rules import all_rules

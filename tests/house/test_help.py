@@ -15,6 +15,7 @@ PAGES = {
     "run": ["run"],
     "check": ["check"],
     "prove": ["prove"],
+    "compare": ["compare"],
     "overfit": ["overfit"],
     "profile": ["profile"],
     "plan": ["plan"],

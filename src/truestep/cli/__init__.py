@@ -54,6 +54,11 @@ COMMANDS: dict[str, Command] = {
         "Compare a script with and without the remedy of a finding.",
         _SCRIPTS_OWN,
     ),
+    "compare": Command(
+        "truestep.cli.experimenting.compare:compare",
+        "Compare two choices of arguments of a script over several seeds.",
+        _SCRIPTS_OWN,
+    ),
     "overfit": Command(
         "truestep.cli.overfit:overfit",
         "Test whether a script's model and loop can learn one batch.",

@@ -3,7 +3,9 @@
 running: child processes, their outcomes and the cache of outcomes
 changes: the changes that a run can get: remedies, speed-ups, and changes that the experiments need
 instruments: the measurements in a child process
+figures: numbers of two variants over seeds, and the verdict on them
 prove: does the remedy of a finding change the results?
+compare: which of two choices is better?
 overfit: can the loop learn a single batch?
 tune: which speed-ups help?
 resume: does a resumed run equal the uninterrupted one?

@@ -1,6 +1,5 @@
 """`truestep prove`: compare the script with and without the remedy of a finding, over several seeds.
 
 prove: the experiment: runs of both variants, the proof and its errors
-figure: one compared number: its interval, and the verdict
 costs: time and memory as compared numbers
 """

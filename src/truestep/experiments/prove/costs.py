@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from statistics import quantiles
 
-from truestep.experiments.prove.figure import Figure
+from truestep.experiments.figures.figure import Figure
 from truestep.experiments.running.outcome import RunOutcome
 from truestep.findings import Severity
 from truestep.rules import rule as rule_of

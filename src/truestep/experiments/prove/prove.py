@@ -8,23 +8,18 @@ from __future__ import annotations
 
 import enum
 import math
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean, median
 
 from truestep.errors import NoExperiment
 from truestep.experiments.changes import CHANGES, REMEDIES, Aimed
+from truestep.experiments.figures.figure import WITHIN, Figure, FigureVerdict
+from truestep.experiments.figures.printed import last_figures
 from truestep.experiments.prove.costs import are_of, costs
-from truestep.experiments.prove.figure import WITHIN, Figure, FigureVerdict
 from truestep.experiments.running.absent import without_steps
 from truestep.experiments.running.bench import Bench
 from truestep.experiments.running.outcome import LOSSES, Named, RunOutcome, Variant
-
-_NUMBER = re.compile(r"(?<![\w.])[-+]?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?(?![\w.]*\w)")
-_TIMES = re.compile(r"\b(time|took|elapsed|eta|speed|duration|throughput|seconds?|secs?|ms)\b", re.IGNORECASE)
-_UNITS = re.compile(r"\s*(?:s|ms|sec|secs|seconds?|min|minutes?|h|hours?|it/s|/s|\w+/s(?:ec)?)\b", re.IGNORECASE)
-"""Words before and units after a number that is a time or a speed: these numbers differ from run to run."""
 
 LOSS = "loss at the end"
 """Name of the figure for the final loss; lower is better."""
@@ -251,24 +246,3 @@ def _ends(before: RunOutcome, after: RunOutcome) -> tuple[float, float]:
     ends = ([loss for loss in outcome.losses[last] if loss is not None] for outcome in (before, after))
     first, second = (fmean(losses) if losses else math.nan for losses in ends)
     return first, second
-
-
-def last_figures(said: str) -> dict[str, float]:
-    """Return the numbers of the last line that contains a fraction, keyed by the text before each; no times.
-
-    >>> last_figures("epoch 3: loss 0.5\\nheld-out accuracy 96.2 %, error 0.04\\nbye")
-    {'held-out accuracy …': 96.2, '%, error …': 0.04}
-    """
-    for line in reversed(said.splitlines()):
-        numbers = [match for match in _NUMBER.finditer(line) if "." in match[0] or "e" in match[0].lower()]
-        if numbers:
-            starts = [0, *(match.end() for match in numbers)]
-            named = [
-                (line[start : match.start()].strip(), match) for start, match in zip(starts, numbers, strict=False)
-            ]
-            return {
-                f"{name} …".strip(): float(match[0])
-                for name, match in named
-                if not (_TIMES.search(name) or _UNITS.match(line, match.end()))
-            }
-    return {}

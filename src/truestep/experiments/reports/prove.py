@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from truestep.experiments.prove.figure import MOST_SEEDS, Figure, FigureVerdict
+from truestep.experiments.figures.figure import MOST_SEEDS, Figure, FigureVerdict
 from truestep.experiments.prove.prove import LOSS, ProofAnswer, RemedyProof, run_of
 from truestep.experiments.reports.curve import drawn
 from truestep.experiments.reports.picture import mean_and_band
