@@ -68,7 +68,7 @@ class Watched:
     """A supervised test.
 
     Args:
-        wanted: what its marks ask for.
+        wanted: the requests of its marks.
         name: its node id.
     """
 
@@ -166,7 +166,7 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_teardown(item: pytest.Item) -> None:
-    """End the supervision of a test whose setup failed."""
+    """End the supervision of a test that failed in its setup."""
     watched = item.stash.get(_WATCHED, None)
     if watched is not None:
         watched.end("stopped")

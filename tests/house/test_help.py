@@ -26,6 +26,8 @@ PAGES = {
     "report": ["report"],
     "explain": ["explain"],
     "rules": ["rules"],
+    "mcp": ["mcp"],
+    "skills": ["skills"],
     "doctor": ["doctor"],
 }
 

@@ -7,7 +7,18 @@ from pathlib import Path
 
 SRC = Path(__file__).parents[2] / "src"
 PACKAGE = SRC / "truestep"
-LISTED = ("data", "debugging", "doctor", "experiments", "loop", "model", "postmortem", "supervision", "symptoms")
+LISTED = (
+    "assistants",
+    "data",
+    "debugging",
+    "doctor",
+    "experiments",
+    "loop",
+    "model",
+    "postmortem",
+    "supervision",
+    "symptoms",
+)
 """The other folders are found by listing them, or export all their files."""
 FOUND = ("remedies", "speedups")
 """Rooms below these folders, with files that are found by listing."""

@@ -89,6 +89,8 @@ COMMANDS: dict[str, Command] = {
     "report": Command("truestep.cli.report:report", "Write a page about a recorded run, or compare several."),
     "explain": Command("truestep.cli.explain:explain", "Show a rule's manual page, or find rules by symptom."),
     "rules": Command("truestep.cli.rules:rules", "List all rules."),
+    "mcp": Command("truestep.cli.assisting.mcp:mcp", "Serve these commands to a coding assistant."),
+    "skills": Command("truestep.cli.assisting.skills:skills", "Install skills for coding assistants into a project."),
     "doctor": Command("truestep.cli.doctor:doctor", "Show this machine's setup for training, and how to improve it."),
 }
 

@@ -18,6 +18,7 @@ EXTRAS = {
     "remote": "checkpoints in remote storage",
     "pictures": "charts of experiments as PNG",
     "report": "reports as HTML pages",
+    "mcp": "the server for coding assistants",
     "new": "the programs of `truestep new`",
     "demo": "the demo",
 }
