@@ -11,6 +11,7 @@ from truestep.cli import overfit as overfit_command
 from truestep.cli import prove as prove_command
 from truestep.cli import verify_resume as resume_command
 from truestep.cli.experimenting import compare as compare_command
+from truestep.cli.experimenting import repeat as repeat_command
 from truestep.cli.experimenting.stopping import Exit
 from truestep.errors import NoExperiment, TrueStepError
 from truestep.experiments.changes.speedups import SPEEDUPS
@@ -53,6 +54,7 @@ def rows(name):
         ("prove", prove_command.CODES, set()),
         ("verify-resume", resume_command.CODES, set()),
         ("compare", compare_command.CODES, set()),
+        ("repeat", repeat_command.CODES, {"cannot be judged"}),
     ],
 )
 def test_the_documentation_has_the_exit_code_of_every_answer(name, codes, also):

@@ -1,6 +1,8 @@
 """Changes of experiments: they apply where they should, and are undone exactly."""
 
+import os
 import random
+import time
 import warnings
 from collections.abc import Mapping
 from contextlib import ExitStack
@@ -62,6 +64,7 @@ SEAMS += [(nn.Module, name) for name in ("_wrapped_call_impl", "__call__", "zero
 SEAMS += [(torch.optim.Optimizer, "zero_grad"), (DataLoader, "__init__"), (_MultiProcessingDataLoaderIter, "_reset")]
 SEAMS += [(_MapDatasetFetcher, "fetch"), (torch.Tensor, "to"), (torch.Tensor, "cuda"), (torch, "set_num_threads")]
 SEAMS += [(torch.optim.Adam, "__init__"), (torch.optim.SGD, "__init__"), (torch.optim.RMSprop, "__init__")]
+SEAMS += [(os, "urandom"), (random, "_urandom"), (torch, "seed"), (time, "time"), (time, "time_ns")]
 SEAMS += [(torch, "set_float32_matmul_precision"), (torch.backends.cudnn, "benchmark")]
 
 

@@ -16,7 +16,7 @@ from torch.utils.data import DataLoader, TensorDataset
 
 from truestep.experiments.instruments.state import digests
 from truestep.experiments.instruments.state.fingerprints import Fingerprints
-from truestep.experiments.resume.trace import read_trace
+from truestep.experiments.instruments.state.trace import read_trace
 from truestep.experiments.running.inside.state_writes import watch_writes
 
 DTYPES = [torch.float32, torch.float64, torch.bfloat16, torch.float16, torch.int64, torch.uint8, torch.bool]

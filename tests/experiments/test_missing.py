@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
+from truestep.experiments.instruments.state.trace import Print, StateWrite, Trace, compare, is_rounding, read_trace
 from truestep.experiments.resume.kills import Kill, plan
 from truestep.experiments.resume.missing import missing
-from truestep.experiments.resume.trace import Print, StateWrite, Trace, compare, is_rounding, read_trace
 from truestep.experiments.resume.trial import ResumeVerdict, judge, went_on
 from truestep.experiments.running.outcome import RunOutcome, Variant
 

@@ -16,6 +16,7 @@ PAGES = {
     "check": ["check"],
     "prove": ["prove"],
     "compare": ["compare"],
+    "repeat": ["repeat"],
     "overfit": ["overfit"],
     "profile": ["profile"],
     "plan": ["plan"],

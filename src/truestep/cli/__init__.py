@@ -84,6 +84,11 @@ COMMANDS: dict[str, Command] = {
         "Kill and resume a script, and show the first step that differs.",
         _SCRIPTS_OWN,
     ),
+    "repeat": Command(
+        "truestep.cli.experimenting.repeat:repeat",
+        "Test whether a script is reproducible, and show the first difference.",
+        _SCRIPTS_OWN,
+    ),
     "new": Command("truestep.cli.new:new", "Write a training program to start from."),
     "replay": Command("truestep.cli.replay:replay", "Report on a recorded run again."),
     "report": Command("truestep.cli.report:report", "Write a page about a recorded run, or compare several."),

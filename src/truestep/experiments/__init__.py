@@ -8,6 +8,7 @@ prove: does the remedy of a finding change the results?
 compare: which of two choices is better?
 overfit: can the loop learn a single batch?
 tune: which speed-ups help?
+repeat: is a script reproducible?
 resume: does a resumed run equal the uninterrupted one?
 profile: where do time and memory go?
 plan: does it fit into memory, and on how many devices?

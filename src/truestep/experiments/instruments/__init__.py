@@ -20,6 +20,7 @@ from truestep.experiments.instruments.losses import Losses
 from truestep.experiments.instruments.needs.needs import StepNeeds
 from truestep.experiments.instruments.profiling.profile import StepProfile
 from truestep.experiments.instruments.state.fingerprints import Fingerprints
+from truestep.experiments.instruments.state.operations import Operations
 from truestep.experiments.instruments.timing.phases import Phases
 from truestep.experiments.instruments.timing.survey import Survey
 from truestep.experiments.instruments.timing.turns import Turns
@@ -29,6 +30,7 @@ _ALL: tuple[type[Instrument], ...] = (
     Fingerprints,
     Learning,
     Losses,
+    Operations,
     Phases,
     StepNeeds,
     StepProfile,

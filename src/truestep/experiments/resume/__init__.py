@@ -5,5 +5,4 @@ kills: the moments at which a run is killed
 trial: one kill and its resumed run, with its verdict
 missing: the pieces of state that a resumed run lacks
 pieces: all pieces of state, with remedies
-trace: the recorded steps of a run, and their differences
 """

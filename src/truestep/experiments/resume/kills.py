@@ -6,7 +6,7 @@ import random
 from dataclasses import dataclass
 from pathlib import Path
 
-from truestep.experiments.resume.trace import Trace
+from truestep.experiments.instruments.state.trace import Trace
 from truestep.experiments.running.outcome import Named
 
 

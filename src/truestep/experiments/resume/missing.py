@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from truestep.experiments.instruments.state.trace import RANDOM, Difference, Print, Trace, compare
 from truestep.experiments.resume.pieces import PIECES
-from truestep.experiments.resume.trace import RANDOM, Difference, Print, Trace, compare
 
 _RESTORED = (
     "it is restored already, but to a wrong value: save it at the end of the last step that is not repeated, and "

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from truestep.experiments.resume.trace import RANDOM
+from truestep.experiments.instruments.state.trace import RANDOM
 
 
 @dataclass(frozen=True, slots=True)

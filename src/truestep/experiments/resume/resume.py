@@ -13,9 +13,9 @@ from glob import glob
 from pathlib import Path
 
 from truestep.errors import NoExperiment
+from truestep.experiments.instruments.state.trace import Trace, first_difference, is_rounding, read_trace
 from truestep.experiments.resume.kills import Kill, plan
 from truestep.experiments.resume.missing import Missing
-from truestep.experiments.resume.trace import Trace, first_difference, is_rounding, read_trace
 from truestep.experiments.resume.trial import KillTrial, ResumeVerdict, judge
 from truestep.experiments.running.absent import without_steps
 from truestep.experiments.running.bench import Bench

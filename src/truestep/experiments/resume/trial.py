@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from truestep.experiments.instruments.state.trace import Print, Trace, compare, first_difference, is_rounding
 from truestep.experiments.resume.kills import Kill
 from truestep.experiments.resume.missing import Missing, digits, distance, missing
-from truestep.experiments.resume.trace import Print, Trace, compare, first_difference, is_rounding
 from truestep.experiments.running.outcome import RunOutcome
 
 _STORED = 0.02

@@ -128,6 +128,7 @@ class WorkingCopy:
         environment = {name: value for name, value in os.environ.items() if name not in _RANKED}
         environment |= _SILENT | {"TMPDIR": str(temporary)}
         environment.setdefault("PYTHONHASHSEED", "0")  # the order of a set is part of the order of data
+        environment |= variant.environment
         places = {f"{self.copy}{os.sep}": f"{self.bench.folder.resolve()}{os.sep}"}
         begun = time.perf_counter()
         try:

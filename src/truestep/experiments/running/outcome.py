@@ -25,12 +25,14 @@ class Variant:
         changes: names of `truestep.experiments.changes`, each with its arguments.
         instruments: names of `truestep.experiments.instruments`, each with its arguments.
         arguments: arguments of the script; None for those of the bench.
+        environment: variables of its environment.
     """
 
     name: str
     changes: tuple[Named, ...] = ()
     instruments: tuple[Named, ...] = (LOSSES, WATCHED)
     arguments: tuple[str, ...] | None = None
+    environment: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -105,7 +105,7 @@ class OutcomeCache:
         depends = [
             [str(folder.resolve()), platform.node()],
             [target.name, target.arguments, target.module, steps, processes],
-            [variant.changes, variant.instruments, variant.arguments],
+            [variant.changes, variant.instruments, variant.arguments, dict(variant.environment)],
             files,
             [sys.version, list(_distributions())],
             sorted(item for item in os.environ.items() if not _is_of_the_terminal(item[0])),
