@@ -1,7 +1,7 @@
 """Is a script reproducible? Run it twice or more, and find the first difference and its cause.
 
 The runs are as the user starts them: no seed is set from outside. If they differ, the script runs again up to the first
-difference: with all sources of randomness controlled, and then with all but one, which tells the sources that matter.
+difference: with all sources of randomness controlled, and then with all but one, which shows the sources that matter.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Repeat:
         steps: number of steps of the shortest run.
         how: end of the runs, such as "finished" or "stopped".
         first: number of the first step that differs, counted from 1; None if none does.
-        pieces: what differs at this step, such as "weights", "batches", "loss".
+        pieces: state that differs at this step, such as "weights", "batches", "loss".
         rounding: True if rounding explains the difference.
         printed: printed numbers that differ, with the values of two runs.
         causes: sources without control of which the runs differ.
