@@ -38,7 +38,7 @@ SOURCES: dict[str, Source] = {
         Source(
             "hash",
             "the order of a set, or a hash of a text",
-            "sort the items of a set before their use (sorted(...)), use hashlib in place of hash(), or set PYTHONHASHSEED=0",
+            "sort a set before it is used (sorted(...)), use hashlib in place of hash(), or set PYTHONHASHSEED=0",
         ),
         Source("clock", "the clock", "do not compute with time.time(), and do not make a seed of it"),
         Source(
