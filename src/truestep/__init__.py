@@ -80,6 +80,8 @@ _HOMES = {
     "Verdict": "truestep.findings",
     "Session": "truestep.supervision",
     "watch": "truestep.supervision",
+    "load_ipython_extension": "truestep.notebook",
+    "unload_ipython_extension": "truestep.notebook",
 }
 
 

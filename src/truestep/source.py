@@ -14,7 +14,7 @@ import linecache
 import os
 import re
 import tokenize
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -26,6 +26,8 @@ _LONGEST = 20_000
 _TREES = 8
 """Number of trees to keep: several MB per thousand lines."""
 _WALKED = (ast.Module, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.For, ast.While)
+LABELS: list[Callable[[str], str | None]] = []
+"""Functions that return a name for code without a file, such as a cell of a notebook; None for other code."""
 _latest: dict[str, tuple[list[str], ast.Module | None]] = {}
 """The lines and the tree of each file that was parsed last."""
 _COMMENT = re.compile(r"#\s*truestep:\s*(?P<rest>.*)", re.IGNORECASE)
@@ -191,8 +193,12 @@ def displayed(path: str, *, base: Path | None = None) -> str:
     """Return a path as reports show it: relative if it is below the base, unchanged otherwise.
 
     Args:
+        path: a path, or the name of code without a file, which may have a label.
         base: a folder; default: the working directory.
     """
+    for label in LABELS:
+        if (name := label(path)) is not None:
+            return name
     if not os.path.isabs(path):
         return path
     try:

@@ -60,11 +60,12 @@ _IN_BRACKETS = re.compile(r" \((?:line \d+|[^\s()]+:\d+)\)")
 
 
 def console_for(out: TextIO, *, width: int, colour: bool) -> Console:
-    """Return a console that gives equal texts for equal arguments: `no_color` and the environment are fixed."""
+    """Return a console that gives equal texts for equal arguments, whatever the environment and the front end."""
     return Console(
         file=out,
         width=width,
         force_terminal=colour,
+        force_jupyter=False,
         color_system="standard" if colour else None,
         no_color=not colour,
         highlight=False,
