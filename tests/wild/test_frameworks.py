@@ -78,6 +78,33 @@ def test_planted_failure_is_found_at_the_line_of_the_user(program: Path, tmp_pat
     assert report["internal_errors"] == []
 
 
+ONE_LINE = """
+import json, sys, truestep
+path = sys.argv[1]
+names = {"__name__": "__main__", "__file__": path}
+with truestep.watch() as session:
+    exec(compile(open(path).read(), path, "exec"), names)
+findings = [finding for finding in session.stop().findings if finding.confidence != "low"]
+print(json.dumps([[finding.rule, finding.primary.site.line] for finding in findings]))
+"""
+WATCHED = (
+    "lightning_losses",
+    "accelerate_missing_zero_grad",
+    "hf_trainer_own_models",
+    "ignite_own_step",
+    "skorch_softmax",
+)
+
+
+@pytest.mark.parametrize("program", [path for path in PLANTED if path.stem in WATCHED], ids=lambda path: path.stem)
+def test_one_line_around_the_training_finds_the_same(program: Path, tmp_path: Path) -> None:
+    if not all(find_spec(name) for name in needed(program)):
+        pytest.skip("not installed: pip install truestep[frameworks]")
+    code, out, err = start(["-c", ONE_LINE, str(program)], tmp_path)
+    assert code == 0, err
+    assert {(rule, line) for rule, line in json.loads(out.splitlines()[-1])} == expected(program)
+
+
 def test_every_framework_has_healthy_and_planted_programs() -> None:
     for programs in (HEALTHY, PLANTED):
         assert {name for program in programs for name in needed(program)} >= set(FRAMEWORKS) - {"torchmetrics"}
