@@ -392,6 +392,13 @@ TABLE: list[tuple[str, str, list[Event], str, str]] = [
         "finished",
         "too little evidence",
     ),
+    (
+        "scaled-with-evaluation-data",
+        "an error",
+        [*MET, ev.ScalingRead(model=1, table="x_test", rows=90, site=EVAL)],
+        "crashed",
+        "the script did not run to its end",
+    ),
     ("one-batch-per-epoch", "no loader", MANY, "finished", "no DataLoader"),
     # Several ranks.
     ("ranks-diverge", "one process", MANY, "finished", "one process only"),

@@ -114,6 +114,7 @@ from truestep.events._rows import (
     RowsPaired,
     RowsRead,
     RowsUnread,
+    ScalingRead,
 )
 from truestep.events._steps import (
     AverageMeasured,
@@ -232,6 +233,7 @@ __all__ = [
     "ScalerBuilt",
     "ScalerStepped",
     "ScalerUpdated",
+    "ScalingRead",
     "ScheduleMoved",
     "SchedulerBuilt",
     "SchedulerStepped",

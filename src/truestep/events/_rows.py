@@ -130,3 +130,34 @@ class RowsUnread(Event):
     """Name of the array."""
     unused: bool = False
     """Whether no statement of the file reads the name; else the array also holds rows of the training."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class ScalingRead(Event):
+    """Statistics of the table of an evaluation were compared with those of the training, after its first call.
+
+    A table that turns out to be scaled together with later ones is emitted again.
+    """
+
+    absent: ClassVar[str] = "no evaluation on a table with statistics that could be compared with those of the training"
+    costly: ClassVar[bool] = True
+    model: int
+    table: str
+    """Name of the table."""
+    rows: int
+    trained: str = ""
+    """Name of the table of the training; empty if it is the same."""
+    kind: str = ""
+    """Rows that the features are scaled with: "own" for those of the evaluation, "joint" for those of both."""
+    how: str = ""
+    """"standard" for means of 0 and standard deviations of 1, "range" for the range 0 to 1."""
+    features: int = 0
+    """Number of features with such values."""
+    whole: str = ""
+    """Name of the table with the rows of both; empty if no variable holds one."""
+    loader: int | None = None
+    """Loader of the latest batch."""
+    site: Site | None = None
+    """Line that called the model."""
+    made: Site | None = None
+    """Statement that stores the scaled table."""

@@ -38,6 +38,7 @@ from truestep.probes.active.rows.columns import TargetColumns
 from truestep.probes.active.rows.pairing import Pairing
 from truestep.probes.active.rows.parts import Parts
 from truestep.probes.active.rows.reads import RowReads
+from truestep.probes.active.rows.scaling import Scalings
 from truestep.probes.active.sequences.targets import TargetsRead
 from truestep.probes.active.trial import Trial
 from truestep.probes.active.unsaved import Unsaved
@@ -67,6 +68,7 @@ class ActiveProbe(Probe):
         self._targets = TargetsRead(scene, self._aside)
         self._columns = TargetColumns(scene, self._aside)
         self._rows = RowReads(scene, self._aside)
+        self._scalings = Scalings(scene, self._aside)
         self._pairing = Pairing(scene, self._aside)
         self._comparisons = Comparisons(scene, self._aside, self._rows.compared)
         self._parts = Parts(scene)
@@ -199,8 +201,12 @@ class ActiveProbe(Probe):
             if tracked and made is not None:
                 before = self._pairing.before(given)
                 made.found = self._rows.training(model, site, frame, given, before)
+                self._scalings.trained(made.found or self._rows.of_data_set(given, self._data.latest()))
             elif given and not scene.torch.is_grad_enabled():
-                self._rows.evaluation(model, site, frame, given, self._data.part())
+                frames, found = self._rows.evaluation(model, site, frame, given, self._data.part())
+                if all(one.table.rows == len(one.keys) for one in found):  # the batch itself
+                    found = [*found, *self._rows.of_data_set(given, self._data.latest())]
+                self._scalings.evaluated(model, site, frames, found)
 
     @sees
     def _read_parts(self, module: Any, model: int, site: Site | None, frame: FrameType, result: Any) -> None:

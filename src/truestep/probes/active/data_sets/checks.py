@@ -53,10 +53,14 @@ class DataSetChecks:
         """Handle a call of a model without gradients."""
         self._trained.evaluated(module, loader)
 
+    def latest(self) -> Any:
+        """Return the data set of the latest batch; None if it is unknown."""
+        loader = self._scene.loader
+        return self._data[loader]() if loader in self._data else None
+
     def part(self) -> Sequence[int] | None:
         """Return the rows that the loader of the latest batch reads of its data set; None for all of them."""
-        loader = self._scene.loader
-        data = self._data[loader]() if loader in self._data else None
+        data = self.latest()
         part = vars(data).get("indices") if isinstance(data, self._scene.torch.utils.data.Subset) else None
         return part if isinstance(part, list | range) else None
 

@@ -9,6 +9,8 @@ calls            calls of a step, and those that the input of a loss was compute
 orders           the same rows in another order, and its probability by chance
 parts            parts of a batch that are equal: two inputs, two halves, all rows
 labels           classes in the columns that targets are taken from, in training and in evaluation
+scaling          tables that are scaled with the statistics of evaluation data
+moments          statistics of the features of a table
 columns          a target that is a feature of the input
 origins          the line that makes a variable
 """

@@ -11,7 +11,17 @@ from truestep.events import LabelsRead, RowsEvaluated, RowsPaired, RowsRead, Sit
 from truestep.probes.active.rows.labels import Labels
 from truestep.probes.active.rows.names import never_loaded, stored_at
 from truestep.probes.active.rows.pairs import Pairs
-from truestep.probes.active.rows.tables import Held, Table, arrays, differ, frames_of, keys_of, shape_of, version_of
+from truestep.probes.active.rows.tables import (
+    Held,
+    Table,
+    arrays,
+    arrays_of,
+    differ,
+    frames_of,
+    keys_of,
+    shape_of,
+    version_of,
+)
 from truestep.probes.context.scene import Scene
 from truestep.seams.refs import Ref
 
@@ -214,14 +224,17 @@ class RowReads:
         frame: FrameType,
         given: tuple[Any, ...],
         part: Sequence[int] | None = None,
-    ) -> None:
-        """Handle a call without gradients; ``part`` are the rows of the data set that the loader reads."""
+    ) -> tuple[list[FrameType], list[Found]]:
+        """Handle a call without gradients. Return the user's frames, and the tables with the rows of its input.
+
+        ``part`` are the rows of the data set that the loader reads.
+        """
         scene = self._scene
         samples = shape_of(scene.torch, given[0])[:1]
         calls = self._calls.get(site, 0)
         often = calls >= _OFTEN and 2 * calls > scene.sampling.step
         if not samples or samples[0] < _LEAST or calls >= _MOST_CALLS or often:
-            return
+            return [], []
         self._calls[site] = calls + 1
         self._begin()
         with self._aside(), scene.sampling.timed(None):
@@ -233,6 +246,7 @@ class RowReads:
                 self._evaluated_now, self._part = (frames, held, found), part
                 event = self._evaluated(model, site, frames, held, found)
         scene.emit(event)
+        return frames, found
 
     def _evaluated(
         self, model: int, site: Site | None, frames: list[FrameType], held: list[Held], found: list[Found]
@@ -328,6 +342,11 @@ class RowReads:
             if found:
                 return found, value
         return [], None
+
+    def of_data_set(self, given: tuple[Any, ...], data: Any) -> list[Found]:
+        """Return the tables of a data set with all rows of the first argument of a call."""
+        with self._aside(), self._scene.sampling.timed(None):
+            return self.locate(given[0], arrays_of(self._scene, data)) if given and data is not None else []
 
     def locate(self, value: Any, held: list[Held], *, whole: bool = False) -> list[Found]:
         """Return the tables with every row of an array, each once; itself too if ``whole``."""

@@ -150,6 +150,12 @@ def arrays(scene: Scene, frames: list[FrameType]) -> list[Held]:
     return found
 
 
+def arrays_of(scene: Scene, data: Any) -> list[Held]:
+    """Return the arrays that a data set holds, also one below a subset."""
+    known = data is not None and _is_own(scene, data)
+    return list(_inside(scene, _attributes(data), "dataset.", id(data), _DEEP, set())) if known else []
+
+
 def _inside(scene: Scene, names: dict[str, Any], before: str, owner: int, depth: int, seen: set[int]) -> Iterator[Held]:
     torch = scene.torch
     for name, value in list(names.items()):

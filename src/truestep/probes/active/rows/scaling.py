@@ -1,0 +1,276 @@
+"""Scaling of the tables of an evaluation: with statistics of its own, or of all samples together."""
+
+from __future__ import annotations
+
+import ast
+import itertools
+from dataclasses import dataclass, field
+from types import FrameType
+from typing import Any
+
+from truestep.events import ScalingRead, Site
+from truestep.probes.active.rows.moments import View, views_of
+from truestep.probes.active.rows.origins import stored_by
+from truestep.probes.active.rows.reads import Found
+from truestep.probes.active.rows.tables import Table, as_tensor, version_of
+from truestep.probes.context.local_variables import variables
+from truestep.probes.context.scene import Scene
+from truestep.seams.refs import Ref
+
+_MOST_SEEN = 1 << 16
+_MOST_TABLES = 8
+_MOST_PARTS = 4
+_LEAST_HITS = 20
+"""Number of rows of the training to expect among those of an evaluation, if it were on the same rows."""
+_APART = 0.05
+"""Largest share of rows of an evaluation that are in a table of the training: a few rows can be equal."""
+_LEAST_JOINT = 3
+"""Least number of minima and maxima that the training does not reach."""
+
+
+@dataclass(slots=True)
+class _Part:
+    """The table of an evaluation with other rows than those of the training."""
+
+    model: int
+    name: str
+    table: Table
+    views: list[View]
+    loader: int | None
+    site: Site | None
+    made: Site | None
+    told: str = ""
+
+
+@dataclass(slots=True)
+class _Seen:
+    """Rows of one form that the training was read on, and its tables."""
+
+    keys: set[int] = field(default_factory=set)
+    tables: dict[int, tuple[str, Table]] = field(default_factory=dict)
+    """Id of an array to its name and rows."""
+    parts: dict[int, _Part] = field(default_factory=dict)
+    """Id of an array of the evaluations to its rows."""
+    called: dict[int, tuple[int, float]] = field(default_factory=dict)
+    """Id of an array with rows of both to the rows of evaluations that the training has read, and those to expect."""
+    told: set[int] = field(default_factory=set)
+
+
+class Scalings:
+    """Emits `ScalingRead`.
+
+    Args:
+        scene: the scene.
+        aside: returns the context manager in which values are read.
+    """
+
+    def __init__(self, scene: Scene, aside: Any) -> None:
+        self._scene = scene
+        self._aside: Any = aside
+        self._optimizers = 0
+        self._seen: dict[tuple[Any, ...], _Seen] = {}
+        """Form of the rows to those of the training of the current optimizers."""
+        self._views: dict[int, tuple[Ref, Any, list[View]]] = {}
+
+    def trained(self, found: list[Found]) -> None:
+        """Handle a call of training with rows in tables."""
+        if self._scene.numbers.count("optimizer") != self._optimizers:
+            self._optimizers = self._scene.numbers.count("optimizer")
+            self._seen.clear()
+        found = [one for one in found if _is_sample(one)]
+        if not found:
+            return
+        least = min(found, key=lambda one: one.table.rows)
+        seen = self._seen.setdefault(least.form, _Seen())
+        if len(seen.keys) < _MOST_SEEN:
+            seen.keys.update(least.keys.tolist())
+        if len(seen.tables) < _MOST_TABLES:
+            seen.tables[id(least.table.ref())] = least.name, least.table
+
+    def evaluated(self, model: int, site: Site | None, frames: list[FrameType], found: list[Found]) -> None:
+        """Handle a call of an evaluation with rows in tables.
+
+        Args:
+            model: number of the model.
+            site: line of the call.
+            frames: the user's frames, from the call outwards.
+            found: tables with all its rows.
+        """
+        found = [one for one in found if _is_sample(one)]
+        seen = self._seen.get(found[0].form) if found else None
+        if seen is None or not seen.tables:
+            return
+        with self._aside(), self._scene.sampling.timed(None):
+            apart = [one for one in found if self._shared(seen, one.table.keys) <= _APART]
+            largest = max(apart, key=lambda one: one.table.rows, default=None)
+            if largest is None:
+                self._of_one_table(model, site, frames, found, seen)
+            elif self._scene.loader is None or largest.table.rows > len(largest.keys) or len(apart) > 1:
+                self._of_two_tables(model, site, frames, found, largest, seen)
+
+    def _shared(self, seen: _Seen, keys: Any) -> float:
+        """Return the share of rows that are in the tables of the training."""
+        inside = self._scene.torch.zeros(len(keys), dtype=self._scene.torch.bool)
+        for _, table in seen.tables.values():
+            inside |= table.has(self._scene.torch, keys)
+        return float(inside.float().mean())
+
+    # --- training and evaluation read rows of one table --------------------------------------------------------
+
+    def _of_one_table(
+        self, model: int, site: Site | None, frames: list[FrameType], found: list[Found], seen: _Seen
+    ) -> None:
+        least = min(found, key=lambda one: (not self._holds_training(one, seen), one.table.rows))
+        number = id(least.table.ref())
+        hits, expected = seen.called.get(number, (0, 0.0))
+        rows = set(least.keys.tolist())
+        hits += len(rows & seen.keys)
+        expected += len(rows) * len(seen.keys) / max(1, least.table.rows)
+        seen.called[number] = hits, expected
+        whole = len(rows) >= least.table.rows
+        if hits or whole or expected < _LEAST_HITS or number in seen.told or not self._holds_training(least, seen):
+            return
+        views = self._views_of(least.table)
+        if not views:
+            return
+        seen.told.add(number)
+        how, features = _scaled(views)
+        self._scene.emit(
+            ScalingRead(
+                model=model,
+                table=least.name,
+                rows=least.table.rows,
+                kind="joint" if features else "",
+                how=how,
+                features=features,
+                whole=least.name,
+                loader=self._scene.loader,
+                site=site,
+                made=_made_at(frames, least),
+            )
+        )
+
+    def _holds_training(self, one: Found, seen: _Seen) -> bool:
+        torch = self._scene.torch
+        return bool(one.table.has(torch, torch.tensor(sorted(seen.keys))).all())
+
+    # --- they read two tables ----------------------------------------------------------------------------------
+
+    def _of_two_tables(
+        self, model: int, site: Site | None, frames: list[FrameType], found: list[Found], least: Found, seen: _Seen
+    ) -> None:
+        number = id(least.table.ref())
+        if (number in seen.parts and seen.parts[number].table.ref() is not None) or len(seen.parts) >= _MOST_PARTS:
+            return
+        views = self._views_of(least.table)
+        trained = [(name, self._views_of(table)) for name, table in seen.tables.values()]
+        trained = [(name, others) for name, others in trained if others]
+        if not views or not trained:
+            return
+        part = _Part(model, least.name, least.table, views, self._scene.loader, site, _made_at(frames, least))
+        seen.parts[number] = part
+        name, others = trained[0]
+        (how, features), (same, _) = _scaled(views), _scaled(others)
+        if features and how == same:
+            self._tell(part, "own", how, features, name, "", part.made)
+            return
+        for one in found:
+            if one.table.rows > least.table.rows and self._holds_training(one, seen):
+                how, features = _joint(self._views_of(one.table), others)
+                if features:
+                    self._tell(part, "joint", how, features, name, one.name, _made_at(frames, one))
+                    return
+        if not self._join(part, others, name, seen):
+            self._tell(part, "", "", 0, name, "", part.made)
+
+    def _join(self, part: _Part, others: list[View], name: str, seen: _Seen) -> bool:
+        """Emit the scaling of parts that are scaled together with the training, among them the latest, if there are."""
+        more = [one for one in seen.parts.values() if one is not part and not one.told]
+        for size in range(len(more) + 1):
+            for some in itertools.combinations(more, size):
+                parts = [part, *some]
+                if any(self._shared_by(one, other) > _APART for one, other in itertools.combinations(parts, 2)):
+                    continue
+                joined = others
+                for one in parts:
+                    joined = [view.joined(other) for view, other in zip(joined, one.views, strict=True)]
+                how, features = _joint(joined, others)
+                if features:
+                    for one in parts:
+                        self._tell(one, "joint", how, features, name, "", one.made)
+                    return True
+        return False
+
+    def _shared_by(self, one: _Part, other: _Part) -> float:
+        return float(one.table.has(self._scene.torch, other.table.keys).float().mean())
+
+    def _tell(
+        self, part: _Part, kind: str, how: str, features: int, trained: str, whole: str, made: Site | None
+    ) -> None:
+        part.told = kind
+        self._scene.emit(
+            ScalingRead(
+                model=part.model,
+                table=part.name,
+                rows=part.table.rows,
+                trained=trained,
+                kind=kind,
+                how=how,
+                features=features,
+                whole=whole,
+                loader=part.loader,
+                site=part.site,
+                made=made,
+            )
+        )
+
+    def _views_of(self, table: Table) -> list[View]:
+        value = table.ref()
+        if value is None:
+            return []
+        version, known = version_of(value), self._views.get(id(value))
+        if known is not None and known[0]() is value and known[1] == version:
+            return known[2]
+        tensor = as_tensor(self._scene, value)
+        views = [] if tensor is None or not tensor.is_floating_point() else views_of(self._scene.torch, tensor)
+        if len(self._views) > 4 * _MOST_TABLES:
+            self._views.clear()
+        self._views[id(value)] = Ref(value), version, views
+        return views
+
+
+def _is_sample(found: Found) -> bool:
+    return bool(found.form[1]) and not found.window
+
+
+def _scaled(views: list[View]) -> tuple[str, int]:
+    """Return how all rows are scaled with their own statistics, and the number of features; 0 if they are not."""
+    for view in views:
+        if view.standardised():
+            return "standard", view.standardised()
+    bounded = next((view.bounded() for view in views), 0)
+    return ("range", bounded) if bounded else ("", 0)
+
+
+def _joint(views: list[View], trained: list[View]) -> tuple[str, int]:
+    """Return how rows are scaled with the statistics of all of them, and not of those of the training."""
+    for view, other in zip(views, trained, strict=False):
+        if view.standardised() and not other.standardised():
+            return "standard", view.standardised()
+    if not views or not trained or not views[0].bounded():
+        return "", 0
+    joint = views[0].reaches(views[0]) - trained[0].reaches(views[0]) >= _LEAST_JOINT
+    return ("range", views[0].bounded()) if joint else ("", 0)
+
+
+def _made_at(frames: list[FrameType], one: Found) -> Site | None:
+    """Return the statement that stored the variable with a table, or with the object that holds it."""
+    wanted = {id(one.table.ref()), one.table.owner}
+    for frame in frames:
+        for name, value in variables(frame).items():
+            statement = stored_by(frame, name) if id(value) in wanted else None
+            if statement is not None:
+                value = statement.value if isinstance(statement, ast.Assign) else statement.iter
+                places = (value.lineno, value.col_offset, value.end_lineno or -1, value.end_col_offset or -1)
+                return Site(frame.f_code.co_filename, *places)
+    return None

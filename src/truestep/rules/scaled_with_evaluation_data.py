@@ -1,0 +1,104 @@
+from __future__ import annotations
+
+from truestep.events import Event, RunEnded, ScalingRead
+from truestep.findings import Confidence, Mark, Severity
+from truestep.rules._conditions import FINISHED
+from truestep.rules._rule import Progress, Rule
+
+_LEAST_ROWS = 20
+_HOW = {"standard": "a mean of 0 and a standard deviation of 1", "range": "the range 0 to 1"}
+
+
+class ScaledWithEvaluationData(Rule):
+    """The features are scaled with statistics of the evaluation data: by themselves, or together with the training's.
+
+    What it does
+    ------------
+    Looks up the rows of evaluations in the tables that variables of the program hold, and reads the statistics of all
+    rows of these tables. Reports an evaluation whose features have a mean of 0 and a standard deviation of 1 to the
+    precision of floats, as the training's have: both were scaled, each with its own statistics. Also reports features
+    with such values over the rows of training and evaluation together, and over neither alone: they were scaled before
+    the split. The range 0 to 1 counts in the same way.
+
+    Why it matters
+    --------------
+    A model in use gets single samples, and can only scale them with what it was trained with. With statistics of its
+    own, an evaluation hides every shift of the data, and moves the samples that the model reads: in the proof the
+    error on rows of a later year is 1.10 instead of 0.14. Statistics of all rows give the training a look at those
+    that it is to be measured on: a few large values there squeeze the features of the training.
+
+    Example
+    -------
+    ::
+
+        train = (train - train.mean(0)) / train.std(0)
+        test = (test - test.mean(0)) / test.std(0)
+
+    Fix
+    ---
+    Split first, take the statistics from the training part, and use them for all parts::
+
+        mean, std = train.mean(0), train.std(0)
+        train, test = (train - mean) / std, (test - mean) / std
+
+    Known false alarms
+    ------------------
+    Data that were published with such values, and groups of rows with statistics of their own that were shuffled later.
+    Not reported: samples and groups of rows that are scaled one by one, fewer than 4 columns or 30 rows, columns of few
+    different values, tables that no variable holds, and rows scaled before the split in a run with another evaluation.
+
+    References
+    ----------
+    - https://scikit-learn.org/stable/common_pitfalls.html#data-leakage-during-pre-processing
+    - Kapoor and Narayanan (2023), Leakage and the reproducibility crisis in machine-learning-based science
+    """
+
+    id = "scaled-with-evaluation-data"
+    since = "0.1"
+    severity = Severity.WARNING
+    confidence = Confidence.MEDIUM
+    account = "samples"
+    watches = (ScalingRead,)
+    needs = (ScalingRead, FINISHED)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._tables: dict[tuple[str, int, int | None], ScalingRead] = {}
+        """Name and rows of a table, and loader, to what was read of it last."""
+
+    def observe(self, event: Event, run: Progress) -> None:
+        if isinstance(event, ScalingRead):
+            self._tables[event.table, event.rows, event.loader] = event
+
+    def ended(self, event: RunEnded, run: Progress) -> None:
+        clean = any(not one.kind and one.rows >= _LEAST_ROWS for one in self._tables.values())
+        for one in self._tables.values() if event.how == "finished" else ():
+            if one.kind == "own":
+                name = _name(one.table, one, run)
+                self._found(one, f"{name} is scaled with statistics of its own", name, run)
+            elif one.kind == "joint" and not clean:
+                name = _name(one.whole, one, run) if one.whole else "both together"
+                self._found(one, "training and evaluation data are scaled with statistics of both", name, run)
+
+    def _found(self, one: ScalingRead, message: str, name: str, run: Progress) -> None:
+        loader = run.loaders.get(one.loader) if one.loader is not None else None
+        site = one.made or (loader.site if loader is not None else None) or one.site
+        draft = self.report(
+            site,
+            message,
+            run=run,
+            label=f"{name}: {_HOW[one.how]}",
+            related=() if site is one.site or one.site is None else (Mark(one.site, "the evaluation"),),
+            help="take the statistics from the training part alone, and scale all parts with them",
+            cost=f"exact in {one.features} features, over the {one.rows:,} rows of the evaluation"
+            + (" and those of the training" if one.kind == "joint" else ""),
+            severity=Severity.ERROR if one.kind == "own" else None,
+            unit="tables",
+            key=site if one.kind == "own" else "joint",
+        )
+        draft.total = len(self._tables)
+
+
+def _name(table: str, one: ScalingRead, run: Progress) -> str:
+    """Return the name of a table; of one that only a data set holds, the name of its loader."""
+    return f"`{run.loader_name(one.loader) if one.loader is not None and table.startswith('dataset.') else table}`"

@@ -1,0 +1,56 @@
+"""Tables of an evaluation with statistics of their own are reported; joint ones unless another evaluation is clean."""
+
+from truestep.events import LoaderMet, ScalingRead, Site
+from truestep.findings import Outcome, Severity
+from truestep.rules import Progress
+from truestep.rules.scaled_with_evaluation_data import ScaledWithEvaluationData
+from truestep.testing import judge
+
+MADE, EVAL, LOADER = Site("train.py", 7), Site("train.py", 20), Site("train.py", 9)
+
+
+def read(kind: str, table: str = "x_test", *, rows: int = 90, made: Site | None = MADE, **more) -> ScalingRead:
+    how = "standard" if kind else ""
+    return ScalingRead(
+        model=1, table=table, rows=rows, trained="x_train", kind=kind, how=how, features=8, site=EVAL, made=made, **more
+    )
+
+
+def test_a_table_with_statistics_of_its_own_is_an_error():
+    (finding,) = judge(ScaledWithEvaluationData, [read("own"), read("", "x_val")])
+    assert finding.primary.site == MADE
+    assert [mark.site for mark in finding.related] == [EVAL]
+    assert finding.severity is Severity.ERROR
+
+
+def test_rows_scaled_before_the_split_are_reported_once():
+    (finding,) = judge(ScaledWithEvaluationData, [read("joint", whole="x"), read("joint", "x_val", whole="x")])
+    assert finding.severity is Severity.WARNING
+    assert "`x`" in finding.primary.label
+    assert finding.seen.count == 2
+
+
+def test_another_evaluation_with_statistics_of_the_training_is_enough():
+    assert judge(ScaledWithEvaluationData, [read("joint", "x_val"), read("", "x_test")]) == []
+    assert len(judge(ScaledWithEvaluationData, [read("joint", "x_val"), read("", "probe", rows=8)])) == 1
+
+
+def test_a_later_table_completes_the_rows_of_both():
+    assert len(judge(ScaledWithEvaluationData, [read("", "x_val"), read("joint", "x_val"), read("joint")])) == 1
+
+
+def test_tables_of_a_data_set_are_shown_by_their_loader():
+    met = LoaderMet(loader=3, name="test_loader", dataset=1, batches=5, site=LOADER)
+    (finding,) = judge(ScaledWithEvaluationData, [met, read("own", "dataset.x", made=None, loader=3)])
+    assert finding.primary.site == LOADER
+    assert "`test_loader`" in finding.message
+
+
+def test_statistics_of_the_training_are_clear():
+    rule, run = ScaledWithEvaluationData(), Progress()
+    run.note(read(""))
+    run.how = "finished"
+    rule.observe(read(""), run)
+    assert rule.findings(run) == []
+    assert judge(ScaledWithEvaluationData, [read("")]) == []
+    assert rule.verdict(run).outcome is not Outcome.FOUND
