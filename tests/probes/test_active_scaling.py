@@ -26,7 +26,7 @@ def raw(rows: int = 400) -> torch.Tensor:
 
 
 def reads(x_train: torch.Tensor, *parts: torch.Tensor) -> list[tuple[str, str, int]]:
-    """Return what is read of evaluations on parts, after a training on a table."""
+    """Return the facts of evaluations on parts, after a training on a table."""
     model = nn.Linear(x_train.shape[1], 1)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.001)
     with capture_events() as events:

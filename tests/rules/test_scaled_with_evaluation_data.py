@@ -1,4 +1,4 @@
-"""Tables of an evaluation with statistics of their own are reported; joint ones unless another evaluation is clean."""
+"""Tables of an evaluation with their own statistics are reported; joint ones unless another evaluation is clean."""
 
 from truestep.events import LoaderMet, ScalingRead, Site
 from truestep.findings import Outcome, Severity

@@ -1,4 +1,4 @@
-"""Signals of three channels: a class standardises whatever it is given, also the signals of the test."""
+"""Signals of three channels: a class standardises all that it is given, also the signals of the test."""
 
 import torch
 from torch import nn

@@ -76,10 +76,11 @@ class BayesianNetwork(nn.Module):
 
 
 wine = load_wine()
-x = torch.tensor((wine.data - wine.data.mean(0)) / wine.data.std(0), dtype=torch.float32)
+x = torch.tensor(wine.data, dtype=torch.float32)
 y = torch.tensor(wine.target)
 order = torch.randperm(178)
 train, test = order[:128], order[128:]
+x = (x - x[train].mean(0)) / x[train].std(0)
 net = BayesianNetwork()
 optimizer = torch.optim.Adam(net.parameters(), lr=1e-2)
 for epoch in range(25):

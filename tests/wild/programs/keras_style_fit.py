@@ -86,9 +86,9 @@ np.random.seed(0)
 torch.manual_seed(0)
 torch.set_num_threads(1)
 data = load_breast_cancer()
-x, y = (data.data - data.data.mean(0)) / data.data.std(0), data.target[:, None]
-order = np.random.permutation(len(x))
-x, y = x[order], y[order]
+order = np.random.permutation(len(data.data))
+x, y = data.data[order], data.target[order, None]
+x = (x - x[:450].mean(0)) / x[:450].std(0)
 model = Model([torch.nn.Linear(30, 16), torch.nn.ReLU(), torch.nn.Dropout(0.2), torch.nn.Linear(16, 1), torch.nn.Sigmoid()])
 model.compile("nadam", loss="bce", metrics=["accuracy"], learning_rate=5e-3)
 history = model.fit(x[:450], y[:450], epochs=12, validation_split=0.2, callbacks=[EarlyStopping(patience=3)])

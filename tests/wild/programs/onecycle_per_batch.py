@@ -65,7 +65,7 @@ if __name__ == "__main__":
     y = torch.randint(0, 3, (480,))
     x = 0.4 * torch.randn(480, 3, 8, 8)
     x[torch.arange(480), y] += torch.rand(480, 8, 8)
-    x = (x - x.mean((0, 2, 3), keepdim=True)) / x.std((0, 2, 3), keepdim=True)
+    x = (x - x[:384].mean((0, 2, 3), keepdim=True)) / x[:384].std((0, 2, 3), keepdim=True)
     train_dl = DataLoader(TensorDataset(x[:384], y[:384]), batch_size=32, shuffle=True)
     val_dl = DataLoader(TensorDataset(x[384:], y[384:]), batch_size=48)
     for row in fit_one_cycle(5, 0.01, ResNet9ish(3, 3), train_dl, val_dl, grad_clip=0.1):

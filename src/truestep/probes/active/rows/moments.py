@@ -1,6 +1,6 @@
 """Statistics of the features of a table: whether they are those of data that were scaled with their own statistics.
 
-Data of n rows that were scaled with other statistics have means of about 1/sqrt(n); exact zeros are no coincidence.
+Data of n rows that were scaled with other statistics have means of about 1/sqrt(n); exact zeros are not a coincidence.
 Rows that were scaled one by one, or in groups, have the same statistics, and are recognized by the sums of their parts.
 """
 

@@ -1,4 +1,4 @@
-"""Scaling of the tables of an evaluation: with statistics of its own, or of all samples together."""
+"""Scaling of the tables of an evaluation: with its own statistics, or with those of all samples."""
 
 from __future__ import annotations
 
