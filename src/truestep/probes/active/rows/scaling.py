@@ -49,8 +49,10 @@ class _Seen:
     keys: set[int] = field(default_factory=set)
     tables: dict[int, tuple[str, Table]] = field(default_factory=dict)
     """Id of an array to its name and rows."""
-    parts: dict[int, _Part] = field(default_factory=dict)
-    """Id of an array of the evaluations to its rows."""
+    views: dict[int, tuple[str, list[View]]] = field(default_factory=dict)
+    """The same to its name and statistics, which outlive it."""
+    parts: dict[tuple[int, int], _Part] = field(default_factory=dict)
+    """Number of rows of a table of the evaluations, and sum of their keys, to the table."""
     called: dict[int, tuple[int, float]] = field(default_factory=dict)
     """Id of an array with rows of both to the rows of evaluations that the training has read, and those to expect."""
     told: set[int] = field(default_factory=set)
@@ -159,17 +161,19 @@ class Scalings:
     def _of_two_tables(
         self, model: int, site: Site | None, frames: list[FrameType], found: list[Found], least: Found, seen: _Seen
     ) -> None:
-        number = id(least.table.ref())
-        if (number in seen.parts and seen.parts[number].table.ref() is not None) or len(seen.parts) >= _MOST_PARTS:
+        rows = least.table.rows, int(least.table.keys.sum())
+        if rows in seen.parts or len(seen.parts) >= _MOST_PARTS:
             return
         views = self._views_of(least.table)
-        trained = [(name, self._views_of(table)) for name, table in seen.tables.values()]
-        trained = [(name, others) for name, others in trained if others]
-        if not views or not trained:
+        for at, (name, table) in seen.tables.items():
+            others = self._views_of(table)
+            if others:
+                seen.views[at] = name, others
+        if not views or not seen.views:
             return
         part = _Part(model, least.name, least.table, views, self._scene.loader, site, _made_at(frames, least))
-        seen.parts[number] = part
-        name, others = trained[0]
+        seen.parts[rows] = part
+        name, others = next(iter(seen.views.values()))
         (how, features), (same, _) = _scaled(views), _scaled(others)
         if features and how == same:
             self._tell(part, "own", how, features, name, "", part.made)
