@@ -30,7 +30,7 @@ TABLE = TensorDataset(X, Y)
 class Rows(Dataset[Any]):
     """Rows of a table, through a function."""
 
-    def __init__(self, x: torch.Tensor, y: torch.Tensor, transform: Any = None, first: int = 0) -> None:
+    def __init__(self, x: Any, y: torch.Tensor, transform: Any = None, first: int = 0) -> None:
         self.x, self.y, self.transform, self.first = x, y, transform, first
 
     def __len__(self) -> int:
@@ -119,10 +119,11 @@ def facts(event: Any) -> tuple[int, int, int, int, bool]:
         (loader(Rows(X[:80], Y[:80])), loader(Rows(X[60:], Y[60:])), (40, 20, 20, 60, True)),
         (loader(TensorDataset(X[:80], Y[:80])), loader(Rows(X[60:], Y[60:])), (40, 20, 20, 60, True)),
         (loader(Rows(X[:80].numpy(), Y[:80].numpy())), loader(Rows(X[60:], 1 - Y[60:])), (40, 0, 40, 80, True)),
+        (loader(Rows(X[:80], Y[:80], noise)), loader(Rows(X[60:], Y[60:])), (40, 20, 20, 60, True)),
     ],
     ids=[
         "subsets", "split", "subset-of-a-subset", "samplers", "joined", "weights", "replacement", "through-functions",
-        "rows", "kinds", "other-labels",
+        "rows", "kinds", "other-labels", "random",
     ],
 )  # fmt: skip
 def test_samples_are_counted(train: Any, evaluation: Any, expected: tuple[int, int, int, int, bool]) -> None:
@@ -134,7 +135,7 @@ def test_samples_are_counted(train: Any, evaluation: Any, expected: tuple[int, i
     ("train", "evaluation", "reason"),
     [
         (loader(TABLE, sampler=Backwards()), loader(TABLE), "a custom sampler"),
-        (loader(Rows(X[:80], Y[:80], noise)), loader(Rows(X[60:], Y[60:])), "change each time"),
+        (loader(Rows(tuple(X[:80]), Y[:80], noise)), loader(Rows(X[60:], Y[60:])), "change each time"),
         (loader(Rows(X[:80], Y[:80], first=1)), loader(Rows(X.round(), Y)), "equal by chance"),
         (loader(TensorDataset(X.sign(), Y)), loader(TensorDataset(X[60:].sign(), Y[60:])), "equal by chance"),
     ],

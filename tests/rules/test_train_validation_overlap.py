@@ -207,6 +207,29 @@ def test_training_rows_in_another_array_are_named_at_the_split():
     assert finding.cost.endswith("nothing reads the other rows of `x`")
 
 
+def test_training_rows_in_an_array_with_the_name_of_held_out_rows_are_found():
+    (finding,) = judge(TrainValidationOverlap, rows(unread=""))
+    assert finding.message == "150 of the 150 samples of `x_val` were trained on"
+    assert finding.cost == "of these rows, 70 were in the batches of the steps that were read"
+
+
+def test_a_validation_on_training_samples_is_found_beside_a_clean_test():
+    loaders = [LoaderMet(loader=5, name="val_loader", site=Site("train.py", 33))]
+    loaders += [LoaderMet(loader=6, name="test_loader", site=Site("train.py", 34))]
+    clean = shared(6, samples=100, shared=0, outside=100)
+    called = [ModelCalled(model=1, loader=number, tracked=False) for number in (5, 6)]
+    (finding,) = judge(TrainValidationOverlap, [*MET, *loaders, *TRAINED, *called, shared(5, **WHOLE), clean])
+    assert finding.message == "100 of the 100 samples of `val_loader` were trained on"
+
+
+def test_an_evaluation_that_is_not_compared_is_not_observed():
+    rule, run = TrainValidationOverlap(), Progress()
+    for event in [RowsEvaluated(model=1, site=EVALUATION, table="images", samples=128), RunEnded(how="finished")]:
+        run.note(event)
+        rule.observe(event, run)
+    assert rule.verdict(run).outcome is Outcome.NOT_OBSERVED
+
+
 def test_rows_that_are_training_rows_in_part_are_named():
     (finding,) = judge(TrainValidationOverlap, rows(samples=300, unread=""))
     assert finding.message.startswith("140 of the 300")
@@ -215,7 +238,8 @@ def test_rows_that_are_training_rows_in_part_are_named():
 @pytest.mark.parametrize(
     "facts",
     [
-        {"unread": ""},
+        {"unread": "", "table": "x_part"},
+        {"unread": "", "table": "x_train_eval"},
         {"own": False},
         {"hits": 0},
         {"inside": 0, "hits": 0},
@@ -223,7 +247,16 @@ def test_rows_that_are_training_rows_in_part_are_named():
         {"steps": 4},
         {"samples": 600, "inside": 445, "unread": ""},
     ],
-    ids=["training-accuracy", "the-training-array", "other-rows", "another-table", "few", "each-step", "all-rows"],
+    ids=[
+        "training-accuracy",
+        "of-training",
+        "the-training-array",
+        "other-rows",
+        "another-table",
+        "few",
+        "each-step",
+        "all-rows",
+    ],
 )
 def test_other_evaluations_on_rows_are_quiet(facts):
     assert judge(TrainValidationOverlap, rows(**facts)) == []

@@ -161,10 +161,46 @@ class ResultCompared(Event):
     """For a threshold: percentage of the results outside of 0 to 1."""
     samples: int = 0
     """Number of rows of the result."""
+    equal: int | None = None
+    """Number of predictions that are equal to their targets; None unless both are classes."""
+    expected: float = 0.0
+    """The same for predictions and targets of these numbers of classes that do not depend on each other."""
+    labels: tuple[tuple[int, int], ...] = ()
+    """Classes of the targets with their counts."""
     site: Site | None = None
     """Line of the comparison."""
     call: Site | None = None
     """Line of the call of the model."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class FigureRead(Event):
+    """After an evaluation, a variable with the name of a figure such as accuracy, or a quotient, had a new value."""
+
+    absent: ClassVar[str] = "no variable with the accuracy of an evaluation"
+    name: str
+    """The variable, or the source of a quotient."""
+    label: str = ""
+    """Text that is printed before the quotient."""
+    value: float
+    percent: bool = False
+    """Whether the program multiplies or divides by 100 anywhere."""
+    batches: int = 0
+    """Number of compared batches, if the comparisons after all calls of the evaluation are known; else 0."""
+    equal: int = 0
+    samples: int = 0
+    """Number of predictions in these batches, and of those that are right; 0 if unknown."""
+    shares: float = 0.0
+    """Sum of the shares of right predictions over the batches."""
+    last: tuple[int, int] = (0, 0)
+    """Right predictions and their number in the last batch."""
+    every: tuple[int, int] = (0, 0)
+    """The same in all evaluations up to this one."""
+    evaluations: int = 0
+    place: Site | None = None
+    """Statement that first stores the variable."""
+    site: Site | None = None
+    """The comparison with the targets."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

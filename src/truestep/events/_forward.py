@@ -355,6 +355,22 @@ class LabelsCounted(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class ClassesTrained(Event):
+    """At a sampled step, the labels of a classification loss with gradients were counted."""
+
+    absent: ClassVar[str] = "no labels of a classification loss"
+    costly: ClassVar[bool] = True
+    kind: str
+    """"cross_entropy" or "nll_loss"."""
+    classes: int = 0
+    """Number of classes of the model."""
+    labels: tuple[tuple[int, int], ...] = ()
+    """Labels with their counts, without those that the loss ignores."""
+    ignored: int = -100
+    site: Site | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class TargetsMatched(Event):
     """At a sampled step: the targets of a loss were compared with its input; of a line until they are different."""
 

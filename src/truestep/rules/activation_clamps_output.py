@@ -77,7 +77,7 @@ class ActivationClampsOutput(Rule):
     account = "loss"
     watches = (LossComputed,)
     needs = (LossComputed, _LOSSES)
-    explains = ("loss-never-changes", "parameters-without-effect")
+    explains = ("loss-at-chance", "loss-never-changes", "parameters-without-effect")
 
     def observe(self, event: Event, run: Progress) -> None:
         if not isinstance(event, LossComputed) or not event.grad or event.made_by not in _NAMES:

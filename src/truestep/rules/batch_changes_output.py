@@ -16,7 +16,7 @@ class BatchChangesOutput(SamplesMixed):
     Repeats a call on a copy of the model in eval mode, twice: with the original batch, and with all samples replaced by
     one of them. If the result for that sample changes, compares both runs operation by operation, and reports the first
     one that gets the same values for the sample and returns others: a mean, maximum, sum, norm or attention over the
-    first dimension, an index into it.
+    first dimension, an index into it, or a linear layer that takes samples for features, as after a wrong transpose.
 
     Why it matters
     --------------
@@ -58,6 +58,7 @@ class BatchChangesOutput(SamplesMixed):
     confidence = Confidence.MEDIUM
     watches = (SamplesCompared, CheckSkipped, ModelCalled)
     needs = (SamplesCompared,)
+    explains = ("loss-at-chance",)
     asks = "no operation runs over the samples"
     cause = "operation"
 

@@ -54,7 +54,10 @@ class BatchFirstMissing(SamplesMixed):
     id = "batch-first-missing"
     since = "0.1"
     severity = Severity.ERROR
-    explains = ("parameters-without-effect",)
+    explains = (
+        "loss-at-chance",
+        "parameters-without-effect",
+    )
     account = "calls"
     confidence = Confidence.MEDIUM
     watches = (SamplesCompared, CheckSkipped, ModelCalled)

@@ -1,6 +1,10 @@
 from __future__ import annotations
 
-from truestep.events import Event, LabelsRead, RunEnded
+from collections import Counter
+from math import prod
+from typing import ClassVar
+
+from truestep.events import ClassesTrained, Event, LabelsRead, ResultCompared, RunEnded, Site
 from truestep.findings import Confidence, Mark, Severity
 from truestep.rules._rule import Progress, Rule
 
@@ -9,6 +13,11 @@ _LEAST_SHARE = 0.05
 _ONE_OF_MOST = 0.9
 """Share of a class in the training above which an evaluation on this class alone is representative."""
 _SHOWN = 5
+_LEAST_ROWS = 20
+_LEAST_OF_CLASS = 5
+"""Fewer labels of one number may be positions in a batch."""
+_FOURTH = 4
+_CHANCE = 1e-6
 
 
 class EvaluationOnOtherClasses(Rule):
@@ -20,7 +29,8 @@ class EvaluationOnOtherClasses(Rule):
     results, were taken from: tensors, arrays and lists that variables of the program hold, with DataLoaders or without.
     Reports an evaluation with classes that are nowhere in the column of the training (data sorted by class that are cut
     in two, labels that begin at 1 in one of the two), and runs with evaluations on one class only while the training
-    has others.
+    has others. Where no variable holds the labels, compares those of the evaluation with those of sampled steps, if
+    these are so many that a class of the training would be among them.
 
     Why it matters
     --------------
@@ -56,8 +66,9 @@ class EvaluationOnOtherClasses(Rule):
     severity = Severity.ERROR
     confidence = Confidence.MEDIUM
     account = "samples"
-    watches = (LabelsRead,)
-    needs = (LabelsRead,)
+    watches = (LabelsRead, ClassesTrained, ResultCompared)
+    needs: ClassVar[tuple[type[Event], ...]] = ()
+    explains = ("predictions-worse-than-chance",)
     asks = "the evaluation has the classes of the training"
 
     def __init__(self) -> None:
@@ -65,18 +76,34 @@ class EvaluationOnOtherClasses(Rule):
         self._trained: dict[tuple[tuple[int, int], ...], int] = {}
         """Classes with their counts, in a column of the training, to the number of times that it was read."""
         self._evaluated: dict[tuple[tuple[int, int], ...], LabelsRead] = {}
+        self._steps: Counter[int] = Counter()
+        """Labels of sampled steps."""
+        self._ignored: set[int] = set()
+        """Labels that a loss leaves out."""
+        self._compared: dict[tuple[int, Site | None], Counter[int]] = {}
+        """Model and line to the labels that its predictions were compared with."""
 
     def unobserved(self, run: Progress) -> str:
-        return super().unobserved(run) or ("" if self._trained and self._evaluated else LabelsRead.absent)
+        known = (self._trained and self._evaluated) or (self._steps and self._compared)
+        return super().unobserved(run) or ("" if known else LabelsRead.absent)
 
     def observe(self, event: Event, run: Progress) -> None:
         if isinstance(event, LabelsRead) and event.training:
             self._trained[event.classes] = self._trained.get(event.classes, 0) + 1
         elif isinstance(event, LabelsRead):
             self._evaluated.setdefault(event.classes, event)
+        elif isinstance(event, ClassesTrained):
+            self._steps.update(dict(event.labels))
+            self._ignored.add(event.ignored)
+        elif isinstance(event, ResultCompared) and event.labels:
+            self._compared.setdefault((event.model, event.site), Counter()).update(dict(event.labels))
 
     def ended(self, event: RunEnded, run: Progress) -> None:
-        if len(self._trained) != 1 or event.how not in ("finished", "exited", "stopped"):
+        if event.how not in ("finished", "exited", "stopped"):
+            return
+        if not self._trained or not self._evaluated:
+            self._judge_steps(run)
+        if len(self._trained) != 1:
             return
         ((trained, reads),) = self._trained.items()
         counts = dict(trained)
@@ -100,6 +127,37 @@ class EvaluationOnOtherClasses(Rule):
             total = sum(count for _, count in read.classes)
             message = f"the evaluation has samples of class {alone} only, and the training has {len(counts)} classes"
             self._tell(read, run, message, f"all {total:,} labels are equal")
+
+    def _judge_steps(self, run: Progress) -> None:
+        """Report labels of an evaluation that sampled steps would have shown."""
+        sampled = self._steps.total()
+        if len(self._steps) < 2 or any(labels.keys() <= self._steps.keys() for labels in self._compared.values()):
+            return
+        for (_, site), labels in self._compared.items():
+            total = labels.total()
+            known = self._steps.keys() | self._ignored
+            absent = {
+                number: count for number, count in labels.items() if number not in known and count >= _LEAST_OF_CLASS
+            }
+            # A class with a fourth of its share in the evaluation would have been missed with this probability.
+            missed = prod((1 - count / total / _FOURTH) ** sampled for count in absent.values())
+            if total < _LEAST_ROWS or sum(absent.values()) < _LEAST_SHARE * total or missed > _CHANCE:
+                continue
+            names = ", ".join(str(number) for number in sorted(absent)[:_SHOWN]) + (
+                ", ..." if len(absent) > _SHOWN else ""
+            )
+            noun = "class" if len(absent) == 1 else "classes"
+            self.report(
+                site,
+                f"the training has no sample of {noun} {names}, which the evaluation counts",
+                run=run,
+                label="compared here",
+                cost=f"{sum(absent.values()):,} of {total:,} labels, and not one of {sampled:,} in the training",
+                help="split the samples at random, and number the classes once for both parts",
+                unit="evaluations",
+                key=site,
+            )
+            return
 
     def _tell(self, read: LabelsRead, run: Progress, message: str, cost: str) -> None:
         self.report(

@@ -59,7 +59,7 @@ class GraphCut(Rule):
     account = "parameters"
     watches = (ModelCalled, TapeRead, BackwardEnded, OptimizerStepped, ParametersUnchanged)
     needs = (TapeRead, OptimizerStepped, steps(_LEAST_STEPS))
-    explains = ("loss-without-parameters", "parameters-without-effect")
+    explains = ("loss-at-chance", "loss-without-parameters", "parameters-without-effect")
 
     def __init__(self) -> None:
         super().__init__()

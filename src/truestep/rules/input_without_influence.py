@@ -59,7 +59,10 @@ class InputWithoutInfluence(Rule):
     since = "0.1"
     severity = Severity.ERROR
     confidence = Confidence.MEDIUM
-    explains = ("parameters-without-effect",)
+    explains = (
+        "loss-at-chance",
+        "parameters-without-effect",
+    )
     account = "samples"
     watches = (InputsCompared, ArgumentsCompared, CheckSkipped)
     needs = (InputsCompared,)

@@ -8,6 +8,7 @@ from truestep.rules._conditions import Condition
 from truestep.rules._rule import Progress, Rule
 
 _FACTOR = 6.0
+_SMALL = 0.1
 """Least distance of the means, in standard deviations of training, or least ratio of the standard deviations."""
 _LEAST_READS = 3
 _LEAST_VALUES = 64
@@ -25,7 +26,7 @@ class InputsOnAnotherScale(Rule):
     Compares the first arguments of a model in training with those in evaluation, at sampled steps. Reports an
     evaluation, with a result that is compared with targets, if in each call that was read the mean is at least 6
     standard deviations of training from the mean of training, or the standard deviation at least 6 times that of
-    training; or if all inputs of training were zero, and those of the evaluation are not.
+    training or less than a tenth of it; or if all inputs of training were zero, and those of the evaluation are not.
 
     Why it matters
     --------------
@@ -110,4 +111,5 @@ def _is_far(read: ev.InputsRead, trained: Inputs) -> bool:
         return read.spread > 0
     same = same and trained.spread > 0
     distance = max(abs(read.mean - trained.mean), read.spread)
-    return same and distance >= _FACTOR * trained.spread
+    is_small = 0 < read.spread < _SMALL * trained.spread
+    return same and (distance >= _FACTOR * trained.spread or is_small)

@@ -66,7 +66,10 @@ class LearningRateDead(Rule):
     account = "rate"
     watches = (SchedulerBuilt, SchedulerStepped, OptimizerStepped, LearningRateRead)
     needs = (LearningRateRead, OptimizerStepped, FINISHED)
-    explains = ("loss-never-changes",)
+    explains = (
+        "loss-at-chance",
+        "loss-never-changes",
+    )
 
     def __init__(self) -> None:
         super().__init__()

@@ -61,7 +61,7 @@ class LossWithoutParameters(Rule):
     account = "loss"
     watches = (TapeRead, BackwardEnded, OptimizerStepped, HandStepped)
     needs = (TapeRead, OptimizerStepped, steps(_LEAST_TAPES))
-    explains = ("loss-never-changes", "result-never-read")
+    explains = ("loss-at-chance", "loss-never-changes", "result-never-read")
 
     def __init__(self) -> None:
         super().__init__()

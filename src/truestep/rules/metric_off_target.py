@@ -89,6 +89,7 @@ class MetricOffTarget(Rule):
     account = "calls"
     watches = (ResultCompared, LossComputed)
     needs = (ResultCompared,)
+    explains = ("metric-misreported", "predictions-worse-than-chance")
     asks = "metrics compare like with like"
 
     def __init__(self) -> None:

@@ -63,7 +63,7 @@ class OptimizerHoldsStaleParameters(Rule):
     account = "steps"
     watches = (ModelMet, ModelCalled, TapeRead, OptimizerStepped, ParametersUnchanged)
     needs = (OptimizerStepped, TapeRead, steps(3))
-    explains = ("parameters-not-optimized", "parameters-without-effect", "loss-never-changes")
+    explains = ("parameters-not-optimized", "parameters-without-effect", "loss-at-chance", "loss-never-changes")
 
     def __init__(self) -> None:
         super().__init__()

@@ -72,7 +72,7 @@ class OutputIgnoresInput(Rule):
     confidence = Confidence.MEDIUM
     watches = (OutputsCompared, OptimizerStepped)
     needs = (OutputsCompared,)
-    explains = ("loss-never-changes", "parameters-without-effect", "update-exceeds-weights")
+    explains = ("loss-at-chance", "loss-never-changes", "parameters-without-effect", "update-exceeds-weights")
 
     def __init__(self) -> None:
         super().__init__()

@@ -58,7 +58,10 @@ class ParametersNotOptimized(Rule):
     account = "parameters"
     watches = (TapeRead, ParametersUnchanged)
     needs = (OptimizerBuilt, TapeRead)
-    explains = ("loss-never-changes",)
+    explains = (
+        "loss-at-chance",
+        "loss-never-changes",
+    )
 
     MARGIN = 3
     """Least number of operations by which a trained parameter must be farther from the loss than a left-out one: one

@@ -58,7 +58,7 @@ class ReferenceIsTheModel(Rule):
     account = "parameters"
     watches = (ModelAliased, ModelCalled, OptimizerStepped)
     needs = (ModelCalled, OptimizerStepped, steps(_LEAST))
-    explains = ("loss-never-changes", "average-never-updated", "no-grad-missing")
+    explains = ("loss-at-chance", "loss-never-changes", "average-never-updated", "no-grad-missing")
 
     def __init__(self) -> None:
         super().__init__()

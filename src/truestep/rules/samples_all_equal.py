@@ -60,6 +60,7 @@ class SamplesAllEqual(Rule):
     account = "samples"
     watches = (BatchRead, RowsEqualled)
     needs = (_READ,)
+    explains = ("loss-at-chance",)
     asks = "the samples of a batch differ"
 
     def __init__(self) -> None:

@@ -62,7 +62,7 @@ class SoftmaxWrongDim(Rule):
     watches = (LossComputed, SamplesCompared)
     needs = (LossComputed,)
     asks = "no softmax runs over the samples"
-    explains = ("loss-never-changes", "parameters-without-effect")
+    explains = ("loss-at-chance", "loss-never-changes", "parameters-without-effect")
 
     def __init__(self) -> None:
         super().__init__()

@@ -76,7 +76,10 @@ class StepWithoutBackward(Rule):
     missing_call = "backward"
     watches = (ev.BackwardEnded, ev.BatchDrawn, ev.GradientsTaken, ev.HandStepped, ev.ModelCalled, ev.OptimizerStepped)
     needs = (ev.OptimizerStepped,)
-    explains = ("loss-never-changes",)
+    explains = (
+        "loss-at-chance",
+        "loss-never-changes",
+    )
 
     def __init__(self) -> None:
         super().__init__()

@@ -74,7 +74,7 @@ class SumOverwritten(Rule):
     account = "calls"
     watches = (LoopRead, ModelCalled)
     needs = (LoopRead,)
-    explains = ("loss-never-differentiated",)
+    explains = ("loss-never-differentiated", "metric-misreported")
 
     def __init__(self) -> None:
         super().__init__()

@@ -62,7 +62,7 @@ class SymmetricInitialisation(Rule):
     account = "parameters"
     watches = (RowsEqual, TapeRead)
     needs = (ParametersUnchanged,)
-    explains = ("output-ignores-input", "parameters-without-effect")
+    explains = ("loss-at-chance", "output-ignores-input", "parameters-without-effect")
 
     def __init__(self) -> None:
         super().__init__()

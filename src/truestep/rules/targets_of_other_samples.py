@@ -55,6 +55,7 @@ class TargetsOfOtherSamples(Rule):
     account = "samples"
     watches = (RowsPaired,)
     needs = (RowsPaired,)
+    explains = ("loss-at-chance",)
     asks = "inputs and targets are of the same rows"
 
     def __init__(self) -> None:

@@ -39,7 +39,11 @@ _SURE = 400
 """Number of hits to expect from which the share within one table is an estimate to rely on."""
 _LEAST_CLEAN = 0.2
 """Least size of a clean evaluation, as a part of another one, to be more than a few points for a picture."""
-_COMPARED = Condition(SamplesShared.absent, lambda run: not run.met.isdisjoint({SamplesShared, RowsEvaluated}))
+_NOWHERE = Site("", 0)
+_COMPARED = Condition(
+    SamplesShared.absent,
+    lambda run: bool(run.samples.compared) or any(one.last.seen for one in run.samples.evaluations.values()),
+)
 
 
 class TrainValidationOverlap(Rule):
@@ -49,7 +53,8 @@ class TrainValidationOverlap(Rule):
     ------------
     Compares the samples drawn by the loader of an evaluation with those of the training loaders: by
     index if both read one data set, or two with equal samples, otherwise by value. Reports an evaluation if at least a
-    tenth of its samples were trained on (a fifth if compared by value), some were not, and some training samples are
+    tenth of its samples were trained on (a fifth if compared by value, as copies are that were made before the split),
+    some were not, and some training samples are
     not in it: two splits that should be one. Also reports an evaluation if all of its samples were trained on, some
     training samples are not in it, and its loader is called ``val``, ``test`` or the like; and evaluations on the
     loaders of the training only, if a loader with such a name is built and never read.
@@ -60,7 +65,7 @@ class TrainValidationOverlap(Rule):
 
     Without loaders, looks up the rows of an evaluation among those of sampled training steps, in the tables that
     variables of the program hold, also as windows of a sequence. Also reports an evaluation on training rows only, if
-    nothing reads the other part of a split.
+    nothing reads the other part of a split, or if its table is called ``x_test`` or the like.
 
     Why it matters
     --------------
@@ -148,11 +153,15 @@ class TrainValidationOverlap(Rule):
         others = {loader for loader in self._called - known if loader is None or _made(loader, run) not in made}
         if event.how == "finished":
             self._judge_folds(run)
-        if event.how != "finished" or clean:
+        if event.how != "finished":
             return
         for loader, shared in self._leaking.items():
-            if loader not in self._trained and not others:
+            turning = any(_is_clean(one) for one in self._folds.get(_made(loader, run) or _NOWHERE, ()))
+            named = _is_held_out(shared, run) and not turning  # an evaluation on other samples does not mend this one
+            if loader not in self._trained and not others and (named or not clean):
                 self._found(loader, shared, run)
+        if clean:
+            return
         if not self._drafts:
             self._judge_rows(run)
         if not self._drafts:
@@ -211,7 +220,8 @@ class TrainValidationOverlap(Rule):
             if site in run.samples.once_clean or not run.samples.is_seldom(site):
                 continue
             unread = [left.table for left in run.samples.rows_unread if left.unused or one.last.own or one.last.windows]
-            whole = _is_trained_on(one) and bool(unread) and one.samples > _LEAST_WHOLE
+            named = one.last.own and is_held_out(one.last.table) and one.last.rows > one.samples
+            whole = _is_trained_on(one) and (bool(unread) or named) and one.samples > _LEAST_WHOLE
             if not (whole or _is_mixed(one)):
                 continue
             last = one.last
@@ -223,7 +233,7 @@ class TrainValidationOverlap(Rule):
                 run=run,
                 label="evaluated on training samples",
                 related=(Mark(site, "the evaluation"),) if last.made else (),
-                cost=f"{cost}; nothing reads the other rows of `{unread[0]}`" if whole else cost,
+                cost=f"{cost}; nothing reads the other rows of `{unread[0]}`" if whole and unread else cost,
                 help="split the data once, and use the two parts of that split for training and evaluation",
                 confidence=Confidence.MEDIUM,
                 unit="evaluations",

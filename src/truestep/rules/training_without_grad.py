@@ -55,7 +55,7 @@ class TrainingWithoutGrad(Rule):
     account = "parameters"
     watches = (ModelCalled, TapeRead, BackwardEnded, OptimizerStepped)
     needs = (ModelCalled, BackwardEnded, OptimizerStepped)
-    explains = ("graph-cut", "loss-without-parameters", "step-without-backward", "loss-never-changes")
+    explains = ("graph-cut", "loss-without-parameters", "step-without-backward", "loss-at-chance", "loss-never-changes")
 
     def __init__(self) -> None:
         super().__init__()

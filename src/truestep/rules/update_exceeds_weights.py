@@ -76,6 +76,7 @@ class UpdateExceedsWeights(Rule):
     account = "rate"
     watches = (LossRead, UpdateMeasured)
     needs = (LossRead, UpdateMeasured)
+    explains = ("loss-at-chance",)
     leads_to = ("loss-never-changes", "nan-or-inf")
 
     def __init__(self) -> None:

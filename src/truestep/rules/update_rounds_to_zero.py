@@ -79,7 +79,10 @@ class UpdateRoundsToZero(Rule):
     account = "steps"
     watches = (UpdateRounded,)
     needs = (UpdateRounded,)
-    explains = ("loss-never-changes",)
+    explains = (
+        "loss-at-chance",
+        "loss-never-changes",
+    )
 
     def __init__(self) -> None:
         super().__init__()

@@ -61,6 +61,7 @@ class ViewInsteadOfPermute(SamplesMixed):
     confidence = Confidence.MEDIUM
     watches = (SamplesCompared, CheckSkipped, ModelCalled, LossComputed)
     needs = (SamplesCompared,)
+    explains = ("loss-at-chance",)
     asks = "no view mixes the samples of a batch"
     cause = "view"
 

@@ -125,7 +125,8 @@ def mixing(first: list[_Operation], second: list[_Operation]) -> tuple[str, Site
         over = one
         while over.of and (over is one or not over.given):
             over = first[over.of[-1]]
-        return (over.name, over.site) if over.name in _MISTAKES else ("", None)
+        known = over.name in _MISTAKES or (over is one and over.name == "linear" and _ends_with_samples(one, two))
+        return (over.name, over.site) if known else ("", None)
     return "", None
 
 
@@ -140,6 +141,14 @@ def _name(function: Any, args: Any, result: Any) -> str:
 def _keep(one: Slices, two: Slices) -> bool:
     """Return True if the values of the sample are equal along a dimension."""
     return any(dim in two and part.shape == two[dim].shape and _equal(part, two[dim]) for dim, part in one.items())
+
+
+def _ends_with_samples(one: _Operation, two: _Operation) -> bool:
+    """Return True if the samples are the last dimension of the input of a layer, which takes them for features."""
+    slices, others = one.given[0], two.given[0]
+    kept = [dim for dim, part in slices.items() if _keep({dim: part}, others)]
+    last = next(iter(slices.values())).dim()  # a slice lacks one dimension
+    return last > 0 and kept == [last]
 
 
 def _equal(one: Any, two: Any) -> bool:

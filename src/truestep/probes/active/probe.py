@@ -140,8 +140,10 @@ class ActiveProbe(Probe):
             self._read_parts(module, model.number, site, frame, result)
             if not model.trainable:
                 return
+            if tracked:
+                self._comparisons.trained(frame)
             if not tracked or (use_of(site) if site else Use()).how == "compared":
-                self._comparisons.returned(model.number, site, frame, result)
+                self._comparisons.returned(model.number, site, frame, result, tracked=tracked)
             self._rows.forget()
             if tracked and scene.sampling.on:
                 self._follow(module, model.number, site, frame, result)
@@ -222,6 +224,7 @@ class ActiveProbe(Probe):
     def last(self) -> Iterator[Event]:
         for name, unused in self._rows.unread():
             yield RowsUnread(table=name, unused=unused)
+        yield from self._comparisons.last()
 
     def _in_training(self, module: Any, model: int, site: Site | None, frame: FrameType, result: Any) -> None:
         step = self.scene.sampling.step

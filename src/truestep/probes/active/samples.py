@@ -91,6 +91,19 @@ def compare(trial: Trial, samples: int, rows: dict[Path, Any]) -> Mixing:
     return watcher.scrambled or Mixing()
 
 
+def scrambled(trial: Trial, samples: int) -> Mixing | None:
+    """Return the first view that swaps dimensions within each sample; None without one.
+
+    Args:
+        trial: a copy of the model.
+        samples: number of samples in the batch, which need not be independent of each other.
+    """
+    watcher = _Watcher(trial.scene, trial.copy, samples, samples // 2)
+    with watcher:
+        trial.run(_SEED, mode=watcher.functions())
+    return watcher.scrambled
+
+
 def _by_sample(results: list[Any], samples: int) -> Any:
     """Return the first result with one row for each sample.
 

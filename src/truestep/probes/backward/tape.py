@@ -129,12 +129,12 @@ def _shape(node: Any, index: int = 0) -> tuple[int, ...]:
 
 
 def _broadcast(scene: Scene, root: Any, site: Site | None) -> None:
-    """Look for a prediction of shape (N, 1) or (N,) that a difference turned into (N, N) in a term of the loss."""
+    """Look for a prediction (N, 1) or (N, ...) that a difference turned into (N, N, ...) in a term of the loss."""
     found = None
     for node in _differences(root):
         wide = _shape(node)
         inputs = [(following, index) for following, index in node.next_functions if following is not None]
-        if len(wide) != _PAIR or wide[0] != wide[1] or wide[0] < _PAIR:
+        if len(wide) < _PAIR or wide[0] != wide[1] or wide[0] < _PAIR:
             continue
         if len(inputs) == _PAIR and wide not in [_shape(*one) for one in inputs]:
             return  # pairs of predictions on purpose, as in an energy distance
@@ -144,8 +144,9 @@ def _broadcast(scene: Scene, root: Any, site: Site | None) -> None:
         if child.name().startswith(("Unsqueeze", "Expand", "View", "Reshape")):
             continue
         shape = _shape(child, index)
-        count = wide[0]
-        if shape in ((count, 1), (count,), (1, count)):
+        count, of_each = wide[0], wide[2:]
+        narrow = ((count, *of_each),) if of_each else ((count, 1), (count,), (1, count))
+        if shape in narrow:
             found = BroadcastOnTape(site=site, shape=shape, wide=wide)
     if found is not None:
         scene.emit(found)

@@ -7,20 +7,30 @@ module call, from the module probe.
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from time import perf_counter
 from types import FrameType
 from typing import Any
 
 from truestep.events import Event, ResultCompared, Site
 from truestep.probes.active.copies import Refused
 from truestep.probes.context.scene import Scene
+from truestep.probes.evaluation.figures import Figures
 from truestep.probes.evaluation.rows import Rows
 from truestep.probes.evaluation.statements import Statements
 from truestep.probes.evaluation.values import Value
 
 _CALLS = 3
-"""Calls of a line that are followed."""
+"""Calls of a line that are followed in its first evaluation."""
+_CALLS_LATER = 2
+"""The same in each later evaluation."""
+_EVALUATIONS = 8
+"""Evaluations that are followed, of one line."""
+_WHOLE_S = 0.25
+"""Time in which further calls of an evaluation are followed, so that all of it is known."""
+_MOST_CLASSES = 1000
 _MOST_LINES = 32
 _LARGEST = 1 << 22
 _LEAST = 8
@@ -48,31 +58,44 @@ class Comparisons:
         self._scene = scene
         self._aside = aside
         self._labels = labels
-        self._left: dict[tuple[int, Site | None], int] = {}
+        self._left: dict[tuple[int, Site | None], _Left] = {}
+        self._figures = Figures(scene)
+        self._spent_s = 0.0
         self._found: list[Event] = []
         self._model = 0
         self._called: Site | None = None
         self._samples = 0
         self._inputs: list[Rows] = []
 
-    def returned(self, model: int, site: Site | None, frame: FrameType, result: Any) -> None:
-        """Handle a call of a model without gradients that has returned.
+    def returned(self, model: int, site: Site | None, frame: FrameType, result: Any, *, tracked: bool = False) -> None:
+        """Handle a call of a model that has returned, of an evaluation or with a result that is compared.
 
         Args:
             model: number of the model.
             site: line of the call.
             frame: torch's frame of the call.
             result: its result.
+            tracked: True if the result tracks gradients.
         """
         scene, key = self._scene, (model, site)
-        left = self._left.get(key, _CALLS if len(self._left) < _MOST_LINES else 0)
+        left = self._left.get(key)
+        if left is None and len(self._left) >= _MOST_LINES:
+            return
+        step = scene.coast.number if scene.coast.on else scene.sampling.step
+        left = self._left.setdefault(key, _Left(step)) if left is None else left
+        left.turn(step)
+        figures = None if tracked else self._figures
+        if figures is not None:
+            figures.called(model, step, frame)
         user = scene.sites.above(frame)
-        if site is None or not left or user is None or scene.sites.at(user) is not site:
-            return
+        more = left.calls or (figures is not None and self._spent_s < _WHOLE_S)
         first = next((part for part in _parts(result) if self._is_result(part)), None)
-        if first is None:
+        if site is None or not more or user is None or scene.sites.at(user) is not site or first is None:
+            if figures is not None:
+                figures.missed()
             return
-        self._left[key] = left - 1
+        left.calls -= left.calls > 0
+        began = perf_counter()
         self._found, self._model, self._called = [], model, site
         self._samples = int(first.shape[0])
         try:
@@ -82,9 +105,21 @@ class Comparisons:
                 self._inputs = statements.rows_of_inputs(user)
                 statements.follow(user, given)
         except Refused:
-            return
+            self._found.clear()
+        self._spent_s += perf_counter() - began
+        if figures is not None:
+            figures.counted(self._found)
         for event in self._found:
             scene.emit(event)
+
+    def trained(self, frame: FrameType) -> None:
+        """Handle a call of training, which can follow an evaluation."""
+        for event in self._figures.settle(frame):
+            self._scene.emit(event)
+
+    def last(self) -> Iterator[Event]:
+        """Yield the figures of the latest evaluation, at the end of the run."""
+        yield from self._figures.settle(None)
 
     def _is_result(self, part: Any) -> bool:
         tensor = self._scene.torch.Tensor
@@ -115,7 +150,27 @@ class Comparisons:
                 how = "scores"
         others = two.rows is not None and any(two.rows.are_others_than(rows) for rows in self._inputs)
         how = how or ("rows" if others else "")
-        self._tell(how, site, predicted, target)
+        self._tell(
+            how, site, predicted, target, counted={} if how or name == "sub" else self._counted(predicted, target)
+        )
+
+    def _counted(self, predicted: Any, target: Any) -> dict[str, Any]:
+        """Return the number of equal classes, the number to expect by chance, and the classes of the targets."""
+        torch, count = self._scene.torch, predicted.numel()
+        if predicted.shape != target.shape or count < _LEAST:
+            return {}
+        one, two = predicted.reshape(-1).double(), target.reshape(-1).double()
+        if not bool(((one == one.round()) & (two == two.round())).all()):
+            return {}
+        classes, at = torch.unique(torch.cat([one, two]), return_inverse=True)
+        if len(classes) > _MOST_CLASSES:
+            return {}
+        chosen, given = (torch.bincount(part, minlength=len(classes)) for part in at.split(count))
+        return {
+            "equal": int((one == two).sum()),
+            "expected": float((chosen.double() * given).sum()) / count,
+            "labels": tuple((int(number), int(of)) for number, of in zip(classes, given, strict=True) if of),
+        }
 
     def _broadcast(self, predicted: Any, target: Any) -> str:
         count = predicted.numel()
@@ -132,7 +187,9 @@ class Comparisons:
         whole = bool((target == target.round()).all()) if target.is_floating_point() else True
         return broken >= _BROKEN and whole and len(target.unique()) > 1
 
-    def _tell(self, how: str, site: Site, predicted: Any, target: Any, outside: int = 0) -> None:
+    def _tell(
+        self, how: str, site: Site, predicted: Any, target: Any, outside: int = 0, counted: dict[str, Any] | None = None
+    ) -> None:
         self._found.append(
             self._scene.event(
                 ResultCompared,
@@ -144,8 +201,23 @@ class Comparisons:
                 samples=self._samples,
                 site=site,
                 call=self._called,
+                **(counted or {}),
             )
         )
+
+
+@dataclass(slots=True)
+class _Left:
+    """Calls of a line that are still followed."""
+
+    step: int
+    calls: int = _CALLS
+    evaluations: int = 1
+
+    def turn(self, step: int) -> None:
+        """Allow calls of another evaluation, after a step."""
+        if step != self.step and self.calls < _CALLS_LATER and self.evaluations < _EVALUATIONS:
+            self.step, self.calls, self.evaluations = step, _CALLS_LATER, self.evaluations + 1
 
 
 def _parts(result: Any) -> list[Any]:

@@ -76,9 +76,9 @@ class DataSetChecks:
                 data = met.pop(loader, None)
                 if not hasattr(data, "__getitem__") or not hasattr(data, "__len__"):
                     raise Refused("the data set has no indices or no length")
-                beside = shared(data, [pair for pair in met.items() if pair[1] is not None])
                 with restored_states.kept(scene.torch):
                     reads = read_again(data, scene)
+                beside = shared(data, [pair for pair in met.items() if pair[1] is not None], reads.switch)
         except Refused as refused:
             scene.emit(CheckSkipped(check="reads", reason=f"the evaluation data were not checked: {refused}"))
             return

@@ -7,7 +7,7 @@ import itertools
 import math
 import statistics
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from truestep.probes.active import restored_states
@@ -27,7 +27,13 @@ _LEAST_VARIED = 64
 _LEVELS = 16
 _LEAST_BITS = 64.0
 """Least information in a sequence, so that few of them are equal by chance."""
+_LEAST_BITS_OF_COLUMNS = 128.0
+"""The same in samples with columns, such as the pixels of a picture, which depend on each other."""
 _SEEDS = (21, 22)
+
+
+class Changing(Refused):
+    """The samples of a data set change each time they are read."""
 
 
 class Contents:
@@ -36,36 +42,57 @@ class Contents:
     def __init__(self, scene: Scene, bases: Bases) -> None:
         self._scene = scene
         self._bases = bases
-        self._digests: dict[int, dict[int, bytes]] = {}
-        self._varied: dict[int, bool] = {}
+        self._digests: dict[tuple[int, bool], dict[int, bytes]] = {}
+        """Number of a data set, and True for what it stores, to the digests of its samples by their indices."""
+        self._varied: dict[tuple[int, bool], bool] = {}
+        self._continuous: set[tuple[int, bool]] = set()
+        """Data sets whose samples have several numbers that are nearly all different."""
 
-    def digests(self, samples: Samples) -> list[bytes]:
+    def digests(self, samples: Samples, *, stored: bool = False, some: bool = False) -> list[bytes]:
         """Return a digest of each sample.
 
+        Args:
+            samples: the samples.
+            some: True for some hundred of them, evenly spread.
+            stored: True to compare the stored samples of data sets that change them at random when they are read.
+
         Raises:
-            Refused: the samples cannot be read, change from read to read, or can be equal by chance.
+            Changing: the samples change from read to read.
+            Refused: the samples cannot be read, or can be equal by chance.
         """
         found = []
         for number, marks in samples.items():
-            read = self._digests.setdefault(number, {})
-            missing = [index for index in numbered(marks) if index not in read]
+            read = self._digests.setdefault((number, stored), {})
+            indices = numbered(marks)
+            indices = indices[:: max(1, len(indices) // _LOOKED_AT)] if some else indices
+            missing = [index for index in indices if index not in read]
             if missing:
-                read.update(self._read(number, missing))
-            found += [read[index] for index in numbered(marks)]
+                read.update(self._read(number, missing, stored))
+            found += [read[index] for index in indices]
         return found
 
-    def _read(self, number: int, indices: list[int]) -> dict[int, bytes]:
+    def is_continuous(self, samples: Samples) -> bool:
+        """Return True if no two samples with digests can be equal by chance, or by few values of their columns."""
+        return all((number, False) in self._continuous for number in samples)
+
+    def _read(self, number: int, indices: list[int], stored: bool) -> dict[int, bytes]:
         base, torch = self._bases[number], self._scene.torch
-        if type(base) is torch.utils.data.TensorDataset:
+        if stored:
+            held = _stored(base, torch)
+            samples: Iterator[tuple[int, Any]] = ((index, held[index]) for index in indices)
+        elif type(base) is torch.utils.data.TensorDataset:
             if len(indices) > _MOST_ROWS or sum(t.numel() * t.element_size() for t in base.tensors) > _MOST_BYTES:
                 raise Refused("the samples are too many to compare")
-            samples: Iterator[tuple[int, Any]] = ((i, tuple(t[i] for t in base.tensors)) for i in indices)
+            samples = ((i, tuple(t[i] for t in base.tensors)) for i in indices)
         else:
             samples = self._from_copy(base, indices)
         first = list(itertools.islice(samples, _LOOKED_AT))
-        if number not in self._varied:
-            self._varied[number] = _varied([self._input(sample) for _, sample in first])
-        if not self._varied[number]:
+        if (number, stored) not in self._varied:
+            rows = [self._input(sample) for _, sample in first]
+            self._varied[number, stored] = _varied(rows)
+            if len({len(row) for row in rows}) == 1 and _continuous(rows) >= _LEAST_CONTINUOUS:
+                self._continuous.add((number, stored))
+        if not self._varied[number, stored]:
             raise Refused("its samples have so few values that they can be equal by chance")
         found: dict[int, bytes] = {}
         for index, sample in itertools.chain(first, samples):
@@ -86,7 +113,7 @@ class Contents:
                     restored_states.seed(torch, seed)
                     twice.append(_digest(copy[index], torch))
                 if twice[0] != twice[1]:
-                    raise Refused("its samples change each time they are read")
+                    raise Changing("its samples change each time they are read")
             for index in indices:
                 yield index, copy[index]
         except Refused:
@@ -119,18 +146,47 @@ def _varied(rows: list[list[float]]) -> bool:
         return False
     if len({len(row) for row in rows}) > 1:
         return _bits(rows) >= _LEAST_BITS
-    distinct = [len(set(column)) for column in zip(*rows, strict=True)]
-    continuous = sum(2 * different > len(rows) for different in distinct)
-    varied = sum(different >= _LEVELS for different in distinct)
-    return continuous >= _LEAST_CONTINUOUS or varied >= _LEAST_VARIED
+    columns = list(zip(*rows, strict=True))
+    varied = sum(len(set(column)) >= _LEVELS for column in columns)
+    if _continuous(rows) >= _LEAST_CONTINUOUS or varied >= _LEAST_VARIED:
+        return True
+    return len(set(map(tuple, rows))) == len(rows) and sum(map(_entropy, columns)) >= _LEAST_BITS_OF_COLUMNS
+
+
+def _continuous(rows: list[list[float]]) -> int:
+    """Return the number of columns in which most samples have a value that few others have."""
+    unlike = set(map(tuple, rows))
+    return sum(2 * len(set(column)) > len(unlike) for column in zip(*unlike, strict=True))
 
 
 def _bits(rows: list[list[float]]) -> float:
     """Return the information in a sequence of median length, in bits, if its values are independent."""
-    counts = Counter(itertools.chain.from_iterable(rows))
+    return _entropy(itertools.chain.from_iterable(rows)) * statistics.median(map(len, rows))
+
+
+def _entropy(values: Iterable[float]) -> float:
+    """Return the entropy of values, in bits.
+
+    >>> _entropy([0.0, 1.0, 2.0, 3.0])
+    2.0
+    """
+    counts = Counter(values)
     every = counts.total()
-    entropy = -sum(count / every * math.log2(count / every) for count in counts.values())
-    return entropy * statistics.median(map(len, rows))
+    return -sum(count / every * math.log2(count / every) for count in counts.values())
+
+
+def _stored(base: Any, torch: Any) -> Any:
+    """Return the largest tensor or array that a data set holds with one row for each of its samples.
+
+    Raises:
+        Changing: there is none.
+    """
+    held = getattr(base, "__dict__", {}).values()
+    arrays = (one for one in held if type(one) is torch.Tensor or type(one).__name__ == "ndarray")
+    rows = [one for one in arrays if one.ndim > 1 and len(one) == len(base)]
+    if not rows:
+        raise Changing("its samples change each time they are read")
+    return max(rows, key=lambda one: int(one.nbytes))
 
 
 def _digest(sample: Any, torch: Any) -> bytes:

@@ -6,6 +6,7 @@ A loader counts as used for training if an optimizer stepped after one of its ba
 from __future__ import annotations
 
 import contextlib
+import functools
 import weakref
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -13,13 +14,14 @@ from typing import Any
 
 from truestep.probes.active import restored_states
 from truestep.probes.active.copies import Refused
-from truestep.probes.active.data_sets.contents import Contents, repeated
+from truestep.probes.active.data_sets.contents import Changing, Contents, repeated
 from truestep.probes.active.data_sets.drawn import Bases, Samples, common, count, together, without
 from truestep.probes.context.scene import Scene
 from truestep.seams.divided import part
 
 _MOST_LOADERS = 96
 _VALUES = 8
+_LEAST_COPIES = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +149,8 @@ class Trained:
         samples = self.samples(loader)
         since, ever = self._since, self._ever
         if set(samples) == set(ever):
-            return replace(_numbers(samples, since, ever), earlier=count(common(samples, self._before)))
+            found = replace(_numbers(samples, since, ever), earlier=count(common(samples, self._before)))
+            return found if found.shared else self._copies(samples, since, ever, aside) or found
         with aside(), restored_states.kept(self._scene.torch):
             return self._values(samples, since, ever)
 
@@ -155,9 +158,14 @@ class Trained:
         """Return an earlier comparison, updated with the training of these weights since then."""
         return replace(before, shared=count(common(self.samples(loader), self._since)))
 
-    def _values(self, samples: Samples, since: Samples, ever: Samples) -> Overlap:
-        mine, theirs = self._contents.digests(samples), self._contents.digests(since)
-        every = set(self._contents.digests(ever))
+    def _values(self, samples: Samples, since: Samples, ever: Samples, *, stored: bool = False) -> Overlap:
+        digests = functools.partial(self._contents.digests, stored=stored)
+        try:
+            mine, theirs, every = digests(samples), digests(since), set(digests(ever))
+        except Changing:
+            if stored:
+                raise
+            return self._values(samples, since, ever, stored=True)
         own, others = set(mine), set(theirs)
         return Overlap(
             samples=len(mine),
@@ -167,6 +175,23 @@ class Trained:
             repeated=round(0.5 + max(repeated(mine), repeated(theirs)) * len(mine)),
             by_value=True,
         )
+
+    def _copies(
+        self,
+        samples: Samples,
+        since: Samples,
+        ever: Samples,
+        aside: Callable[[], contextlib.AbstractContextManager[None]],
+    ) -> Overlap | None:
+        """Return the comparison by value of parts of one data set that has samples more than once; None for others."""
+        try:
+            with aside(), restored_states.kept(self._scene.torch):
+                mine, theirs = (self._contents.digests(part, some=True) for part in (samples, since))
+                if len(set(mine) & set(theirs)) < _LEAST_COPIES or not self._contents.is_continuous(samples):
+                    return None
+                return replace(self._values(samples, since, ever), repeated=0)
+        except Refused:
+            return None
 
     def _step(self) -> int:
         coast = self._scene.coast

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -13,6 +14,8 @@ from truestep.probes.context.scene import Scene
 _SEEDS = (11, 12, 13, 14)
 _SAMPLES = 4
 _DEEP = 8
+_SWITCH = re.compile(r"aug|train|random|jitter|crop|flip|transform", re.IGNORECASE)
+"""Names of attributes that turn random changes of samples on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +24,8 @@ class Reads:
 
     differ: bool = False
     """True if the input of a sample differed from read to read, and its label, an integer, did not."""
+    switch: str = ""
+    """Attribute of the data set that is True, and without which the samples do not differ."""
 
 
 def read_again(data: Any, scene: Scene) -> Reads:
@@ -30,6 +35,23 @@ def read_again(data: Any, scene: Scene) -> Reads:
         Refused: the data set cannot be copied, or the copy cannot be read.
     """
     copy = copy_of(data, scene)
+    if not _differ(copy, scene):
+        return Reads()
+    base, _ = _base(copy)
+    for name, value in list(getattr(base, "__dict__", {}).items()):
+        if value is True and _SWITCH.search(name):
+            setattr(base, name, False)
+            try:
+                if not _differ(copy, scene):
+                    return Reads(differ=True, switch=name)
+            except Refused:
+                pass
+            setattr(base, name, True)
+    return Reads(differ=True)
+
+
+def _differ(data: Any, scene: Scene) -> bool:
+    """Return True if the inputs of the first samples of a copy differ from read to read, and their labels do not."""
     differ = False
     for index in range(min(_SAMPLES, len(data))):
         samples = []
@@ -37,14 +59,14 @@ def read_again(data: Any, scene: Scene) -> Reads:
             mind(scene)
             restored_states.seed(scene.torch, number)
             try:
-                samples.append(copy[index])
+                samples.append(data[index])
             except Exception as error:
                 raise Refused(f"a copy of it raised {type(error).__name__}") from None
         inputs, labels = zip(*(_parts(sample, scene.torch) for sample in samples), strict=True)
         if any(label != labels[0] for label in labels):
-            return Reads()
+            return False
         differ = differ or any(value != inputs[0] for value in inputs)
-    return Reads(differ=differ)
+    return differ
 
 
 def _parts(sample: Any, torch: Any) -> tuple[Any, Any]:
@@ -62,8 +84,8 @@ def _parts(sample: Any, torch: Any) -> tuple[Any, Any]:
     raise Refused("its inputs are not tensors or arrays")
 
 
-def shared(data: Any, others: Iterable[tuple[int, Any]]) -> tuple[int, ...]:
-    """Return the numbers of loaders of other samples with the same data set or the same transform."""
+def shared(data: Any, others: Iterable[tuple[int, Any]], switch: str = "") -> tuple[int, ...]:
+    """Return the numbers of loaders of other samples with the same data set, the same transform, or the same switch."""
     base, mine = _base(data)
     transforms = _transforms(base)
     found = []
@@ -74,9 +96,14 @@ def shared(data: Any, others: Iterable[tuple[int, Any]]) -> tuple[int, ...]:
         if other_base is base:
             if mine is not None and its is not None and not set(mine) & set(its):
                 found.append(number)
-        elif transforms & _transforms(other_base):
+        elif transforms & _transforms(other_base) or (switch and _is_on(switch, base, other_base)):
             found.append(number)
     return tuple(found)
+
+
+def _is_on(switch: str, base: Any, other: Any) -> bool:
+    """Return True if another data set of the same class has the same attribute on."""
+    return type(other) is type(base) and vars(other).get(switch) is True
 
 
 def _base(data: Any) -> tuple[Any, list[int] | None]:

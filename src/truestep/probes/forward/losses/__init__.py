@@ -1,6 +1,7 @@
 """Calls of losses.
 
 loss: the probe of losses
+classes: labels of the training
 label_counts: labels by class, and weights of classes
 label_values: values of targets
 own_targets: targets that are the input of their loss

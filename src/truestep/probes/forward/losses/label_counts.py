@@ -7,7 +7,7 @@ from typing import Any
 from truestep.events import LabelsCounted, Site
 from truestep.probes.context.scene import Scene
 from truestep.probes.context.values import has_values
-from truestep.probes.forward.losses.label_values import is_transformed
+from truestep.probes.forward.losses.label_values import ignored_index, is_transformed
 
 _OF_CLASSES = ("cross_entropy", "nll_loss")
 _BINARY = ("binary_cross_entropy", "binary_cross_entropy_with_logits")
@@ -67,7 +67,7 @@ class LabelCounts:
             return
         weight = given[-1] if kind != "binary_cross_entropy" else None
         with scene.sampling.timed(target):
-            self._count(kind, site, input, target, classes, weight, _ignored(args, kwargs))
+            self._count(kind, site, input, target, classes, weight, ignored_index(args, kwargs))
 
     def _count(
         self, kind: str, site: Site | None, input: Any, target: Any, classes: int, weight: Any, ignored: int
@@ -124,12 +124,6 @@ def _is_readable(torch: Any, target: Any) -> bool:
         and 0 < target.numel() <= _LARGEST
         and not is_transformed(target)
     )
-
-
-def _ignored(args: tuple[Any, ...], kwargs: dict[str, Any]) -> int:
-    """Return the index that a loss of classes leaves out: the integer after the reduction."""
-    numbers = [number for number in (*args, *kwargs.values()) if type(number) is int]
-    return numbers[1] if len(numbers) > 1 else -100
 
 
 def _values(torch: Any, weight: Any, classes: int) -> tuple[float, ...]:

@@ -67,6 +67,12 @@ class Targets:
         return PaddingRead(kind=kind, site=site, index=index, share=share)
 
 
+def ignored_index(args: tuple[Any, ...], kwargs: dict[str, Any]) -> int:
+    """Return the index that a loss of classes leaves out: the integer after the reduction."""
+    numbers = [number for number in (*args, *kwargs.values()) if type(number) is int]
+    return numbers[1] if len(numbers) > 1 else -100
+
+
 def is_transformed(tensor: Any) -> bool:
     """Return True if vmap or another transform of torch.func wraps the tensor."""
     from torch._C import _functorch

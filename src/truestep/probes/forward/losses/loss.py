@@ -16,6 +16,7 @@ from truestep.probes.context.local_variables import argument
 from truestep.probes.context.names import arguments
 from truestep.probes.context.probe import Probe, sees
 from truestep.probes.context.values import has_values
+from truestep.probes.forward.losses.classes import count_classes
 from truestep.probes.forward.losses.label_counts import LabelCounts
 from truestep.probes.forward.losses.label_values import Targets, is_transformed
 from truestep.probes.forward.losses.own_targets import OwnTargets
@@ -33,6 +34,7 @@ _SEAMS = {
 }
 _TORCH_SEAMS = ("binary_cross_entropy_with_logits", "kl_div")
 """These C functions have no private name: ``torch.nn.functional`` looks them up in ``torch`` itself."""
+_OF_CLASSES = ("cross_entropy", "nll_loss")
 _OF_LOG_PROBABILITIES = ("nll_loss", "kl_div")
 _REDUCTIONS = {0: "none", 1: "mean", 2: "sum"}
 _REDUCED = ("mean", "sum", "batchmean")
@@ -156,6 +158,8 @@ class LossProbe(Probe):
                 scene.unread.look(scene.sites.frame(2))
         if grad and node is not None and reduction in ("mean", "sum") and not is_transformed(input):
             self._counts.look(kind, site, input, target, args, kwargs)
+            if sampled and kind in _OF_CLASSES:
+                count_classes(scene, kind, site, input, target, args, kwargs)
         # The target alone has a history where the two arguments are swapped.
         if sampled and grad and (origin or target.grad_fn is not None) and reduction in _REDUCED:
             self._labels.look(kind, site, input, target, args, kwargs)

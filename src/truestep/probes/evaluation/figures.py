@@ -1,0 +1,215 @@
+"""Figures of an evaluation, as variables of the program hold them, beside the comparisons that were followed.
+
+They are read at the first call of training after the evaluation, and at the end of the run.
+"""
+
+from __future__ import annotations
+
+import ast
+import functools
+import inspect
+import re
+import sys
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from types import FrameType
+from typing import Any, NamedTuple
+
+from truestep import source
+from truestep.events import Event, FigureRead, ResultCompared, Site
+from truestep.probes.active.rows.names import stored_at
+from truestep.probes.active.rows.tables import frames_of
+from truestep.probes.context.local_variables import variables
+from truestep.probes.context.scene import Scene
+from truestep.probes.evaluation.quotients import Quotient, quotients, quotients_of
+from truestep.probes.evaluation.quotients import value as quotient_value
+
+_SHARES = frozenset({
+    "acc", "accuracy", "accs", "accuracies", "iou", "miou", "dice", "f1", "auc", "auroc", "precision", "recall",
+})  # fmt: skip
+_OTHERS = frozenset({"loss", "losses", "total", "sum", "count", "num", "correct", "grad", "grads", "fn", "metric"})
+"""Words of names that hold something else, such as ``dice_loss``."""
+_WORD = re.compile(r"[^\W_]+")
+_MOST = 64
+"""Figures that are read in a run."""
+
+_Key = tuple[int, str]
+"""Identity of the function with a variable, 0 for a module, and its name, or the text of a quotient."""
+
+
+class _Figure(NamedTuple):
+    """A variable with the name of a figure, or a quotient."""
+
+    held: object
+    number: float
+    name: str
+    label: str = ""
+    place: Site | None = None
+    """Place of a quotient."""
+
+
+@dataclass(slots=True)
+class _Evaluation:
+    """Comparisons of one line between two steps."""
+
+    model: int
+    step: int
+    before: dict[_Key, _Figure]
+    """Figures at its first call."""
+    batches: int = 0
+    equal: int = 0
+    samples: int = 0
+    shares: float = 0.0
+    """Sum of the shares of equal classes, over the batches."""
+    last: tuple[int, int] = (0, 0)
+    site: Site | None = None
+    whole: bool = True
+    """False if a call was not followed to one comparison."""
+    sites: set[Site] = field(default_factory=set)
+    labels: Counter[int] = field(default_factory=Counter)
+
+    @property
+    def of(self) -> tuple[int, Counter[int]]:
+        """Model and labels: those of another fold, or of another split, are others."""
+        return self.model, self.labels
+
+
+class Figures:
+    """Emits `FigureRead`.
+
+    Args:
+        scene: the scene.
+    """
+
+    def __init__(self, scene: Scene) -> None:
+        self._scene = scene
+        self._now: _Evaluation | None = None
+        self._every: list[_Evaluation] = []
+        """Evaluations of one model on the same samples."""
+        self._read = 0
+
+    def called(self, model: int, step: int, frame: FrameType) -> None:
+        """Handle a call of a model in an evaluation."""
+        if self._now is not None and self._now.step == step:
+            self._now.whole &= self._now.model == model
+            return
+        for event in self.settle(frame):
+            self._scene.emit(event)
+        if self._read < _MOST:
+            self._now = _Evaluation(model, step, _figures(self._scene, frame))
+
+    def counted(self, events: list[Event]) -> None:
+        """Enter the comparisons that were found after a call."""
+        now, counts = self._now, [one for one in events if isinstance(one, ResultCompared) and one.equal is not None]
+        if now is None:
+            return
+        if len(counts) != 1 or counts[0].site is None:
+            now.whole = False
+            return
+        equal, samples, now.site = counts[0].equal or 0, sum(count for _, count in counts[0].labels), counts[0].site
+        now.sites.add(now.site)
+        now.batches += 1
+        now.equal += equal
+        now.samples += samples
+        now.labels.update(dict(counts[0].labels))
+        now.shares += equal / samples
+        now.last = equal, samples
+
+    def missed(self) -> None:
+        """Handle a call that was not followed."""
+        if self._now is not None:
+            self._now.whole = False
+
+    def settle(self, frame: FrameType | None) -> Iterator[FigureRead]:
+        """Yield the figures of the latest evaluation, after it."""
+        now, self._now = self._now, None
+        if now is None:
+            return
+        scene = self._scene
+        whole = now.whole and len(now.sites) == 1 and now.samples > 0
+        if whole:
+            earlier = [one for one in self._every[-_MOST:] if one.of == now.of]
+            self._every = [*earlier, replace(now, before={})]
+        frames = frames_of(scene, frame)
+        for key, figure in _figures(scene, frame).items():
+            before = now.before.get(key)
+            same = before is not None and (figure.held is before.held or figure.held == before.held == figure.number)
+            if same or self._read >= _MOST:
+                continue
+            self._read += 1
+            place = figure.place or stored_at(frames, key[1]) or _stored_in_main(key[1])
+            yield FigureRead(
+                name=figure.name,
+                label=figure.label,
+                value=figure.number,
+                percent=place is not None and _has_hundred(place.path),
+                batches=now.batches if whole else 0,
+                equal=now.equal,
+                samples=now.samples if whole else 0,
+                shares=now.shares,
+                last=now.last,
+                every=(sum(one.equal for one in self._every), sum(one.samples for one in self._every)),
+                evaluations=len(self._every),
+                place=place,
+                site=now.site,
+            )
+
+
+def _figures(scene: Scene, frame: FrameType | None) -> dict[_Key, _Figure]:
+    """Return the variables with names of figures, and the quotients, of the user's frames or of the main module."""
+    spaces: list[tuple[int, Mapping[str, object], tuple[Quotient, ...]]] = []
+    for one in frames_of(scene, frame):
+        local = bool(one.f_code.co_flags & inspect.CO_OPTIMIZED)
+        spaces.append((id(one.f_code) * local, variables(one) if local else one.f_globals, quotients(one.f_code)))
+    if frame is None:
+        main = sys.modules["__main__"]
+        spaces = [(0, vars(main), quotients_of(getattr(main, "__file__", None) or ""))]
+    found: dict[_Key, _Figure] = {}
+    for owner, names, divisions in spaces:
+        for name, value in list(names.items()):
+            if _is_figure(name) and (number := _number(scene.torch, value)) is not None:
+                found[owner, name] = _Figure(value, number, name)
+        for division in divisions:
+            if (number := quotient_value(scene.torch, division.node, names)) is not None:
+                figure = _Figure(number, number, division.text, division.label, division.place)
+                found[owner, f"{division.label}:{division.text}"] = figure
+    return found
+
+
+@functools.lru_cache(maxsize=4096)
+def _is_figure(name: str) -> bool:
+    words = set(_WORD.findall(name.lower()))
+    return not words.isdisjoint(_SHARES) and words.isdisjoint(_OTHERS)
+
+
+def _number(torch: Any, value: object) -> float | None:
+    """Return the value of a figure, the last one of a list; None for anything else."""
+    if type(value) is list and value:
+        value = value[-1]
+    kind = type(value)
+    if kind is torch.Tensor and value.numel() == 1 and value.is_cpu:  # type: ignore[attr-defined]
+        return float(value.detach())  # type: ignore[attr-defined]
+    if kind in (float, int) or (kind.__module__ == "numpy" and kind.__name__.startswith("float")):
+        return float(value)  # type: ignore[arg-type]
+    return None
+
+
+def _stored_in_main(name: str) -> Site | None:
+    """Return the first statement of the program's file that stores a variable."""
+    path = getattr(sys.modules.get("__main__"), "__file__", None)
+    for node in source.walk((source.parsed(path) if path else None) or ast.Module([], [])):
+        if isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Store):
+            return Site(str(path), node.lineno, node.col_offset, node.end_lineno or 0, node.end_col_offset or 0)
+    return None
+
+
+@functools.lru_cache(maxsize=16)
+def _has_hundred(path: str) -> bool:
+    """Return True if a program multiplies or divides by 100 anywhere, so that its figures can be percent."""
+    for node in source.walk(source.parsed(path) or ast.Module([], [])):
+        if isinstance(node, ast.BinOp | ast.AugAssign):
+            parts = (node.left, node.right) if isinstance(node, ast.BinOp) else (node.value,)
+            if any(isinstance(part, ast.Constant) and part.value in (100, 0.01) for part in parts):
+                return True
+    return False

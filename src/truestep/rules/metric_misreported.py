@@ -1,0 +1,179 @@
+"""Evidence from variables: a figure of the program beside the comparisons that it is computed from."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator
+
+from truestep.events import Event, FigureRead, RunEnded
+from truestep.findings import Confidence, Mark, Severity
+from truestep.rules._conditions import ENDED
+from truestep.rules._rule import Progress, Rule
+
+_ACCURACY = frozenset({"acc", "accs", "accuracy", "accuracies"})
+_SHARES = _ACCURACY | frozenset({"iou", "miou", "dice", "f1", "auc", "auroc", "precision", "recall"})
+_EXACT = 2e-6
+"""Relative difference up to which a figure is a quotient of counts; float32 has seven digits."""
+_NEAR = 2e-3
+"""Difference up to which a figure is right: it may be rounded."""
+_LEAST_SAMPLES = 20
+_BEYOND = 1.001
+_LEAST_BEYOND = 2
+
+
+class MetricMisreported(Rule):
+    """The accuracy that a program computes of an evaluation is not that of its predictions.
+
+    What it does
+    ------------
+    Repeats the statements after each call of an evaluation, on copies of its results, and counts the predictions that
+    are equal to their targets. Compares their share with the variables that are called ``accuracy``, ``val_acc`` or the
+    like and have a new value after the evaluation. Reports a variable that is not this share, nor another usual figure
+    of it (in percent, as an error, as a mean over batches), and is one of these to six digits: the number of right
+    predictions divided by the number of batches, the sum of the shares of the batches divided by the number of samples,
+    the count of the last batch divided by the samples of all, and counts that go on from the evaluations before. Also
+    reports shares (accuracy, IoU, F1, AUC and the like) above 1, in programs that never multiply by 100.
+
+    Why it matters
+    --------------
+    Early stopping, the choice of the best model and every conclusion follow this number, and the training is not
+    affected: nothing else shows the mistake. In the proof, counters that are set to zero once, and not before each
+    evaluation, report an accuracy of 0.94 where 0.99 of the predictions are right.
+
+    Example
+    -------
+    ::
+
+        for x, y in loader:
+            correct += (model(x).argmax(1) == y).sum().item()
+        accuracy = correct / len(loader)                # the number of batches
+
+    Fix
+    ---
+    ::
+
+        accuracy = correct / len(loader.dataset)
+
+    Known false alarms
+    ------------------
+    None known. Not reported: figures that the variables of no function hold, evaluations with several comparisons, and
+    those with so many batches that not all of them are followed.
+
+    References
+    ----------
+    - https://docs.pytorch.org/docs/stable/data.html#torch.utils.data.DataLoader
+    - https://lightning.ai/docs/torchmetrics/stable/pages/overview.html
+    """
+
+    id = "metric-misreported"
+    since = "0.1"
+    severity = Severity.ERROR
+    account = "calls"
+    confidence = Confidence.HIGH
+    watches = (FigureRead,)
+    needs = (FigureRead, ENDED)
+    asks = "the accuracy is that of the predictions"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._wrong: dict[str, list[tuple[FigureRead, str]]] = {}
+        self._right: set[str] = set()
+        self._known = False
+        self._beyond: dict[str, list[FigureRead]] = {}
+
+    def unobserved(self, run: Progress) -> str:
+        return super().unobserved(run) or ("" if self._known else "no evaluation with comparisons that are all known")
+
+    def observe(self, event: Event, run: Progress) -> None:
+        if not isinstance(event, FigureRead) or not math.isfinite(event.value):
+            return
+        words, named = _words(event), _is_named(event)
+        if event.samples >= _LEAST_SAMPLES:
+            self._known |= named
+            how = "" if _is_right(event) else next(_mistakes(event), "")
+            if how:
+                self._wrong.setdefault(event.name, []).append((event, how))
+            elif event.evaluations > 1:  # in the first one a count that goes on is right
+                self._right.add(event.name)
+        sure = not words.isdisjoint(_SHARES - {"acc", "accs"}) or (named and event.samples > 0)
+        if sure and event.value > _BEYOND and event.value % 1 and not event.percent:
+            self._beyond.setdefault(event.name, []).append(event)
+
+    def ended(self, event: RunEnded, run: Progress) -> None:
+        if event.how not in ("finished", "exited"):
+            return
+        for name, found in self._wrong.items():
+            figure, how = found[-1]
+            several = {other for _, other in found} != {how} or name in self._right
+            if not several and (len(found) > 1 or _is_named(figure)):
+                share = figure.equal / figure.samples
+                counts = f"{figure.equal:,} of {figure.samples:,} predictions are right"
+                label = f"{figure.value:.4g}, while {counts}: {share:.4g}"
+                self._found(figure, f"`{name}` is {how}", label, len(found), run)
+                self._beyond.pop(name, None)
+        for name, figures in self._beyond.items():
+            if len(figures) >= _LEAST_BEYOND:
+                figure = figures[-1]
+                self._found(figure, f"`{name}` is above 1", f"{figure.value:.4g}", len(figures), run)
+
+    def _found(self, figure: FigureRead, message: str, label: str, times: int, run: Progress) -> None:
+        place = figure.place or figure.site
+        self.report(
+            place,
+            message,
+            run=run,
+            label=label,
+            related=(Mark(figure.site, "the comparison"),) if figure.site and figure.site != place else (),
+            cost="early stopping and the choice of a model follow this number",
+            help="divide the right predictions of one evaluation by the number of its samples",
+            unit="figures",
+            key=None if place is None else place.line,
+        ).count = times
+
+
+def _words(event: FigureRead) -> set[str]:
+    return set(re.findall(r"[^\W_]+", f"{event.label} {event.name}".lower()))
+
+
+def _is_named(event: FigureRead) -> bool:
+    """Return True if a figure is called an accuracy."""
+    return not _words(event).isdisjoint(_ACCURACY)
+
+
+def _is_right(event: FigureRead) -> bool:
+    """Return True if a figure is the accuracy, or another usual figure of the comparisons.
+
+    >>> _is_right(FigureRead(name="acc", value=89.2, batches=3, equal=107, samples=120, shares=2.67))
+    True
+    >>> _is_right(FigureRead(name="acc", value=35.66666666, batches=3, equal=107, samples=120, shares=2.67))
+    False
+    """
+    share = event.equal / event.samples
+    mean, last = event.shares / event.batches, event.last[0] / max(1, event.last[1])
+    shares = [share, mean, last] if event.batches == 1 else [share, mean]
+    usual = [one for part in shares for one in (part, 1 - part)]
+    counts = [event.equal, event.samples - event.equal]
+    return (
+        any(abs(event.value - scale * one) <= _NEAR * scale for scale in (1, 100) for one in usual)
+        or event.value in counts
+    )
+
+
+def _mistakes(event: FigureRead) -> Iterator[str]:
+    """Yield the known mistakes that lead to the value of a figure."""
+    right, samples = event.equal, event.samples
+    every, of = event.every
+    known = [
+        (right / event.batches, "the number of right predictions divided by the number of batches"),
+        (event.shares / samples, "the sum of the shares of the batches divided by the number of samples"),
+        (event.last[0] / samples, "the right predictions of the last batch divided by the samples of all"),
+    ]
+    if event.evaluations > 1:
+        known += [
+            (every / of, "a share over all evaluations so far"),
+            (every / samples, "the right predictions of all evaluations so far, divided by the samples of one"),
+        ]
+    for value, name in known:
+        if any(abs(event.value - scale * value) <= _EXACT * scale * max(value, 1e-3) for scale in (1, 100)):
+            yield name
