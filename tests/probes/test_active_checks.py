@@ -187,3 +187,45 @@ def test_a_softmax_over_the_samples_and_a_view_within_them_are_causes(model: nn.
     told = [event for event in checked(model) if isinstance(event, SamplesCompared)]
     assert {event.cause for event in told} == {cause}
     assert all(event.mixed == (cause == "softmax") for event in told)
+
+
+class Switched(Dataset[Any]):
+    """Samples that change at random while the switch is on."""
+
+    def __init__(self, augment: bool, always: bool = False) -> None:
+        self.x, self.augment, self.always = torch.randn(12, 5, 3), augment, always
+
+    def __len__(self) -> int:
+        return 12
+
+    def __getitem__(self, index: int) -> tuple[torch.Tensor, int]:
+        changes = self.augment or self.always
+        return self.x[index] + (torch.randn(5, 3) if changes else 0.0), index % 2
+
+
+@pytest.mark.parametrize(
+    ("train", "evaluation", "beside"),
+    [
+        (Switched(True), Switched(True), True),
+        (Switched(True), Switched(False), False),
+        (Switched(False), Switched(True), False),
+        (Switched(True, always=True), Switched(True, always=True), False),
+    ],
+    ids=["both", "training", "evaluation", "without effect"],
+)
+def test_data_sets_with_the_same_switch_on_are_related(train: Switched, evaluation: Switched, beside: bool) -> None:
+    events: list[Event] = []
+    model = Network()
+    optimizer = torch.optim.SGD(model.parameters(), 0.1)
+    with Session(Options(active=True), also=events.append) as session:
+        for x, y in DataLoader(train, 6, shuffle=True):
+            nn.functional.cross_entropy(model(x), y).backward()
+            optimizer.step()
+        model.eval()
+        with torch.no_grad():
+            for x, _ in DataLoader(evaluation, 4):
+                model(x)
+    assert session.stop().internal_errors == ()
+    (read,) = [event for event in events if isinstance(event, SampleReadAgain)]
+    assert bool(read.beside) is beside
+    assert evaluation.augment or not read.differ

@@ -178,3 +178,12 @@ def test_samples_of_earlier_folds_count_while_the_weights_go_on(anew: bool, earl
     rest = [[row for row in range(60) if row not in part] for part in parts]
     folds = [(loader(Subset(TABLE, some)), loader(Subset(TABLE, part))) for some, part in zip(rest, parts, strict=True)]
     assert [event.earlier for event in told(*folds, anew=anew, again=True)] == earlier
+
+
+def test_copies_that_were_made_before_the_split_are_compared_by_value() -> None:
+    copied = TensorDataset(torch.cat([X[:40], X[:40], X[:40]]), torch.cat([Y[:40], Y[:40], Y[:40]]))
+    (event,) = told((loader(Subset(copied, range(80))), loader(Subset(copied, range(80, 120)))))
+    assert facts(event) == (40, 40, 0, 0, True)
+    apart = TensorDataset(torch.cat([X[:40], X[:40].round()]), torch.cat([Y[:40], Y[:40]]))
+    (event,) = told((loader(Subset(apart, range(40))), loader(Subset(apart, range(40, 80)))))
+    assert facts(event) == (40, 0, 40, 40, False)

@@ -16,7 +16,7 @@ from typing import Any
 from truestep.events import ResultDifferentiated, Site
 from truestep.probes.active.call import called
 from truestep.probes.active.copies import Refused
-from truestep.probes.active.rows.tables import arrays, frames_of, shape_of
+from truestep.probes.active.rows.tables import arrays, shape_of
 from truestep.probes.context.scene import Scene
 from truestep.probes.context.values import has_values
 from truestep.probes.forward.losses.label_values import is_transformed
@@ -103,7 +103,7 @@ class ResultGradients:
         except Refused:
             return []  # its inputs are not known
         given = {shape_of(torch, value)[1:] for value in (*call.args, *call.kwargs.values())}
-        held = (one.value for one in arrays(scene, frames_of(scene, frame)))
+        held = (one.value for one in arrays(scene, scene.sites.users(frame)))
         plain = [value for value in held if getattr(value, "requires_grad", False) is False]
         return [shape for value in plain if (shape := shape_of(torch, value))[1:] not in given]
 

@@ -13,6 +13,7 @@ from types import CodeType, FrameType
 from truestep.events import Site
 from truestep.seams.patch import UNCOUNTED
 
+_MOST_FRAMES = 6
 _LONGEST_CHAIN = 12
 _MOST_FILES = 200
 _CALLING = {"_wrapped_call_impl", "_call_impl"}
@@ -112,6 +113,15 @@ class Sites:
                 return up
             up = up.f_back
         return None
+
+    def users(self, frame: FrameType | None) -> list[FrameType]:
+        """Return the user's frames from a frame outwards, at most six."""
+        found: list[FrameType] = []
+        while frame is not None and len(found) < _MOST_FRAMES:
+            if self.kind(frame.f_code) == 0:
+                found.append(frame)
+            frame = frame.f_back
+        return found
 
     def own(self, depth: int) -> FrameType | None:
         """Return the nearest frame above torch and this package if it is a user's, None if it is a library's."""

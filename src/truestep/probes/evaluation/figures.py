@@ -18,8 +18,6 @@ from typing import Any, NamedTuple
 
 from truestep import source
 from truestep.events import Event, FigureRead, ResultCompared, Site
-from truestep.probes.active.rows.names import stored_at
-from truestep.probes.active.rows.tables import frames_of
 from truestep.probes.context.local_variables import variables
 from truestep.probes.context.scene import Scene
 from truestep.probes.evaluation.quotients import Quotient, quotients, quotients_of
@@ -131,14 +129,15 @@ class Figures:
         if whole:
             earlier = [one for one in self._every[-_MOST:] if one.of == now.of]
             self._every = [*earlier, replace(now, before={})]
-        frames = frames_of(scene, frame)
+        paths = dict.fromkeys(one.f_code.co_filename for one in scene.sites.users(frame))
+        paths[getattr(sys.modules.get("__main__"), "__file__", None) or ""] = None
         for key, figure in _figures(scene, frame).items():
             before = now.before.get(key)
             same = before is not None and (figure.held is before.held or figure.held == before.held == figure.number)
             if same or self._read >= _MOST:
                 continue
             self._read += 1
-            place = figure.place or stored_at(frames, key[1]) or _stored_in_main(key[1])
+            place = figure.place or next(filter(None, (_stored(path, key[1]) for path in paths)), None)
             yield FigureRead(
                 name=figure.name,
                 label=figure.label,
@@ -159,7 +158,7 @@ class Figures:
 def _figures(scene: Scene, frame: FrameType | None) -> dict[_Key, _Figure]:
     """Return the variables with names of figures, and the quotients, of the user's frames or of the main module."""
     spaces: list[tuple[int, Mapping[str, object], tuple[Quotient, ...]]] = []
-    for one in frames_of(scene, frame):
+    for one in scene.sites.users(frame):
         local = bool(one.f_code.co_flags & inspect.CO_OPTIMIZED)
         spaces.append((id(one.f_code) * local, variables(one) if local else one.f_globals, quotients(one.f_code)))
     if frame is None:
@@ -195,12 +194,12 @@ def _number(torch: Any, value: object) -> float | None:
     return None
 
 
-def _stored_in_main(name: str) -> Site | None:
-    """Return the first statement of the program's file that stores a variable."""
-    path = getattr(sys.modules.get("__main__"), "__file__", None)
-    for node in source.walk((source.parsed(path) if path else None) or ast.Module([], [])):
+@functools.lru_cache(maxsize=256)
+def _stored(path: str, name: str) -> Site | None:
+    """Return the first statement of a file that stores a variable."""
+    for node in source.walk(source.parsed(path) or ast.Module([], [])):
         if isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Store):
-            return Site(str(path), node.lineno, node.col_offset, node.end_lineno or 0, node.end_col_offset or 0)
+            return Site(path, node.lineno, node.col_offset, node.end_lineno or 0, node.end_col_offset or 0)
     return None
 
 

@@ -14,7 +14,6 @@ from typing import Any
 
 from truestep import source
 from truestep.events import Site
-from truestep.probes.active.rows.tables import frames_of
 from truestep.probes.context.local_variables import variables
 from truestep.probes.context.names import call_at
 from truestep.probes.context.scene import Scene
@@ -155,7 +154,7 @@ def target_made_at(scene: Scene, frame: FrameType | None, site: Site | None) -> 
 
     An argument of a function is followed to the frames further out, by identity.
     """
-    frames = frames_of(scene, frame)
+    frames = scene.sites.users(frame)
     tree = source.parsed(site.path) if site is not None else None
     if site is None or tree is None or not frames:
         return None

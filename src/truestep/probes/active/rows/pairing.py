@@ -12,7 +12,7 @@ from truestep.probes.active.rows.calls import Calls, Made
 from truestep.probes.active.rows.fetched import LEAST_ROWS, Batches, Field, Located, sampled
 from truestep.probes.active.rows.orders import Order, compare, is_read
 from truestep.probes.active.rows.origins import loss_made_at, target_made_at
-from truestep.probes.active.rows.tables import arrays, as_tensor, frames_of, shape_of
+from truestep.probes.active.rows.tables import arrays, as_tensor, shape_of
 from truestep.probes.active.rows.written import Written, given_for, targets_of
 from truestep.probes.context.scene import Scene
 from truestep.probes.context.values import has_values
@@ -223,7 +223,7 @@ class Pairing:
         """Return the permutations that variables of the program hold."""
         torch, scene = self._scene.torch, self._scene
         found: list[Any] = []
-        for held in arrays(scene, frames_of(scene, frame)):
+        for held in arrays(scene, scene.sites.users(frame)):
             if shape_of(torch, held.value) != (rows,) or len(found) == _MOST_INDICES:
                 continue
             index = as_tensor(scene, held.value)

@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 
 from truestep.events import PartsCompared, RowsEqualled, Site
 from truestep.probes.active.rows.origins import made_at, mentions, root_of, stored_by
-from truestep.probes.active.rows.tables import frames_of
 from truestep.probes.context.local_variables import variables
 from truestep.probes.context.scene import Scene
 from truestep.probes.context.values import has_values
@@ -106,7 +105,7 @@ class Parts:
     def _named(self, frame: FrameType, batches: list[Any]) -> Iterator[tuple[Any, str, FrameType]]:
         """Yield the arguments that variables of the program's frames hold, with their names."""
         wanted = {id(value): value for value in batches}
-        for holder in frames_of(self._scene, frame)[:_FRAMES]:
+        for holder in self._scene.sites.users(frame)[:_FRAMES]:
             for name, value in variables(holder).items():
                 for shown, item in _items(name, value):
                     if id(item) in wanted:

@@ -17,7 +17,6 @@ from truestep.probes.active.rows.tables import (
     arrays,
     arrays_of,
     differ,
-    frames_of,
     keys_of,
     shape_of,
     version_of,
@@ -123,7 +122,7 @@ class RowReads:
         if self._reads[key] > _MOST_READS:
             return []
         with self._aside(), scene.sampling.timed(None):
-            frames = frames_of(scene, frame)
+            frames = scene.sites.users(frame)
             held = arrays(scene, frames)
             found, batch = self._batch(frames, held, given) if before is None else (before, None)
             if not found:
@@ -174,7 +173,7 @@ class RowReads:
         if not self._inputs or frame is None:
             return
         with self._aside(), scene.sampling.timed(None):
-            frames = frames_of(scene, frame)
+            frames = scene.sites.users(frame)
             held = arrays(scene, frames)
             pair = Pairs(scene, held, found).target(target)
             labels = self._labels.read(held, self._inputs, target, frames, part=part, training=True, site=site)
@@ -238,7 +237,7 @@ class RowReads:
         self._calls[site] = calls + 1
         self._begin()
         with self._aside(), scene.sampling.timed(None):
-            frames = frames_of(scene, frame)
+            frames = scene.sites.users(frame)
             held = arrays(scene, frames)
             found, _ = self._batch(frames, held, given, whole=True)
             event = RowsEvaluated(model=model, samples=samples[0], site=site)

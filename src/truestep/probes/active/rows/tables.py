@@ -20,7 +20,6 @@ from truestep.probes.context.values import has_values
 from truestep.seams.refs import Ref
 
 _PLAIN = (int, float, str, bytes, type(None))
-_FRAMES = 6
 _DEEP = 2
 _MOST_VALUES = 600
 _MOST_ITEMS = 16
@@ -126,16 +125,6 @@ def shape_of(torch: Any, value: Any) -> tuple[int, ...]:
     if type(value) is torch.Tensor or (type(value).__module__ == "numpy" and hasattr(value, "shape")):
         return tuple(int(size) for size in value.shape)
     return ()
-
-
-def frames_of(scene: Scene, frame: FrameType | None) -> list[FrameType]:
-    """Return the user's frames from a frame outwards."""
-    found: list[FrameType] = []
-    while frame is not None and len(found) < _FRAMES:
-        if scene.sites.kind(frame.f_code) == 0:
-            found.append(frame)
-        frame = frame.f_back
-    return found
 
 
 def arrays(scene: Scene, frames: list[FrameType]) -> list[Held]:
