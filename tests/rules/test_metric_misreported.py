@@ -65,12 +65,18 @@ def test_usual_figures_are_quiet(value):
 
 
 def test_a_share_above_one_is_reported_the_second_time():
-    above = [figure(value, name="test_iou", samples=0, batches=0) for value in (2.4, 3.1)]
+    above = [figure(value, name="iou / batches", samples=0, batches=0) for value in (2.4, 3.1)]
     (finding,) = found(*above)
-    assert finding.message == "`test_iou` is above 1"
+    assert finding.message == "`iou / batches` is above 1"
     assert found(above[0]) == []
-    assert found(*(figure(value, name="iou", samples=0, batches=0, percent=True) for value in (2.4, 3.1))) == []
-    assert found(*(figure(value, name="acc", samples=0, batches=0) for value in (2.4, 3.1))) == []
+    assert found(*(figure(value, name="iou / n", samples=0, batches=0, percent=True) for value in (2.4, 3.1))) == []
+    assert found(*(figure(value, name="acc / n", samples=0, batches=0) for value in (2.4, 3.1))) == []
+
+
+def test_a_variable_can_be_a_percentage_of_another_file():
+    assert found(*(figure(value, name="test_iou", samples=0, batches=0) for value in (82.4, 83.1))) == []
+    assert len(found(*(figure(value, name="test_iou", samples=0, batches=0) for value in (182.4, 183.1)))) == 1
+    assert found(*(figure(155 / 3, equal=155, samples=300, shares=1.45) for _ in range(2))) == []
 
 
 def test_a_run_that_failed_is_quiet():

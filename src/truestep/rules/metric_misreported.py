@@ -33,7 +33,8 @@ class MetricMisreported(Rule):
     of it (in percent, as an error, as a mean over batches), and is one of these to six digits: the number of right
     predictions divided by the number of batches, the sum of the shares of the batches divided by the number of samples,
     the count of the last batch divided by the samples of all, and counts that go on from the evaluations before. Also
-    reports shares (accuracy, IoU, F1, AUC and the like) above 1, in programs that never multiply by 100.
+    reports shares (accuracy, IoU, F1, AUC and the like) above 100, and quotients above 1 in programs that never
+    multiply by 100.
 
     Why it matters
     --------------
@@ -96,9 +97,15 @@ class MetricMisreported(Rule):
                 self._wrong.setdefault(event.name, []).append((event, how))
             elif event.evaluations > 1:  # in the first one a count that goes on is right
                 self._right.add(event.name)
-        sure = not words.isdisjoint(_SHARES - {"acc", "accs"}) or (named and event.samples > 0)
-        if sure and event.value > _BEYOND and event.value % 1 and not event.percent:
+        if self._is_beyond(event, words):
             self._beyond.setdefault(event.name, []).append(event)
+
+    def _is_beyond(self, event: FigureRead, words: set[str]) -> bool:
+        """Return True if a share is above 1 and no percentage, which a function of another file can compute too."""
+        share = not words.isdisjoint(_SHARES - {"acc", "accs"}) or (event.samples > 0 and _is_named(event))
+        right = event.samples > 0 and _is_right(event)
+        most = _BEYOND if "/" in event.name and not event.percent else 100 * _BEYOND
+        return share and not right and event.value > most and event.value % 1 > 0
 
     def ended(self, event: RunEnded, run: Progress) -> None:
         if event.how not in ("finished", "exited"):
@@ -115,7 +122,8 @@ class MetricMisreported(Rule):
         for name, figures in self._beyond.items():
             if len(figures) >= _LEAST_BEYOND:
                 figure = figures[-1]
-                self._found(figure, f"`{name}` is above 1", f"{figure.value:.4g}", len(figures), run)
+                most = 1 if "/" in name else 100
+                self._found(figure, f"`{name}` is above {most}", f"{figure.value:.4g}", len(figures), run)
 
     def _found(self, figure: FigureRead, message: str, label: str, times: int, run: Progress) -> None:
         place = figure.place or figure.site
