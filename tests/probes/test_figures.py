@@ -1,4 +1,4 @@
-"""Figures of evaluations: quotients in the source, their values, and what is read beside the comparisons."""
+"""Figures of evaluations: quotients in the source and their values, and the figures that are read beside comparisons."""
 
 import ast
 
@@ -70,7 +70,7 @@ def test_other_names(name):
 
 
 def figures(evaluate, *, several=False):
-    """Train for two epochs with an evaluation after each; return what was read."""
+    """Train for two epochs with an evaluation after each; return the figures that were read."""
     torch.manual_seed(0)
     x, y = torch.randn(60, 4), torch.randint(0, 3, (60,))
     loader = DataLoader(TensorDataset(x, y), batch_size=25)

@@ -82,7 +82,6 @@ class LossAtChance(Rule):
     account = "loss"
     watches = (LossRead, ClassesTrained, OptimizerStepped)
     needs = (LossRead, ClassesTrained, _REPEATED, FINISHED)
-    asks = "the loss gets better than that of guesses"
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""A classifier is attacked: nearly all of its predictions become wrong, and that is what is measured."""
+"""A classifier is attacked, and the share of predictions that stay right is measured: nearly none."""
 
 import torch
 from torch import nn
