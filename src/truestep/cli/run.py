@@ -18,7 +18,7 @@ import typer
 from truestep.config import Options, load_options
 from truestep.errors import TorchMissing, UnwritableFolder
 from truestep.supervision.launching.launch import Target, launch
-from truestep.supervision.launching.watched_program import WatchedProgram
+from truestep.supervision.launching.watched_program import Beside, WatchedProgram
 from truestep.supervision.ranks import Ranks
 
 if TYPE_CHECKING:
@@ -61,6 +61,7 @@ def run(
     report: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write the report as an HTML page to this file as well.")
     ] = None,
+    live: Annotated[bool, typer.Option("--live", help="Show a status line on the last row of the terminal.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="Report only if there are findings or errors.")] = False,
 ) -> None:
     """Run a script or module and report its silent training failures.
@@ -83,7 +84,20 @@ def run(
         report=report and report.absolute(),
         quiet=quiet or None,
     )
-    supervise(Target(script, tuple(arguments or ()), module), options, write=_write)
+    beside = _status_line(options) if live else None
+    supervise(Target(script, tuple(arguments or ()), module), options, write=_write, beside=beside)
+
+
+def _status_line(options: Options) -> Beside | None:
+    """Return the status line, or None with one line about the reason."""
+    from truestep.cli.live.status_line import StatusLine, refusal
+
+    reason = refusal(os.environ, int(os.environ.get("RANK", "0")))
+    if reason:
+        if reason != "rank 0 has it":
+            sys.stderr.write(f"truestep: no status line: {reason}\n")
+        return None
+    return StatusLine(options.steps)
 
 
 def supervise(
@@ -92,6 +106,7 @@ def supervise(
     *,
     write: Callable[[Summary, Options, TextIO], str],
     also: Callable[[Event], object] | None = None,
+    beside: Beside | None = None,
 ) -> None:
     """Run a program under supervision, and exit as it does.
 
@@ -100,10 +115,13 @@ def supervise(
         options: options of the supervision.
         write: writes the report as `truestep.report.write` does.
         also: called with every event; once it returns True, the program is stopped at the next backward pass or step.
+        beside: runs beside the program, as a status line does.
     """
     check(options)
     ranks = _ranks(options)
-    watch = WatchedProgram(options, target.name, ranks, sys.stderr, write=write, verdict=_verdict, also=also)
+    watch = WatchedProgram(
+        options, target.name, ranks, sys.stderr, write=write, verdict=_verdict, also=also, beside=beside
+    )
     launch(
         target,
         torch_imported=watch.torch_imported,

@@ -253,6 +253,11 @@ class Session:
         return shown(tuple(marked_findings(self._judge)))
 
     @property
+    def found_so_far(self) -> tuple[Finding, ...]:
+        """Findings of the steps that were judged until now, without suppressed ones: cheaper than `findings`."""
+        return shown(tuple(marked_findings(self._judge)))
+
+    @property
     def verdicts(self) -> dict[str, Verdict]:
         """Verdict of every rule so far, by rule id."""
         made = self._summary.verdicts if self._summary is not None else self._judge.verdicts()

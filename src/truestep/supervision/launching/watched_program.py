@@ -7,7 +7,7 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING, Protocol, TextIO
 
 from truestep.config import Options
 from truestep.supervision.launching.uncaught import described
@@ -17,6 +17,19 @@ if TYPE_CHECKING:
     from truestep.events import Event
     from truestep.findings import Finding, Summary
     from truestep.supervision.session import Session
+
+
+class Beside(Protocol):
+    """Something that runs beside the program and its session, such as a status line."""
+
+    def begin(self, session: Session) -> None:
+        """Begin, when the session has started."""
+
+    def end(self) -> None:
+        """End, before the session ends and the report is written. Called more than once."""
+
+    def forked(self) -> None:
+        """End in a forked child."""
 
 
 class WatchedProgram:
@@ -30,6 +43,7 @@ class WatchedProgram:
         write: writes the report as `truestep.report.write` does.
         verdict: returns the line for a run without observations.
         also: called with every event, see `Session`.
+        beside: begins after the session, and ends before it.
     """
 
     def __init__(
@@ -42,7 +56,9 @@ class WatchedProgram:
         write: Callable[[Summary, Options, TextIO], str],
         verdict: Callable[[Summary], str],
         also: Callable[[Event], object] | None = None,
+        beside: Beside | None = None,
     ) -> None:
+        self._beside = beside
         self._options = options
         self._script = script
         self._ranks = ranks
@@ -67,10 +83,19 @@ class WatchedProgram:
             import traceback
 
             self._failure = traceback.format_exc()
+            return
+        if self._beside is not None:
+            try:
+                self._beside.begin(self._session)
+            except Exception as error:
+                self._beside.end()
+                self._say(f"no status line: {described(error)}")
 
     def forked(self) -> None:
         if self._session is not None:
             self._session.disable()
+        if self._beside is not None:
+            self._beside.forked()
 
     def crashed(self, error: BaseException) -> None:
         """Examine the exception that ended the program, before its frames are freed."""
@@ -80,6 +105,9 @@ class WatchedProgram:
 
     def ended(self, how: str) -> int | None:
         """Write the report; return the exit code for a program that succeeded, or None to keep its exit code."""
+        if self._beside is not None:
+            with contextlib.suppress(Exception):
+                self._beside.end()
         summary = self._summary(how)
         if self._ranks is not None:
             if self._ranks.rank:
