@@ -161,7 +161,7 @@ def _is_alive(process: int) -> bool:
 def main(terminal: str, script: int, passed: float) -> None:
     """Leave the script's process tree, and draw until it ends."""
     if os.fork():
-        os._exit(0)  # the process that stays is no child of the script, which may wait for its children
+        os._exit(0)  # the script, which may wait for its children, must not find this process
     for number in (signal.SIGTTOU, signal.SIGINT, signal.SIGTSTP, signal.SIGPIPE):
         signal.signal(number, signal.SIG_IGN)
     with contextlib.suppress(OSError, ValueError):

@@ -83,7 +83,7 @@ class StatusLine:
         """Start the drawer, and read numbers from now on; torch is imported, and the session runs.
 
         Args:
-            session: whose findings are shown.
+            session: gives the findings.
         """
         from truestep import seams
 
