@@ -17,6 +17,7 @@ PAGES = {
     "prove": ["prove"],
     "compare": ["compare"],
     "repeat": ["repeat"],
+    "runs": ["runs"],
     "overfit": ["overfit"],
     "profile": ["profile"],
     "plan": ["plan"],

@@ -16,6 +16,7 @@ LISTED = (
     "loop",
     "model",
     "postmortem",
+    "runs",
     "supervision",
     "symptoms",
 )

@@ -91,6 +91,7 @@ COMMANDS: dict[str, Command] = {
     ),
     "new": Command("truestep.cli.new:new", "Write a training program to start from."),
     "replay": Command("truestep.cli.replay:replay", "Report on a recorded run again."),
+    "runs": Command("truestep.cli.runs:runs", "List runs, or compare two."),
     "report": Command("truestep.cli.report:report", "Write a page about a recorded run, or compare several."),
     "explain": Command("truestep.cli.explain:explain", "Show a rule's manual page, or find rules by symptom."),
     "rules": Command("truestep.cli.rules:rules", "List all rules."),
