@@ -193,13 +193,14 @@ def test_ctrl_c_ends_the_script_and_not_the_drawing_before_it(tmp_path):
 def test_a_supervised_script_has_its_output_and_the_line(tmp_path):
     (tmp_path / "train.py").write_text(TRAINING)
     ended = played(
-        [sys.executable, "-m", "truestep", "run", "--live", "--passive", "train.py"], tmp_path, rows=60, columns=100
+        [sys.executable, "-m", "truestep", "run", "--live", "--passive", "train.py"], tmp_path, rows=100, columns=100
     )
     assert ended.status == 0
     rows = ended.seen.rows
     live = [row for row in ended.last_rows if "loss" in row]
     assert any("! missing-zero-grad" in row and "lr 0.01" in row and "norm" in row for row in live), ended.last_rows
     start = rows.index("row 0")
+    assert start >= 2, "the terminal must have room for all output"
     assert rows[start - 1] == "counting 39"
     assert "100%|" in rows[start - 2]
     assert rows[start : start + 30] == [f"row {number}" for number in range(30)]

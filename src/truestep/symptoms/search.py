@@ -26,8 +26,8 @@ _EMPTY = frozenset(
         """
         a an the is are was be been it its my of in on at to for and or but that this than then with from by as i we
         me does do doesnt dont not no isnt wont cant can very too so all every each get gets got has have why how
-        when what after before while during which there any some just only also another other again more give gives
-        go goes going
+        when after before while during which there any some just only also another other again more give gives
+        go goes going what
         """,
     )
 )
