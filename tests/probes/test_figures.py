@@ -1,4 +1,4 @@
-"""Figures of evaluations: quotients in the source and their values, and the figures that are read beside comparisons."""
+"""Figures of evaluations: quotients in the source and their values; figures that are read beside comparisons."""
 
 import ast
 
