@@ -60,6 +60,7 @@ class ScaledWithEvaluationData(Rule):
     account = "samples"
     watches = (ScalingRead,)
     needs = (ScalingRead, FINISHED)
+    asks = "features are scaled with the training data only"
 
     def __init__(self) -> None:
         super().__init__()
