@@ -1,7 +1,7 @@
 """Tables of an evaluation with their own statistics are reported; joint ones unless another evaluation is clean."""
 
 from truestep.events import LoaderMet, ScalingRead, Site
-from truestep.findings import Outcome, Severity
+from truestep.findings import Confidence, Outcome, Severity
 from truestep.rules import Progress
 from truestep.rules.scaled_with_evaluation_data import ScaledWithEvaluationData
 from truestep.testing import judge
@@ -12,7 +12,15 @@ MADE, EVAL, LOADER = Site("train.py", 7), Site("train.py", 20), Site("train.py",
 def read(kind: str, table: str = "x_test", *, rows: int = 90, made: Site | None = MADE, **more) -> ScalingRead:
     how = "standard" if kind else ""
     return ScalingRead(
-        model=1, table=table, rows=rows, trained="x_train", kind=kind, how=how, features=8, site=EVAL, made=made, **more
+        **({"features": 8} | more),
+        model=1,
+        table=table,
+        rows=rows,
+        trained="x_train",
+        kind=kind,
+        how=how,
+        site=EVAL,
+        made=made,
     )
 
 
@@ -33,6 +41,12 @@ def test_rows_scaled_before_the_split_are_reported_once():
 def test_another_evaluation_with_statistics_of_the_training_is_enough():
     assert judge(ScaledWithEvaluationData, [read("joint", "x_val"), read("", "x_test")]) == []
     assert len(judge(ScaledWithEvaluationData, [read("joint", "x_val"), read("", "probe", rows=8)])) == 1
+
+
+def test_channels_of_pictures_are_a_suspicion_unless_the_evaluation_has_its_own():
+    (joint,) = judge(ScaledWithEvaluationData, [read("joint", features=3)])
+    (own,) = judge(ScaledWithEvaluationData, [read("own", features=3)])
+    assert (joint.confidence, own.confidence) == (Confidence.LOW, Confidence.MEDIUM)
 
 
 def test_a_later_table_completes_the_rows_of_both():

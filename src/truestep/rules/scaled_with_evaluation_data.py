@@ -5,6 +5,8 @@ from truestep.findings import Confidence, Mark, Severity
 from truestep.rules._conditions import FINISHED
 from truestep.rules._rule import Progress, Rule
 
+_LEAST_FEATURES = 4
+"""Fewer, as the channels of pictures, have statistics of so many values that those of both parts hardly differ."""
 _LEAST_ROWS = 20
 _HOW = {"standard": "a mean of 0 and a standard deviation of 1", "range": "the range 0 to 1"}
 
@@ -43,7 +45,8 @@ class ScaledWithEvaluationData(Rule):
 
     Known false alarms
     ------------------
-    Data that were published with such values, and groups of rows that were scaled one by one and shuffled later.
+    Data that were published with such values, and groups of rows that were scaled one by one and shuffled later. Three
+    channels of pictures, scaled with the statistics of both parts, are reported with low confidence.
     Not reported: samples and groups of rows that are scaled one by one, fewer than 4 columns or 30 rows, columns of few
     different values, tables that no variable holds, and rows scaled before the split in a run with another evaluation.
 
@@ -94,6 +97,7 @@ class ScaledWithEvaluationData(Rule):
             cost=f"exact in {one.features} features, over the {one.rows:,} rows of the evaluation"
             + (" and those of the training" if one.kind == "joint" else ""),
             severity=Severity.ERROR if one.kind == "own" else None,
+            confidence=Confidence.LOW if one.kind == "joint" and one.features < _LEAST_FEATURES else None,
             unit="tables",
             key=site if one.kind == "own" else "joint",
         )

@@ -32,25 +32,32 @@ class Aliases:
         scene = self._scene
         if scene.sampling.step < _LEAST_STEPS:
             return
-        named = self._named()
+        named = list(self._named())
         for root in scene.numbers.alive("trained model")[:_MOST]:
             self._tell(root, root, [name for name, value in named if value is root], whole=True)
             for module, paths in _shared(root).items():
                 self._tell(root, module, paths, whole=False)
 
-    def _named(self) -> list[tuple[str, Any]]:
-        """Return the modules in variables of the main program and of the step's function, and in their attributes."""
+    def _named(self) -> Iterator[tuple[str, Any]]:
+        """Yield the modules in variables of the main program and of the step's function, and in their attributes.
+
+        An object with one model can have its role: ``teacher.net``. One with several, such as an average that holds the
+        trained model too, has it in the names of their attributes: ``ema.model`` beside ``ema.shadow``.
+        """
         module = self._scene.torch.nn.Module
         frame = self._scene.sites.frame(1)
         held = vars(sys.modules["__main__"]) | (variables(frame) if frame is not None else {})
-        found = [(name, value) for name, value in held.items() if isinstance(value, module)]
+        yield from ((name, value) for name, value in held.items() if isinstance(value, module))
         files = set(self._scene.sites.own_files())
         for name, owner in list(held.items())[:_MOST_OWNERS]:
             defined = getattr(sys.modules.get(type(owner).__module__), "__file__", None)
             if (defined in files or type(owner).__module__ == "__main__") and not isinstance(owner, module):
                 attributes = getattr(owner, "__dict__", {}).items()
-                found += [(f"{name}.{key}", value) for key, value in attributes if isinstance(value, module)]
-        return found
+                parts = [(key, value) for key, value in attributes if isinstance(value, module)]
+                several = len({id(value) for _, value in parts}) > 1
+                for key, value in parts:
+                    if not several or _has_role(key) or not _has_role(name):
+                        yield f"{name}.{key}", value
 
     def _tell(self, root: Any, module: Any, names: list[str], *, whole: bool) -> None:
         scene = self._scene
