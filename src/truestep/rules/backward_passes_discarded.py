@@ -64,6 +64,7 @@ class BackwardPassesDiscarded(Rule):
     since = "0.1"
     severity = Severity.ERROR
     account = "gradients"
+    explains = ("loss-at-chance",)
     watches = (ev.OptimizerStepped, ev.HandStepped)
     needs = (ev.BackwardEnded, ev.OptimizerStepped, steps(_LEAST_STEPS))
 

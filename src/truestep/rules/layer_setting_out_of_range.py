@@ -53,6 +53,7 @@ class LayerSettingOutOfRange(Rule):
     severity = Severity.ERROR
     account = "parameters"
     watches = (LayerSettingRead,)
+    explains = ("loss-at-chance",)
     needs = (ModelMet,)
 
     def observe(self, event: Event, run: Progress) -> None:

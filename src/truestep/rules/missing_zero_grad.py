@@ -52,6 +52,7 @@ class MissingZeroGrad(MixedSteps):
     id = "missing-zero-grad"
     since = "0.1"
     account = "gradients"
+    explains = ("loss-at-chance",)
     missing_call = "zero_grad"
     of_epochs = False
 

@@ -55,6 +55,7 @@ class SampleWithoutGradient(Rule):
     severity = Severity.ERROR
     confidence = Confidence.MEDIUM
     account = "gradients"
+    explains = ("inputs-on-another-scale",)
     watches = (SampleUsed,)
     needs = (TapeRead,)
 

@@ -49,6 +49,7 @@ class SoftmaxBeforeCrossEntropy(Rule):
     since = "0.1"
     severity = Severity.ERROR
     account = "loss"
+    explains = ("loss-at-chance",)
     watches = (LossComputed,)
     needs = (LossComputed, loss_of("cross_entropy"))
 

@@ -80,6 +80,7 @@ class TargetIsTheResult(Rule):
     since = "0.1"
     severity = Severity.ERROR
     account = "loss"
+    explains = ("evaluation-on-other-classes",)
     confidence = Confidence.MEDIUM
     watches = (TargetsMatched, LossComputed, LossRead)
     needs = (TargetsMatched, steps(_LEAST_STEPS), FINISHED)

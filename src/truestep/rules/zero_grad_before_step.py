@@ -52,6 +52,7 @@ class ZeroGradBeforeStep(Rule):
     since = "0.1"
     severity = Severity.ERROR
     account = "gradients"
+    explains = ("loss-at-chance",)
     watches = (BackwardEnded, GradientsZeroed, OptimizerStepped)
     needs = (BackwardEnded, OptimizerStepped, steps(_LEAST))
 

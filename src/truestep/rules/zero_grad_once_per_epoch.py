@@ -54,6 +54,7 @@ class ZeroGradOncePerEpoch(MixedSteps):
     id = "zero-grad-once-per-epoch"
     since = "0.1"
     account = "gradients"
+    explains = ("loss-at-chance",)
     of_epochs = True
 
     def _tell(self, mixing: MixedLine, run: Progress) -> Draft:

@@ -15,7 +15,7 @@ def changes_in(package: str) -> list[type[Change]]:
         The classes in the order of modules by name, and in the order of definition within a module.
 
     >>> [kind.name for kind in changes_in("truestep.experiments.changes.harness")][:2]
-    ['first-batches', 'killed']
+    ['controlled', 'first-batches']
     """
     found: list[type[Change]] = []
     for info in pkgutil.iter_modules(importlib.import_module(package).__path__):
