@@ -20,7 +20,7 @@ _IDLE = 10
 
 
 class OptimizerHoldsStaleParameters(Rule):
-    """An optimizer holds parameters that are no longer in any model in use.
+    """An optimizer holds parameters that no model in use contains.
 
     What it does
     ------------

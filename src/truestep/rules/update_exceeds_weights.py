@@ -31,7 +31,7 @@ class _Erased:
 
 
 class UpdateExceedsWeights(Rule):
-    """The first updates are several times larger than the weights, and the loss is no lower for it.
+    """The first updates are several times larger than the weights and do not lower the loss.
 
     What it does
     ------------

@@ -87,10 +87,10 @@ class Comparisons:
         figures = None if tracked else self._figures
         if figures is not None:
             figures.called(model, step, frame)
-        user = scene.sites.above(frame)
         more = left.calls or (figures is not None and self._spent_s < _WHOLE_S)
-        first = next((part for part in _parts(result) if self._is_result(part)), None)
-        if site is None or not more or user is None or scene.sites.at(user) is not site or first is None:
+        user = scene.sites.above(frame) if more else None
+        first = next((part for part in _parts(result) if self._is_result(part)), None) if more else None
+        if site is None or user is None or scene.sites.at(user) is not site or first is None:
             if figures is not None:
                 figures.missed()
             return

@@ -31,6 +31,9 @@ _OTHERS = frozenset({"loss", "losses", "total", "sum", "count", "num", "correct"
 _WORD = re.compile(r"[^\W_]+")
 _MOST = 64
 """Figures that are read in a run."""
+_MOST_EVALUATIONS = 1024
+_IN_A_ROW = 64
+"""Evaluations in which variables are read even if each follows a single step, as the calls of a teacher do."""
 
 _Key = tuple[int, str]
 """Identity of the function with a variable, 0 for a module, and its name, or the text of a quotient."""
@@ -86,6 +89,9 @@ class Figures:
         self._every: list[_Evaluation] = []
         """Evaluations of one model on the same samples."""
         self._read = 0
+        self._begun = 0
+        self._latest = -1
+        """Step of the latest call of an evaluation."""
 
     def called(self, model: int, step: int, frame: FrameType) -> None:
         """Handle a call of a model in an evaluation."""
@@ -94,7 +100,10 @@ class Figures:
             return
         for event in self.settle(frame):
             self._scene.emit(event)
-        if self._read < _MOST:
+        beside, self._latest = step - self._latest <= 1, step
+        most = _IN_A_ROW if beside else _MOST_EVALUATIONS
+        if self._read < _MOST and self._begun < most:
+            self._begun += 1
             self._now = _Evaluation(model, step, _figures(self._scene, frame))
 
     def counted(self, events: list[Event]) -> None:

@@ -115,6 +115,7 @@ class Contents:
                 if twice[0] != twice[1]:
                     raise Changing("its samples change each time they are read")
             for index in indices:
+                mind(self._scene)  # a sample can be a file that takes long to read
                 yield index, copy[index]
         except Refused:
             raise

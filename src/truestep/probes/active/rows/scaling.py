@@ -39,7 +39,8 @@ class _Part:
     loader: int | None
     site: Site | None
     made: Site | None
-    told: str = ""
+    emitted: str = ""
+    """How it is scaled, as it was emitted."""
 
 
 @dataclass(slots=True)
@@ -55,7 +56,7 @@ class _Seen:
     """Number of rows of a table of the evaluations, and sum of their keys, to the table."""
     called: dict[int, tuple[int, float]] = field(default_factory=dict)
     """Id of an array with rows of both to the rows of evaluations that the training has read, and those to expect."""
-    told: set[int] = field(default_factory=set)
+    emitted: set[int] = field(default_factory=set)
 
 
 class Scalings:
@@ -130,12 +131,12 @@ class Scalings:
         expected += len(rows) * len(seen.keys) / max(1, least.table.rows)
         seen.called[number] = hits, expected
         whole = len(rows) >= least.table.rows
-        if hits or whole or expected < _LEAST_HITS or number in seen.told or not self._holds_training(least, seen):
+        if hits or whole or expected < _LEAST_HITS or number in seen.emitted or not self._holds_training(least, seen):
             return
         views = self._views_of(least.table)
         if not views:
             return
-        seen.told.add(number)
+        seen.emitted.add(number)
         how, features = _scaled(views)
         self._scene.emit(
             ScalingRead(
@@ -189,7 +190,7 @@ class Scalings:
 
     def _join(self, part: _Part, others: list[View], name: str, seen: _Seen) -> bool:
         """Emit the scaling of parts that are scaled together with the training, among them the latest, if there are."""
-        more = [one for one in seen.parts.values() if one is not part and not one.told]
+        more = [one for one in seen.parts.values() if one is not part and not one.emitted]
         for size in range(len(more) + 1):
             for some in itertools.combinations(more, size):
                 parts = [part, *some]
@@ -211,7 +212,7 @@ class Scalings:
     def _tell(
         self, part: _Part, kind: str, how: str, features: int, trained: str, whole: str, made: Site | None
     ) -> None:
-        part.told = kind
+        part.emitted = kind
         self._scene.emit(
             ScalingRead(
                 model=part.model,
