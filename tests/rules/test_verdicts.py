@@ -399,6 +399,13 @@ TABLE: list[tuple[str, str, list[Event], str, str]] = [
         "crashed",
         "the script did not run to its end",
     ),
+    (
+        "samples-change-between-passes",
+        "samples that are drawn anew",
+        MANY,
+        "finished",
+        "no stored samples that could be compared with those of an earlier step",
+    ),
     ("one-batch-per-epoch", "no loader", MANY, "finished", "no DataLoader"),
     # Several ranks.
     ("ranks-diverge", "one process", MANY, "finished", "one process only"),

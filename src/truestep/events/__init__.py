@@ -117,6 +117,7 @@ from truestep.events._rows import (
     RowsRead,
     RowsUnread,
     ScalingRead,
+    StoredCompared,
 )
 from truestep.events._steps import (
     AverageMeasured,
@@ -245,6 +246,7 @@ __all__ = [
     "Site",
     "StateLoaded",
     "StateTaken",
+    "StoredCompared",
     "TapeRead",
     "TargetsCompared",
     "TargetsMatched",

@@ -133,6 +133,28 @@ class RowsUnread(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class StoredCompared(Event):
+    """Stored samples were compared with those of an earlier step."""
+
+    absent: ClassVar[str] = "no stored samples that could be compared with those of an earlier step"
+    costly: ClassVar[bool] = True
+    table: str
+    """Name of the array."""
+    rows: int
+    times: int = 0
+    """How often most rows were changed by one and the same operation, if at least twice; 0 without a change."""
+    factor: float = 1.0
+    offset: float = 0.0
+    """The operation: values are multiplied by the factor, then the offset is added."""
+    loader: int | None = None
+    """Loader of the latest batch, if its data set holds the array."""
+    site: Site | None = None
+    """Line that called a model."""
+    made: Site | None = None
+    """Statement that changes values in place."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ScalingRead(Event):
     """Statistics of the table of an evaluation were compared with those of the training, after its first call.
 

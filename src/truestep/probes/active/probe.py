@@ -31,6 +31,7 @@ from truestep.probes.active.battery import Batch, battery
 from truestep.probes.active.call import called
 from truestep.probes.active.copies import Refused, copy_of
 from truestep.probes.active.data_sets.checks import DataSetChecks
+from truestep.probes.active.data_sets.stored import StoredSamples
 from truestep.probes.active.derivatives import functions_of
 from truestep.probes.active.grounds import Attempts, fit, hindrance
 from truestep.probes.active.result_gradients import ResultGradients
@@ -68,6 +69,7 @@ class ActiveProbe(Probe):
         self._targets = TargetsRead(scene, self._aside)
         self._columns = TargetColumns(scene, self._aside)
         self._rows = RowReads(scene, self._aside)
+        self._stored = StoredSamples(scene, self._aside)
         self._scalings = Scalings(scene, self._aside)
         self._pairing = Pairing(scene, self._aside)
         self._comparisons = Comparisons(scene, self._aside, self._rows.compared)
@@ -204,11 +206,13 @@ class ActiveProbe(Probe):
                 before = self._pairing.before(given)
                 made.found = self._rows.training(model, site, frame, given, before)
                 self._scalings.trained(made.found or self._rows.of_data_set(given, self._data.latest()))
+                self._stored.look(made.found, self._data.latest(), frame, site)
             elif given and not scene.torch.is_grad_enabled():
                 frames, found = self._rows.evaluation(model, site, frame, given, self._data.part())
                 if all(one.table.rows == len(one.keys) for one in found):  # the batch itself
                     found = [*found, *self._rows.of_data_set(given, self._data.latest())]
                 self._scalings.evaluated(model, site, frames, found)
+                self._stored.look(found, self._data.latest(), frame, site)
 
     @sees
     def _read_parts(self, module: Any, model: int, site: Site | None, frame: FrameType, result: Any) -> None:
