@@ -224,7 +224,7 @@ def _rows_of(value: Any) -> int:
 
 def _version(value: Any) -> Any:
     """Return the version of a tensor, which each operation in place counts; None for arrays of NumPy."""
-    known = hasattr(value, "_version") and not value.is_inference()
+    known = hasattr(value, "is_inference") and not value.is_inference()
     return int(value._version) if known else None
 
 
