@@ -16,7 +16,7 @@ from typing import Any
 from truestep import source
 from truestep.events import Site, StoredCompared
 from truestep.probes.active.rows.reads import Found
-from truestep.probes.active.rows.tables import Held, arrays_of, as_tensor, frames_of, shape_of
+from truestep.probes.active.rows.tables import Held, arrays_of, as_tensor, shape_of
 from truestep.probes.context.local_variables import variables
 from truestep.probes.context.scene import Scene
 from truestep.seams.refs import Ref
@@ -139,7 +139,7 @@ class StoredSamples:
                 offset=float(f"{array.offset:.4g}"),
                 loader=self._scene.loader if data is not None else None,
                 site=site,
-                made=self._written_at(one.value, data, frames_of(self._scene, frame)) if changed else None,
+                made=self._written_at(one.value, data, self._scene.sites.users(frame)) if changed else None,
             )
 
     def _times(self, array: _Array, now: Any) -> Any:
