@@ -401,7 +401,7 @@ TABLE: list[tuple[str, str, list[Event], str, str]] = [
     ),
     (
         "samples-change-between-passes",
-        "samples that are drawn anew",
+        "samples that are not stored",
         MANY,
         "finished",
         "no stored samples that could be compared with those of an earlier step",
