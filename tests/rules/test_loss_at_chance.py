@@ -12,7 +12,9 @@ from truestep.events import (
     ModelMet,
     OptimizerStepped,
     RunEnded,
+    RowsRead,
     Site,
+    TargetsTrained,
 )
 from truestep.findings import Confidence
 from truestep.rules.loss_at_chance import LossAtChance
@@ -79,3 +81,56 @@ def test_the_frequencies_of_the_labels_count():
 )
 def test_others_are_quiet(values, settings):
     assert run(*values, **settings) == []
+
+
+def of_sums(kind, values, targets, *, loader=1):
+    root = {"mse_loss": "MseLossBackward0"}.get(kind, "BinaryCrossEntropyWithLogitsBackward0")
+    events = []
+    for number, (value, batch) in enumerate(zip(values, targets, strict=True)):
+        events += [LoaderStarted(loader=1)] if number % 16 == 0 and loader else []
+        events += [
+            RowsRead(model=1, table="x", rows=480, read=30, least=0, most=479),
+            LossComputed(kind=kind, site=LOSS),
+            TargetsTrained(
+                kind=kind, rows=30, sums=(sum(batch),), squares=(sum(one * one for one in batch),), site=LOSS
+            ),
+            LossRead(value=value, site=BACKWARD, root=root),
+            BackwardEnded(site=BACKWARD, loader=loader),
+            OptimizerStepped(optimizer=1),
+        ]
+    return judge(LossAtChance, [*MET, *events, RunEnded(how="finished")])
+
+
+def batches(steps, spread=2.0):
+    """Return targets around 100, some batches wider than others."""
+    return [[100 + spread * (1 + step % 3) * (1 if place % 2 else -1) for place in range(30)] for step in range(steps)]
+
+
+@pytest.mark.parametrize("loader", [1, None])
+def test_a_squared_error_of_the_mean_of_the_targets_is_reported(loader):
+    chances = [(2.0 * (1 + step % 3)) ** 2 for step in range(160)]
+    (finding,) = of_sums("mse_loss", chances, batches(160), loader=loader)
+    assert finding.confidence is Confidence.MEDIUM
+    assert finding.primary.label == "18.7 at the end, 18.7 for the mean of the targets"
+    assert "the mean of all targets" in finding.cost
+
+
+def test_a_squared_error_below_that_of_the_mean_is_healthy():
+    assert not of_sums("mse_loss", [0.9 * (2.0 * (1 + step % 3)) ** 2 for step in range(160)], batches(160))
+
+
+def test_the_error_of_one_batch_below_its_guess_shows_that_the_model_learns():
+    values = [(2.0 * (1 + step % 3)) ** 2 for step in range(160)]
+    assert not of_sums("mse_loss", [*values[:-1], 0.5 * values[-1]], batches(160))
+
+
+def test_a_binary_loss_is_compared_with_the_share_of_positive_labels():
+    labels = [[1.0] * 10 + [0.0] * 20] * 160
+    chance = -math.log(1 / 3) / 3 - 2 * math.log(2 / 3) / 3
+    (finding,) = of_sums("binary_cross_entropy_with_logits", [chance] * 160, labels)
+    assert finding.primary.label == "0.637 at the end, 0.637 for guesses with the share of positive labels"
+    assert not of_sums("binary_cross_entropy_with_logits", [0.9 * chance] * 160, labels)
+
+
+def test_constant_targets_are_no_guess():
+    assert not of_sums("mse_loss", [0.0] * 160, [[1.0] * 30] * 160)

@@ -163,6 +163,15 @@ class Samples(Account[_Key]):
         """Return True if the evaluations of a line are few next to the steps."""
         return _SELDOM * self.tally["evaluations", site] <= self.tally["steps", None]
 
+    @property
+    def repeats(self) -> int:
+        """Number of passes over the training data; over a table without a loader, estimated from the steps read."""
+        passes = [self.tally["trained", loader] for loader in self.trained]
+        for reads in self.tables.values():
+            share = sum(min(1.0, one.read / one.rows) for one in reads) / len(reads)
+            passes.append(int(share * self.tally["steps", None]))
+        return max(passes, default=0)
+
     def entry(self) -> Entry | None:
         """Return the passes over the data that the run trained on, and the inputs of its models."""
         loaders = {number for kind, number in self.tally if kind not in _OF_LINES and isinstance(number, int)}

@@ -85,6 +85,7 @@ from truestep.events._forward import (
     ProbabilitiesRead,
     SampleUsed,
     TargetsMatched,
+    TargetsTrained,
     UnregisteredModuleCalled,
 )
 from truestep.events._objects import (
@@ -250,6 +251,7 @@ __all__ = [
     "TapeRead",
     "TargetsCompared",
     "TargetsMatched",
+    "TargetsTrained",
     "TermsRead",
     "UnregisteredModuleCalled",
     "UpdateMeasured",

@@ -371,6 +371,23 @@ class ClassesTrained(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class TargetsTrained(Event):
+    """At a sampled step, the targets of a squared error or a binary loss with gradients were summed."""
+
+    absent: ClassVar[str] = "no targets of a squared error or a binary loss"
+    costly: ClassVar[bool] = True
+    kind: str
+    """"mse_loss", "binary_cross_entropy" or "binary_cross_entropy_with_logits"."""
+    rows: int
+    """Number of targets in each column."""
+    sums: tuple[float, ...]
+    """Sum of each column; of all targets as one column if there are many."""
+    squares: tuple[float, ...]
+    """Sum of the squares of each column."""
+    site: Site | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class TargetsMatched(Event):
     """At a sampled step: the targets of a loss were compared with its input; of a line until they are different."""
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from dataclasses import dataclass, field
 
-from truestep.events import ClassesTrained, Event, LossRead, OptimizerStepped, RunEnded, Site
+from truestep.events import ClassesTrained, Event, LossRead, OptimizerStepped, RunEnded, Site, TargetsTrained
 from truestep.findings import Confidence, Mark, Severity
 from truestep.rules._conditions import FINISHED, Condition
 from truestep.rules._rule import Progress, Rule
@@ -22,35 +23,44 @@ _NEAR = 0.97
 _LOWEST, _FARTHEST = 0.8, 1.2
 """Least share at any of the last values, and greatest share of their mean."""
 _PART = 3
-"""The last third of the values is compared, and the first for a trend."""
-
-
-def _passes(run: Progress) -> int:
-    return max((run.samples.tally["trained", loader] for loader in run.samples.trained), default=0)
+"""The last third of the values is compared."""
+_FUNCTIONS = ("NllLoss", "MseLoss", "BinaryCrossEntropy")
+_SQUARED = "mse_loss"
+_KNOWN = ("how frequent each class is", "the mean of all targets")
 
 
 _REPEATED = Condition(
-    f"fewer than {_LEAST_PASSES} passes over the data of a DataLoader", lambda run: _passes(run) >= _LEAST_PASSES
+    f"fewer than {_LEAST_PASSES} passes over the data", lambda run: run.samples.repeats >= _LEAST_PASSES
 )
 
 
+@dataclass(slots=True)
+class _Line:
+    """The losses of one line of backward passes, and the targets of these losses."""
+
+    values: list[float] = field(default_factory=list)
+    targets: list[ClassesTrained | TargetsTrained] = field(default_factory=list)
+    """Those of each value."""
+
+
 class LossAtChance(Rule):
-    """After several passes over the data, the cross entropy is that of guesses: the model has learned nothing.
+    """After several passes over the data, the loss is that of guesses: the model has learned nothing.
 
     What it does
     ------------
-    Compares the values of a cross entropy at sampled steps with the entropy of the labels at these steps, which is the
-    loss of a model that knows how frequent each class is, and nothing of the input. Reports a loss with a mean over the
-    last third of these values close to it (97 to 120 %, no value below 80 %), after at least 150 steps and 8 passes
-    over a ``DataLoader``; with low confidence from 60 steps and 3 passes on.
+    Compares the values of a cross entropy at sampled steps with the loss of guesses at the same targets: of a model
+    that knows how frequent each class is, and nothing of the input. For a squared error this is the loss of the mean of
+    the targets. Reports a loss with a mean over the last third of these values close to it (97 to 120 %, no value below
+    80 %), after at least 150 steps and 8 passes over a ``DataLoader`` or a table that a variable holds; with low
+    confidence from 60 steps and 3 passes on.
 
     Why it matters
     --------------
     A model with as few as some hundred parameters begins to remember samples within a few passes. One that does not
     gets inputs without the information (labels in another order than the inputs, inputs that were scaled or rounded
-    away), no signal (a learning rate far too small, units that are dead), or another task than was meant. The loss
-    falls from its first value to this one, which looks like progress. In the proof, inputs and labels are shuffled
-    each in its own order: the accuracy is 0.20 instead of 1.00.
+    away, noise to predict that is drawn again), no signal (a learning rate far too small, units that are dead), or
+    another task than was meant. The loss falls from its first value to this one, which looks like progress. In the
+    proof, inputs and labels are shuffled each in its own order: the accuracy is 0.20 instead of 1.00.
 
     Example
     -------
@@ -67,9 +77,10 @@ class LossAtChance(Rule):
 
     Known false alarms
     ------------------
-    Labels that are random on purpose, as in a measurement of speed. Runs that end while a deep network is still on its
-    first plateau. Not reported: losses that are multiplied or weighted, labels of one class, training without a
-    DataLoader.
+    Targets that are random on purpose, as in a measurement of speed, or that the inputs hardly determine, as returns
+    of shares. Runs that end while a deep network is still on its first plateau. Not reported: losses that are
+    multiplied or weighted, written by hand or computed at several lines, labels of one class, data that are made anew
+    for each step.
 
     References
     ----------
@@ -82,57 +93,110 @@ class LossAtChance(Rule):
     severity = Severity.ERROR
     confidence = Confidence.MEDIUM
     account = "loss"
-    watches = (LossRead, ClassesTrained, OptimizerStepped)
-    needs = (LossRead, ClassesTrained, _REPEATED, FINISHED)
+    watches = (LossRead, ClassesTrained, TargetsTrained, OptimizerStepped)
+    needs = (LossRead, _REPEATED, FINISHED)
 
     def __init__(self) -> None:
         super().__init__()
-        self._values: dict[Site | None, list[float]] = {}
-        self._labels: dict[Site | None, Counter[int]] = {}
+        self._latest: ClassesTrained | TargetsTrained | None = None
+        self._lines: dict[Site | None, _Line] = {}
 
     def unobserved(self, run: Progress) -> str:
-        reads = max(map(len, self._values.values()), default=0)
+        reads = max((len(line.values) for line in self._lines.values()), default=0)
+        if not reads:
+            return super().unobserved(run) or "no cross entropy, squared error or binary loss with targets to count"
         few = "" if reads >= _LEAST_READS and run.step >= _LEAST_STEPS else f"fewer than {_LEAST_STEPS} steps"
         return super().unobserved(run) or few
 
     def observe(self, event: Event, run: Progress) -> None:
         match event:
-            case LossRead() if event.root.startswith("NllLoss") and not event.scaled:
-                self._values.setdefault(event.site, []).append(event.value)
-            case ClassesTrained():
-                self._labels.setdefault(event.site, Counter()).update(dict(event.labels))
+            case LossRead() if event.root.startswith(_FUNCTIONS) and not event.scaled:
+                line = self._lines.setdefault(event.site, _Line())
+                if self._latest is not None:
+                    line.values.append(event.value)
+                    line.targets.append(self._latest)
+                self._latest = None
+            case ClassesTrained() | TargetsTrained():
+                self._latest = event
 
     def ended(self, event: RunEnded, run: Progress) -> None:
-        if event.how != "finished" or len(self._values) != 1 or len(self._labels) != 1:
+        passes = run.samples.repeats
+        if event.how != "finished" or len(self._lines) != 1 or len(run.losses.lines) != 1:
             return
-        if run.step < _LEAST_STEPS or _passes(run) < _LEAST_PASSES or len(run.losses.lines) != 1:
-            return
-        ((site, values),) = self._values.items()
-        ((loss, labels),) = self._labels.items()
+        ((site, line),) = self._lines.items()
+        places = {(one.kind, one.site) for one in line.targets}
         weighted = any(reduction != "mean" for *_, reduction in run.losses.tally)
-        if len(values) < _LEAST_READS or labels.total() < _LEAST_LABELS or weighted:
+        if run.step < _LEAST_STEPS or passes < _LEAST_PASSES or len(places) != 1 or weighted:
             return
-        chance, part = _entropy(labels), len(values) // _PART
-        last = sum(values[-part:]) / part
-        swings = min(values[-part:]) < _LOWEST * chance or last > _FARTHEST * chance  # it learns, and is thrown back
-        if chance < _LEAST_ENTROPY or last < _NEAR * chance or swings:
+        if len(line.values) < _LEAST_READS or sum(map(_rows, line.targets)) < _LEAST_LABELS:
+            return
+        chances = _guesses(line.targets)
+        part = len(line.values) // _PART
+        values, chances = line.values[-part:], chances[-part:]
+        chance, last = sum(chances) / part, sum(values) / part
+        ((kind, loss),) = places
+        least = 0.0 if kind == _SQUARED else _LEAST_ENTROPY
+        lowest = min(value / guess if guess else math.inf for value, guess in zip(values, chances, strict=True))
+        swings = lowest < _LOWEST or last > _FARTHEST * chance  # it learns, and is thrown back
+        if chance <= least or last < _NEAR * chance or swings:
             return
         draft = self.report(
             loss,
-            f"the loss is still that of guesses after {_passes(run)} passes over the data",
+            f"the loss is still that of guesses after {passes} passes over the data",
             run=run,
-            label=f"{last:.3g} at the end, {chance:.3g} for guesses among {len(labels)} classes",
+            label=f"{last:.3g} at the end, {chance:.3g} for {_named(line.targets[-1], len(_labels(line.targets)))}",
             related=() if site is None or site == loss else (Mark(site, "the backward pass"),),
-            cost=f"{run.step:,} steps, and the model knows no more of a sample than how frequent each class is",
-            confidence=Confidence.MEDIUM
-            if run.step >= _SURE_STEPS and _passes(run) >= _SURE_PASSES
-            else Confidence.LOW,
-            help="look at a batch: its inputs must belong to its labels, and differ from each other",
+            cost=f"{run.step:,} steps, and the model knows no more of a sample than {_KNOWN[kind == _SQUARED]}",
+            confidence=Confidence.MEDIUM if run.step >= _SURE_STEPS and passes >= _SURE_PASSES else Confidence.LOW,
+            help="look at a batch: its inputs must belong to its targets, and differ from each other",
             unit="sampled losses",
         )
-        draft.count = draft.total = len(values)
+        draft.count = draft.total = len(line.values)
+        draft.first_step = None
 
 
-def _entropy(labels: Counter[int]) -> float:
-    total = labels.total()
-    return -sum(count / total * math.log(count / total) for count in labels.values() if count)
+def _guesses(targets: list[ClassesTrained | TargetsTrained]) -> list[float]:
+    """Return the loss of guesses at each of several batches, by the targets of all of them."""
+    labels = _labels(targets)
+    shares = {label: count / labels.total() for label, count in labels.items()}
+    sums = [one for one in targets if isinstance(one, TargetsTrained)]
+    rows = sum(one.rows for one in sums)
+    means = [sum(column) / rows for column in zip(*(one.sums for one in sums), strict=False)]
+    return [
+        _of_classes(dict(one.labels), shares) if isinstance(one, ClassesTrained) else _of_columns(one, means)
+        for one in targets
+    ]
+
+
+def _of_classes(labels: dict[int, int], shares: dict[int, float]) -> float:
+    total = sum(labels.values())
+    return -sum(count * math.log(shares[label]) for label, count in labels.items()) / total if total else 0.0
+
+
+def _of_columns(one: TargetsTrained, means: list[float]) -> float:
+    """Return the loss at the means of all targets, averaged over the columns."""
+    parts = []
+    for mean, total, square in zip(means, one.sums, one.squares, strict=False):
+        if one.kind == _SQUARED:
+            parts.append(square - 2 * mean * total + one.rows * mean**2)
+        elif 0 < mean < 1:
+            parts.append(-total * math.log(mean) - (one.rows - total) * math.log1p(-mean))
+    return sum(parts) / (one.rows * len(one.sums)) if one.rows and one.sums else 0.0
+
+
+def _labels(targets: list[ClassesTrained | TargetsTrained]) -> Counter[int]:
+    found: Counter[int] = Counter()
+    for one in targets:
+        if isinstance(one, ClassesTrained):
+            found.update(dict(one.labels))
+    return found
+
+
+def _rows(one: ClassesTrained | TargetsTrained) -> int:
+    return sum(count for _, count in one.labels) if isinstance(one, ClassesTrained) else one.rows
+
+
+def _named(one: ClassesTrained | TargetsTrained, classes: int) -> str:
+    if isinstance(one, ClassesTrained):
+        return f"guesses among {classes} classes"
+    return "the mean of the targets" if one.kind == _SQUARED else "guesses with the share of positive labels"

@@ -6,4 +6,5 @@ label_counts: labels by class, and weights of classes
 label_values: values of targets
 own_targets: targets that are the input of their loss
 target_range: targets beyond the reach of predictions
+target_sums: sums of the targets of regressions and binary losses
 """

@@ -21,6 +21,7 @@ from truestep.probes.forward.losses.label_counts import LabelCounts
 from truestep.probes.forward.losses.label_values import Targets, is_transformed
 from truestep.probes.forward.losses.own_targets import OwnTargets
 from truestep.probes.forward.losses.target_range import beyond
+from truestep.probes.forward.losses.target_sums import KINDS, sum_targets
 from truestep.seams.divided import is_divided
 from truestep.seams.patch import patch
 from truestep.seams.weaving import compiling, teach_script
@@ -160,6 +161,8 @@ class LossProbe(Probe):
             self._counts.look(kind, site, input, target, args, kwargs)
             if sampled and kind in _OF_CLASSES:
                 count_classes(scene, kind, site, input, target, args, kwargs)
+            if sampled and kind in KINDS and reduction == "mean":
+                sum_targets(scene, kind, site, input, target, args, kwargs)
         # The target alone has a history where the two arguments are swapped.
         if sampled and grad and (origin or target.grad_fn is not None) and reduction in _REDUCED:
             self._labels.look(kind, site, input, target, args, kwargs)
