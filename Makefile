@@ -11,13 +11,13 @@ CONSTRAINTS := $(if $(TORCH),$(VENV)/constraints.txt,constraints.txt)
 PIP := $(BIN)/python -m pip install --quiet -c $(CONSTRAINTS)
 PROJECT := pyproject.toml $(CONSTRAINTS)
 WORKERS ?= 2
-TIER ?= not slow
+TIER ?= not slow and not program
 # A thousand processes of the tests import what one of them has compiled.
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo picture test test-all tests lint faults hosts proofs mutants bench gpu docs new-rule clean
+.PHONY: help demo picture test test-all tests programs lint faults hosts proofs mutants bench gpu docs new-rule clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' $(MAKEFILE_LIST) | while IFS='|' read -r target what; do \
@@ -29,10 +29,13 @@ demo: $(VENV)/demo.stamp ## run two training loops that differ in one line, unde
 picture: $(VENV)/demo.stamp ## update the picture in the README and the reports that pages quote
 	$(BIN)/python examples/demo.py --svg docs/assets/demo.svg
 
-test: ## all tests and doctests that are not slow, and lint beside them; what CI runs
+test: ## tests and doctests, and lint beside them; `make test programs` is what CI runs
 	@$(MAKE) --no-print-directory --keep-going --jobs=2 tests $(if $(ELSEWHERE),,lint)
 
-test-all: ## the same with the slow tests, such as the harm of every proof
+programs: ## supervise the programs of tests/wild that `make test` leaves out
+	@$(MAKE) --no-print-directory tests TIER="program and not slow"
+
+test-all: ## all of these, and the slow tests, such as the harm of every proof
 	@$(MAKE) --no-print-directory --keep-going --jobs=2 tests $(if $(ELSEWHERE),,lint) TIER=
 
 tests: $(VENV)/dev.stamp

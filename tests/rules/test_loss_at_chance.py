@@ -11,8 +11,8 @@ from truestep.events import (
     LossRead,
     ModelMet,
     OptimizerStepped,
-    RunEnded,
     RowsRead,
+    RunEnded,
     Site,
     TargetsTrained,
 )

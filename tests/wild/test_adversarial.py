@@ -4,9 +4,12 @@ from pathlib import Path
 
 import pytest
 from programs import expected, supervise
+from tiers import in_tiers
 
 HEALTHY = sorted((Path(__file__).parent / "adversarial_healthy").glob("*.py"))
 BROKEN = sorted((Path(__file__).parent / "adversarial_broken").glob("*.py"))
+FIRST = {rule: program for program in reversed(BROKEN) for rule, _ in expected(program)}
+"""A program for each rule."""
 KNOWN_MISSES: dict[str, str] = {
     "accumulation_chunks_of_one_batch": "several backward passes within one batch are also how healthy multi-task "
     "losses and gradients per sample are written: only batches drawn between them tell accumulation",
@@ -19,7 +22,7 @@ SLOW = {
 """These programs wait for seconds; part of `make test-all`, as the proofs of their rules are of `make test`."""
 
 
-@pytest.mark.parametrize("program", HEALTHY, ids=lambda path: path.stem)
+@pytest.mark.parametrize("program", in_tiers(HEALTHY, HEALTHY[::4]))
 def test_healthy_program_is_quiet(program: Path) -> None:
     run = supervise(program)
     assert run.how == "finished", str(run)
@@ -27,10 +30,7 @@ def test_healthy_program_is_quiet(program: Path) -> None:
     assert run.errors == [], str(run)
 
 
-@pytest.mark.parametrize(
-    "program",
-    [pytest.param(path, id=path.stem, marks=[pytest.mark.slow] * (path.stem in SLOW)) for path in BROKEN],
-)
+@pytest.mark.parametrize("program", in_tiers(BROKEN, FIRST.values(), slow=SLOW))
 def test_failure_is_found_at_its_line(program: Path) -> None:
     run, marked = supervise(program), expected(program)
     assert marked, "no line is marked"
