@@ -19,7 +19,7 @@ LIMIT_S = 120.0
 
 
 class Seen:
-    """A screen that interprets what a program writes to its terminal."""
+    """A screen that interprets the output of a program."""
 
     def __init__(self, rows: int = 10, columns: int = 80) -> None:
         self.screen = pyte.HistoryScreen(columns, rows, history=1000, ratio=1)

@@ -190,7 +190,7 @@ def leave(hidden: Hidden, status: int) -> None:
             if stream is not None and not stream.closed:
                 stream.flush()
     except OSError:
-        raise SystemExit(status) from None  # Python says what is lost, and has another status
+        raise SystemExit(status) from None  # Python names the loss, and has another status
     flush(None)
     os._exit(status & 0xFF)
 
