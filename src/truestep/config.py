@@ -41,6 +41,8 @@ class Options:
     """Folder for the record of the run."""
     report: Path | None = None
     """File for the report as a page."""
+    to_tracker: bool = False
+    """Write findings and curves to the trackers of the script as well."""
     quiet: bool = False
     """Print the report only when there is something to report."""
 

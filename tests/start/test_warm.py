@@ -195,6 +195,14 @@ SCRIPTS = {
         from torch.utils.data import DataLoader
         print(list(DataLoader(torch.arange(4.0), batch_size=2, num_workers=1)))
         """,
+    "an object in place of a module": """
+        import sys, types
+        class Library:
+            __slots__ = ()
+            __class__ = property(lambda self: types.ModuleType)
+        sys.modules["library"] = Library()
+        print(isinstance(sys.modules["library"], types.ModuleType))
+        """,
     "a fork": """
         import os, sys
         child = os.fork()

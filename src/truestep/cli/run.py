@@ -62,6 +62,9 @@ def run(
         Path | None, typer.Option(metavar="FILE", help="Write the report as an HTML page to this file as well.")
     ] = None,
     live: Annotated[bool, typer.Option("--live", help="Show a status line on the last row of the terminal.")] = False,
+    to_tracker: Annotated[
+        bool, typer.Option("--to-tracker", help="Write findings and curves to the script's TensorBoard or MLflow too.")
+    ] = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="Report only if there are findings or errors.")] = False,
 ) -> None:
     """Run a script or module and report its silent training failures.
@@ -82,10 +85,16 @@ def run(
         output=output and output.absolute(),
         record=record and record.absolute(),
         report=report and report.absolute(),
+        to_tracker=to_tracker,
         quiet=quiet or None,
     )
     beside = _status_line(options) if live else None
-    supervise(Target(script, tuple(arguments or ()), module), options, write=_write, beside=beside)
+    supervise(
+        Target(script, tuple(arguments or ()), module),
+        options,
+        write=_to_trackers() if to_tracker else _write,
+        beside=beside,
+    )
 
 
 def _status_line(options: Options) -> Beside | None:
@@ -98,6 +107,15 @@ def _status_line(options: Options) -> Beside | None:
             sys.stderr.write(f"truestep: no status line: {reason}\n")
         return None
     return StatusLine(options.steps)
+
+
+def _to_trackers() -> Callable[[Summary, Options, TextIO], str]:
+    """Return a function that writes the report, then to the trackers of the script, which are followed from now on."""
+    from truestep.trackers.of_script import ScriptTrackers
+
+    trackers = ScriptTrackers()
+    trackers.follow()
+    return lambda *report: "; ".join(filter(None, [_write(*report), trackers.write(report[0])]))
 
 
 def supervise(

@@ -123,7 +123,7 @@ class Session:
         )
         if self.options.record is not None:
             self._recorder = Recorder(self.options.record, self._started)
-        if self.options.report is not None:
+        if self.options.report is not None or self.options.to_tracker:
             self._timeline = Timeline(time.time())
         logs = [log for log in (self._recorder, self._timeline) if log is not None]
         self._stream = EventStream(self._judge, Logs(*logs) if logs else None)

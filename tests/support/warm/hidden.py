@@ -74,7 +74,7 @@ class Hidden(MetaPathFinder):
         names = [
             name for name in sys.modules if name == "__main__" or not (name in self._modules or name in self._kept)
         ]
-        mine = [weakref.ref(sys.modules[name]) for name in names if isinstance(sys.modules[name], ModuleType)]
+        mine = [weakref.ref(sys.modules[name]) for name in names if issubclass(type(sys.modules[name]), ModuleType)]
         for name in names:
             sys.modules[name] = None  # type: ignore[assignment]
         gc.collect()
