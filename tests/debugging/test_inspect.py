@@ -775,3 +775,14 @@ def test_an_inspection_can_be_asked_for_names_that_are_not_there():
     for ask in Inspection().layer, Inspection().parameter:
         with pytest.raises(KeyError):
             ask("fc")
+
+
+def test_a_gradient_is_the_one_that_the_optimizer_used_also_if_another_loss_adds_to_it_later():
+    model = nn.Linear(3, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    with inspect(model) as seen:
+        model(torch.ones(2, 3)).sum().backward()
+        optimizer.step()
+        (100 * model(torch.ones(2, 3)).sum()).backward()
+    assert seen.parameter("bias").gradient.mean == 2.0
+    assert seen.gradients == "as the optimizer used them"

@@ -19,6 +19,7 @@ PAGES = {
     "repeat": ["repeat"],
     "runs": ["runs"],
     "overfit": ["overfit"],
+    "inspect": ["inspect"],
     "profile": ["profile"],
     "plan": ["plan"],
     "verify-resume": ["verify-resume"],

@@ -69,6 +69,11 @@ COMMANDS: dict[str, Command] = {
         "Measure the gain of each recommended speed-up on a script.",
         _SCRIPTS_OWN,
     ),
+    "inspect": Command(
+        "truestep.cli.experimenting.inspect:inspect",
+        "Show the layers and the losses of one step of a script.",
+        _SCRIPTS_OWN,
+    ),
     "profile": Command(
         "truestep.cli.profile:profile",
         "Show where the time and the memory of a script's steps go.",

@@ -152,10 +152,12 @@ class Record:
         assert values.call is not None
         self._gradients.append((values.call, measured, gradient.numel()))
 
-    def gradient(self, record: ParameterRecord, gradient: torch.Tensor | None) -> None:
-        """Record the gradient of a parameter."""
+    def gradient(self, record: ParameterRecord, gradient: torch.Tensor | None, used: bool) -> None:
+        """Record the gradient of a parameter; one that an optimizer uses is kept until it uses another one."""
         if gradient is not None:
-            record.gradient = measured = Measured(gradient)
+            measured = Measured(gradient)
+            if used or not record.stepped:
+                record.gradient = measured
             self.measured.append(measured)
             self._gradients.append((record, measured, gradient.numel()))
 

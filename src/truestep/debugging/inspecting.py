@@ -224,7 +224,7 @@ class _Observer:
         def accumulated(parameter: torch.Tensor) -> None:
             if self._open and not torch.compiler.is_compiling():
                 record.reached = True
-                self._guarded(self.record.gradient, record, parameter.grad)
+                self._guarded(self.record.gradient, record, parameter.grad, False)
 
         return accumulated
 
@@ -244,7 +244,7 @@ class _Observer:
             record.stepped = True
             if parameter.grad is not None:
                 record.reached = True
-                self.record.gradient(record, parameter.grad)
+                self.record.gradient(record, parameter.grad, True)
             values = local(parameter) if self._updates else None
             if values is not None:
                 before[id(parameter)] = values.to("cpu", copy=True)

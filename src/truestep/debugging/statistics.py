@@ -109,6 +109,7 @@ def _numbers(tensor: torch.Tensor) -> torch.Tensor | None:
         wide = torch.float32 if values.device.type == "mps" else torch.float64
         values = values.to(wide if values.dtype is torch.float64 else torch.float32)
         std, mean = torch.std_mean(values, correction=0)
-        zeros = (values == 0).sum() / values.numel()
-        found = (mean, std, values.abs().amax(), zeros, values.isnan().sum(), values.isinf().sum())
+        zeros = (values.numel() - values.count_nonzero()) / values.numel()
+        nans, infs = values.isnan().count_nonzero(), values.isinf().count_nonzero()
+        found = (mean, std, values.abs().amax(), zeros, nans, infs)
         return torch.stack([number.to(wide) for number in found])

@@ -10,6 +10,7 @@ overfit: can the loop learn a single batch?
 tune: which speed-ups help?
 repeat: is a script reproducible?
 resume: does a resumed run equal the uninterrupted one?
+inspect: layers, gradients and losses of one step
 profile: where do time and memory go?
 plan: does it fit into memory, and on how many devices?
 reports: results as text, JSON and charts

@@ -2,6 +2,7 @@
 
 - `compare`: two choices of arguments.
 - `repeat`: the same arguments again.
+- `inspect`: the inside of one step.
 - `experiment`: options that all have, progress on the terminal, pictures.
 - `stopping`: exit codes, and a clean end on a signal.
 """

@@ -1,5 +1,6 @@
 """The measurements of a variant of a run: one instrument per file.
 
+layers: layers, gradients and losses of one step
 learning: learning rates, trained weights and targets
 needs: memory that a step needs
 losses: loss and gradient norm of every step
@@ -9,12 +10,14 @@ state: checksums of all state at every step
 timing: time by phase, and timed steps in turns
 
 instrument: base class
+model_names: the model that a called module belongs to, and its name in the script
 given: losses of the script's backward passes, without the scale of fp16
 """
 
 from __future__ import annotations
 
 from truestep.experiments.instruments.instrument import Instrument
+from truestep.experiments.instruments.layers.step_layers import StepLayers
 from truestep.experiments.instruments.learning import Learning
 from truestep.experiments.instruments.losses import Losses
 from truestep.experiments.instruments.needs.needs import StepNeeds
@@ -32,6 +35,7 @@ _ALL: tuple[type[Instrument], ...] = (
     Losses,
     Operations,
     Phases,
+    StepLayers,
     StepNeeds,
     StepProfile,
     Survey,

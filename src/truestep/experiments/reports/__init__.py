@@ -1,6 +1,6 @@
 """Reports of experiments: text of 80 columns, JSON, charts. They need the experiments, which need `truestep.report`.
 
-prove, compare, repeat, overfit, tune, resume, profile, plan: the report of each command
+prove, compare, repeat, overfit, tune, resume, inspect, profile, plan: the report of each command
 curve: charts of losses in characters
 picture: charts of losses as SVG
 text: wrapped text, and tables

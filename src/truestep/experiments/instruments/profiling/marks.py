@@ -10,9 +10,9 @@ from typing import Any
 
 from truestep.debugging._visible import joined, kind, visible
 from truestep.debugging.timings import DATA, MODULE
-from truestep.probes.context.local_variables import variables
+from truestep.experiments.instruments.model_names import model_of, unused
 from truestep.probes.context.sites import Sites
-from truestep.seams.wrappers import uncompiled_name, unwrapped
+from truestep.seams.wrappers import uncompiled_name
 
 
 class Marks:
@@ -64,25 +64,8 @@ class Marks:
 
     def _meet(self, module: Any, frame: FrameType | None) -> None:
         """Name a module that is called outermost, and all of its submodules."""
-        from torch import nn
-
-        own = root = unwrapped(module)
-        name = ""
-        above = frame
-        while above is not None:  # a method of the model that calls a part of it
-            owner = variables(above).get("self") if self._sites.kind(above.f_code) == 0 else None
-            if isinstance(owner, nn.Module) and any(part is root for part in owner.modules()):
-                root, frame = owner, above
-            above = above.f_back
-        while frame is not None and not name:
-            if self._sites.kind(frame.f_code) == 0:
-                name = _named(root, frame) or (_named(module, frame) if root is own else "")
-            frame = frame.f_back
-        name = name or kind(root).lower()
-        title, number = name, 1
-        while title in self.models:
-            number += 1
-            title = f"{name}_{number}"
+        root, name = model_of(module, frame, self._sites)
+        title = unused(name, self.models)
         self.models[title] = root
         if hasattr(module, "dynamo_ctx"):
             self.hidden[title] = "torch.compile"
@@ -97,21 +80,6 @@ class Marks:
     def _mark(self, module: Any, name: str) -> None:
         mark = self._marks[module] = f"{MODULE}{name}"
         self.kinds[mark] = kind(module)
-
-
-def _named(module: Any, frame: FrameType) -> str:
-    """Return the name of the variable or attribute of `self` that holds a module in a frame; "" for none."""
-    local = variables(frame)
-    for names in (local, dict(frame.f_globals)):
-        for name, value in names.items():
-            if value is module and not name.startswith("__") and name != "self":
-                return name
-    owner = local.get("self")
-    for names in (getattr(owner, "__dict__", {}), getattr(owner, "_modules", {})):
-        for name, value in list(names.items()):
-            if value is module:
-                return f"self.{name}"
-    return ""
 
 
 _NO_CODE = compile("", "<frozen>", "exec")

@@ -43,9 +43,14 @@ def optimizers_made(stack: ExitStack) -> Callable[[], bool]:
 
 def is_any_alive() -> bool:
     """Return True if an optimizer exists already, as it does when supervision begins within a program."""
+    return bool(optimizers_alive())
+
+
+def optimizers_alive() -> list[Any]:
+    """Return the optimizers that exist."""
     from torch.optim import Optimizer
 
-    return any(issubclass(type(thing), Optimizer) for thing in gc.get_objects())
+    return [thing for thing in gc.get_objects() if issubclass(type(thing), Optimizer)]
 
 
 def device_of(optimizer: Any) -> str:
