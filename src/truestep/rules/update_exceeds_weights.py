@@ -11,6 +11,8 @@ _LARGE = 3.0
 _STILL_LARGE = 0.5
 """Size of the three updates after it, if the first one was not measured: the weights have its size by now."""
 _JUMP = 5.0
+_LEAST_LATER = 8
+"""Values of the loss after such updates, so that an easy first batch alone does not make them all higher."""
 
 
 @dataclass(slots=True)
@@ -26,6 +28,8 @@ class _Erased:
     """Updates before it."""
     worst: float = 0.0
     """Largest absolute value of this loss since then."""
+    reads: int = 0
+    """Values of it since then."""
     later: list[float] = field(default_factory=list)
     """Least and last value of it since then."""
 
@@ -38,7 +42,8 @@ class UpdateExceedsWeights(Rule):
     Measures, at sampled steps, how far a step moves the weights of an optimizer, relative to their size: the median of
     its weights, whatever the optimizer. Reports a first update of more than three times the weights, if the loss then
     jumped to five times its value or was never lower again. If the first update was not measured, the next three show
-    it: they are of about the size of the weights, and the loss does both.
+    it: they are of about the size of the weights, and at least eight later values of the loss do both. Weights with
+    fewer than 16 values are not measured.
 
     Why it matters
     --------------
@@ -90,6 +95,7 @@ class UpdateExceedsWeights(Rule):
                 self._latest = event
                 for one in self._erased.values():
                     if one.line == event.site:
+                        one.reads += 1
                         one.worst = max(one.worst, abs(event.value))
                         one.later = [min([event.value, *one.later[:1]]), event.value]
             case UpdateMeasured() if event.optimizer not in self._erased and self._latest is not None:
@@ -104,7 +110,10 @@ class UpdateExceedsWeights(Rule):
     def ended(self, event: RunEnded, run: Progress) -> None:
         for number, one in self._erased.items():
             jumped, never_lower = one.worst >= _JUMP * abs(one.before), one.later[:1] >= [one.before]
-            if one.later and ((jumped or never_lower) if not one.updates else (jumped and never_lower)):
+            late = one.updates > 0
+            if one.later and (
+                (jumped and never_lower and one.reads >= _LEAST_LATER) if late else jumped or never_lower
+            ):
                 self._found(number, one, run)
 
     def _found(self, number: int, one: _Erased, run: Progress) -> None:

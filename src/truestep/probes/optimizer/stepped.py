@@ -23,6 +23,8 @@ _WEIGHTS = 32
 """Weights with updates that are measured."""
 _EARLY = 4
 """Steps of an optimizer with updates that are measured."""
+_LEAST_VALUES = 16
+"""Fewer values can be near zero by chance, all of them."""
 _NEAR_ZERO = 0.1
 """Weights that begin smaller than this, relative to one over the root of their inputs, are meant to be near zero."""
 _ELEMENTS = 256
@@ -106,7 +108,7 @@ class Stepped:
         usual: list[float] = []
         for held, before in weights:
             parameter = held.ref()
-            if parameter is not None and has_values(parameter):
+            if parameter is not None and has_values(parameter) and parameter.numel() >= _LEAST_VALUES:
                 norms += [(_some(parameter) - before).float().norm(), before.float().norm()]
                 usual.append(math.sqrt(len(before) * parameter.shape[0] / parameter.numel()))
         values: list[float] = self._scene.torch.stack(norms).tolist() if norms else []
