@@ -33,9 +33,9 @@ def test_a_jump_of_the_loss_that_ends_lower_has_medium_confidence():
 
 
 def test_the_updates_after_one_that_was_not_measured():
-    assert judge(UpdateExceedsWeights, steps((1.5, None), (900.0, 0.9), *[(20.0, 0.7)] * 8))
-    assert not judge(UpdateExceedsWeights, steps((1.5, None), (900.0, 0.9), *[(20.0, 0.7)] * 7))
-    assert not judge(UpdateExceedsWeights, steps((1.5, None), (900.0, 0.9), (1.0, 0.7)))
+    assert judge(UpdateExceedsWeights, steps((1.5, None), (900.0, 0.9), *[(20.0, 0.7)] * 4))
+    assert not judge(UpdateExceedsWeights, steps((1.5, None), (900.0, 0.9), *[(20.0, 0.7)] * 3))
+    assert not judge(UpdateExceedsWeights, steps((1.5, None), (900.0, 0.9), *[(14.0, 0.7)] * 4))
 
 
 def test_large_updates_that_the_loss_follows_are_healthy():

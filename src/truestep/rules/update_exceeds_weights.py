@@ -11,8 +11,8 @@ _LARGE = 3.0
 _STILL_LARGE = 0.5
 """Size of the three updates after it, if the first one was not measured: the weights have its size by now."""
 _JUMP = 5.0
-_LEAST_LATER = 8
-"""Values of the loss after such updates, so that an easy first batch alone does not make them all higher."""
+_LEAST_LATER, _FAR = 4, 10.0
+"""Values of the loss after such updates, and how far they are above the first, which can be that of an easy batch."""
 
 
 @dataclass(slots=True)
@@ -42,8 +42,8 @@ class UpdateExceedsWeights(Rule):
     Measures, at sampled steps, how far a step moves the weights of an optimizer, relative to their size: the median of
     its weights, whatever the optimizer. Reports a first update of more than three times the weights, if the loss then
     jumped to five times its value or was never lower again. If the first update was not measured, the next three show
-    it: they are of about the size of the weights, and at least eight later values of the loss do both. Weights with
-    fewer than 16 values are not measured.
+    it: they are of about the size of the weights, and at least four later values of the loss are ten times as large as
+    its first. Weights with fewer than 16 values are not measured.
 
     Why it matters
     --------------
@@ -110,10 +110,11 @@ class UpdateExceedsWeights(Rule):
     def ended(self, event: RunEnded, run: Progress) -> None:
         for number, one in self._erased.items():
             jumped, never_lower = one.worst >= _JUMP * abs(one.before), one.later[:1] >= [one.before]
-            late = one.updates > 0
-            if one.later and (
-                (jumped and never_lower and one.reads >= _LEAST_LATER) if late else jumped or never_lower
-            ):
+            if one.updates:
+                far = one.reads >= _LEAST_LATER and one.later[0] >= _FAR * abs(one.before)
+            else:
+                far = bool(one.later) and (jumped or never_lower)
+            if far:
                 self._found(number, one, run)
 
     def _found(self, number: int, one: _Erased, run: Progress) -> None:
