@@ -58,6 +58,7 @@ class LayersWithoutActivation(Rule):
     account = "calls"
     watches = (LayersJoined, TapeRead)
     needs = (TapeRead,)
+    explains = ("loss-at-chance",)
 
     def __init__(self) -> None:
         super().__init__()

@@ -67,6 +67,7 @@ class LearningRateOffCourse(Rule):
     account = "rate"
     watches = (LearningRateRead,)
     needs = (LearningRateRead, OptimizerStepped, FINISHED)
+    explains = ("loss-at-chance",)
     leads_to = ("loss-never-changes", "nan-or-inf")
 
     def observe(self, event: Event, run: Progress) -> None:

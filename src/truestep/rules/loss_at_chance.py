@@ -18,14 +18,16 @@ _LEAST_PASSES = 3
 _SURE_STEPS, _SURE_PASSES = 150, 8
 """Numbers from which a model would have begun to remember its samples; below, the confidence is low."""
 _LEAST_ENTROPY = 0.3
-_NEAR = 0.97
-"""Least share of the cross entropy of guesses."""
+_NEAR, _NEAR_OF_SUMS = 0.97, 0.99
+"""Least share of the cross entropy of guesses; of a squared error or a binary loss, with inputs that tell little."""
 _LOWEST, _FARTHEST = 0.8, 1.2
 """Least share at any of the last values, and greatest share of their mean."""
 _PART = 3
 """The last third of the values is compared."""
 _FUNCTIONS = ("NllLoss", "MseLoss", "BinaryCrossEntropy")
 _SQUARED = "mse_loss"
+_DRAWN = ((0.0, 1.0), (0.5, 1 / math.sqrt(12)))
+"""Mean and standard deviation of drawn numbers."""
 _KNOWN = ("how frequent each class is", "the mean of all targets")
 
 
@@ -50,9 +52,10 @@ class LossAtChance(Rule):
     ------------
     Compares the values of a cross entropy at sampled steps with the loss of guesses at the same targets: of a model
     that knows how frequent each class is, and nothing of the input. For a squared error this is the loss of the mean of
-    the targets. Reports a loss with a mean over the last third of these values close to it (97 to 120 %, no value below
-    80 %), after at least 150 steps and 8 passes over a ``DataLoader`` or a table that a variable holds; with low
-    confidence from 60 steps and 3 passes on.
+    the targets. Reports a loss with a mean over the last third of these values close to it (97 to 120 %, and from 99 %
+    on for a squared error or a binary loss; no value below 80 %), after at least 150 steps and 8 passes of one
+    optimizer over a ``DataLoader`` or a table that a variable holds. The confidence is low from 60 steps and 3 passes
+    on, and for the squared error of targets that look drawn by ``torch.randn`` or ``torch.rand``.
 
     Why it matters
     --------------
@@ -120,13 +123,14 @@ class LossAtChance(Rule):
                 self._latest = event
 
     def ended(self, event: RunEnded, run: Progress) -> None:
-        passes = run.samples.repeats
+        trainings = max(1, len(run.optimizers))
+        steps, passes = run.step // trainings, run.samples.repeats // trainings
         if event.how != "finished" or len(self._lines) != 1 or len(run.losses.lines) != 1:
             return
         ((site, line),) = self._lines.items()
         places = {(one.kind, one.site) for one in line.targets}
         weighted = any(reduction != "mean" for *_, reduction in run.losses.tally)
-        if run.step < _LEAST_STEPS or passes < _LEAST_PASSES or len(places) != 1 or weighted:
+        if steps < _LEAST_STEPS or passes < _LEAST_PASSES or len(places) != 1 or weighted:
             return
         if len(line.values) < _LEAST_READS or sum(map(_rows, line.targets)) < _LEAST_LABELS:
             return
@@ -135,11 +139,13 @@ class LossAtChance(Rule):
         values, chances = line.values[-part:], chances[-part:]
         chance, last = sum(chances) / part, sum(values) / part
         ((kind, loss),) = places
+        near = _NEAR_OF_SUMS if isinstance(line.targets[-1], TargetsTrained) else _NEAR
         least = 0.0 if kind == _SQUARED else _LEAST_ENTROPY
         lowest = min(value / guess if guess else math.inf for value, guess in zip(values, chances, strict=True))
         swings = lowest < _LOWEST or last > _FARTHEST * chance  # it learns, and is thrown back
-        if chance <= least or last < _NEAR * chance or swings:
+        if chance <= least or last < near * chance or swings:
             return
+        sure = steps >= _SURE_STEPS and passes >= _SURE_PASSES
         draft = self.report(
             loss,
             f"the loss is still that of guesses after {passes} passes over the data",
@@ -147,7 +153,7 @@ class LossAtChance(Rule):
             label=f"{last:.3g} at the end, {chance:.3g} for {_named(line.targets[-1], len(_labels(line.targets)))}",
             related=() if site is None or site == loss else (Mark(site, "the backward pass"),),
             cost=f"{run.step:,} steps, and the model knows no more of a sample than {_KNOWN[kind == _SQUARED]}",
-            confidence=Confidence.MEDIUM if run.step >= _SURE_STEPS and passes >= _SURE_PASSES else Confidence.LOW,
+            confidence=Confidence.MEDIUM if sure and not _is_drawn(line.targets) else Confidence.LOW,
             help="look at a batch: its inputs must belong to its targets, and differ from each other",
             unit="sampled losses",
         )
@@ -182,6 +188,17 @@ def _of_columns(one: TargetsTrained, means: list[float]) -> float:
         elif 0 < mean < 1:
             parts.append(-total * math.log(mean) - (one.rows - total) * math.log1p(-mean))
     return sum(parts) / (one.rows * len(one.sums)) if one.rows and one.sums else 0.0
+
+
+def _is_drawn(targets: list[ClassesTrained | TargetsTrained]) -> bool:
+    """Return True for a squared error of targets like those of ``torch.randn`` and ``torch.rand``, as in an example."""
+    sums = [one for one in targets if isinstance(one, TargetsTrained) and one.kind == _SQUARED]
+    count = sum(one.rows * len(one.sums) for one in sums)
+    if not count:
+        return False
+    mean = sum(sum(one.sums) for one in sums) / count
+    spread = math.sqrt(max(0.0, sum(sum(one.squares) for one in sums) / count - mean**2))
+    return any(abs(mean - at) < 0.1 and abs(spread - wide) < 0.1 * wide for at, wide in _DRAWN)
 
 
 def _labels(targets: list[ClassesTrained | TargetsTrained]) -> Counter[int]:

@@ -50,6 +50,8 @@ class SamplesChangeBetweenPasses(Rule):
     account = "samples"
     watches = (StoredCompared,)
     needs = (StoredCompared,)
+    explains = ("loss-at-chance",)
+    asks = "stored samples keep their values"
 
     def observe(self, event: Event, run: Progress) -> None:
         if not isinstance(event, StoredCompared) or event.times < 2:

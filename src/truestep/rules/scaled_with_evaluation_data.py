@@ -63,6 +63,7 @@ class ScaledWithEvaluationData(Rule):
     account = "samples"
     watches = (ScalingRead,)
     needs = (ScalingRead, FINISHED)
+    explains = ("loss-at-chance",)
     asks = "features are scaled with the training data only"
 
     def __init__(self) -> None:

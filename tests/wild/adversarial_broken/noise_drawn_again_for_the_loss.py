@@ -23,8 +23,8 @@ def train(images, epochs=12, size=64):
         for rows in torch.randperm(len(images)).split(size):
             clean, times = images[rows], torch.randint(50, (len(rows),))
             share = kept[times, None]
-            noisy = share.sqrt() * clean + (1 - share).sqrt() * torch.randn_like(clean)
-            loss = criterion(model(noisy, times), torch.randn_like(clean))  # error: loss-at-chance
+            noisy = share.sqrt() * clean + (1 - share).sqrt() * 0.5 * torch.randn_like(clean)
+            loss = criterion(model(noisy, times), 0.5 * torch.randn_like(clean))  # error: loss-at-chance
             optimizer.zero_grad()
             loss.backward()
             optimizer.step()
