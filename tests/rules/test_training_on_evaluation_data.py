@@ -10,6 +10,7 @@ from truestep.events import (
     LoaderStarted,
     LoaderUnread,
     ModelCalled,
+    ResultRowsScored,
     RunEnded,
     Site,
 )
@@ -79,3 +80,70 @@ def test_an_evaluation_within_a_pass_of_training_is_quiet():
     looks = ModelCalled(model=1, loader=1, grad=False, tracked=False)
     passed = [LoaderStarted(loader=1, site=LOOP), *[*BATCH, looks] * 4, LoaderEnded(loader=1)]
     assert not judge(TrainingOnEvaluationData, [VAL, *passed * 3, UNREAD, END])
+
+
+# --- rows of one result ---------------------------------------------------------------------------------------------
+
+LOSS, SCORED = Site("graph.py", 20, 4), Site("graph.py", 30, 4)
+PASS = BackwardEnded(written=1)
+
+
+def scored(name="test_mask", hits=100, trained=200, *, agreed=True, names=(), model=1):
+    return ResultRowsScored(
+        model=model,
+        name=name,
+        names=(name, *names),
+        samples=100,
+        rows=200,
+        trained=trained,
+        hits=hits,
+        agreed=agreed,
+        loss=LOSS,
+        site=SCORED,
+    )
+
+
+def test_held_out_rows_in_the_loss_are_found_at_the_loss():
+    (finding,) = judge(TrainingOnEvaluationData, [PASS, scored(), scored(), END])
+    assert finding.primary.site == LOSS
+    assert "the 100 samples of `test_mask` are in the loss" in finding.message
+    assert [mark.site for mark in finding.related] == [SCORED]
+
+
+def test_an_evaluation_on_training_rows_outside_of_the_loss_does_not_hide_an_inverted_mask():
+    events = [PASS, scored("train_mask", hits=0, trained=100), scored(trained=100), END]
+    (finding,) = judge(TrainingOnEvaluationData, events)
+    assert "`test_mask`" in finding.message
+
+
+def test_the_complement_of_the_training_mask_is_held_out():
+    assert judge(TrainingOnEvaluationData, [PASS, scored("mask", names=("~train_mask",)), END])
+
+
+@pytest.mark.parametrize(
+    "events",
+    [
+        [scored("train_mask"), END],
+        [scored("mask", names=("train_mask",)), END],
+        [scored("group == 1"), END],
+        [scored("train_mask", trained=100), scored(hits=0, trained=100), END],
+        [scored("val_mask", trained=150), scored(hits=0, trained=150), END],
+        [scored(hits=0, trained=100), scored(), END],
+        [scored(agreed=False), END],
+        [scored(hits=60), END],
+        [scored(), RunEnded(how="crashed")],
+    ],
+    ids=[
+        "accuracy on the training mask",
+        "the same under another name",
+        "accuracy of a group",
+        "beside the test mask",
+        "a last fit with the validation rows",
+        "trained on after an evaluation",
+        "towards other targets",
+        "some of the rows",
+        "crashed",
+    ],
+)
+def test_healthy_selections_of_rows_are_quiet(events):
+    assert not judge(TrainingOnEvaluationData, [PASS, *events])

@@ -112,6 +112,7 @@ from truestep.events._ranks import (
 )
 from truestep.events._rows import (
     LabelsRead,
+    ResultRowsScored,
     RowsEqualled,
     RowsEvaluated,
     RowsPaired,
@@ -224,6 +225,7 @@ __all__ = [
     "ReplicaWrapped",
     "ResultCompared",
     "ResultDifferentiated",
+    "ResultRowsScored",
     "RowsEqual",
     "RowsEqualled",
     "RowsEvaluated",

@@ -104,6 +104,33 @@ class RowsEvaluated(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class ResultRowsScored(Event):
+    """An evaluation compared some rows of a result with targets, of a model that is trained on this whole input."""
+
+    absent: ClassVar[str] = "no evaluation on a part of the rows of a result"
+    costly: ClassVar[bool] = True
+    model: int
+    name: str = ""
+    """Source of the selection, such as "data.test_mask"."""
+    names: tuple[str, ...] = ()
+    """All names that variables of the program have for it, the outermost first."""
+    samples: int = 0
+    """Number of the rows."""
+    rows: int = 0
+    """Number of all rows of the result."""
+    trained: int = 0
+    """Number of all rows with a gradient in the sampled steps so far."""
+    hits: int = 0
+    """Rows of the evaluation with a gradient."""
+    agreed: bool = False
+    """Whether their gradients were towards the targets of the evaluation."""
+    loss: Site | None = None
+    """Line of the latest loss of the training that was read."""
+    site: Site | None = None
+    """Line of the comparison."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class LabelsRead(Event):
     """The labels beside the rows of a call were found in a column that a variable of the program holds."""
 

@@ -15,5 +15,14 @@ def is_held_out(name: str) -> bool:
     >>> is_held_out("val_loader"), is_held_out("testloader"), is_held_out("train_eval_loader"), is_held_out("loader")
     (True, True, False, False)
     """
-    words = set(re.split(r"[\W_\d]+", _GENERAL.sub("_", name.lower())))
+    words = _words(name)
     return not words.isdisjoint(_HELD_OUT) and words.isdisjoint(_SEEN)
+
+
+def is_trained_on(name: str) -> bool:
+    """Return True if a name says that the samples are those of the training."""
+    return not _words(name).isdisjoint(_SEEN)
+
+
+def _words(name: str) -> set[str]:
+    return set(re.split(r"[\W_\d]+", _GENERAL.sub("_", name.lower())))

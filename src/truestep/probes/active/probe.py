@@ -44,6 +44,7 @@ from truestep.probes.active.sequences.targets import TargetsRead
 from truestep.probes.active.trial import Trial
 from truestep.probes.active.unsaved import Unsaved
 from truestep.probes.context.probe import Probe, sees
+from truestep.probes.evaluation.chosen import ChosenRows
 from truestep.probes.evaluation.comparisons import Comparisons
 from truestep.probes.forward.model import Model
 from truestep.probes.forward.results import Use, use_of
@@ -72,9 +73,10 @@ class ActiveProbe(Probe):
         self._stored = StoredSamples(scene, self._aside)
         self._scalings = Scalings(scene, self._aside)
         self._pairing = Pairing(scene, self._aside)
-        self._comparisons = Comparisons(scene, self._aside, self._rows.compared)
+        self._chosen = ChosenRows(scene)
+        self._comparisons = Comparisons(scene, self._aside, self._rows.compared, self._chosen)
         self._parts = Parts(scene)
-        self._gradients = ResultGradients(scene)
+        self._gradients = ResultGradients(scene, self._chosen)
         self._plain = Unsaved(scene)
         self._saves: set[tuple[int, tuple[str, ...], tuple[str, ...]]] = set()
         """Saves that were already emitted."""
@@ -163,6 +165,7 @@ class ActiveProbe(Probe):
     @sees
     def computed(self, kind: str, site: Site | None, input: Any, target: Any, *, whole: bool) -> None:
         """Handle a loss of training at a sampled step; ``whole`` is False for a loss of each sample."""
+        self._chosen.computed(site)
         with contextlib.suppress(Refused):
             others = self._pairing.computed(site, sys._getframe(2), input, target)
             found = [] if others else self._pairing.tables(input)

@@ -19,6 +19,7 @@ from truestep.probes.active.copies import Refused
 from truestep.probes.active.rows.tables import arrays, shape_of
 from truestep.probes.context.scene import Scene
 from truestep.probes.context.values import has_values
+from truestep.probes.evaluation.chosen import ChosenRows, Leaning, arguments, column_of, leaning
 from truestep.probes.forward.losses.label_values import is_transformed
 from truestep.probes.forward.results import call_at
 from truestep.seams.refs import Ref
@@ -54,15 +55,27 @@ class _Followed:
     """Number of the result among those of the operation."""
     asked: bool = False
     """True if a variable next to the call has a value for each column."""
+    given: frozenset[Any] | None = None
+    """Keys of the arguments with a row for each of its rows; None unless it is the first part of its result."""
+    column: Any = None
+    """Its values, if it has a single column."""
     alive: Any = None
     """Rows and columns with a gradient that is not zero."""
+    leaning: Leaning | None = None
+    """Direction of its gradient."""
 
 
 class ResultGradients:
-    """Emits `ResultDifferentiated`: once for a result with a gradient everywhere, else after each pass that is read."""
+    """Emits `ResultDifferentiated`: once for a result with a gradient everywhere, else after each pass that is read.
 
-    def __init__(self, scene: Scene) -> None:
+    Args:
+        scene: the scene.
+        chosen: gets the rows with a gradient.
+    """
+
+    def __init__(self, scene: Scene, chosen: ChosenRows) -> None:
         self._scene = scene
+        self._chosen = chosen
         self._step = -1
         self._passes = 0
         self._followed: list[_Followed] = []
@@ -86,12 +99,16 @@ class ResultGradients:
         if _is_compiled_backward():
             return
         beside: list[tuple[int, ...]] | None = None
+        first = True
         for part, tensor in _parts(result, self._scene.torch.Tensor):
             if len(self._followed) < _MOST_RESULTS and _is_readable(tensor):
                 beside = self._beside(module, frame) if beside is None else beside
                 asked = any(shape[1:] == tuple(tensor.shape[1:]) for shape in beside)
                 place = int(tensor.output_nr)
                 one = _Followed(Ref(module), model, part, site, step, len(tensor) == batch, place, asked)
+                if first:
+                    first, one.column = False, column_of(tensor)
+                    one.given = arguments(frame, self._scene.torch, len(tensor))
                 self._followed.append(one)
                 tensor.grad_fn.register_prehook(self._hook(one, tuple(tensor.shape)))
 
@@ -118,6 +135,8 @@ class ResultGradients:
                 given = gradients[one.place] if one.place < len(gradients) else None
                 if given is not None and tuple(given.shape) == shape and not is_transformed(given):
                     alive = _alive(given.detach()) if has_values(given) else None
+                    if alive is not None and one.given is not None:
+                        one.leaning = leaning(given.detach(), one.column)
                     one.alive = alive if one.alive is None or alive is None else one.alive | alive
             except Exception:
                 scene.fail()
@@ -140,6 +159,8 @@ class ResultGradients:
     def _read(self, one: _Followed, alive: Any, loss: Site | None) -> None:
         alive = alive.cpu()
         rows, columns = alive.any(1), alive.any(0)
+        if one.given is not None and one.leaning is not None:
+            self._chosen.trained(one.model, one.given, rows, one.leaning.on_cpu(), loss)
         count = int(rows.sum())
         common = count >= _LEAST_ROWS and float(alive[rows][:, columns].float().mean()) >= _COMMON
         dead = _ranges(columns) if common and 2 * int(columns.sum()) <= len(columns) else ()

@@ -6,5 +6,6 @@ comparisons  compares results with targets: shapes, dimensions, scores in place 
 statements   repeats the statements after a call on copies
 expressions  values of their expressions, with functions of the user
 values       values of the repeated statements, and the operations that are repeated
+chosen       rows of one result that the loss and the evaluation choose
 rows         rows of a tensor of samples that are selected
 """

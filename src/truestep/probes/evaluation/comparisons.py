@@ -17,10 +17,11 @@ from typing import Any
 from truestep.events import Event, ResultCompared, Site
 from truestep.probes.active.copies import Refused
 from truestep.probes.context.scene import Scene
+from truestep.probes.evaluation.chosen import ChosenRows, arguments
 from truestep.probes.evaluation.figures import Figures
 from truestep.probes.evaluation.rows import Rows
 from truestep.probes.evaluation.statements import Statements
-from truestep.probes.evaluation.values import Value
+from truestep.probes.evaluation.values import Made, Value
 
 _CALLS = 3
 """Calls of a line that are followed in its first evaluation."""
@@ -47,6 +48,7 @@ class Comparisons:
         scene: the scene.
         aside: returns the context manager in which statements are repeated.
         labels: returns the event about the labels that results are compared with, if any.
+        chosen: returns the event about rows of a result that are compared, if any.
     """
 
     def __init__(
@@ -54,10 +56,12 @@ class Comparisons:
         scene: Scene,
         aside: Callable[[], AbstractContextManager[None]],
         labels: Callable[[Site, Any], Event | None],
+        chosen: ChosenRows,
     ) -> None:
         self._scene = scene
         self._aside = aside
         self._labels = labels
+        self._chosen = chosen
         self._left: dict[tuple[int, Site | None], _Left] = {}
         self._figures = Figures(scene)
         self._spent_s = 0.0
@@ -66,6 +70,9 @@ class Comparisons:
         self._called: Site | None = None
         self._samples = 0
         self._inputs: list[Rows] = []
+        self._frame: FrameType | None = None
+        self._scored: set[int | str] = set()
+        """Selections of rows of the current result that were handled."""
 
     def returned(self, model: int, site: Site | None, frame: FrameType, result: Any, *, tracked: bool = False) -> None:
         """Handle a call of a model that has returned, of an evaluation or with a result that is compared.
@@ -97,15 +104,17 @@ class Comparisons:
         left.calls -= left.calls > 0
         began = perf_counter()
         self._found, self._model, self._called = [], model, site
-        self._samples = int(first.shape[0])
+        self._samples, self._frame, self._scored = int(first.shape[0]), frame, set()
         try:
             with self._aside(), scene.torch.no_grad():
                 given = first.detach() if first is result else _detached(result, scene.torch.Tensor)
-                statements = Statements(scene, self._judge, self._samples)
+                self._chosen.evaluated(arguments(frame, scene.torch, self._samples))
+                statements = Statements(scene, self._judge, self._samples, self._score)
                 self._inputs = statements.rows_of_inputs(user)
                 statements.follow(user, given)
         except Refused:
             self._found.clear()
+        self._frame = None
         self._spent_s += perf_counter() - began
         if figures is not None:
             figures.counted(self._found)
@@ -153,6 +162,18 @@ class Comparisons:
         self._tell(
             how, site, predicted, target, counted={} if how or name == "sub" else self._counted(predicted, target)
         )
+
+    def _score(self, made: Made, target: Any, node: ast.expr, path: str) -> None:
+        """Handle selected rows of the result that are compared with targets."""
+        index, text = made.by or (None, "")
+        key = text if type(index) is slice else id(index)
+        if self._frame is None or key in self._scored:
+            return
+        site = Site(path, node.lineno, node.col_offset, node.end_lineno or 0, node.end_col_offset or 0)
+        event = self._chosen.scored(self._model, made.numbers, self._samples, target, (index, text), self._frame, site)
+        if event is not None:
+            self._scored.add(key)
+            self._found.append(event)
 
     def _counted(self, predicted: Any, target: Any) -> dict[str, Any]:
         """Return the number of equal classes, the number to expect by chance, and the classes of the targets."""

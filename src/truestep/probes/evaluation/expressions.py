@@ -10,17 +10,20 @@ import ast
 import operator
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from dataclasses import replace
 from types import FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any
 
 from truestep import source
 from truestep.probes.evaluation.rows import selected, viewed
-from truestep.probes.evaluation.values import OPERATIONS, Made, Unknown, Value, applied
+from truestep.probes.evaluation.values import OPERATIONS, Unknown, Value, applied
 
 if TYPE_CHECKING:
     from truestep.probes.evaluation.statements import Statements
 
 _DEEPEST = 3
+_MOST_ITEMS = 6
+"""Items of a loop that is repeated."""
 NOWHERE = object()
 """Stands for an unknown value among the variables."""
 _PLAIN = {"len": len, "float": float, "int": int, "bool": bool, "max": max, "min": min, "abs": abs, "range": range}
@@ -72,7 +75,7 @@ class Expressions(ABC):
             case ast.Attribute(value=inner, attr=name):
                 return self._attribute(self._value(inner), name)
             case ast.Subscript(value=inner, slice=index):
-                return self._item(self._value(inner), self._value(index))
+                return self._item(self._value(inner), self._value(index), node)
             case ast.Slice(lower=lower, upper=upper, step=step):
                 return Value(slice(*(None if part is None else self._value(part).it for part in (lower, upper, step))))
             case ast.Tuple(elts=elts) | ast.List(elts=elts):
@@ -87,12 +90,21 @@ class Expressions(ABC):
                 sides = self._both(left, right)
                 if isinstance(op, ast.Sub):
                     self._run.judge("sub", sides[0], sides[1], node, self._path)
+                self._run.paired(sides, node, self._path)
+                if isinstance(op, ast.BitAnd | ast.Mult):
+                    self._run.masked(sides, node, self._path)
                 return self._apply("", _BINARY[type(op)], sides)
             case ast.Compare(left=left, ops=[op], comparators=[right]) if type(op) in _COMPARED:
                 one, two = self._both(left, right)
                 return self._compared(_COMPARED[type(op)], one, two, node)
             case ast.Call():
                 return self._call(node)
+            case ast.ListComp(elt=elt, generators=[one]) | ast.GeneratorExp(elt=elt, generators=[one]) if not one.ifs:
+                try:
+                    self.repeated(one.target, one.iter, lambda: self.known(elt))
+                except Unknown:
+                    self.known(elt)
+                raise Unknown
         for child in ast.iter_child_nodes(node):
             self.known(child)
         raise Unknown
@@ -102,6 +114,25 @@ class Expressions(ABC):
         if found[0] is None or found[1] is None:
             raise Unknown
         return [one for one in found if one is not None]
+
+    @abstractmethod
+    def bind(self, target: ast.expr, value: Value | None) -> None:
+        """Store the value of a variable."""
+
+    def repeated(self, target: ast.expr, items: ast.expr, body: Callable[[], Value | None]) -> list[Value | None]:
+        """Repeat an expression or the statements of a loop, for each of a few known items.
+
+        Raises:
+            Unknown: the items are not known, or there are many.
+        """
+        found = self._value(items)
+        if type(found.it) not in (tuple, list) or not 0 < len(found.it) <= _MOST_ITEMS:
+            raise Unknown
+        values = []
+        for item in found.it:
+            self.bind(target, wrapped(item, found if found.made is not None else None))
+            values.append(body())
+        return values
 
     def _name(self, name: str) -> Value:
         value = self._names.get(name, NOWHERE)
@@ -126,7 +157,7 @@ class Expressions(ABC):
         except (TypeError, KeyError):
             raise Unknown from None
 
-    def _item(self, owner: Value, index: Value) -> Value:
+    def _item(self, owner: Value, index: Value, node: ast.Subscript) -> Value:
         it, at = owner.it, index.it
         if self._is_tensor(it):
             made = owner.made
@@ -135,9 +166,17 @@ class Expressions(ABC):
             rows = made is not None and self._is_tensor(at)
             try:
                 part = it[at]
-                return Value(part, Made() if rows else made, selected(it, at, self._torch) if made is None else None)
+                chosen = selected(it, at, self._torch) if made is None else None
             except Exception:
                 raise Unknown from None
+            if made is None:
+                return Value(part, None, chosen)
+            kept = replace(made, numbers=None, labels=None)
+            if made.fits(it):
+                kept = made.selected(at, self._torch, ast.unparse(node.slice))
+            found = Value(part, replace(kept, raw=False, best=False, over="") if rows else kept)
+            self._run.scored(kept, None, node, self._path)
+            return found
         if type(it) in (tuple, list, dict) or isinstance(it, self._torch.Size):
             try:
                 return wrapped(it[at], owner)
@@ -156,6 +195,9 @@ class Expressions(ABC):
             raise Unknown
         values, keys = known[: len(given)], dict(zip(map(str, named), known[len(given) :], strict=True))
         name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+        self._run.paired(values[:2], node, self._path)
+        if name in ("zip", "items", "enumerate"):
+            return self._items_of(name, owner, values)
         if owner is not None and self._is_tensor(owner.it):
             if name in ("eq", "ne", "gt", "lt", "ge", "le") and len(values) == 1:
                 return self._compared(name, owner, values[0], node)
@@ -168,6 +210,20 @@ class Expressions(ABC):
         if name in ("eq", "ne") and len(values) > 1:
             return self._compared(name, values[0], values[1], node)
         return self._apply(name, function, values, keys)
+
+    def _items_of(self, name: str, owner: Value | None, values: list[Value]) -> Value:
+        """Return the items of a dict, or of sequences side by side.
+
+        Raises:
+            Unknown: they are not known.
+        """
+        if name == "items" and owner is not None and type(owner.it) is dict and not values:
+            return Value(tuple(owner.it.items()))
+        known = owner is None and values and all(type(value.it) in (tuple, list) for value in values)
+        if name == "items" or not known:
+            raise Unknown
+        sides = [value.it for value in values]
+        return Value(tuple(zip(*sides, strict=False)) if name == "zip" else tuple(enumerate(sides[0])))
 
     def _argument(self, node: ast.expr) -> list[Value | None]:
         if not isinstance(node, ast.Starred):
@@ -210,7 +266,12 @@ class Expressions(ABC):
             if name not in OPERATIONS:
                 raise Unknown
             return applied(
-                name, lambda it, *rest, **more: getattr(it, name)(*rest, **more), values, named or {}, self._run.samples
+                name,
+                lambda it, *rest, **more: getattr(it, name)(*rest, **more),
+                values,
+                named or {},
+                self._run.samples,
+                self._torch,
             )
         plain = (
             name in _PLAIN
@@ -220,17 +281,22 @@ class Expressions(ABC):
         if name in ("", "neg"):
             if not all(_is_number(value.it) or self._is_tensor(value.it) for value in values):
                 raise Unknown
-            return applied("", function, values, {}, self._run.samples)
+            return applied("", function, values, {}, self._run.samples, self._torch)
         mine = function is not None and function in (
             getattr(self._torch, name, None), getattr(self._torch.nn.functional, name, None)
         )  # fmt: skip
         if not plain and not (mine and name in OPERATIONS):
             raise Unknown
-        return applied(name, function, values, named or {}, self._run.samples)
+        return applied(name, function, values, named or {}, self._run.samples, self._torch)
 
     def _compared(self, name: str, one: Value, two: Value, node: ast.expr) -> Value:
         self._run.judge(name, one, two, node, self._path)
-        return self._apply("", getattr(operator, name), [one, two])
+        self._run.paired([one, two], node, self._path)
+        found = self._apply("", getattr(operator, name), [one, two])
+        made, target = (one.made, two) if one.made is not None else (two.made, one)
+        if made is not None and found.made is not None and target.made is None and made.fits(target.it):
+            found.made = replace(found.made, labels=target.it)
+        return found
 
     def _entered(self, function: FunctionType, given: list[Value], named: dict[str, Value]) -> Value:
         code = function.__code__

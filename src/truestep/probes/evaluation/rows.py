@@ -43,6 +43,28 @@ def selected(whole: Any, index: Any, torch: Any) -> Rows | None:
     return _rows(whole, torch.arange(whole.shape[0])[index].tolist())
 
 
+def narrowed(numbers: Any, index: Any, torch: Any) -> Any:
+    """Return the rows that an index or a slice selects of some; None for other selections."""
+    first = index[0] if type(index) is tuple and index else index
+    if numbers is None or first is Ellipsis or (type(first) is slice and first == slice(None)):
+        return numbers
+    if type(first) is list or type(first).__module__ == "numpy":
+        try:
+            first = torch.as_tensor(first)
+        except Exception:
+            return None
+    if isinstance(first, torch.Tensor):
+        if first.dim() != 1 or first.dtype not in (torch.bool, torch.int64):
+            return None
+        first = first.to(numbers.device)
+    elif type(first) is not slice:
+        return None
+    try:
+        return numbers[first]
+    except Exception:
+        return None
+
+
 def viewed(part: Any) -> Rows | None:
     """Return the rows that a tensor is a view of; None for other tensors."""
     base = part._base

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
+from dataclasses import replace
 from types import FrameType
 from typing import Any
 
@@ -22,6 +23,8 @@ _ENDS = (ast.For, ast.While, ast.AsyncFor, ast.Module, ast.ClassDef, ast.Functio
 
 Judge = Callable[[str, Value, Value, ast.expr, str], None]
 """Gets the comparisons: operation, both sides, their expression and its file."""
+Score = Callable[[Made, Any, ast.expr, str], None]
+"""Gets rows of the result that are compared with targets: the rows, the targets, the expression and its file."""
 
 
 class Statements:
@@ -31,12 +34,14 @@ class Statements:
         scene: the scene.
         judge: gets each comparison.
         samples: number of rows of the result.
+        score: gets the selected rows that are compared with targets.
     """
 
-    def __init__(self, scene: Scene, judge: Judge, samples: int) -> None:
+    def __init__(self, scene: Scene, judge: Judge, samples: int, score: Score) -> None:
         self.scene = scene
         self.judge = judge
         self.samples = samples
+        self._score = score
         self._left = _MOST_STATEMENTS
 
     def rows_of_inputs(self, frame: FrameType) -> list[Rows]:
@@ -52,7 +57,8 @@ class Statements:
     def follow(self, frame: FrameType, result: Any) -> None:
         """Follow the result of the call that a frame is at, to the end of the block and to the callers."""
         at: FrameType | None = frame
-        value: Value | None = Value(result, Made(raw=True))
+        rows = self.scene.torch.arange(self.samples)
+        value: Value | None = Value(result, Made(raw=True, numbers=rows))
         for _ in range(_UP):
             site = self.scene.sites.at(at)
             if at is None or value is None or site is None or not readable(at):
@@ -65,6 +71,32 @@ class Statements:
             value = _Block(self, names, site.path, {call: value}).after(call, parents)
             above = at.f_back
             at = above if above is not None and self.scene.sites.kind(above.f_code) == 0 else None
+
+    def paired(self, values: list[Value], node: ast.expr, path: str) -> None:
+        """Handle two values side by side: rows of the result, and targets for them."""
+        if len(values) < 2 or (values[0].made is None) == (values[1].made is None):
+            return
+        result, target = values if values[0].made is not None else values[::-1]
+        made = result.made
+        if made is not None and made.fits(result.it) and made.fits(target.it):
+            self.scored(made, target.it, node, path)
+
+    def masked(self, values: list[Value], node: ast.BinOp, path: str) -> None:
+        """Handle a product: of a comparison, and a mask that selects some of its rows."""
+        first = values[0].made is not None
+        (result, mask), side = (values, node.right) if first else (values[::-1], node.left)
+        made, chosen = result.made, mask.it
+        if made is None or made.labels is None or mask.made is not None or not made.fits(chosen) or chosen.dim() != 1:
+            return
+        if bool(((chosen == 0) | (chosen == 1)).all()):
+            kept = made.selected(chosen.bool(), self.scene.torch)
+            self.scored(replace(kept, by=(chosen, ast.unparse(side))), None, node, path)
+
+    def scored(self, made: Made, target: Any, node: ast.expr, path: str) -> None:
+        """Handle rows of the result with their targets; None for those that they were compared with before."""
+        target = made.labels if target is None else target
+        if target is not None and made.numbers is not None and made.by is not None:
+            self._score(made, target, node, path)
 
     def spend(self) -> None:
         """Count a statement.
@@ -130,12 +162,12 @@ class _Block(Expressions):
             case ast.Assign(targets=targets, value=value):
                 found = self.known(value)
                 for target in targets:
-                    self._bind(target, found)
+                    self.bind(target, found)
             case ast.AnnAssign(target=target, value=ast.expr() as value):
-                self._bind(target, self.known(value))
+                self.bind(target, self.known(value))
             case ast.AugAssign(target=target, value=value):
                 self.known(value)
-                self._bind(target, None)
+                self.bind(target, None)
             case ast.Expr(value=value):
                 self.known(value)
             case ast.Return(value=ast.expr() as value):
@@ -153,17 +185,27 @@ class _Block(Expressions):
                     return
                 for statement in body if found.it else orelse:
                     self._statement(statement)
+            case ast.For(target=target, iter=items, body=body, orelse=[]):
+                try:
+                    self.repeated(target, items, lambda: self._all(body))
+                except Unknown:
+                    self._forget(node)
             case ast.Return() | ast.Continue() | ast.Break() | ast.Raise():
                 raise Unknown
             case _:
                 self._forget(node)
+
+    def _all(self, statements: list[ast.stmt]) -> None:
+        for statement in statements:
+            self._statement(statement)
 
     def _forget(self, node: ast.AST) -> None:
         for one in source.walk(node):
             if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store):
                 self._names[one.id] = NOWHERE
 
-    def _bind(self, target: ast.expr, value: Value | None) -> None:
+    def bind(self, target: ast.expr, value: Value | None) -> None:
+        """Store the value of a variable; None for an unknown one."""
         match target:
             case ast.Name(id=name):
                 self._names[name] = NOWHERE if value is None else value
@@ -171,7 +213,7 @@ class _Block(Expressions):
                 parts = value.it if value is not None and type(value.it) in (tuple, list) else ()
                 for place, part in enumerate(elts):
                     known = len(parts) == len(elts)
-                    self._bind(part, wrapped(parts[place], value) if known else None)
+                    self.bind(part, wrapped(parts[place], value) if known else None)
 
 
 def _following(block: ast.AST, node: ast.AST) -> list[ast.stmt]:

@@ -5,10 +5,10 @@ A value that was made from the result of a model carries how it was made, as far
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from truestep.probes.evaluation.rows import Rows
+from truestep.probes.evaluation.rows import Rows, narrowed
 
 _LARGEST = 1 << 22
 _KEEPING = frozenset({
@@ -44,6 +44,24 @@ class Made:
     """True if its numbers are the largest of the result, over some dimension."""
     over: str = ""
     """Dimension that `argmax` wrongly chose over: "one" (a dimension of size 1), "samples" or "all"."""
+    numbers: Any = field(default=None, compare=False)
+    """Numbers of the rows of the result that its rows were made from; None if unknown."""
+    labels: Any = field(default=None, compare=False)
+    """Of a comparison: the target of each row."""
+    by: tuple[Any, str] | None = field(default=None, compare=False)
+    """The index that selected its rows, with its source; None if all are there."""
+
+    def fits(self, it: Any) -> bool:
+        """Return True if a value has a row for each of the known rows."""
+        shape: Any = getattr(it, "shape", ())
+        return self.numbers is not None and len(shape) > 0 and int(shape[0]) == len(self.numbers)
+
+    def selected(self, index: Any, torch: Any, text: str = "") -> Made:
+        """Return the same for a selection of rows by an index, a slice or a mask, with its source."""
+        numbers = narrowed(self.numbers, index, torch)
+        labels = narrowed(self.labels, index, torch) if numbers is not None else None
+        whole = numbers is self.numbers
+        return replace(self, numbers=numbers, labels=labels, by=self.by if whole else (index, text))
 
 
 @dataclass(slots=True)
@@ -56,8 +74,10 @@ class Value:
     """Rows of a tensor of samples that it holds, if known; only of values that are not made from the result."""
 
 
-def applied(name: str, function: Any, given: list[Value], named: dict[str, Value], samples: int) -> Value:
-    """Return the result of an operation.
+def applied(
+    name: str, function: Any, given: list[Value], named: dict[str, Value], samples: int, torch: Any = None
+) -> Value:
+    """Return the result of an operation, with the rows that it was made from.
 
     Args:
         name: its name.
@@ -65,10 +85,25 @@ def applied(name: str, function: Any, given: list[Value], named: dict[str, Value
         given: positional arguments, of a method with the tensor itself.
         named: keyword arguments.
         samples: number of rows of the result of the model.
+        torch: the module.
 
     Raises:
         Unknown: it raised an error, or is too large.
     """
+    found = _applied(name, function, given, named, samples)
+    made = next((value.made for value in given if value.made is not None and value.made.numbers is not None), None)
+    if made is None:
+        return found
+    if name == "index_select" and len(given) > 2 and given[1].it == 0 and torch is not None:
+        made = made.selected(given[2].it, torch)
+    for part in found.it if type(found.it) is tuple else (found,):
+        if isinstance(part, Value) and part.made is not None:
+            known = made if made.fits(part.it) else Made()
+            part.made = replace(part.made, numbers=known.numbers, labels=known.labels, by=known.by)
+    return found
+
+
+def _applied(name: str, function: Any, given: list[Value], named: dict[str, Value], samples: int) -> Value:
     sources = given[:1] if name in _LIKE else given
     made = next((value.made for value in sources if value.made is not None), None)
     named = {_RENAMED.get(key, key): value for key, value in named.items()}

@@ -139,6 +139,15 @@ def arrays(scene: Scene, frames: list[FrameType]) -> list[Held]:
     return found
 
 
+def named(scene: Scene, frames: list[FrameType], value: Any) -> Iterator[str]:
+    """Yield the names that the variables of frames have for an array, those of the outermost frame first."""
+    spaces = [frame.f_globals for frame in frames[-1:]] + [variables(frame) for frame in reversed(frames)]
+    for names in spaces:
+        for one in _inside(scene, names, "", id(names), _DEEP, set()):
+            if one.value is value:
+                yield one.name
+
+
 def arrays_of(scene: Scene, data: Any) -> list[Held]:
     """Return the arrays that a data set holds, also one below a subset."""
     known = data is not None and _is_own(scene, data)
