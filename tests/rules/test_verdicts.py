@@ -349,6 +349,13 @@ TABLE: list[tuple[str, str, list[Event], str, str]] = [
         "too little evidence",
     ),
     (
+        "embedding-reads-wrong-rows",
+        "2 steps",
+        [*MET, *[ev.EmbeddingRead(model=1, name="places", rows=32, length=16, row=0, positions=True)] * 2],
+        "finished",
+        "too little evidence",
+    ),
+    (
         "batch-parts-equal",
         "2 steps",
         [*MET, *[ev.PartsCompared(model=1, one="x", other="y", site=LOSS)] * 2],

@@ -11,6 +11,7 @@ data: loaders, batches and processes
 files: checkpoints and state dicts
 active: active checks on copies
 ranks: processes that train one model together
+embeddings: rows that models read of their embeddings
 unread: results that a training step makes and nothing reads
 """
 

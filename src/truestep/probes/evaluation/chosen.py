@@ -1,7 +1,7 @@
 """Rows of a result that the loss chooses, and those that an evaluation chooses: of a graph, or of a whole table.
 
 The gradient of a result shows which of its rows are in the loss, in any form of the loss. Its direction shows their
-targets: the class whose score a step raises. Seam: the hook that follows the gradients of results.
+targets: a step raises the score of the right class. Seam: the hook that follows the gradients of results.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ class ChosenRows:
         self._loss = self._loss or loss
 
     def evaluated(self, given: frozenset[Any]) -> None:
-        """Handle the arguments of a call whose result is compared."""
+        """Handle the arguments of a call with a result that is compared."""
         self._given = given
 
     def scored(

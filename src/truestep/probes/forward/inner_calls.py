@@ -7,19 +7,21 @@ from typing import Any
 
 from truestep.events import LayerRan, Site, UnregisteredModuleCalled
 from truestep.probes.context.scene import Scene
+from truestep.probes.embeddings.reads import EmbeddingReads
 from truestep.probes.forward.model import Model, where
 from truestep.probes.forward.norms import Norms
 from truestep.probes.gradients.plain_tensors import PlainTensors
 
 
 class InnerCalls:
-    """Emits `LayerRan` and `UnregisteredModuleCalled`."""
+    """Emits `LayerRan` and `UnregisteredModuleCalled`, and of embeddings `EmbeddingRead`."""
 
     def __init__(self, scene: Scene, norms: Norms) -> None:
         self._scene = scene
         self._norms = norms
         self._module = scene.torch.nn.Module
         self._plain = PlainTensors(scene)
+        self._embeddings = EmbeddingReads(scene)
         self._unregistered: dict[tuple[Any, ...], UnregisteredModuleCalled] = {}
         self._root: Any = None
         self._called_at: Site | None = None
@@ -42,6 +44,13 @@ class InnerCalls:
         self._plain.look(model.number, module)
         self._scene.draws.passed(module, args)
         self._own(module)
+        self._embeddings.begin(module, args)
+        if self._embeddings.is_one(module):
+            self._embeddings.called(module, args, site)
+
+    def end(self, model: int, module: Any) -> None:
+        """Handle the end of such a call."""
+        self._embeddings.end(model, module)
 
     def called(self, module: Any, args: tuple[Any, ...]) -> None:
         """Handle the call of a module inside of the model."""
@@ -49,6 +58,8 @@ class InnerCalls:
         if args and type(module) in self._norms.kinds:
             self._norms.met(module, args[0])
         scene.draws.passed(module, args)
+        if self._embeddings.is_one(module) and scene.torch.is_grad_enabled():
+            self._embeddings.called(module, args, scene.sites.here(3))
         self._own(module, grad=scene.torch.is_grad_enabled())
         if scene.unread is not None:
             scene.unread.look(scene.sites.frame(3), depth=1)

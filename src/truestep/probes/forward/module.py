@@ -212,6 +212,7 @@ class ModuleProbe(Probe):
         tracked = tensor is not None and tensor.requires_grad
         if scene.sampling.on and not before:
             self._compared.end(model, module, place.site, result)
+            self._inside.end(model.number, module)
             if tracked and scene.unread is not None:
                 scene.unread.look(scene.sites.frame(3))
         if scene.depth.modal is not None:

@@ -1,0 +1,33 @@
+"""Rows that models read of their embeddings."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from truestep.events._event import Event, Site
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class EmbeddingRead(Event):
+    """At a sampled step, a model in training read rows of an embedding (`torch.nn.Embedding`)."""
+
+    absent: ClassVar[str] = "no embedding was read in training"
+    costly: ClassVar[bool] = True
+    model: int
+    name: str = ""
+    """Name of the embedding in the model; empty for a model that is one."""
+    rows: int
+    """Number of rows of its table."""
+    length: int = 1
+    """Last size of the ids."""
+    row: int | None = None
+    """The one row that all ids are; None for several."""
+    positions: bool = False
+    """Whether the ids are one row of the positions of a sequence, which all samples of the batch share."""
+    twin: str = ""
+    """Embedding of another size that the call read at the same ids, if there is an argument that nothing reads."""
+    unread: str = ""
+    """Integer argument, or column of one, that ``forward`` does not read, with numbers that fit this embedding."""
+    site: Site | None = None
+    """Line that called the embedding."""

@@ -1,0 +1,4 @@
+"""Reads of embeddings: the rows that a model asks them for.
+
+reads   rows read in training, at sampled steps, next to those of other embeddings of the call
+"""
