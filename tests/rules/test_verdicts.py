@@ -356,6 +356,13 @@ TABLE: list[tuple[str, str, list[Event], str, str]] = [
         "too little evidence",
     ),
     (
+        "embedding-rows-untrained",
+        "the first pass",
+        [*MET, ev.EmbeddingEvaluated(model=1, name="words", rows=99, reads=99, untrained=50, different=30, fresh=0.5)],
+        "finished",
+        "the training still met new rows of embeddings",
+    ),
+    (
         "batch-parts-equal",
         "2 steps",
         [*MET, *[ev.PartsCompared(model=1, one="x", other="y", site=LOSS)] * 2],

@@ -53,7 +53,7 @@ from truestep.events._data import (
     LoaderTimed,
     LoaderUnread,
 )
-from truestep.events._embeddings import EmbeddingRead
+from truestep.events._embeddings import EmbeddingEvaluated, EmbeddingRead
 from truestep.events._event import (
     Event,
     Site,
@@ -165,6 +165,7 @@ __all__ = [
     "DerivativeCompared",
     "DrawsCompared",
     "DrawsRepeated",
+    "EmbeddingEvaluated",
     "EmbeddingRead",
     "Event",
     "FigureRead",

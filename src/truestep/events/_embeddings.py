@@ -31,3 +31,28 @@ class EmbeddingRead(Event):
     """Integer argument, or column of one, that ``forward`` does not read, with numbers that fit this embedding."""
     site: Site | None = None
     """Line that called the embedding."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class EmbeddingEvaluated(Event):
+    """A model read rows of an embedding without gradients; the embedding began with the default random values."""
+
+    absent: ClassVar[str] = "no evaluation of an embedding with the first values of torch, on the CPU"
+    costly: ClassVar[bool] = True
+    model: int
+    name: str = ""
+    """Name of the embedding in the model; empty for a model that is one."""
+    rows: int
+    """Number of rows of its table."""
+    reads: int
+    """Number of ids, without those of padding."""
+    untrained: int = 0
+    """Number of ids with a row that has its first values, and that no sampled step of the training read."""
+    different: int = 0
+    """Number of these rows."""
+    fresh: float = 1.0
+    """Share of the ids of the latest sampled step of training with a row that no step before had read or changed."""
+    still: float = 0.0
+    """Share of the rows read in sampled steps of training that have their first values."""
+    site: Site | None = None
+    """Line that called the embedding."""

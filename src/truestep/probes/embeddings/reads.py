@@ -17,6 +17,7 @@ from truestep.events import EmbeddingRead, Site
 from truestep.probes.context.local_variables import shares_snapshot
 from truestep.probes.context.scene import Scene
 from truestep.probes.context.values import has_values
+from truestep.probes.embeddings.untrained import UntrainedRows
 from truestep.probes.forward.losses.label_values import is_transformed
 from truestep.seams.refs import Ref
 
@@ -45,11 +46,15 @@ class EmbeddingReads:
 
     Args:
         scene: the scene.
+
+    Attributes:
+        untrained: reads the embeddings of evaluations.
     """
 
     def __init__(self, scene: Scene) -> None:
         self._scene = scene
         self._kind = scene.torch.nn.Embedding
+        self.untrained = UntrainedRows(scene)
         self._model: Ref | None = None
         self._reads: list[_Read] = []
         self._given: list[tuple[int, Ref]] = []
@@ -77,6 +82,7 @@ class EmbeddingReads:
         if readable and len(self._reads) < _MOST_READS:
             with self._scene.sampling.timed(ids):
                 copy = ids.detach().to("cpu", copy=True)
+                self.untrained.trained(module, copy)
             self._reads.append(_Read(Ref(module), int(module.num_embeddings), copy, site))
 
     def end(self, model: int, module: Any) -> None:

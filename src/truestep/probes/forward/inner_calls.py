@@ -22,6 +22,8 @@ class InnerCalls:
         self._module = scene.torch.nn.Module
         self._plain = PlainTensors(scene)
         self._embeddings = EmbeddingReads(scene)
+        self._evaluated: tuple[int, Any] = 0, None
+        """Number of the model of the current evaluation, and its weak reference."""
         self._unregistered: dict[tuple[Any, ...], UnregisteredModuleCalled] = {}
         self._root: Any = None
         self._called_at: Site | None = None
@@ -51,6 +53,23 @@ class InnerCalls:
     def end(self, model: int, module: Any) -> None:
         """Handle the end of such a call."""
         self._embeddings.end(model, module)
+
+    def evaluates(self, model: Model, site: Site | None, args: tuple[Any, ...]) -> bool:
+        """Handle the start of a call without gradients; return True if the calls inside of it are to be handled."""
+        if not self._embeddings.untrained.begins():
+            return False
+        module: Any = model.ref()
+        self._evaluated = model.number, model.ref
+        if self._embeddings.is_one(module):
+            self._embeddings.untrained.evaluated(model.number, module, module, args, site)
+        return True
+
+    def evaluated(self, module: Any, args: tuple[Any, ...]) -> None:
+        """Handle the call of a module inside of such a call."""
+        number, ref = self._evaluated
+        root = ref()
+        if self._embeddings.is_one(module) and root is not None:
+            self._embeddings.untrained.evaluated(number, root, module, args, self._scene.sites.here(3))
 
     def called(self, module: Any, args: tuple[Any, ...]) -> None:
         """Handle the call of a module inside of the model."""

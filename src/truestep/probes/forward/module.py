@@ -76,6 +76,8 @@ class ModuleProbe(Probe):
         self._compared = Outputs(scene)
         self._inputs = Inputs(scene)
         self._inside = InnerCalls(scene, self.norms)
+        self._looking = False
+        """True in a call without gradients with embeddings to be read."""
         self.outputs = Keep(scene, named=True)
         if not seams.module_call.wrap(stack, enter=self.enter, leave=self.leave, depth=scene.depth, coast=scene.coast):
             return
@@ -139,8 +141,11 @@ class ModuleProbe(Probe):
                 self._inside.called(module, args)
                 if self._compared.following:
                     return before, None, self._compared.entering(module, args)
-            elif before == 3 and type(module) in self.norms.kinds:
-                self.evaluated.met(module)
+            elif before == 3:
+                if type(module) in self.norms.kinds and self.evaluated.model is not None:
+                    self.evaluated.met(module)
+                if self._looking:
+                    self._inside.evaluated(module, args)
             return passed_by
         frame = self._caller(depth_of_caller)
         place = self._callsites.get((id(frame.f_code), frame.f_lasti, id(module)))
@@ -159,15 +164,16 @@ class ModuleProbe(Probe):
                 self._look_back(place, frame)
             self._inputs.look(model.number, module, args, place.site)
         if self._grad_enabled():
-            self.evaluated.model = None
+            self.evaluated.model, self._looking = None, False
         else:
             self.evaluated.begin(model)
+            self._looking = self._inside.evaluates(model, place.site, args)
         if scene.sampling.on and model.trainable and self._grad_enabled():
             depth.inside = 2
             self._inside.begin(model, place.site, args)
             self._compared.begin(model, args)
         else:
-            depth.inside = 1 if self.evaluated.model is None else 3
+            depth.inside = 1 if self.evaluated.model is None and not self._looking else 3
         return before, place, same
 
     def leave(self, token: Any, result: Any, depth_of_caller: int = 2) -> None:
