@@ -37,7 +37,7 @@ class EmbeddingRead(Event):
 class EmbeddingEvaluated(Event):
     """A model read rows of an embedding without gradients; the embedding began with the default random values."""
 
-    absent: ClassVar[str] = "no evaluation of an embedding with the first values of torch, on the CPU"
+    absent: ClassVar[str] = "no evaluation of an embedding that began with the random values of torch"
     costly: ClassVar[bool] = True
     model: int
     name: str = ""

@@ -51,8 +51,8 @@ class EmbeddingRowsUntrained(Rule):
     ------------------
     An evaluation of new users or items on purpose, as a baseline. Not reported: fewer ids, runs that load a
     checkpoint or end before they have met most of their ids, frozen embeddings, rows of padding, and embeddings with
-    vectors from elsewhere or of another distribution than that of torch, which are not observed. Positions
-    beyond those of the training have low confidence.
+    vectors from elsewhere, of another distribution than that of torch or on an accelerator, which are not observed.
+    Positions beyond those of the training have low confidence.
 
     References
     ----------
