@@ -55,6 +55,30 @@ class BothColumns(Factors):
         return (self.users(pairs[:, 0]) * self.items(pairs[:, 0])).sum() + self.items(pairs[..., 1]).sum()
 
 
+class Biased(Factors):
+    """Users and items with shifts of both; the shift of items is read at the ids of items."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.user_shift, self.item_shift = nn.Embedding(20, 1), nn.Embedding(40, 1)
+
+    def forward(self, user: torch.Tensor, item: torch.Tensor) -> torch.Tensor:
+        shift = self.user_shift(user) + self.item_shift(item)
+        return ((self.users(user) * self.items(user)).sum(1) + shift.squeeze(1)).sum()
+
+
+class Hashed(nn.Module):
+    """Two fields, each with hash tables of two sizes; the ids are smaller than both."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.a, self.b, self.c, self.d = (nn.Embedding(rows, 4) for rows in (41, 53, 41, 53))
+
+    def forward(self, one: torch.Tensor, two: torch.Tensor) -> torch.Tensor:
+        first = self.a(one % 41) + self.b(one % 53)
+        return (first * (self.c(two % 41) + self.d(two % 53))).sum()
+
+
 def reads(model: nn.Module, *given: torch.Tensor) -> dict[str, EmbeddingRead]:
     """Return the reads of one step, by the name of the embedding."""
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
@@ -95,6 +119,12 @@ def test_ids_of_another_embedding_are_found_where_an_argument_is_not_read():
     assert reads(Pairs(), torch.stack([USER, ITEM], 1))["items"].unread == "pairs[:, 1]"
 
 
+def test_ids_of_another_embedding_are_found_beside_an_embedding_of_equal_size():
+    found = reads(Biased(), USER, ITEM)
+    assert (found["items"].twin, found["items"].unread, found["items"].beside) == ("user_shift", "", "item_shift")
+    assert {name for name, event in found.items() if event.twin} == {"items"}
+
+
 @pytest.mark.parametrize(
     ("model", "given"),
     [
@@ -103,8 +133,9 @@ def test_ids_of_another_embedding_are_found_where_an_argument_is_not_read():
         (Factors(), (USER, USER)),
         (Factors(), (USER, ITEM % 5)),
         (Factors(), (USER, ITEM.float())),
+        (Hashed(), (USER, ITEM)),
     ],
-    ids=["used as a weight", "both columns", "the same ids", "few labels", "not whole numbers"],
+    ids=["used as a weight", "both columns", "the same ids", "few labels", "not whole numbers", "hash tables"],
 )
 def test_other_arguments_are_not_ids_that_nothing_reads(model, given):
     assert all(event.twin == "" for event in reads(model, *given).values())

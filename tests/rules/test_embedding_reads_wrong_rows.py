@@ -9,7 +9,7 @@ from truestep.testing import judge
 READ = Site("model.py", 12, 8)
 
 
-def read(name="place", rows=32, length=16, row=0, *, positions=True, twin="", unread=""):
+def read(name="place", rows=32, length=16, row=0, *, positions=True, twin="", unread="", beside=""):
     return EmbeddingRead(
         model=1,
         name=name,
@@ -19,6 +19,7 @@ def read(name="place", rows=32, length=16, row=0, *, positions=True, twin="", un
         positions=positions,
         twin=twin,
         unread=unread,
+        beside=beside,
         site=READ,
     )
 
@@ -38,6 +39,12 @@ def test_ids_with_a_dimension_of_samples_count_with_the_name_of_positions():
 def test_the_ids_of_another_embedding_are_found():
     (finding,) = judge(EmbeddingReadsWrongRows, [read("items", row=None, twin="users", unread="item")] * 3)
     assert "`items` is read at the ids of `users`, and nothing reads `item`" in finding.message
+
+
+def test_an_embedding_of_equal_size_that_is_read_at_other_ids_shows_those_that_were_meant():
+    (finding,) = judge(EmbeddingReadsWrongRows, [read("items", row=None, twin="users", beside="shifts")] * 3)
+    assert "`shifts` of equal size is read at others" in finding.message
+    assert finding.help == "pass the ids of `shifts` to `items`"
 
 
 @pytest.mark.parametrize(

@@ -26,9 +26,11 @@ class EmbeddingRead(Event):
     positions: bool = False
     """Whether the ids are one row of the positions of a sequence, which all samples of the batch share."""
     twin: str = ""
-    """Embedding of another size that the call read at the same ids, if there is an argument that nothing reads."""
+    """Embedding of another size that the call read at the same ids, if one of the two following fields shows others."""
     unread: str = ""
     """Integer argument, or column of one, that ``forward`` does not read, with numbers that fit this embedding."""
+    beside: str = ""
+    """Larger embedding of equal size that the call read at other ids, with none of the size of the twin."""
     site: Site | None = None
     """Line that called the embedding."""
 

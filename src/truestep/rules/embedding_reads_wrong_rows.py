@@ -21,7 +21,8 @@ class EmbeddingReadsWrongRows(Rule):
     dimension for the samples, in a batch of several, or if its name is ``pos``, ``position``, ``wpe`` or the like.
 
     Reports two embeddings of different sizes that always get the same ids, at least 8 different ones, if ``forward``
-    reads another integer argument nowhere, or a column of one, and its numbers fill one of the two.
+    reads another integer argument nowhere, or a column of one, and its numbers fill one of the two; or if a further
+    embedding has the size of the larger one and gets other ids, which no embedding of the smaller size gets.
 
     Why it matters
     --------------
@@ -117,17 +118,21 @@ class EmbeddingReadsWrongRows(Rule):
         if count < 0:
             self.withdraw(("twin", event.model, self._unread.get(key, "")))
         if count >= _LEAST_STEPS:
-            self._unread[key] = event.unread
+            self._unread[key] = event.unread or event.beside
+            others = f"nothing reads `{event.unread}`"
+            if event.beside:
+                others = f"`{event.beside}` of equal size is read at others"
+            meant = f"the ids of `{event.beside}`" if event.beside else f"`{event.unread}`"
             draft = self.report(
                 event.site,
-                f"`{event.name}` is read at the ids of `{event.twin}`, and nothing reads `{event.unread}`",
+                f"`{event.name}` is read at the ids of `{event.twin}`, and {others}",
                 run=run,
                 label=f"gets the same ids as `{event.twin}`",
-                help=f"pass `{event.unread}` to `{event.name}`",
-                cost=f"`{event.unread}` has no influence",
+                help=f"pass {meant} to `{event.name}`",
+                cost=f"the {event.rows:,} rows of `{event.name}` are learned for the wrong ids",
                 confidence=Confidence.MEDIUM,
                 unit="steps read",
-                key=("twin", event.model, event.unread),
+                key=("twin", event.model, event.unread or event.beside),
             )
             draft.count, draft.total, draft.first_step = count, count, self._begun[key]
 

@@ -98,36 +98,51 @@ class EmbeddingReads:
             sizes = self._sizes | inside
             unread = list(self._unread(module, reads)) if len(reads) > 1 else []
             for read in reads:
-                held = read.module()
-                twin = self._twin(read, reads, names) if unread else ""
-                argument = next((name for name, ids in unread if _fits(read, ids)), "") if twin else ""
-                fitting = [other.rows for other in reads if twin and _fits(other, dict(unread).get(argument))]
-                twin = twin if fitting and read.rows == min(fitting) else ""
+                twin, argument, beside = self._others(read, reads, unread)
                 first = read.ids.reshape(-1)[0]
                 equal = bool((read.ids == first).all())
                 self._scene.tell(
                     EmbeddingRead,
                     model=model,
-                    name=names.get(id(held), ""),
+                    name=_name(read, names),
                     rows=read.rows,
                     length=int(read.ids.shape[-1]) if read.ids.dim() else 1,
                     row=int(first) if equal else None,
                     positions=_are_positions(read.ids, sizes),
-                    twin=twin,
-                    unread=argument if twin else "",
+                    twin="" if twin is None else _name(twin, names),
+                    unread=argument,
+                    beside="" if beside is None else _name(beside, names),
                     site=read.site,
                 )
         self._given = []
 
-    def _twin(self, read: _Read, reads: list[_Read], names: dict[int, str]) -> str:
-        """Return the name of an embedding of another size that the call read at the same ids; empty without one."""
+    def _others(
+        self, read: _Read, reads: list[_Read], unread: list[tuple[str, Any]]
+    ) -> tuple[_Read | None, str, _Read | None]:
+        """Return what shows that an embedding is read at ids of another one: this other one, and the ids for itself.
+
+        These are an argument that ``forward`` does not read, or those of an embedding of equal size beside it.
+        """
+        twin = self._twin(read, reads)
+        if twin is None:
+            return None, "", None
+        for name, ids in unread:
+            if _fits(read, ids) and read.rows == min(other.rows for other in reads if _fits(other, ids)):
+                return twin, name, None
+        same = [other for other in reads if other.rows == twin.rows]
+        if all(_are_equal(other, read) for other in same) and int(read.ids.max()) < twin.rows < read.rows:
+            for other in reads:
+                if other.rows == read.rows and not _are_equal(other, read) and _fits(read, other.ids.reshape(-1)):
+                    return twin, "", other
+        return None, "", None
+
+    def _twin(self, read: _Read, reads: list[_Read]) -> _Read | None:
+        """Return an embedding of another size that the call read at the same ids, if these are several."""
         for other in reads:
-            if other is read or abs(other.rows - read.rows) <= _OTHER * max(other.rows, read.rows):
-                continue
-            if other.ids.shape == read.ids.shape and bool((other.ids == read.ids).all()):
-                several = len(read.ids.unique()) >= _LEAST
-                return names.get(id(other.module()), "") if several else ""
-        return ""
+            sizes = other.rows, read.rows
+            if abs(sizes[0] - sizes[1]) > _OTHER * max(sizes) and _are_equal(other, read):
+                return other if len(read.ids.unique()) >= _LEAST else None
+        return None
 
     def _unread(self, module: Any, reads: list[_Read]) -> Iterator[tuple[str, Any]]:
         """Yield integer arguments, or columns of them, that ``forward`` does not read, with their names."""
@@ -186,10 +201,16 @@ def _column(node: ast.Subscript) -> int | None:
     return None
 
 
+def _name(read: _Read, names: dict[int, str]) -> str:
+    return names.get(id(read.module()), "")
+
+
+def _are_equal(one: _Read, other: _Read) -> bool:
+    return one.ids.shape == other.ids.shape and bool((one.ids == other.ids).all())
+
+
 def _fits(read: _Read, ids: Any) -> bool:
     """Return True if numbers can be ids of an embedding, in place of those that it was read at."""
-    if ids is None:
-        return False
     most = int(ids.max()) + 1
     enough = int(ids.min()) >= 0 and _FITS * read.rows <= most <= read.rows
     return enough and ids.numel() == read.ids.numel() and len(ids.unique()) >= _LEAST
