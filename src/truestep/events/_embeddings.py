@@ -30,7 +30,7 @@ class EmbeddingRead(Event):
     unread: str = ""
     """Integer argument, or column of one, that ``forward`` does not read, with numbers that fit this embedding."""
     beside: str = ""
-    """Larger embedding of equal size that the call read at other ids, with none of the size of the twin."""
+    """Embedding of equal size that the call read at other ids, at which none of the size of the twin was read."""
     site: Site | None = None
     """Line that called the embedding."""
 

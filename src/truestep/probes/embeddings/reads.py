@@ -119,7 +119,7 @@ class EmbeddingReads:
     def _others(
         self, read: _Read, reads: list[_Read], unread: list[tuple[str, Any]]
     ) -> tuple[_Read | None, str, _Read | None]:
-        """Return what shows that an embedding is read at ids of another one: this other one, and the ids for itself.
+        """Return the other embedding with the same ids, and the ids that were meant.
 
         These are an argument that ``forward`` does not read, or those of an embedding of equal size beside it.
         """
