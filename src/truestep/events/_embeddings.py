@@ -30,7 +30,7 @@ class EmbeddingRead(Event):
     unread: str = ""
     """Integer argument, or column of one, that ``forward`` does not read, with numbers that fit this embedding."""
     beside: str = ""
-    """Embedding of equal size that the call read at other ids, at which none of the size of the twin was read."""
+    """Embedding of equal size that the call read at other ids, which no embedding of the size of the twin got."""
     site: Site | None = None
     """Line that called the embedding."""
 
