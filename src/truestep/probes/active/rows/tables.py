@@ -140,8 +140,10 @@ def arrays(scene: Scene, frames: list[FrameType]) -> list[Held]:
 
 
 def named(scene: Scene, frames: list[FrameType], value: Any) -> Iterator[str]:
-    """Yield the names that the variables of frames have for an array, those of the outermost frame first."""
-    spaces = [frame.f_globals for frame in frames[-1:]] + [variables(frame) for frame in reversed(frames)]
+    """Yield the names of an array in the variables of frames: in modules first, and in the outermost frame first."""
+    modules = {id(frame.f_globals): frame.f_globals for frame in reversed(frames)}
+    functions = [frame for frame in reversed(frames) if frame.f_code.co_flags & inspect.CO_OPTIMIZED]
+    spaces: list[dict[str, Any]] = [*modules.values(), *map(variables, functions)]
     for names in spaces:
         for one in _inside(scene, names, "", id(names), _DEEP, set()):
             if one.value is value:
